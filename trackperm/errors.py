@@ -1,0 +1,60 @@
+"""Every exception that trackperm raises on purpose.
+
+Each is a :class:`TrackpermError` and also the built-in exception that it refines, so that callers may
+catch either. The command line turns them into one message and an exit code.
+"""
+
+from __future__ import annotations
+
+
+class TrackpermError(Exception):
+    """Something that trackperm refuses or cannot do, said in one message.
+
+    Parameters
+    ----------
+    message : str
+        What was found, where, and what was expected. Starts in lower case, names stand in backticks.
+    hint : str, optional
+        The next step, printed after a blank line.
+    """
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message if hint is None else f"{message}\n\nHint: {hint}")
+        self.message = message
+        self.hint = hint
+
+
+class InputError(TrackpermError, ValueError):
+    """An argument, option or file content that cannot be used."""
+
+
+class InputTypeError(TrackpermError, TypeError):
+    """An argument or column of the wrong type."""
+
+
+class SpecError(InputError):
+    """A statistic spec that is not valid; the message carries file, line and column."""
+
+
+class PairingError(InputError):
+    """Examples of two runs that cannot be proved to belong together."""
+
+
+class SourceError(InputError):
+    """A file or artifact that does not hold readable per-example data."""
+
+
+class CapacityError(TrackpermError, MemoryError):
+    """An exact computation that does not fit the memory budget."""
+
+
+class MissingDependencyError(TrackpermError, ImportError):
+    """An optional library that the request needs is not installed."""
+
+
+class TrackerError(TrackpermError, RuntimeError):
+    """A tracker that failed, refused or is out of reach."""
+
+    exit_code = 3

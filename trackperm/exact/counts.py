@@ -1,0 +1,248 @@
+"""The narrow waist: a comparison as a table of counts, and its random part as a histogram of differences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+import numpy as np
+import numpy.typing as npt
+
+from trackperm.errors import InputError, InputTypeError
+
+IntArray = npt.NDArray[np.int64]
+
+LARGEST = 2**62
+
+
+def integer_matrix(values: npt.ArrayLike, name: str) -> IntArray:
+    """Check that `values` are integers of shape (N, m) or (N,) and return them as int64 of shape (N, m).
+
+    Raises
+    ------
+    InputTypeError
+        If they are not of an integer or boolean type.
+    InputError
+        If the shape is wrong, there are no rows, or a value is beyond 2^62.
+    """
+    array = np.asarray(values)
+    if array.ndim not in (1, 2):
+        raise InputError(f"`{name}` has shape {array.shape}; expected (N,) or (N, m)")
+    if array.shape[0] == 0:
+        raise InputError(f"`{name}` is empty; a test needs at least one example")
+    if array.dtype.kind == "O" and all(isinstance(x, int) for x in array.flat):
+        _check_range(max(map(abs, array.flat)), name)
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "bui":
+        raise InputTypeError(
+            f"`{name}` is of type {array.dtype}; the exact test needs integers",
+            hint="scale scores of a fixed number of decimals, for example `np.rint(1000 * scores).astype(int)`.",
+        )
+    if array.dtype.kind == "u" and array.dtype.itemsize == 8:
+        _check_range(int(array.max()), name)
+    array = np.ascontiguousarray(array, dtype=np.int64)
+    _check_range(max(-int(array.min()), int(array.max())), name)
+    return array[:, None] if array.ndim == 1 else array
+
+
+def _check_range(largest: int, name: str) -> None:
+    if largest > LARGEST:
+        raise InputError(f"`{name}` holds an integer beyond 2^62 ({largest}); sums of it could overflow")
+
+
+def exact_column_sums(matrix: IntArray, multiplicities: IntArray) -> tuple[int, ...]:
+    """Return ``multiplicities @ matrix`` as Python integers, whatever their size."""
+    largest = max(-int(matrix.min()), int(matrix.max())) if matrix.size else 0
+    if largest * int(multiplicities.sum()) < 2**63:
+        return tuple(int(total) for total in multiplicities @ matrix)
+    return tuple(int(total) for total in multiplicities.astype(object) @ matrix.astype(object))
+
+
+def group_rows(matrix: IntArray, multiplicities: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the distinct rows of `matrix` in lexicographic order, with their summed multiplicities."""
+    if matrix.shape[0] == 0:
+        return matrix, multiplicities
+    low = matrix.min(axis=0)
+    spans = [int(high) - int(start) + 1 for high, start in zip(matrix.max(axis=0), low, strict=True)]
+    strides = [1]
+    for span in reversed(spans[1:]):
+        strides.append(strides[-1] * span)
+    if strides[-1] * spans[0] < 2**62:
+        # One mixed-radix integer a row keeps the lexicographic order and is far cheaper to sort.
+        keys = (matrix - low) @ np.array(strides[::-1], dtype=np.int64)
+        n_cells = strides[-1] * spans[0]
+        if n_cells <= max(4 * keys.size, 4096):
+            totals = _bincount(keys, multiplicities, n_cells)
+            (distinct,) = np.nonzero(totals)
+            totals = totals[distinct]
+        else:
+            distinct, inverse = np.unique(keys, return_inverse=True)
+            totals = _bincount(inverse, multiplicities, distinct.size)
+        rows = np.empty((distinct.size, len(spans)), dtype=np.int64)
+        for column, (stride, span) in enumerate(zip(strides[::-1], spans, strict=True)):
+            rows[:, column] = distinct // stride % span + low[column]
+        return rows, totals
+    rows, inverse = np.unique(matrix, axis=0, return_inverse=True)
+    return rows, _bincount(inverse.ravel(), multiplicities, rows.shape[0])
+
+
+def _bincount(keys: IntArray, multiplicities: IntArray, n_cells: int) -> IntArray:
+    if multiplicities.size and multiplicities.min() == multiplicities.max() == 1:
+        return np.bincount(keys, minlength=n_cells).astype(np.int64)
+    totals = np.zeros(n_cells, dtype=np.int64)
+    np.add.at(totals, keys, multiplicities)
+    return totals
+
+
+def _multiplicities(values: npt.ArrayLike | None, n_rows: int) -> IntArray:
+    if values is None:
+        return np.ones(n_rows, dtype=np.int64)
+    array = integer_matrix(values, "multiplicities")[:, 0]
+    if array.shape[0] != n_rows or array.min() < 1:
+        raise InputError(f"`multiplicities` must be {n_rows} integers of at least 1")
+    return array
+
+
+@dataclass(frozen=True)
+class CountTable:
+    """Distinct pairs of counts with multiplicities, tied pairs included: all that a test needs.
+
+    Attributes
+    ----------
+    names : tuple of str, length p
+        Names of the counts.
+    candidate, baseline : ndarray of int64, shape (K, p)
+        Counts of the two runs, one row for each distinct pair, in lexicographic order.
+    multiplicities : ndarray of int64, shape (K,)
+        How many examples have each pair of counts.
+    """
+
+    names: tuple[str, ...]
+    candidate: IntArray
+    baseline: IntArray
+    multiplicities: IntArray
+
+    @classmethod
+    def from_counts(
+        cls,
+        names: tuple[str, ...],
+        candidate: npt.ArrayLike,
+        baseline: npt.ArrayLike,
+        multiplicities: npt.ArrayLike | None = None,
+    ) -> CountTable:
+        """Group the counts of N examples, arrays of shape (N, p).
+
+        Raises
+        ------
+        InputTypeError, InputError
+            If the arrays are not integers of one shape, or are empty.
+        """
+        u, v = integer_matrix(candidate, "candidate"), integer_matrix(baseline, "baseline")
+        if u.shape != v.shape or u.shape[1] != len(names):
+            raise InputError(
+                f"`candidate` has shape {u.shape} and `baseline` {v.shape}; expected (N, {len(names)}) twice"
+            )
+        rows, totals = group_rows(np.hstack([u, v]), _multiplicities(multiplicities, u.shape[0]))
+        p = len(names)
+        return cls(names, rows[:, :p], rows[:, p:], totals)
+
+    @property
+    def n_examples(self) -> int:
+        """Number of examples, tied ones included."""
+        return int(self.multiplicities.sum())
+
+    @property
+    def n_discordant(self) -> int:
+        """Number of examples whose counts differ between the runs."""
+        return int(self.multiplicities[(self.candidate != self.baseline).any(axis=1)].sum())
+
+    def totals(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the count totals of the candidate and of the baseline."""
+        return (
+            exact_column_sums(self.candidate, self.multiplicities),
+            exact_column_sums(self.baseline, self.multiplicities),
+        )
+
+
+@dataclass(frozen=True)
+class DifferenceHistogram:
+    """The random part of S = sum_n (b_n + B_n (a_n - b_n)), with B_n fair coins.
+
+    A pair and its mirror image have the same law up to a shift of the origin, so differences are folded:
+    the first non-zero entry of each is positive. Then S = origin + sum_k sum_{j <= c_k} B_kj e_k.
+
+    Attributes
+    ----------
+    differences : ndarray of int64, shape (K, m)
+        Distinct folded non-zero differences e_k.
+    multiplicities : ndarray of int64, shape (K,)
+        How many pairs have each, c_k.
+    origin : tuple of int, length m
+        Value of S when all B are 0.
+    stay, swap : tuple of int, length m
+        The sums of a_n (the observed value of S) and of b_n.
+    n_examples : int
+        Number of pairs N, identical ones included.
+    n_up : ndarray of int64, shape (K,)
+        How many of the c_k pairs have a_n - b_n = e_k; the others have -e_k. The observed value of S is
+        origin + sum_k n_up_k e_k.
+    """
+
+    differences: IntArray
+    multiplicities: IntArray
+    origin: tuple[int, ...]
+    stay: tuple[int, ...]
+    swap: tuple[int, ...]
+    n_examples: int
+    n_up: IntArray
+
+    @classmethod
+    def from_pairs(
+        cls, stay: npt.ArrayLike, swap: npt.ArrayLike, multiplicities: npt.ArrayLike | None = None
+    ) -> DifferenceHistogram:
+        """Fold and group the differences of N pairs.
+
+        Parameters
+        ----------
+        stay, swap : array_like of int, shape (N, m) or (N,)
+            a_n = g(u_n, v_n) and b_n = g(v_n, u_n).
+        multiplicities : array_like of int, shape (N,), optional
+            How often each pair occurs; once by default.
+
+        Raises
+        ------
+        InputTypeError, InputError
+            If the arrays are not integers of one shape, are empty, or overflow.
+        """
+        a, b = integer_matrix(stay, "stay"), integer_matrix(swap, "swap")
+        if a.shape != b.shape:
+            raise InputError(f"`stay` has shape {a.shape} and `swap` {b.shape}; expected the same shape")
+        counts = _multiplicities(multiplicities, a.shape[0])
+        difference = a - b
+        signed, totals = group_rows(difference, counts)
+        leading = signed[np.arange(signed.shape[0]), (signed != 0).argmax(axis=1)]
+        sign = np.sign(leading)
+        kept = sign != 0
+        folded, folded_totals = group_rows(sign[kept, None] * signed[kept], totals[kept])
+        # Each folded row once more with multiplicity 1, so that rows without a positive member are found too.
+        up = sign > 0
+        _, n_up_plus_one = group_rows(
+            np.vstack([folded, signed[up]]),
+            np.concatenate([np.ones(folded.shape[0], dtype=np.int64), totals[up]]),
+        )
+        stay_total, swap_total = exact_column_sums(a, counts), exact_column_sums(b, counts)
+        flipped = exact_column_sums(signed[~up & kept], totals[~up & kept])
+        origin = tuple(s + f for s, f in zip(swap_total, flipped, strict=True))
+        return cls(
+            differences=folded,
+            multiplicities=folded_totals,
+            origin=origin,
+            stay=stay_total,
+            swap=swap_total,
+            n_examples=int(counts.sum()),
+            n_up=n_up_plus_one - 1,
+        )
+
+    @property
+    def n_discordant(self) -> int:
+        """Number of pairs that a swap changes."""
+        return int(self.multiplicities.sum())
+

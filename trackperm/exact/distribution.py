@@ -1,0 +1,79 @@
+"""The null distribution of a statistic, for plots, quantiles and attainable p-values."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from trackperm.errors import InputError
+from trackperm.exact.characteristic import FloatArray, SwapSum
+from trackperm.exact.pmf import lattice_pmf, plan_window
+from trackperm.exact.region import LatticeStatistic
+from trackperm.exact.tail import LOG_WINDOW, open_mesh
+
+NEGLIGIBLE = 1e-30
+"""Mass of a lattice point below which it is left out of the distribution's support."""
+
+DIGITS = 12
+"""Significant digits, of the largest value, to which values of the statistic are told apart."""
+
+
+@dataclass(frozen=True)
+class NullDistribution:
+    """The statistic's values under fair swaps, with their probabilities.
+
+    Attributes
+    ----------
+    values : ndarray of float64, shape (J,)
+        Distinct values, ascending; values that agree to 12 digits of the largest are merged.
+    mass : ndarray of float64, shape (J,)
+        Their probabilities.
+    mass_error_bound : float
+        Bound on the error of the mass of any set of values.
+    """
+
+    values: FloatArray
+    mass: FloatArray
+    mass_error_bound: float
+
+    def binned(self, n_bins: int = 2000) -> tuple[FloatArray, FloatArray]:
+        """Return at most `n_bins` bins for a plot: edges, shape (B + 1,), and mass in each, shape (B,).
+
+        Where there are at most `n_bins` values, each has a bin of its own, bounded half-way to its neighbours.
+        """
+        if n_bins < 1:
+            raise InputError(f"`n_bins` is {n_bins}; expected at least 1")
+        if self.values.size <= n_bins:
+            middles = (self.values[1:] + self.values[:-1]) / 2
+            gap = float(np.diff(self.values).min(initial=1.0)) if self.values.size > 1 else 1.0
+            edges = np.concatenate([[self.values[0] - gap / 2], middles, [self.values[-1] + gap / 2]])
+            return edges, self.mass
+        mass, edges = np.histogram(self.values, bins=n_bins, weights=self.mass)
+        return edges, mass
+
+
+def null_distribution(law: SwapSum, statistic: LatticeStatistic, memory_budget: int) -> NullDistribution:
+    """Compute the null distribution of a statistic on a window that holds all but 1e-22 of the mass.
+
+    Raises
+    ------
+    CapacityError
+        If the window does not fit `memory_budget` bytes.
+    """
+    if law.n_coins == 0:
+        return NullDistribution(np.array([statistic.observed]), np.ones(1), 0.0)
+    none = np.zeros(law.rank)
+    window = plan_window(law, [(none, LOG_WINDOW)])
+    pmf = lattice_pmf(law, none, window, memory_budget)
+    values = statistic.values(open_mesh(window)).ravel()
+    mass = pmf.mass.ravel()
+    kept = np.isfinite(values) & (mass > NEGLIGIBLE)
+    values, mass = values[kept], mass[kept]
+    scale = float(np.abs(values).max(initial=0.0)) or 1.0
+    rounded = np.round(values / scale, DIGITS)
+    _, first, inverse = np.unique(rounded, return_index=True, return_inverse=True)
+    merged = np.bincount(inverse, weights=mass)
+    error = math.sqrt(window.size) * pmf.error_norm + 2.0 * math.exp(pmf.log_wrapped)
+    return NullDistribution(values[first], merged, error)

@@ -1,0 +1,370 @@
+"""Rational statistics: polynomials over the integers and exact quotients of them.
+
+A statistic h(g_1, ..., g_m) that is built from integers by ``+ - * /`` is a quotient of two integer
+polynomials wherever it is defined. Ties between values of h are then signs of integers: with d > 0,
+``h(x) >= n/d`` holds exactly when ``d * numerator(x) - n * denominator(x)`` is zero or has the sign of
+``denominator(x)``. Nothing here rounds, except :meth:`RationalStatistic.values`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, reduce
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from trackperm.errors import CapacityError, InputError
+
+Exponents = tuple[int, ...]
+
+MAX_TERMS = 20_000
+
+
+class Polynomial:
+    """A polynomial with integer coefficients, as a mapping from exponents to coefficients.
+
+    Parameters
+    ----------
+    terms : mapping of tuple of int to int
+        Coefficient of every monomial; zeros are dropped.
+    n_variables : int
+        Length of every exponent tuple.
+
+    Raises
+    ------
+    CapacityError
+        If there are more than 20,000 terms.
+    """
+
+    __slots__ = ("n_variables", "terms")
+
+    def __init__(self, terms: Mapping[Exponents, int], n_variables: int) -> None:
+        self.terms = {exponents: c for exponents, c in sorted(terms.items()) if c != 0}
+        self.n_variables = n_variables
+        if len(self.terms) > MAX_TERMS:
+            raise CapacityError(
+                f"the statistic expands to a polynomial of {len(self.terms)} terms; the limit is {MAX_TERMS}"
+            )
+
+    @classmethod
+    def constant(cls, value: int, n_variables: int) -> Polynomial:
+        """Return the polynomial that is `value` everywhere."""
+        return cls({(0,) * n_variables: value}, n_variables)
+
+    @classmethod
+    def affine(cls, constant: int, coefficients: Sequence[int]) -> Polynomial:
+        """Return ``constant + sum_i coefficients[i] * x_i``."""
+        n = len(coefficients)
+        terms = {tuple(int(i == j) for j in range(n)): int(c) for i, c in enumerate(coefficients)}
+        return cls({(0,) * n: int(constant)} | terms, n)
+
+    def __add__(self, other: Polynomial) -> Polynomial:
+        terms = dict(self.terms)
+        for exponents, c in other.terms.items():
+            terms[exponents] = terms.get(exponents, 0) + c
+        return Polynomial(terms, self.n_variables)
+
+    def __neg__(self) -> Polynomial:
+        return self.scaled(-1)
+
+    def __sub__(self, other: Polynomial) -> Polynomial:
+        return self + (-other)
+
+    def __mul__(self, other: Polynomial) -> Polynomial:
+        terms: dict[Exponents, int] = {}
+        for left, c in self.terms.items():
+            for right, d in other.terms.items():
+                exponents = tuple(i + j for i, j in zip(left, right, strict=True))
+                terms[exponents] = terms.get(exponents, 0) + c * d
+            if len(terms) > 2 * MAX_TERMS:
+                raise CapacityError(f"the statistic expands to a polynomial of more than {MAX_TERMS} terms")
+        return Polynomial(terms, self.n_variables)
+
+    def __pow__(self, exponent: int) -> Polynomial:
+        return reduce(
+            Polynomial.__mul__, [self] * exponent, Polynomial.constant(1, self.n_variables)
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Polynomial) and (self.n_variables, self.terms) == (
+            other.n_variables,
+            other.terms,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.n_variables, tuple(self.terms.items())))
+
+    def __repr__(self) -> str:
+        return f"Polynomial({self.terms}, {self.n_variables})"
+
+    def scaled(self, factor: int) -> Polynomial:
+        """Return the polynomial times an integer."""
+        return Polynomial({exponents: factor * c for exponents, c in self.terms.items()}, self.n_variables)
+
+    def exact_quotient(self, divisor: int) -> Polynomial:
+        """Return the polynomial with every coefficient divided by `divisor`, which divides them all."""
+        return Polynomial(
+            {exponents: c // divisor for exponents, c in self.terms.items()}, self.n_variables
+        )
+
+    @property
+    def content(self) -> int:
+        """Greatest common divisor of the coefficients; 0 for the zero polynomial."""
+        return math.gcd(*self.terms.values())
+
+    @property
+    def degree(self) -> int:
+        """Total degree; 0 for constants, zero included."""
+        return max((sum(exponents) for exponents in self.terms), default=0)
+
+    def coefficient(self, *exponents: int) -> int:
+        """Return the coefficient of one monomial."""
+        return self.terms.get(exponents, 0)
+
+    def __call__(self, point: Sequence[Any]) -> Any:
+        """Evaluate at `point`, in the arithmetic of its entries (integers, or object arrays of them)."""
+        total: Any = 0
+        for exponents, c in self.terms.items():
+            term: Any = c
+            for x, e in zip(point, exponents, strict=True):
+                if e:
+                    term = term * x**e
+            total = total + term
+        return total
+
+    def compose(self, arguments: Sequence[Polynomial]) -> Polynomial:
+        """Substitute a polynomial for every variable."""
+        n = arguments[0].n_variables
+        powers: dict[tuple[int, int], Polynomial] = {}
+        total = Polynomial({}, n)
+        for exponents, c in self.terms.items():
+            term = Polynomial.constant(c, n)
+            for i, e in enumerate(exponents):
+                if e:
+                    if (i, e) not in powers:
+                        powers[i, e] = arguments[i] ** e
+                    term = term * powers[i, e]
+            total = total + term
+        return total
+
+
+Operation = Literal["variable", "constant", "+", "*", "/"]
+
+
+@dataclass(frozen=True)
+class RationalStatistic:
+    r"""An exact rational function h of m integers.
+
+    Built with :meth:`variable`, :meth:`constant` and arithmetic; integers and fractions mix in freely:
+
+    >>> tp, incorrect = (RationalStatistic.variable(i, 2) for i in range(2))
+    >>> f1 = tp.divide(tp + incorrect / 2, undefined=0)
+    >>> f1([3, 2]), f1([0, 0])
+    (Fraction(3, 4), Fraction(0, 1))
+
+    Notes
+    -----
+    `undefined` is the value of 0/0 of that one division. A non-zero number over zero has no value.
+    """
+
+    operation: Operation
+    operands: tuple[RationalStatistic, ...]
+    value: Fraction | None
+    index: int
+    n_variables: int
+
+    @classmethod
+    def variable(cls, index: int, n_variables: int) -> RationalStatistic:
+        """Return the statistic x_index of `n_variables` variables."""
+        if not 0 <= index < n_variables:
+            raise InputError(f"variable {index} of a statistic of {n_variables} variables does not exist")
+        return cls("variable", (), None, index, n_variables)
+
+    @classmethod
+    def constant(cls, value: int | Fraction, n_variables: int) -> RationalStatistic:
+        """Return the statistic that is `value` everywhere."""
+        return cls("constant", (), Fraction(value), 0, n_variables)
+
+    def _coerce(self, other: RationalStatistic | int | Fraction) -> RationalStatistic:
+        if isinstance(other, RationalStatistic):
+            if other.n_variables != self.n_variables:
+                raise InputError(
+                    f"statistics of {self.n_variables} and of {other.n_variables} variables do not mix"
+                )
+            return other
+        return RationalStatistic.constant(other, self.n_variables)
+
+    def _join(
+        self, operation: Operation, other: RationalStatistic, undefined: Fraction | None = None
+    ) -> RationalStatistic:
+        return RationalStatistic(operation, (self, other), undefined, 0, self.n_variables)
+
+    def __add__(self, other: RationalStatistic | int | Fraction) -> RationalStatistic:
+        return self._join("+", self._coerce(other))
+
+    def __radd__(self, other: int | Fraction) -> RationalStatistic:
+        return self + other
+
+    def __neg__(self) -> RationalStatistic:
+        return self * -1
+
+    def __sub__(self, other: RationalStatistic | int | Fraction) -> RationalStatistic:
+        return self + -self._coerce(other)
+
+    def __rsub__(self, other: int | Fraction) -> RationalStatistic:
+        return -self + other
+
+    def __mul__(self, other: RationalStatistic | int | Fraction) -> RationalStatistic:
+        return self._join("*", self._coerce(other))
+
+    def __rmul__(self, other: int | Fraction) -> RationalStatistic:
+        return self * other
+
+    def __truediv__(self, other: RationalStatistic | int | Fraction) -> RationalStatistic:
+        return self.divide(other)
+
+    def __rtruediv__(self, other: int | Fraction) -> RationalStatistic:
+        return self._coerce(other).divide(self)
+
+    def __pow__(self, exponent: int) -> RationalStatistic:
+        if exponent < 0:
+            return 1 / self**-exponent
+        one = RationalStatistic.constant(1, self.n_variables)
+        return reduce(RationalStatistic.__mul__, [self] * exponent) if exponent else one
+
+    def divide(
+        self, other: RationalStatistic | int | Fraction, undefined: int | Fraction | None = None
+    ) -> RationalStatistic:
+        """Divide, with `undefined` as the value of 0/0.
+
+        Raises
+        ------
+        InputError
+            If the divisor is the constant 0.
+        """
+        divisor = self._coerce(other)
+        if divisor.operation == "constant" and divisor.value == 0:
+            raise InputError("the statistic divides by the constant 0")
+        return self._join("/", divisor, None if undefined is None else Fraction(undefined))
+
+    def __call__(self, point: Sequence[int]) -> Fraction:
+        """Return the exact value at `point`, a sequence of m integers.
+
+        Raises
+        ------
+        ZeroDivisionError
+            At 0/0 without a declared value, and at a non-zero number over zero.
+        """
+        if self.operation == "variable":
+            return Fraction(int(point[self.index]))
+        if self.operation == "constant":
+            assert self.value is not None
+            return self.value
+        left, right = (operand(point) for operand in self.operands)
+        if self.operation == "+":
+            return left + right
+        if self.operation == "*":
+            return left * right
+        if right != 0:
+            return left / right
+        if left != 0:
+            raise ZeroDivisionError(f"the statistic divides {left} by 0")
+        if self.value is None:
+            raise ZeroDivisionError("the statistic divides 0 by 0, and no value is declared for that")
+        return self.value
+
+    def values(self, points: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        """Return the values at `points`, shape (..., m), in floating point; NaN where there is none."""
+        if self.operation == "variable":
+            return np.asarray(points[..., self.index], dtype=np.float64)
+        if self.operation == "constant":
+            assert self.value is not None
+            return np.asarray(float(self.value))
+        left, right = (operand.values(points) for operand in self.operands)
+        if self.operation == "+":
+            return np.asarray(left + right)
+        if self.operation == "*":
+            return np.asarray(left * right)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            quotient = np.where(right == 0, np.nan, np.divide(left, right))
+        if self.value is not None:
+            quotient = np.where((left == 0) & (right == 0), float(self.value), quotient)
+        return np.asarray(quotient)
+
+    @cached_property
+    def quotient(self) -> tuple[Polynomial, Polynomial]:
+        """Numerator and denominator polynomials, equal to h wherever no division is by zero.
+
+        Raises
+        ------
+        CapacityError
+            If a polynomial has more than 20,000 terms.
+        """
+        n = self.n_variables
+        one = Polynomial.constant(1, n)
+        if self.operation == "variable":
+            return Polynomial.affine(0, [int(i == self.index) for i in range(n)]), one
+        if self.operation == "constant":
+            assert self.value is not None
+            return (
+                Polynomial.constant(self.value.numerator, n),
+                Polynomial.constant(self.value.denominator, n),
+            )
+        (a, b), (c, d) = (operand.quotient for operand in self.operands)
+        if self.operation == "+":
+            numerator, denominator = (a + c, b) if b == d else (a * d + c * b, b * d)
+        elif self.operation == "*":
+            numerator, denominator = a * c, b * d
+        else:
+            numerator, denominator = a * d, b * c
+        common = math.gcd(numerator.content, denominator.content) or 1
+        return numerator.exact_quotient(common), denominator.exact_quotient(common)
+
+    @cached_property
+    def divisors(self) -> tuple[Polynomial, ...]:
+        """Polynomials at whose zeros some division of h is by zero; constants left out."""
+        found = dict.fromkeys(
+            divisor
+            for operand in self.operands
+            for divisor in operand.divisors
+        )
+        if self.operation == "/":
+            found |= dict.fromkeys(p for p in self.operands[1].quotient if p.degree > 0)
+            if not self.operands[1].quotient[0].terms:
+                raise InputError("the statistic divides by an expression that is always 0")
+        return tuple(found)
+
+    def substitute(self, arguments: Sequence[RationalStatistic]) -> RationalStatistic:
+        """Replace every variable by a statistic; all arguments share one number of variables."""
+        if len(arguments) != self.n_variables:
+            raise InputError(f"{self.n_variables} variables cannot be replaced by {len(arguments)} statistics")
+        if self.operation == "variable":
+            return arguments[self.index]
+        n = arguments[0].n_variables
+        operands = tuple(operand.substitute(arguments) for operand in self.operands)
+        return RationalStatistic(self.operation, operands, self.value, self.index, n)
+
+    def simplified(self) -> RationalStatistic:
+        """Replace every division that is 0/0 identically, with a declared value, by that value."""
+        operands = tuple(operand.simplified() for operand in self.operands)
+        if self.operation == "/" and self.value is not None:
+            if not operands[0].quotient[0].terms and not operands[1].quotient[0].terms:
+                return RationalStatistic.constant(self.value, self.n_variables)
+        return RationalStatistic(self.operation, operands, self.value, self.index, self.n_variables)
+
+    def permuted(self, permutation: Sequence[int]) -> RationalStatistic:
+        """Return x -> h(x[permutation])."""
+        n = self.n_variables
+        return self.substitute([RationalStatistic.variable(i, n) for i in permutation])
+
+    def is_antisymmetric_under(self, permutation: Sequence[int]) -> bool:
+        """Whether ``h(x[permutation]) == -h(x)`` as rational functions."""
+        a, b = self.quotient
+        c, d = self.permuted(permutation).quotient
+        return not (a * d + c * b).terms
+

@@ -1,0 +1,139 @@
+"""A comparison made ready for a tracker: metrics, tables, files, tags and a description."""
+
+from __future__ import annotations
+
+import io
+import math
+
+import narwhals as nw
+
+from trackperm.comparison import Comparison
+from trackperm.report import charts, discordant, html, text
+from trackperm.trackers.base import Publication, Table
+
+MAX_COUNT_ROWS = 1_000_000
+"""Largest count table that is logged; a larger one is about as big as the predictions themselves."""
+
+
+def publication(comparison: Comparison) -> Publication:
+    """Turn `comparison` into what a tracker adapter writes.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        What :func:`trackperm.compare` returned.
+
+    Returns
+    -------
+    Publication
+        Equal comparisons give equal publications, byte for byte, on the same versions of the libraries.
+
+    Raises
+    ------
+    MissingDependencyError
+        If the libraries of ``trackperm[plots]`` are not installed.
+    """
+    statistic = comparison.statistic.name
+    files, remarks = _files(comparison)
+    viewable = discordant.viewable(comparison)
+    if len(viewable.rows) < comparison.n_discordant:
+        remarks.insert(
+            0,
+            f"table of discordant examples: the first {len(viewable.rows)} of {comparison.n_discordant}; "
+            "all are in trackperm/discordant.parquet",
+        )
+    baseline_name, candidate_name = map(text.shorten, (comparison.baseline_name, comparison.candidate_name))
+    tag_pvalue = text.format_pvalue(comparison.pvalue, comparison.log10_pvalue, digits=2)
+    return Publication(
+        key=comparison.key,
+        name=f"{statistic}: {candidate_name} vs {baseline_name}",
+        metrics=_metrics(comparison),
+        tables={
+            "results": _results(comparison),
+            "discordant": Table(viewable.columns, viewable.rows),
+        },
+        files=files,
+        tags={
+            "trackperm.statistic": statistic,
+            "trackperm.verdict": f"{comparison.marker} {comparison.verdict}",
+            "trackperm.baseline": comparison.baseline,
+            "trackperm.candidate": comparison.candidate,
+            "trackperm.signature": comparison.signature,
+        },
+        description=text.markdown(comparison, remarks),
+        baseline=comparison.baseline_run,
+        candidate=comparison.candidate_run,
+        candidate_tags={
+            f"sig.{statistic}": f"{comparison.marker} p={tag_pvalue}",
+            f"sig.{statistic}.vs": baseline_name,
+        },
+    )
+
+
+def _metrics(comparison: Comparison) -> dict[str, float]:
+    """Finite numbers only: trackers turn infinity into a number, and an underflowed p-value is no 0."""
+    found: dict[str, float | None] = {
+        "p_value": comparison.pvalue or None,
+        "log10_p": comparison.log10_pvalue,
+        "difference": comparison.difference,
+        "baseline_score": comparison.baseline_score,
+        "candidate_score": comparison.candidate_score,
+        "n_examples": comparison.n_examples,
+        "n_discordant": comparison.n_discordant,
+        "error_bound": comparison.error_bound,
+    }
+    return {
+        f"{comparison.statistic.name}/{name}": float(value)
+        for name, value in found.items()
+        if value is not None and math.isfinite(value)
+    }
+
+
+def _results(comparison: Comparison) -> Table:
+    """One row, so that the tables of several comparisons line up; p as text, which no viewer rounds to 0."""
+    test = comparison.test
+    row: dict[str, str | int | float | None] = {
+        "statistic": comparison.statistic.name,
+        "baseline": comparison.baseline_name,
+        "candidate": comparison.candidate_name,
+        "baseline_score": comparison.baseline_score,
+        "candidate_score": comparison.candidate_score,
+        "difference": comparison.difference,
+        "p_value": text.format_pvalue(test.pvalue, test.log10_pvalue),
+        "verdict": f"{comparison.marker} {comparison.verdict}",
+        "certainty": text.certainty(test.error_bound),
+        "alternative": test.alternative,
+        "n_examples": test.n_examples,
+        "n_discordant": test.n_discordant,
+    }
+    return Table(tuple(row), [tuple(row.values())])
+
+
+def _files(comparison: Comparison) -> tuple[dict[str, bytes], list[str]]:
+    """Contents by artifact path, and what a reader must be told about what is not among them."""
+    files = {
+        "trackperm_report.html": html(comparison).encode(),
+        "pmf.png": charts.png(charts.pmf_chart(comparison)),
+        "trackperm/statistic.yaml": comparison.statistic.document().encode(),
+        "trackperm/comparison.json": comparison.to_json().encode(),
+        "trackperm/discordant.parquet": _parquet(comparison.discordant),
+    }
+    n_rows = len(comparison.count_table.multiplicities)
+    if n_rows > MAX_COUNT_ROWS:
+        return files, [f"count table: not logged, for its {n_rows} distinct rows exceed {MAX_COUNT_ROWS}"]
+    files["trackperm/count_table.parquet"] = _parquet(_count_table(comparison))
+    return files, []
+
+
+def _count_table(comparison: Comparison) -> nw.DataFrame[object]:
+    """Distinct counts of both runs with multiplicities, as int64, under the names that pairing uses."""
+    table = comparison.count_table
+    columns = {f"candidate.{name}": table.candidate[:, i] for i, name in enumerate(table.names)}
+    columns |= {f"baseline.{name}": table.baseline[:, i] for i, name in enumerate(table.names)}
+    return nw.from_dict(columns | {"multiplicity": table.multiplicities}, backend="polars")
+
+
+def _parquet(frame: nw.DataFrame[object]) -> bytes:
+    buffer = io.BytesIO()
+    frame.to_polars().write_parquet(buffer)
+    return buffer.getvalue()

@@ -1,0 +1,270 @@
+"""The null distribution as a chart: PNG for trackers, interactive and self-contained HTML for reading.
+
+Altair and vl-convert are the optional extra ``plots``; nothing else in trackperm imports them.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from trackperm.comparison import Comparison
+from trackperm.errors import MissingDependencyError
+from trackperm.exact import NullDistribution, PermutationTest
+from trackperm.report.templating import render
+from trackperm.report.text import certainty, format_number, format_pvalue, shorten
+
+if TYPE_CHECKING:
+    import altair as alt
+
+_MAX_BARS = 320  # two pixels each
+_VISIBLE = 1e-4  # share of the highest mass below which a value is too small to be seen
+_LESS_EXTREME, _EXTREME = "less extreme than observed", "at least as extreme as observed"
+_BLUE, _VERMILION = "#7f9fbf", "#d55e00"  # told apart with every kind of colour blindness
+
+LIGHT: dict[str, Any] = {
+    "background": "#ffffff",
+    "axis": {"labelColor": "#444", "titleColor": "#222", "gridColor": "#e6e6e6", "domainColor": "#888"},
+    "legend": {"labelColor": "#222"},
+    "title": {"color": "#111", "subtitleColor": "#444"},
+    "view": {"stroke": None},
+    "style": {"observed": {"color": "#111"}},
+}
+"""Vega-Lite configuration for a light page and for PNG."""
+
+DARK: dict[str, Any] = {
+    "background": "transparent",
+    "axis": {"labelColor": "#bbb", "titleColor": "#ddd", "gridColor": "#3a3f46", "domainColor": "#777"},
+    "legend": {"labelColor": "#ddd"},
+    "title": {"color": "#eee", "subtitleColor": "#bbb"},
+    "view": {"stroke": None},
+    "style": {"observed": {"color": "#fff"}},
+}
+"""The same for a dark page."""
+
+
+def pmf_chart(comparison: Comparison) -> alt.LayerChart:
+    """Draw the null distribution with the observed value and the region that the p-value sums.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        The result to draw.
+
+    Returns
+    -------
+    altair.LayerChart
+        A chart of a few hundred bars, whatever the size of the support.
+
+    Raises
+    ------
+    MissingDependencyError
+        If altair is not installed.
+    """
+    alt = _altair()
+    test, statistic = comparison.test, comparison.statistic.name
+    bars = _Bars.of(test.null_distribution)
+    low, high = _domain(bars, test)
+    x = {
+        "scale": alt.Scale(domain=[low, high], nice=False, zero=False),
+        "axis": alt.Axis(tickCount=8, labelOverlap=True),
+    }
+    title = f"{statistic} after exchanging outputs at random"
+    if comparison.candidate_score is not None:
+        title = f"difference in {title} (candidate minus baseline)"
+
+    region = (
+        alt.Chart(alt.Data(values=_region(test, low, high)))
+        .mark_rect(color=_VERMILION, opacity=0.08, clip=True)
+        .encode(x=alt.X("from:Q", **x), x2="to:Q")
+    )
+    mass = (
+        alt.Chart(alt.Data(values=bars.rows(test)))
+        .mark_bar(clip=True)
+        .encode(
+            x=alt.X("from:Q", title=title, **x),
+            x2="to:Q",
+            y=alt.Y(
+                "mass:Q",
+                title="probability",
+                scale=alt.Scale(domain=[0, 1.15 * float(bars.mass.max())], nice=False),
+            ),
+            y2=alt.datum(0),
+            color=alt.Color(
+                "region:N",
+                scale=alt.Scale(domain=[_LESS_EXTREME, _EXTREME], range=[_BLUE, _VERMILION]),
+                legend=alt.Legend(title=None, orient="top"),
+            ),
+            tooltip=[
+                alt.Tooltip("value:N", title="value"),
+                alt.Tooltip("mass:Q", title="probability", format=".4g"),
+                alt.Tooltip("region:N", title="region"),
+            ],
+        )
+        .add_params(
+            alt.selection_interval(name="zoom", bind="scales", encodings=["x"], zoom="wheel![event.shiftKey]")
+        )
+    )
+    label = f"observed {format_number(test.observed, sign=True)}"
+    observed = alt.Chart(alt.Data(values=[{"observed": test.observed, "label": label}]))
+    rule = observed.mark_rule(style="observed", strokeDash=[6, 3], strokeWidth=2, clip=True).encode(
+        x=alt.X("observed:Q", **x)
+    )
+    right_half = test.observed > (low + high) / 2
+    text = observed.mark_text(
+        style="observed",
+        align="right" if right_half else "left",
+        dx=-6 if right_half else 6,
+        baseline="top",
+        fontSize=12,
+        fontWeight="bold",
+        clip=True,
+    ).encode(x=alt.X("observed:Q", **x), y=alt.value(4), text="label:N")
+
+    names = [shorten(name, 40) for name in (comparison.candidate_name, comparison.baseline_name, statistic)]
+    pvalue = format_pvalue(test.pvalue, test.log10_pvalue)
+    chart: alt.LayerChart = (
+        alt.layer(region, mass, rule, text)
+        .properties(
+            width=640,
+            height=300,
+            title=alt.TitleParams(
+                "{} against {} by {}".format(*names),
+                subtitle=f"p = {pvalue} ({certainty(test.error_bound)}, {test.alternative})",
+                anchor="start",
+            ),
+        )
+        .configure(**LIGHT)
+    )
+    return chart
+
+
+def png(chart: alt.LayerChart) -> bytes:
+    """Render `chart` as PNG, at twice the screen resolution, without a browser or network."""
+    _vl_convert()
+    buffer = io.BytesIO()
+    chart.save(buffer, format="png", scale_factor=2)
+    return buffer.getvalue()
+
+
+def html(chart: alt.LayerChart) -> str:
+    """Render `chart` as an interactive page that loads nothing from anywhere."""
+    return render("chart.html", chart=embedded(chart))
+
+
+def embedded(chart: alt.LayerChart) -> dict[str, Any]:
+    """Return what a page of ours needs to show `chart`: spec, configuration for dark pages and program."""
+    spec = chart.properties(width="container").to_dict()
+    return {"spec": spec, "dark": DARK, "program": _program()}
+
+
+@cache
+def _program() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script, which vl-convert carries."""
+    return str(_vl_convert().javascript_bundle())
+
+
+@dataclass(frozen=True)
+class _Bars:
+    """Bars of the visible part of a null distribution: ends and mass, and the value where it is only one."""
+
+    low: npt.NDArray[np.float64]
+    high: npt.NDArray[np.float64]
+    mass: npt.NDArray[np.float64]
+    values: npt.NDArray[np.float64] | None
+
+    @classmethod
+    def of(cls, null: NullDistribution) -> _Bars:
+        visible = null.mass >= _VISIBLE * null.mass.max()
+        values, mass = null.values[visible], null.mass[visible]
+        if values.size == 1:
+            return cls(values - 0.01, values + 0.01, mass, values)
+        gaps = np.diff(values)
+        if np.allclose(gaps, gaps[0], rtol=1e-3, atol=0.0):  # an even lattice: neighbours are put together
+            size = -(-values.size // _MAX_BARS)
+            first = np.arange(0, values.size, size)
+            last = np.minimum(first + size, values.size) - 1
+            half = gaps[0] * (0.4 if values.size <= 64 else 0.5)
+            single = values if size == 1 else None
+            return cls(values[first] - half, values[last] + half, np.add.reduceat(mass, first), single)
+        if values.size <= 100:
+            half = (values[-1] - values[0]) / 400
+            return cls(values - half, values + half, mass, values)
+        edges, mass = null.binned(_MAX_BARS)
+        visible = mass >= _VISIBLE * mass.max()
+        return cls(edges[:-1][visible], edges[1:][visible], mass[visible], None)
+
+    def rows(self, test: PermutationTest) -> list[dict[str, Any]]:
+        centres = (self.low + self.high) / 2 if self.values is None else self.values
+        extreme = _is_extreme(centres, test)
+        if self.values is None:
+            labels = [f"{low:.5g} to {high:.5g}" for low, high in zip(self.low, self.high, strict=True)]
+        else:
+            labels = [f"{value:.6g}" for value in self.values]
+        return [
+            {
+                "from": float(self.low[i]),
+                "to": float(self.high[i]),
+                "mass": float(f"{self.mass[i]:.6g}"),
+                "value": labels[i],
+                "region": _EXTREME if extreme[i] else _LESS_EXTREME,
+            }
+            for i in range(self.mass.size)
+        ]
+
+
+def _is_extreme(values: npt.NDArray[np.float64], test: PermutationTest) -> npt.NDArray[np.bool_]:
+    """Mark the values that the p-value sums, for colouring only: the test itself decides ties exactly."""
+    slack = 1e-9 * max(abs(test.observed), float(np.abs(values).max()))
+    if test.alternative == "two-sided":
+        return np.abs(values) >= abs(test.observed) - slack
+    if test.alternative == "less":
+        return values <= test.observed + slack
+    return values >= test.observed - slack
+
+
+def _region(test: PermutationTest, low: float, high: float) -> list[dict[str, float]]:
+    """Intervals of the axis on which values are at least as extreme as the observed one."""
+    if test.alternative == "two-sided":
+        size = abs(test.observed)
+        return [{"from": low, "to": -size}, {"from": size, "to": high}]
+    if test.alternative == "less":
+        return [{"from": low, "to": test.observed}]
+    return [{"from": test.observed, "to": high}]
+
+
+def _domain(bars: _Bars, test: PermutationTest) -> tuple[float, float]:
+    """Choose the ends of the axis: all visible bars and the observed value, with a margin."""
+    low, high = float(bars.low.min()), float(bars.high.max())
+    low, high = min(low, test.observed), max(high, test.observed)
+    if test.alternative == "two-sided":
+        low, high = min(low, -abs(test.observed)), max(high, abs(test.observed))
+    margin = 0.5 if bars.mass.size == 1 else 0.04 * (high - low)
+    return low - margin, high + margin
+
+
+def _altair() -> Any:
+    try:
+        import altair as alt
+    except ImportError as error:
+        raise _missing("altair") from error
+    return alt
+
+
+def _vl_convert() -> Any:
+    try:
+        import vl_convert
+    except ImportError as error:
+        raise _missing("vl-convert-python") from error
+    return vl_convert
+
+
+def _missing(library: str) -> MissingDependencyError:
+    return MissingDependencyError(
+        f"charts need `{library}`, which is not installed", hint="pip install 'trackperm[plots]'"
+    )

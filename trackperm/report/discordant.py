@@ -1,0 +1,39 @@
+"""The examples that tell two runs apart, cut to what a page or a tracker's table view can show."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from trackperm.comparison import Comparison
+from trackperm.report.text import shorten
+
+MAX_ROWS = 1_000
+_MAX_CHARACTERS = 1_000
+_MAX_SAFE_INTEGER = 2**53  # JavaScript rounds larger ones
+
+Cell = str | int | float | bool | None
+
+
+@dataclass(frozen=True)
+class DiscordantTable:
+    """Column names and at most :data:`MAX_ROWS` rows of text, finite numbers or None."""
+
+    columns: tuple[str, ...]
+    rows: list[tuple[Cell, ...]]
+
+
+def viewable(comparison: Comparison) -> DiscordantTable:
+    """Cut the discordant examples of `comparison` to :data:`MAX_ROWS` rows, and long texts as well."""
+    frame = comparison.discordant.head(MAX_ROWS)
+    return DiscordantTable(tuple(frame.columns), [tuple(map(_cell, row)) for row in frame.rows()])
+
+
+def _cell(value: object) -> Cell:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int) and abs(value) <= _MAX_SAFE_INTEGER:
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    return shorten(str(value), _MAX_CHARACTERS)

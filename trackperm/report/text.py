@@ -1,0 +1,231 @@
+"""A comparison in words: the lines that a terminal shows and the Markdown that a tracker shows."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+from trackperm.comparison import Comparison
+
+SCOPE = "these two runs on these examples; not other seeds, prompts or test sets"
+
+EXACT_WITHIN = 1e-6
+"""The largest certified relative error with which a p-value is called exact without qualification."""
+
+_DESCRIPTION_LIMIT = 8_000  # MLflow cuts longer tags without saying so
+_NAME_LIMIT = 200
+_PROSE_LIMIT = 1_000
+_MARKDOWN_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~&#!$])")
+
+
+def lines(comparison: Comparison) -> list[str]:
+    """Render `comparison` as the lines that a user sees: scores, test, scope, then what else must be known.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        The result to print.
+
+    Returns
+    -------
+    list of str
+        At least three lines, without line ends.
+    """
+    test = comparison.test
+    facts = ", ".join((f"{certainty(test.error_bound)}, {test.alternative}", examples(comparison)))
+    return [
+        "   ".join((comparison.statistic.name, *(f"{name} {value}" for name, value in scores(comparison)))),
+        f"p = {format_pvalue(test.pvalue, test.log10_pvalue)}  {facts}   "
+        f"{comparison.marker} {comparison.verdict}",
+        f"scope: {SCOPE}",
+        *notes(comparison),
+    ]
+
+
+def markdown(comparison: Comparison, remarks: Sequence[str] = ()) -> str:
+    """Render `comparison` as a description for a tracker: verdict first, at most 8,000 characters.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        The result to describe.
+    remarks : sequence of str
+        Further sentences, such as what was left out of the logged tables.
+
+    Returns
+    -------
+    str
+        Markdown in which no name of the user's can act as markup.
+    """
+    pvalue = format_pvalue(comparison.pvalue, comparison.log10_pvalue)
+    table = [
+        ("p-value", f"{pvalue} ({certainty(comparison.error_bound)}, {comparison.test.alternative})"),
+        *scores(comparison),
+        ("examples", f"{comparison.n_examples} ({discordance(comparison)})"),
+    ]
+    bullets = [_sentence(shorten(note, _PROSE_LIMIT)) for note in (*notes(comparison), *remarks)]
+    parts = [
+        f"**{comparison.marker} {escape_markdown(headline(comparison))}**",
+        "\n".join(
+            [
+                f"| {escape_markdown(comparison.statistic.name)} | |",
+                "|---|---|",
+                *(f"| {name} | {escape_markdown(value)} |" for name, value in table),
+            ]
+        ),
+        escape_markdown(" ".join(explanation(comparison))),
+        "\n".join(f"- {escape_markdown(bullet)}" for bullet in bullets),
+        escape_markdown(shorten(comparison.signature, _PROSE_LIMIT)),
+    ]
+    text = "\n\n".join(part for part in parts if part)
+    return text if len(text) <= _DESCRIPTION_LIMIT else text[: _DESCRIPTION_LIMIT - 1].rstrip("\\") + "…"
+
+
+def format_pvalue(pvalue: float, log10_pvalue: float, digits: int = 3) -> str:
+    """Write a p-value with `digits` significant digits, never as 0.
+
+    Parameters
+    ----------
+    pvalue : float
+        The p-value, which may have underflowed.
+    log10_pvalue : float
+        Its decimal logarithm, used below the range of normal double precision numbers.
+    digits : int
+        Significant digits; trailing zeros are left out.
+
+    Returns
+    -------
+    str
+        Such as ``0.00335``, ``3.5e-06`` or ``1.2e-3010``.
+    """
+    if pvalue >= 1e-300:
+        return f"{pvalue:.{digits}g}"
+    exponent = math.floor(log10_pvalue)
+    mantissa = f"{10 ** (log10_pvalue - exponent):.{digits}g}"
+    if mantissa == "10":
+        mantissa, exponent = "1", exponent + 1
+    return f"{mantissa}e{exponent}"
+
+
+def format_number(value: float, *, sign: bool = False) -> str:
+    """Write a score with four decimals, or with as many digits as it takes to be told from zero."""
+    plus = "+" if sign and value != 0 else ""
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return f"{value:{plus}.4f}"
+    return f"{value:{plus}.4g}"
+
+
+def certainty(error_bound: float) -> str:
+    """Say what is known about the error of a p-value, given its relative `error_bound`."""
+    if error_bound <= EXACT_WITHIN:
+        return "exact"
+    if math.isfinite(error_bound):
+        return f"exact within ±{100 * error_bound:.2g} %"
+    return "not certified"
+
+
+def scores(comparison: Comparison) -> list[tuple[str, str]]:
+    """Name and write out what was observed: both scores and their difference, or the statistic itself."""
+    baseline, candidate = comparison.baseline_score, comparison.candidate_score
+    if baseline is None or candidate is None:
+        return [("observed", format_number(comparison.observed, sign=True))]
+    return [
+        ("baseline", format_number(baseline)),
+        ("candidate", format_number(candidate)),
+        ("difference", format_number(comparison.difference, sign=True)),
+    ]
+
+
+def examples(comparison: Comparison) -> str:
+    """Say how many examples there are and how many of them tell the runs apart."""
+    n_examples = comparison.n_examples
+    return f"{n_examples} {'example' if n_examples == 1 else 'examples'} ({discordance(comparison)})"
+
+
+def discordance(comparison: Comparison) -> str:
+    """Say how many examples tell the runs apart and, in one dimension, in whose favour."""
+    test = comparison.test
+    found = f"{test.n_discordant} discordant"
+    if test.n_better is not None and test.n_worse is not None:
+        better, worse = test.n_better, test.n_worse
+        if not comparison.statistic.greater_is_better:
+            better, worse = worse, better
+        found += f": {better} better, {worse} worse"
+    return found
+
+
+def notes(comparison: Comparison) -> list[str]:
+    """List what a reader must know beyond the numbers; empty for most comparisons."""
+    report, test = comparison.pairing, comparison.test
+    found = []
+    if test.n_discordant == 0:
+        found.append("identical: the counts of both runs are the same on every example")
+    if report.n_dropped:
+        found.append(
+            f"dropped: {report.n_dropped} examples that are not in both runs "
+            f"(baseline {report.n_baseline}, candidate {report.n_candidate}, tested {report.n_paired})"
+        )
+    if report.by == "position":
+        found.append("paired by position: nothing proves that the rows are the same examples")
+    if not report.labels_checked:
+        found.append("labels not checked: the runs do not both hold a label column")
+    if test.ties != "exact":
+        found.append("ties approximate: values within a rounding band of the observed one count as ties")
+    return [*found, *report.notes]
+
+
+def headline(comparison: Comparison) -> str:
+    """Give the verdict in one sentence, without its marker."""
+    baseline, candidate = shorten(comparison.baseline_name), shorten(comparison.candidate_name)
+    statistic = comparison.statistic.name
+    pvalue = format_pvalue(comparison.pvalue, comparison.log10_pvalue)
+    if comparison.verdict == "undecided":
+        return f"Undecided: {candidate} and {baseline} are not told apart by {statistic} (p = {pvalue})"
+    note = "" if comparison.statistic.greater_is_better else ", where less is better"
+    return f"{candidate} is {comparison.verdict} than {baseline} by {statistic}{note} (p = {pvalue})"
+
+
+def explanation(comparison: Comparison) -> list[str]:
+    """Explain in plain words what was tested and what it does not cover."""
+    alternative = comparison.test.alternative
+    statistic = comparison.statistic.name
+    if comparison.baseline_score is not None and comparison.candidate_score is not None:
+        quantity = f"the difference in {statistic} (candidate minus baseline)"
+    else:
+        quantity = f"the statistic {statistic}"
+    extreme = {
+        "two-sided": "at least as far from zero as",
+        "less": "at most",
+        "greater": "at least",
+    }[alternative]
+    sentences = [
+        "If it made no difference which run an output came from, the outputs of the two runs could be "
+        "exchanged on any example without changing what to expect.",
+        f"p is the share of all such exchanges in which {quantity} is {extreme} the observed one.",
+    ]
+    if comparison.verdict == "undecided":
+        sentences.append(
+            f"Here that share is above {comparison.alpha:g}, so a difference of this kind is not shown; "
+            "this does not prove that the runs are equally good."
+        )
+    else:
+        sentences.append(
+            f"Here that share is at most {comparison.alpha:g}, so chance alone is a poor explanation; "
+            "whether the difference is large enough to matter is another question."
+        )
+    return [*sentences, f"The test is about {SCOPE}."]
+
+
+def escape_markdown(text: str) -> str:
+    """Write `text` so that Markdown shows it as it is, on one line."""
+    return _MARKDOWN_SPECIAL.sub(r"\\\1", " ".join(text.split()))
+
+
+def shorten(text: str, limit: int = _NAME_LIMIT) -> str:
+    """Cut `text` to at most `limit` characters, the last an ellipsis where something was cut."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _sentence(note: str) -> str:
+    return note[:1].upper() + note[1:] + ("" if note.endswith(".") else ".")

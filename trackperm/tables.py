@@ -1,0 +1,347 @@
+"""The frames that layers hand to each other: per-example tables of one run, counts of two paired runs."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from trackperm.errors import InputError, InputTypeError, MissingDependencyError
+
+_INTEGER_TEXT = r"^(?:0|-?[1-9][0-9]*)$"
+_NUMBER_TEXT = (
+    r"^(?:-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[nN]a[nN]|-?[iI]nf(?:inity)?)$"
+)
+_LARGEST_EXACT = 2**53 - 1  # a float64 up to here is no rounded integer
+
+
+class ColumnType(enum.Enum):
+    """What the values of a column are, after both runs were brought to one type."""
+
+    INTEGER = "integer"
+    DECIMAL = "decimal"
+    BOOLEAN = "boolean"
+    TEXT = "text"
+
+
+_DTYPES = {
+    ColumnType.INTEGER: pl.Int64,
+    ColumnType.DECIMAL: pl.Float64,
+    ColumnType.BOOLEAN: pl.Boolean,
+    ColumnType.TEXT: pl.String,
+}
+
+
+@dataclass(frozen=True)
+class ExampleTable:
+    """The per-example table of one run, one row an example.
+
+    Attributes
+    ----------
+    frame : narwhals.DataFrame
+        The columns as they were read.
+    origin : str
+        What messages call the table: a path, ``mlflow:<run id>`` or ``baseline``.
+    untyped : bool
+        Whether every column is text because the format knows no types (CSV).
+    unusable : mapping of str to str
+        Columns that were read but have no single type, and why: a use of one is refused with the reason.
+    """
+
+    frame: nw.DataFrame[Any]
+    origin: str
+    untyped: bool = False
+    unusable: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_native(cls, frame: Any, origin: str) -> ExampleTable:
+        """Take any data frame that narwhals accepts; a lazy one is collected.
+
+        Raises
+        ------
+        InputTypeError
+            If `frame` is no data frame, or a column name is not text.
+        InputError
+            If two columns have the same name.
+        """
+        try:
+            table = nw.from_native(frame)
+        except TypeError as error:
+            raise InputTypeError(
+                f"`{origin}` is of type `{type(frame).__qualname__}`, which is no data frame",
+                hint="give a polars, pandas or pyarrow table, or the path of a file.",
+            ) from error
+        except nw.exceptions.DuplicateError as error:
+            raise InputError(f"`{origin}` has columns of the same name: {error}") from error
+        if isinstance(table, nw.LazyFrame):
+            table = table.collect("polars")
+        for name in table.columns:
+            if not isinstance(name, str):
+                raise InputTypeError(
+                    f"`{origin}` has a column named {name!r}, which is not text",
+                    hint="rename the columns, as in `frame.columns = ['id', 'prediction', 'label']`.",
+                )
+        return cls(table, origin)
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return self.frame.columns
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+
+@dataclass(frozen=True)
+class PairedCounts:
+    """Integer counts of both runs on the same examples.
+
+    Attributes
+    ----------
+    frame : narwhals.DataFrame
+        One row per example: the id column ``id``, then ``candidate.<count>`` and ``baseline.<count>``
+        (int64) for every name in `names`, ordered by id.
+    names : tuple of str
+        Names of the counts.
+    """
+
+    frame: nw.DataFrame[Any]
+    names: tuple[str, ...]
+
+    def grouped(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Distinct counts and how many examples have them, in ascending order.
+
+        Returns
+        -------
+        candidate, baseline : ndarray of int64, shape (K, p)
+            Counts of the two runs.
+        multiplicities : ndarray of int64, shape (K,)
+            Number of examples with these counts.
+        """
+        columns = [f"{run}.{name}" for run in ("candidate", "baseline") for name in self.names]
+        groups = (
+            self.frame.select(columns)
+            .with_columns(nw.lit(1, nw.Int64).alias("multiplicity"))
+            .group_by(columns)
+            .agg(nw.col("multiplicity").sum())
+            .sort(columns)
+        )
+        values = np.ascontiguousarray(groups.to_numpy(), dtype=np.int64)
+        p = len(self.names)
+        return values[:, :p].copy(), values[:, p:-1].copy(), values[:, -1].copy()
+
+    def discordant(self) -> nw.DataFrame[Any]:
+        """Rows whose counts differ between the runs, ordered by id."""
+        return self.frame.filter(counts_differ(self.names))
+
+
+def counts_differ(names: Collection[str]) -> nw.Expr:
+    """Whether any count of the candidate differs from the baseline's, by row."""
+    return nw.any_horizontal(
+        *(nw.col(f"candidate.{name}") != nw.col(f"baseline.{name}") for name in names), ignore_nulls=False
+    )
+
+
+def typed_columns(
+    baseline: ExampleTable, candidate: ExampleTable, columns: Collection[str], text: Collection[str] = ()
+) -> tuple[ExampleTable, ExampleTable, dict[str, ColumnType]]:
+    """Bring columns of two runs to one engine (polars) and one type each.
+
+    Columns that both runs know types of keep them: a boolean counts as an integer where the other run has
+    integers, and decimals count as integers where every value of both runs is integral. Columns of an
+    untyped table are integer, decimal or text by all values of both runs together. NaN becomes null.
+
+    Parameters
+    ----------
+    baseline, candidate : ExampleTable
+        Tables that have all `columns`.
+    columns : collection of str
+        Names of the columns to keep.
+    text : collection of str
+        Those among `columns`, such as ids, that stay text where a table is untyped; integers of a typed
+        partner then become text too.
+
+    Returns
+    -------
+    baseline, candidate : ExampleTable
+        With `columns` alone.
+    types : dict of str to ColumnType
+        Type of each column.
+
+    Raises
+    ------
+    InputTypeError
+        If a column's values cannot be used, or its types in the two runs do not go together.
+    """
+    types: dict[str, ColumnType] = {}
+    values: tuple[list[pl.Series], list[pl.Series]] = ([], [])
+    for name in dict.fromkeys(columns):
+        pair = (_Column.read(baseline, name), _Column.read(candidate, name))
+        pair = _as_written(pair) if name in text else _by_values(pair)
+        types[name] = _common_type(pair)
+        for series, column in zip(values, pair, strict=True):
+            series.append(column.cast(types[name]).values)
+    tables = [
+        replace(table, frame=nw.from_native(pl.DataFrame(series), eager_only=True))
+        for table, series in zip((baseline, candidate), values, strict=True)
+    ]
+    return tables[0], tables[1], types
+
+
+@dataclass(frozen=True)
+class _Column:
+    """One column of one run; `type` is None where it has no value at all."""
+
+    values: pl.Series
+    type: ColumnType | None
+    origin: str
+    untyped: bool
+
+    @classmethod
+    def read(cls, table: ExampleTable, name: str) -> _Column:
+        where = f"column `{name}` of `{table.origin}`"
+        if name in table.unusable:
+            raise InputTypeError(f"{where} {table.unusable[name]}", hint="give every value the same type.")
+        values, type_ = _normalised(_to_polars(table.frame.get_column(name), where), where)
+        if values.null_count() == len(values):
+            values, type_ = pl.Series(name, [None] * len(values), dtype=pl.Null), None
+        return cls(values.alias(name), type_, table.origin, table.untyped)
+
+    def cast(self, type_: ColumnType) -> _Column:
+        if self.type is ColumnType.INTEGER and type_ is ColumnType.DECIMAL and not self.is_exact():
+            raise InputTypeError(
+                f"column `{self.values.name}` of `{self.origin}` has integers above 2^53, and decimals in"
+                " the other run: comparing them would round"
+            )
+        return replace(self, values=self.values.cast(_DTYPES[type_]), type=type_)
+
+    def is_exact(self) -> bool:
+        """Whether every value is an integer that integers and decimals hold alike."""
+        values = self.values.drop_nulls()
+        return bool(
+            values.is_between(-_LARGEST_EXACT, _LARGEST_EXACT).all() and (values == values.round()).all()
+        )
+
+    def first(self) -> object:
+        return self.values.drop_nulls()[0]
+
+
+def _to_polars(series: nw.Series[Any], where: str) -> pl.Series:
+    try:
+        return series.to_polars()
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"{where} cannot be read: {error}", hint="pip install pyarrow"
+        ) from error
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
+        raise InputTypeError(
+            f"{where} mixes values of several types: {error}", hint="give every value the same type."
+        ) from error
+
+
+def _normalised(values: pl.Series, where: str) -> tuple[pl.Series, ColumnType | None]:
+    """Values as int64, float64 without NaN, boolean or text."""
+    dtype = values.dtype
+    if dtype == pl.Null:
+        return values, None
+    if dtype == pl.Boolean:
+        return values, ColumnType.BOOLEAN
+    if dtype.is_integer() or (isinstance(dtype, pl.Decimal) and not dtype.scale):
+        integers = values.cast(pl.Int64, strict=False)
+        if integers.null_count() > values.null_count():
+            raise InputTypeError(
+                f"{where} has integers outside the range of int64 (largest: {values.max()!s})",
+                hint="store identifiers of this size as text.",
+            )
+        return integers, ColumnType.INTEGER
+    if dtype.is_float() or dtype.is_decimal():
+        decimals = values.cast(pl.Float64).fill_nan(None)
+        if decimals.is_infinite().any():
+            raise InputTypeError(f"{where} has infinite values")
+        return decimals, ColumnType.DECIMAL
+    if dtype in (pl.String, pl.Categorical, pl.Enum):
+        return values.cast(pl.String), ColumnType.TEXT
+    kind = "lists or objects" if dtype.is_nested() or dtype == pl.Object else f"values of type {dtype}"
+    raise InputTypeError(f"{where} holds {kind}", hint="integers, decimals, booleans and text can be used.")
+
+
+def _as_written(pair: tuple[_Column, _Column]) -> tuple[_Column, _Column]:
+    """Keep untyped columns text, and write a typed partner's integers as text."""
+    if not any(column.untyped and column.type for column in pair):
+        return pair
+    first, second = (
+        column.cast(ColumnType.INTEGER).cast(ColumnType.TEXT)
+        if column.type is ColumnType.INTEGER or (column.type is ColumnType.DECIMAL and column.is_exact())
+        else column
+        for column in pair
+    )
+    return first, second
+
+
+def _by_values(pair: tuple[_Column, _Column]) -> tuple[_Column, _Column]:
+    """Read untyped columns as numbers where all their values in both runs are, unless a typed one is text."""
+    untyped = [column for column in pair if column.untyped and column.type]
+    if not untyped or any(column.type is ColumnType.TEXT and not column.untyped for column in pair):
+        return pair
+    numbers = _numbers(pl.concat([column.values for column in untyped]))
+    if numbers is None:
+        return pair
+    read, type_ = numbers
+    result, start = [], 0
+    for column in pair:
+        if column.untyped and column.type:
+            part = read.slice(start, len(column.values))
+            start += len(column.values)
+            if part.is_infinite().any():
+                raise InputTypeError(f"column `{part.name}` of `{column.origin}` has infinite values")
+            has_value = part.null_count() < len(part)
+            column = replace(column, values=part, type=type_ if has_value else None)
+        result.append(column)
+    return result[0], result[1]
+
+
+def _numbers(text: pl.Series) -> tuple[pl.Series, ColumnType] | None:
+    """Values of `text` as int64 or float64, or None where reading some value as a number would change it."""
+    is_integer = text.str.contains(_INTEGER_TEXT)
+    integers = text.filter(is_integer).cast(pl.Int64, strict=False)
+    if integers.has_nulls():
+        return None
+    if is_integer.all():
+        return text.cast(pl.Int64), ColumnType.INTEGER
+    if (
+        not text.str.contains(_NUMBER_TEXT).all()
+        or not integers.is_between(-_LARGEST_EXACT, _LARGEST_EXACT).all()
+    ):
+        return None
+    decimals = text.cast(pl.Float64).fill_nan(None)
+    return None if decimals.null_count() == len(decimals) else (decimals, ColumnType.DECIMAL)
+
+
+def _common_type(pair: tuple[_Column, _Column]) -> ColumnType:
+    types = {column.type for column in pair if column.type}
+    if not types:
+        return ColumnType.TEXT
+    if ColumnType.DECIMAL in types and all(
+        column.is_exact() for column in pair if column.type is ColumnType.DECIMAL
+    ):
+        types = types - {ColumnType.DECIMAL} | {ColumnType.INTEGER}
+    if len(types) == 1:
+        return types.pop()
+    for clash in ({ColumnType.TEXT}, {ColumnType.BOOLEAN, ColumnType.DECIMAL}):
+        if clash <= types:
+            raise InputTypeError(
+                f"column `{pair[0].values.name}` is "
+                + " but ".join(
+                    f"{column.type.value} in `{column.origin}` (first: {column.first()!r})"
+                    for column in pair
+                    if column.type
+                ),
+                hint="store the column with the same type in both runs.",
+            )
+    return ColumnType.DECIMAL if ColumnType.DECIMAL in types else ColumnType.INTEGER

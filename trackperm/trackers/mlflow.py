@@ -1,0 +1,229 @@
+"""Runs logged in MLflow: find one, read its per-example table, log a comparison back."""
+# ruff: noqa: TID251
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from difflib import get_close_matches
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from mlflow.entities import Run
+from mlflow.exceptions import MlflowException
+
+from trackperm.errors import InputError
+from trackperm.sources import read_examples
+from trackperm.tables import ExampleTable
+from trackperm.trackers.base import Publication, Published, TrackedRun
+from trackperm.trackers.mlflow_artifacts import find_table, require_artifact
+from trackperm.trackers.mlflow_comparison import write_comparison
+from trackperm.trackers.mlflow_store import COMPARISON, KIND_TAG, Store
+
+_RUN_ID = re.compile(r"[a-zA-Z0-9][\w-]{0,255}")
+_PAGE = 1000
+_SHOWN = 20
+
+
+class MlflowTracker:
+    """Adapter of MLflow, over HTTP or on a local store.
+
+    Runs are named ``<run id>`` or ``<experiment>/<run name>``, split at the last ``/``.
+
+    Parameters
+    ----------
+    tracking_uri : str, optional
+        Where runs are recorded; by default what ``mlflow.set_tracking_uri`` or
+        ``MLFLOW_TRACKING_URI`` says. There is no further default: a store is never created.
+
+    Raises
+    ------
+    InputError
+        If no URI is configured, or nothing is stored where it points.
+    """
+
+    def __init__(self, tracking_uri: str | None = None) -> None:
+        self._store = Store(tracking_uri)
+
+    def find(self, locator: str) -> TrackedRun:
+        """Find the one run that `locator` names; comparisons and deleted runs are refused.
+
+        Raises
+        ------
+        InputError
+            If no run or several runs answer to it.
+        TrackerError
+            If MLflow cannot be reached or refuses.
+        """
+        experiment, slash, name = locator.rpartition("/")
+        run = self._named(experiment, name) if slash else self._identified(locator)
+        if run.info.lifecycle_stage != "active":
+            raise InputError(
+                f"run `mlflow:{run.info.run_id}` is deleted",
+                hint=f"`mlflow runs restore --run-id {run.info.run_id}` brings it back.",
+            )
+        if _is_comparison(run):
+            raise InputError(
+                f"run `mlflow:{run.info.run_id}` is a comparison that trackperm logged, not a run to compare",
+                hint="name the runs that made the predictions.",
+            )
+        return self._store.tracked(run)
+
+    def read(self, run: TrackedRun, artifact: str | None = None) -> ExampleTable:
+        """Read the per-example table that `run` logged.
+
+        Raises
+        ------
+        InputError
+            If there is no such artifact, or several and none was named.
+        SourceError
+            If the artifact cannot be read as a table.
+        TrackerError
+            If MLflow cannot be reached or refuses.
+        """
+        run_id = run.reference.locator
+        if artifact is None:
+            artifact = find_table(self._store, run)
+        else:
+            require_artifact(self._store, run, artifact)
+        with TemporaryDirectory(prefix="trackperm-") as folder:
+            with self._store.calls(f"downloading `{artifact}` of run `{run.reference}`") as client:
+                path = client.download_artifacts(run_id, artifact, folder)
+            return read_examples(Path(path), origin=str(run.reference))
+
+    def publish(self, publication: Publication, container: str | None = None) -> Published:
+        """Write `publication` as a run nested under the candidate, or bring that run up to date.
+
+        Of several runs with the same key, which two writers at the same moment can leave, the
+        newest that is complete is the one that counts.
+
+        Parameters
+        ----------
+        publication : Publication
+            What to write.
+        container : str, optional
+            Name of an existing experiment to write to, instead of the candidate's; then nothing is
+            written in the candidate's experiment, so that it need not be writable.
+
+        Raises
+        ------
+        InputError
+            If neither says where to write, the experiment does not exist, or MLflow could not keep
+            a name or value; nothing has been written then.
+        TrackerError
+            If MLflow failed; the next try completes what was begun.
+        """
+        candidate = publication.candidate
+        if candidate is not None and candidate.reference.scheme != "mlflow":
+            candidate = None
+        if container is not None:
+            experiment_id = self._experiment_id(
+                container, advice=f"`mlflow experiments create -n '{container}'` makes one."
+            )
+        elif candidate is not None:
+            experiment_id = candidate.container
+        else:
+            raise InputError(
+                "the candidate is not in MLflow, so it does not say where to log the comparison",
+                hint="`--log-to mlflow:EXPERIMENT` names an experiment.",
+            )
+        return write_comparison(self._store, publication, candidate, experiment_id)
+
+    def _identified(self, run_id: str) -> Run:
+        if _RUN_ID.fullmatch(run_id):
+            with self._store.calls(f"looking up run `mlflow:{run_id}`") as client:
+                try:
+                    return client.get_run(run_id)
+                except MlflowException as error:
+                    if error.error_code not in ("RESOURCE_DOES_NOT_EXIST", "NOT_FOUND"):
+                        raise
+        raise InputError(
+            f"MLflow at `{self._store.label}` has no run with id `{run_id}`", hint=self._hint_for_name(run_id)
+        )
+
+    def _hint_for_name(self, name: str) -> str:
+        """Suggest references for a bare name that is no run id."""
+        with self._store.calls(f"looking up runs called `{name}`") as client:
+            experiments = {exp.experiment_id: exp.name for exp in client.search_experiments(max_results=_SHOWN * 5)}
+        runs = self._runs_called(name, list(experiments)) if experiments else []
+        if not runs:
+            return "a run is named by its id, or as `mlflow:<experiment>/<run name>`."
+        references = sorted({f"`mlflow:{experiments[run.info.experiment_id]}/{name}`" for run in runs})
+        return f"did you mean {' or '.join(references[:_SHOWN])}?"
+
+    def _named(self, experiment: str, name: str) -> Run:
+        experiment_id = self._experiment_id(experiment)
+        runs = self._runs_called(name, [experiment_id])
+        if len(runs) == 1:
+            return runs[0]
+        if not runs:
+            raise InputError(
+                f"experiment `{experiment}` has no run called `{name}`",
+                hint=_suggestion(name, self._run_names(experiment_id))
+                or "a run is named by its id, or as `mlflow:<experiment>/<run name>`.",
+            )
+        raise InputError(
+            f"{len(runs)} runs of experiment `{experiment}` are called `{name}`:\n\n{_listing(runs)}",
+            hint="name one by its id.",
+        )
+
+    def _experiment_id(self, name: str, *, advice: str | None = None) -> str:
+        experiment = self._store.experiment(name)
+        if experiment is not None:
+            return str(experiment.experiment_id)
+        with self._store.calls("listing experiments") as client:
+            names = [exp.name for exp in client.search_experiments(max_results=_PAGE)]
+        raise InputError(
+            f"MLflow at `{self._store.label}` has no experiment called `{name}`",
+            hint=_suggestion(name, names) or advice,
+        )
+
+    def _runs_called(self, name: str, experiment_ids: list[str]) -> list[Run]:
+        """List the active runs of that name which are no comparisons, newest first."""
+        quote = next((mark for mark in "'\"`" if mark not in name), None)
+        if quote is None:
+            raise InputError(f"MLflow cannot search for a run called `{name}`", hint="name the run by its id.")
+        runs: list[Run] = []
+        token: str | None = None
+        with self._store.calls(f"looking up runs called `{name}`") as client:
+            while True:
+                page = client.search_runs(
+                    experiment_ids,
+                    filter_string=f"attributes.run_name = {quote}{name}{quote}",
+                    max_results=_PAGE,
+                    order_by=["attributes.start_time DESC"],
+                    page_token=token,
+                )
+                runs += [run for run in page if run.info.run_name == name and not _is_comparison(run)]
+                token = page.token
+                if not token:
+                    return runs
+
+    def _run_names(self, experiment_id: str) -> list[str]:
+        with self._store.calls("listing runs") as client:
+            runs = client.search_runs([experiment_id], max_results=_PAGE)
+        return [run.info.run_name for run in runs if not _is_comparison(run)]
+
+
+def _is_comparison(run: Run) -> bool:
+    return bool(run.data.tags.get(KIND_TAG) == COMPARISON)
+
+
+def _suggestion(name: str, known: Sequence[str]) -> str | None:
+    close = get_close_matches(name, list(dict.fromkeys(known)), n=3)
+    return f"did you mean {' or '.join(f'`{match}`' for match in close)}?" if close else None
+
+
+def _listing(runs: Sequence[Run]) -> str:
+    lines = [
+        f"    mlflow:{run.info.run_id}  started {_moment(run.info.start_time)}  {run.info.status}"
+        for run in runs[:_SHOWN]
+    ]
+    if len(runs) > _SHOWN:
+        lines.append(f"    and {len(runs) - _SHOWN} more")
+    return "\n".join(lines)
+
+
+def _moment(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000, tz=timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")

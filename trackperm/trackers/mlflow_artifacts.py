@@ -1,0 +1,151 @@
+"""Which artifact of an MLflow run holds its per-example predictions."""
+# ruff: noqa: TID251
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+from collections import deque
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from mlflow import MlflowClient
+from mlflow.entities import FileInfo
+
+from trackperm.errors import InputError
+from trackperm.sources import is_readable
+from trackperm.trackers.base import TrackedRun
+from trackperm.trackers.mlflow_store import Store
+
+_OURS = "trackperm"
+_MAX_FOLDERS = 64
+_MAX_PEEKS = 8
+_PEEK_SIZE = 16 * 2**20
+_SPLIT_JSON = re.compile(rb'\s*\{\s*"(columns|index|data)"\s*:')
+_SHOWN = 20
+
+
+@dataclass
+class _Contents:
+    """What a walk through a run's artifacts has seen."""
+
+    tables: list[FileInfo] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+    complete: bool = True
+
+
+def is_safe_path(path: str) -> bool:
+    """Whether `path` is a plain relative artifact path that stays inside its run."""
+    return bool(path) and posixpath.normpath(path) == path and not path.startswith(("/", "..")) and path != "."
+
+
+def find_table(store: Store, run: TrackedRun) -> str:
+    """Find the one artifact of `run` that can hold per-example predictions.
+
+    Folders that hold a model, the folder ``trackperm`` and JSON files that are no tables do not count.
+    Nothing is preferred: several are listed and refused.
+
+    Raises
+    ------
+    InputError
+        If there is none or more than one.
+    """
+    with store.calls(f"listing the artifacts of run `{run.reference}`") as client:
+        contents = _walk(client, run.reference.locator)
+    if len(contents.tables) == 1 and contents.complete:
+        return str(contents.tables[0].path)
+    called = f"run `{run.reference}` ({run.name})"
+    if not contents.complete:
+        raise InputError(
+            f"{called} has more than {_MAX_FOLDERS} artifact folders, too many to look through",
+            hint="say which artifact holds its predictions: `--artifact PATH`.",
+        )
+    if contents.tables:
+        raise InputError(
+            f"{called} has {len(contents.tables)} artifacts that could hold its predictions:\n\n"
+            + "\n".join(f"    {info.path}{_size(info)}" for info in contents.tables[:_SHOWN]),
+            hint=f"choose one: `--artifact {contents.tables[0].path}`.",
+        )
+    has = f"only {', '.join(f'`{path}`' for path in contents.others[:_SHOWN])}" if contents.others else "none at all"
+    raise InputError(
+        f"{called} has no artifact that could hold per-example predictions ({has})",
+        hint="log one row an example, with the columns `id`, `prediction` and `label`: "
+        '`mlflow.log_table(frame, "predictions.json")`, or a Parquet file with `mlflow.log_artifact`.',
+    )
+
+
+def require_artifact(store: Store, run: TrackedRun, path: str) -> None:
+    """Make sure that `run` has a file called `path`.
+
+    Raises
+    ------
+    InputError
+        If there is none, or `path` is a folder.
+    """
+    called = f"run `{run.reference}` ({run.name})"
+    if not is_safe_path(path):
+        raise InputError(f"`{path}` is no artifact path", hint="write it as MLflow shows it: `folder/file.parquet`.")
+    folder = posixpath.dirname(path)
+    with store.calls(f"listing the artifacts of run `{run.reference}`") as client:
+        found = {info.path: info for info in client.list_artifacts(run.reference.locator, folder or None)}
+    if path not in found:
+        there = ", ".join(f"`{name}`" for name in sorted(found)[:_SHOWN])
+        raise InputError(f"{called} has no artifact `{path}`", hint=f"`{folder or '.'}` holds {there}." if there else None)
+    if found[path].is_dir:
+        raise InputError(f"artifact `{path}` of {called} is a folder", hint="name one file in it.")
+
+
+def _walk(client: MlflowClient, run_id: str) -> _Contents:
+    contents = _Contents()
+    logged_tables = _logged_tables(client, run_id)
+    pending: deque[str | None] = deque([None])
+    folders = peeks = 0
+    while pending:
+        if folders == _MAX_FOLDERS:
+            contents.complete = False
+            break
+        folders += 1
+        folder = pending.popleft()
+        infos = [info for info in client.list_artifacts(run_id, folder) if info.path not in (".", folder)]
+        if any(posixpath.basename(info.path) == "MLmodel" for info in infos):
+            contents.others.append(f"{folder or '.'}/ (a model)")
+            continue
+        for info in infos:
+            name = posixpath.basename(info.path)
+            if info.is_dir:
+                if name != _OURS:
+                    pending.append(info.path)
+                continue
+            usable = is_readable(name)
+            if usable and name.endswith(".json") and info.path not in logged_tables and peeks < _MAX_PEEKS:
+                peeks += 1
+                usable = _looks_like_table(client, run_id, info)
+            if usable:
+                contents.tables.append(info)
+            else:
+                contents.others.append(info.path)
+    return contents
+
+
+def _logged_tables(client: MlflowClient, run_id: str) -> set[str]:
+    """Read the paths that ``log_table`` has noted on the run."""
+    try:
+        noted = json.loads(client.get_run(run_id).data.tags.get("mlflow.loggedArtifacts", "[]"))
+        return {entry["path"] for entry in noted if entry["type"] == "table"}
+    except (ValueError, TypeError, KeyError):
+        return set()
+
+
+def _looks_like_table(client: MlflowClient, run_id: str, info: FileInfo) -> bool:
+    """Whether a JSON file that ``log_table`` did not note starts like a table."""
+    if (info.file_size or 0) > _PEEK_SIZE:
+        return True
+    with TemporaryDirectory(prefix="trackperm-") as folder:
+        with Path(client.download_artifacts(run_id, info.path, folder)).open("rb") as file:
+            return _SPLIT_JSON.match(file.read(4096)) is not None
+
+
+def _size(info: FileInfo) -> str:
+    return "" if info.file_size is None else f"  ({info.file_size:,} bytes)"
