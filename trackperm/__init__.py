@@ -1,3 +1,47 @@
-"""Exact paired-permutation tests for runs logged in MLflow and Weights & Biases."""
+"""Exact paired-permutation tests for runs logged in MLflow and Weights & Biases.
+
+>>> import trackperm
+>>> comparison = trackperm.compare("baseline.parquet", "candidate.parquet", "accuracy")  # doctest: +SKIP
+>>> comparison.pvalue  # doctest: +SKIP
+0.00335
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trackperm import exact as exact
+    from trackperm import report as report
+    from trackperm.comparison import Comparison as Comparison
+    from trackperm.comparison import compare as compare
+    from trackperm.errors import TrackpermError as TrackpermError
+    from trackperm.statistic import load_statistic as load_statistic
+    from trackperm.trackers.base import open_tracker as open_tracker
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "Comparison": "trackperm.comparison",
+    "TrackpermError": "trackperm.errors",
+    "compare": "trackperm.comparison",
+    "load_statistic": "trackperm.statistic",
+    "open_tracker": "trackperm.trackers.base",
+}
+_SUBPACKAGES = ("exact", "report")
+
+__all__ = ["Comparison", "TrackpermError", "compare", "exact", "load_statistic", "open_tracker", "report"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import public names when they are first used, so that `import trackperm` stays quick."""
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if name in _SUBPACKAGES:
+        return import_module(f"trackperm.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,7 +1,8 @@
 r"""The law of X = sum_k sum_{j <= c_k} B_kj x_k, and its characteristic function under exponential tilts.
 
-With B fair coins and E = sum_k c_k x_k, X - E/2 is symmetric. The tilt lambda gives each coin of row k the
-odds exp(lambda . x_k) : 1. Then, with the centred cumulant function K(lambda) = sum_k c_k log cosh(lambda . x_k / 2),
+With B fair coins and E = sum_k c_k x_k, X - E/2 is symmetric. The tilt lambda gives each coin of row k
+the odds exp(lambda . x_k) : 1. With the centred cumulant function
+K(lambda) = sum_k c_k log cosh(lambda . x_k / 2),
 
     P(X = x) = exp(K(lambda) - lambda . (x - E/2)) P_lambda(X = x),
     E_lambda exp(i theta . X) = exp(i theta . E/2) prod_k (cos b_k + i tanh a_k sin b_k)^c_k,
@@ -34,7 +35,7 @@ UNIT = 2.0**-53
 """Unit roundoff of float64."""
 
 FACTOR_ROUNDINGS = 16.0
-"""Relative roundings in log modulus and phase of one factor: sine or tangent, square, products, log1p, atan."""
+"""Relative roundings in log modulus and phase of one factor: sine, square, products, log1p, atan."""
 
 BLOCK = 2**16
 """Frequencies evaluated at a time, so that work arrays stay in cache."""
@@ -66,7 +67,7 @@ class SwapSum:
     @property
     def rank(self) -> int:
         """Dimension r of X."""
-        return self.coordinates.shape[1]
+        return int(self.coordinates.shape[1])
 
     @cached_property
     def n_coins(self) -> int:
@@ -175,7 +176,9 @@ def spectrum(
         flat = np.arange(first, min(first + BLOCK, size), dtype=np.int64)
         kept, block, error = _block(law, a, order, shift, periods, modulus, half_shape, flat, log_threshold)
         values[kept] = block
-        twice = np.where((kept % half_shape[-1] == 0) | (2 * (kept % half_shape[-1]) == periods[-1]), 1.0, 2.0)
+        twice = np.where(
+            (kept % half_shape[-1] == 0) | (2 * (kept % half_shape[-1]) == periods[-1]), 1.0, 2.0
+        )
         norm_squares.append(float(twice @ (block.real**2 + block.imag**2)))
         dropped = flat.size - kept.size
         error_squares.append(float(twice @ error**2) + 2.0 * dropped * math.exp(2.0 * log_threshold))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
@@ -34,7 +35,7 @@ def integer_matrix(values: npt.ArrayLike, name: str) -> IntArray:
     if array.dtype.kind not in "bui":
         raise InputTypeError(
             f"`{name}` is of type {array.dtype}; the exact test needs integers",
-            hint="scale scores of a fixed number of decimals, for example `np.rint(1000 * scores).astype(int)`.",
+            hint="scale scores of three decimals, say, by `np.rint(1000 * scores).astype(int)`.",
         )
     if array.dtype.kind == "u" and array.dtype.itemsize == 8:
         _check_range(int(array.max()), name)
@@ -245,4 +246,3 @@ class DifferenceHistogram:
     def n_discordant(self) -> int:
         """Number of pairs that a swap changes."""
         return int(self.multiplicities.sum())
-

@@ -41,7 +41,7 @@ class NullDistribution:
     def binned(self, n_bins: int = 2000) -> tuple[FloatArray, FloatArray]:
         """Return at most `n_bins` bins for a plot: edges, shape (B + 1,), and mass in each, shape (B,).
 
-        Where there are at most `n_bins` values, each has a bin of its own, bounded half-way to its neighbours.
+        Where there are at most `n_bins` values, each has a bin of its own, which ends half-way to the next.
         """
         if n_bins < 1:
             raise InputError(f"`n_bins` is {n_bins}; expected at least 1")
@@ -74,6 +74,6 @@ def null_distribution(law: SwapSum, statistic: LatticeStatistic, memory_budget: 
     scale = float(np.abs(values).max(initial=0.0)) or 1.0
     rounded = np.round(values / scale, DIGITS)
     _, first, inverse = np.unique(rounded, return_index=True, return_inverse=True)
-    merged = np.bincount(inverse, weights=mass)
+    merged: FloatArray = np.bincount(inverse, weights=mass).astype(np.float64)
     error = math.sqrt(window.size) * pmf.error_norm + 2.0 * math.exp(pmf.log_wrapped)
     return NullDistribution(values[first], merged, error)

@@ -39,7 +39,7 @@ class Lattice:
     @property
     def rank(self) -> int:
         """Number of basis vectors r."""
-        return self.coordinates.shape[1]
+        return int(self.coordinates.shape[1])
 
 
 def reduce_rank(histogram: DifferenceHistogram) -> Lattice:
@@ -61,7 +61,9 @@ def reduce_rank(histogram: DifferenceHistogram) -> Lattice:
     ]
     transform = _short_transform(gram)
     inverse = _unimodular_inverse(transform)
-    coordinates = [[sum(t * x for t, x in zip(row, point, strict=True)) for row in transform] for point in coordinates]
+    coordinates = [
+        [sum(t * x for t, x in zip(row, point, strict=True)) for row in transform] for point in coordinates
+    ]
     if any(abs(x) > LARGEST for point in coordinates for x in point):
         raise CapacityError("lattice coordinates of the differences exceed 2^62")
     basis = tuple(
@@ -133,7 +135,7 @@ def _short_transform(gram: IntMatrix) -> IntMatrix:
         mu = [[Fraction(0)] * n for _ in range(n)]
         norms: list[Fraction] = []
         for i in range(n):
-            r = []
+            r: list[Fraction] = []
             for j in range(i + 1):
                 value = Fraction(product(rows[i], rows[j])) - sum(mu[j][k] * r[k] for k in range(j))
                 r.append(value)
@@ -162,7 +164,9 @@ def _short_transform(gram: IntMatrix) -> IntMatrix:
 def _unimodular_inverse(matrix: IntMatrix) -> IntMatrix:
     """Invert an integer matrix of determinant +-1 by Gauss-Jordan elimination over fractions."""
     n = len(matrix)
-    work = [[Fraction(x) for x in row] + [Fraction(int(i == j)) for j in range(n)] for i, row in enumerate(matrix)]
+    work = [
+        [Fraction(x) for x in row] + [Fraction(int(i == j)) for j in range(n)] for i, row in enumerate(matrix)
+    ]
     for column in range(n):
         pivot = next(i for i in range(column, n) if work[i][column] != 0)
         work[column], work[pivot] = work[pivot], work[column]

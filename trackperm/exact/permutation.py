@@ -1,8 +1,9 @@
 """The exact paired-permutation test: from integer arrays to a p-value with its certificate.
 
 Zmigrod, Vieira and Cotterell (2022), Algorithms 1 and 5, by other means: the null distribution lives on a
-lattice of low rank (`lattice`), its mass comes from one inverse transform of a tilted characteristic function
-(`characteristic`, `pmf`), ties are decided on integers (`region`), and tails add up with a certificate (`tail`).
+lattice of low rank (`lattice`), its mass comes from one inverse transform of a tilted characteristic
+function (`characteristic`, `pmf`), ties are decided on integers (`region`), and tails add up with a
+certificate (`tail`).
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from trackperm.errors import CapacityError, InputError
-from trackperm.exact.characteristic import UNIT, FloatArray, SwapSum
-from trackperm.exact.counts import LARGEST, DifferenceHistogram, group_rows, integer_matrix
+from trackperm.exact.characteristic import UNIT, SwapSum
+from trackperm.exact.counts import LARGEST, DifferenceHistogram, integer_matrix
 from trackperm.exact.distribution import NullDistribution, null_distribution
 from trackperm.exact.enumeration import count_inside, n_configurations
 from trackperm.exact.lattice import reduce_rank
@@ -84,6 +85,14 @@ class PermutationTest:
     _problem: _Problem = field(repr=False, compare=False)
     _memory_budget: int = field(repr=False, compare=False, default=MEMORY_BUDGET)
 
+    def format_pvalue(self, digits: int = 3) -> str:
+        """Write the p-value with `digits` significant digits, from its logarithm below 1e-300; never as 0."""
+        if self.pvalue >= 1e-300:
+            return f"{self.pvalue:.{digits}g}"
+        exponent = math.floor(self.log10_pvalue)
+        mantissa = f"{10 ** (self.log10_pvalue - exponent):.{digits}g}"
+        return f"1e{exponent + 1}" if mantissa == "10" else f"{mantissa}e{exponent}"
+
     @cached_property
     def null_distribution(self) -> NullDistribution:
         """The law of the statistic under fair swaps, computed when first asked for.
@@ -147,7 +156,8 @@ def difference_test(
     u, v = integer_matrix(candidate, "candidate"), integer_matrix(baseline, "baseline")
     if u.shape != v.shape or u.shape[1] != 1:
         raise InputError(
-            f"`candidate` has shape {np.shape(candidate)} and `baseline` {np.shape(baseline)}; expected (N,) twice"
+            f"`candidate` has shape {np.shape(candidate)} and `baseline` {np.shape(baseline)}; "
+            "expected (N,) twice"
         )
     total, n = RationalStatistic.variable(0, 1), u.shape[0]
     return structured_test(
@@ -216,7 +226,9 @@ def structured_test(
         raise InputError(f"`method` is {method!r}; expected 'auto', 'enumerate' or 'lattice'")
     histogram = DifferenceHistogram.from_pairs(stay, swap, multiplicities)
     if isinstance(h, RationalStatistic) and h.n_variables != len(histogram.stay):
-        raise InputError(f"`h` has {h.n_variables} variables and the arrays have {len(histogram.stay)} columns")
+        raise InputError(
+            f"`h` has {h.n_variables} variables and the arrays have {len(histogram.stay)} columns"
+        )
     problem = _problem(histogram, h)
     law, statistic = problem.law, problem.statistic
     if alternative == "two-sided":
@@ -260,45 +272,29 @@ def _problem(histogram: DifferenceHistogram, h: Statistic) -> _Problem:
 
 def _collapsed(histogram: DifferenceHistogram, statistic: LatticeStatistic) -> _Problem | None:
     """Return the problem of the single weighted sum that an affine statistic is, or None."""
-    affine = statistic.affine()
-    if affine is None or not any(affine[1]):
+    affine, observed = statistic.affine(), statistic.observed_exact
+    if affine is None or observed is None or not any(affine[1]):
         return None
     constant, slopes = affine
     denominator = math.lcm(constant.denominator, *(slope.denominator for slope in slopes))
     weights = np.array([int(slope * denominator) for slope in slopes], dtype=object)
     steps = statistic.lattice.coordinates.astype(object) @ weights
-    if max(abs(int(step)) for step in steps) * histogram.n_discordant > LARGEST:
+    if max(abs(int(step)) for step in steps) * histogram.n_examples > LARGEST:
         return None
-    values = steps.astype(np.int64)[:, None]
-    sign = np.where(values[:, 0] < 0, -1, 1)
-    kept = values[:, 0] != 0
-    differences, multiplicities = group_rows(sign[kept, None] * values[kept], histogram.multiplicities[kept])
-    if differences.shape[0] == 0:
-        return None
-    ups = np.where(sign > 0, histogram.n_up, histogram.multiplicities - histogram.n_up)
-    _, n_up_plus_one = group_rows(
-        np.vstack([differences, sign[kept, None] * values[kept]])[
-            np.concatenate([np.ones(differences.shape[0], dtype=bool), ups[kept] > 0])
-        ],
-        np.concatenate([np.ones(differences.shape[0], dtype=np.int64), ups[kept][ups[kept] > 0]]),
+    up, down = histogram.n_up, histogram.multiplicities - histogram.n_up
+    differences = np.concatenate([steps, -steps, [0]]).astype(np.int64)
+    counts = np.concatenate([up, down, [histogram.n_examples - histogram.n_discordant]])
+    present = counts > 0
+    line = DifferenceHistogram.from_pairs(
+        differences[present], np.zeros_like(differences[present]), counts[present]
     )
-    base = int(constant * denominator)
-    flipped = int(values[sign < 0, 0].astype(object) @ histogram.multiplicities[sign < 0].astype(object))
-    observed = statistic.observed_exact
-    assert observed is not None
-    folded = DifferenceHistogram(
-        differences=differences,
-        multiplicities=multiplicities,
-        origin=(base + flipped,),
-        stay=(int(observed * denominator),),
-        swap=(0,),
-        n_examples=histogram.n_examples,
-        n_up=n_up_plus_one - 1,
-    )
-    line = reduce_rank(folded)
-    scaled = RationalStatistic.variable(0, 1) / denominator
+    offset = observed - Fraction(line.stay[0], denominator)
+    scaled = RationalStatistic.variable(0, 1) / denominator + offset
+    lattice = reduce_rank(line)
     return _Problem(
-        SwapSum(line.coordinates, multiplicities), LatticeStatistic(scaled, folded, line), statistic.lattice.rank
+        SwapSum(lattice.coordinates, line.multiplicities),
+        LatticeStatistic(scaled, line, lattice),
+        statistic.lattice.rank,
     )
 
 
@@ -306,10 +302,13 @@ def _pvalue(
     problem: _Problem, alternative: Alternative, method: Method, memory_budget: int
 ) -> tuple[TailMass, str, str]:
     law, statistic = problem.law, problem.statistic
-    observed = statistic.observed_exact if statistic.is_exact else statistic.observed
-    assert observed is not None
+    observed = statistic.observed if statistic.observed_exact is None else statistic.observed_exact
     if law.n_coins == 0:
-        return TailMass(0.0, 1.0, 0.0), "enumerate", "no example differs, so every swap gives the observed value"
+        return (
+            TailMass(0.0, 1.0, 0.0),
+            "enumerate",
+            "no example differs, so every swap gives the observed value",
+        )
     if alternative == "two-sided" and observed == 0:
         return TailMass(0.0, 1.0, 0.0), "enumerate", "the observed value is 0, so every value is as extreme"
     upper = alternative == "greater" or (alternative == "two-sided" and observed > 0)
@@ -367,5 +366,3 @@ def _directions(problem: _Problem) -> tuple[int | None, int | None]:
     n_up, counts = statistic.histogram.n_up, statistic.histogram.multiplicities
     better = int(np.where(rises, n_up, counts - n_up).sum())
     return better, int(counts.sum()) - better
-
-

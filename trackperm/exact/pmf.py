@@ -4,7 +4,7 @@ Sampling the characteristic function on a grid of period P_i folds the mass outs
 back into it: the *wrapped* mass, at most the sum over axes of Hoeffding's bounds, and exactly 0 on an axis
 where the window covers the support. All other errors are bounded in the Euclidean norm over the window:
 
-- errors of the spectrum (pruned frequencies, roundings of factors), divided by sqrt(P) by Parseval's identity;
+- errors of the spectrum (pruned frequencies, roundings of factors), divided by sqrt(P) (Parseval);
 - the transform itself, at most FFT_ROUNDINGS log2(P) u times the norm of its result
   (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., Theorem 24.2).
 
@@ -89,7 +89,7 @@ def plan_window(law: SwapSum, boxes: Sequence[tuple[FloatArray, float]]) -> Wind
 
 
 def _fast_length(size: int, *, alone: bool) -> int:
-    """Return a length of at least `size` that transforms fast; 2^k and 3 * 2^k keep the common multiple small."""
+    """Return a fast transform length of at least `size`; 2^k and 3 * 2^k have small common multiples."""
     if alone:
         return int(scipy.fft.next_fast_len(size, real=True))
     power = 1 << (size - 1).bit_length()

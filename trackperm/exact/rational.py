@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, reduce
 from typing import Any, Literal
@@ -86,9 +86,7 @@ class Polynomial:
         return Polynomial(terms, self.n_variables)
 
     def __pow__(self, exponent: int) -> Polynomial:
-        return reduce(
-            Polynomial.__mul__, [self] * exponent, Polynomial.constant(1, self.n_variables)
-        )
+        return reduce(Polynomial.__mul__, [self] * exponent, Polynomial.constant(1, self.n_variables))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Polynomial) and (self.n_variables, self.terms) == (
@@ -108,9 +106,7 @@ class Polynomial:
 
     def exact_quotient(self, divisor: int) -> Polynomial:
         """Return the polynomial with every coefficient divided by `divisor`, which divides them all."""
-        return Polynomial(
-            {exponents: c // divisor for exponents, c in self.terms.items()}, self.n_variables
-        )
+        return Polynomial({exponents: c // divisor for exponents, c in self.terms.items()}, self.n_variables)
 
     @property
     def content(self) -> int:
@@ -173,22 +169,23 @@ class RationalStatistic:
     """
 
     operation: Operation
-    operands: tuple[RationalStatistic, ...]
-    value: Fraction | None
-    index: int
     n_variables: int
+    operands: tuple[RationalStatistic, ...] = ()
+    index: int = 0
+    value: Fraction = Fraction(0)
+    undefined: Fraction | None = None
 
     @classmethod
     def variable(cls, index: int, n_variables: int) -> RationalStatistic:
         """Return the statistic x_index of `n_variables` variables."""
         if not 0 <= index < n_variables:
             raise InputError(f"variable {index} of a statistic of {n_variables} variables does not exist")
-        return cls("variable", (), None, index, n_variables)
+        return cls("variable", n_variables, index=index)
 
     @classmethod
     def constant(cls, value: int | Fraction, n_variables: int) -> RationalStatistic:
         """Return the statistic that is `value` everywhere."""
-        return cls("constant", (), Fraction(value), 0, n_variables)
+        return cls("constant", n_variables, value=Fraction(value))
 
     def _coerce(self, other: RationalStatistic | int | Fraction) -> RationalStatistic:
         if isinstance(other, RationalStatistic):
@@ -202,7 +199,7 @@ class RationalStatistic:
     def _join(
         self, operation: Operation, other: RationalStatistic, undefined: Fraction | None = None
     ) -> RationalStatistic:
-        return RationalStatistic(operation, (self, other), undefined, 0, self.n_variables)
+        return RationalStatistic(operation, self.n_variables, (self, other), undefined=undefined)
 
     def __add__(self, other: RationalStatistic | int | Fraction) -> RationalStatistic:
         return self._join("+", self._coerce(other))
@@ -263,7 +260,6 @@ class RationalStatistic:
         if self.operation == "variable":
             return Fraction(int(point[self.index]))
         if self.operation == "constant":
-            assert self.value is not None
             return self.value
         left, right = (operand(point) for operand in self.operands)
         if self.operation == "+":
@@ -274,16 +270,15 @@ class RationalStatistic:
             return left / right
         if left != 0:
             raise ZeroDivisionError(f"the statistic divides {left} by 0")
-        if self.value is None:
+        if self.undefined is None:
             raise ZeroDivisionError("the statistic divides 0 by 0, and no value is declared for that")
-        return self.value
+        return self.undefined
 
     def values(self, points: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Return the values at `points`, shape (..., m), in floating point; NaN where there is none."""
         if self.operation == "variable":
             return np.asarray(points[..., self.index], dtype=np.float64)
         if self.operation == "constant":
-            assert self.value is not None
             return np.asarray(float(self.value))
         left, right = (operand.values(points) for operand in self.operands)
         if self.operation == "+":
@@ -292,8 +287,8 @@ class RationalStatistic:
             return np.asarray(left * right)
         with np.errstate(divide="ignore", invalid="ignore"):
             quotient = np.where(right == 0, np.nan, np.divide(left, right))
-        if self.value is not None:
-            quotient = np.where((left == 0) & (right == 0), float(self.value), quotient)
+        if self.undefined is not None:
+            quotient = np.where((left == 0) & (right == 0), float(self.undefined), quotient)
         return np.asarray(quotient)
 
     @cached_property
@@ -310,7 +305,6 @@ class RationalStatistic:
         if self.operation == "variable":
             return Polynomial.affine(0, [int(i == self.index) for i in range(n)]), one
         if self.operation == "constant":
-            assert self.value is not None
             return (
                 Polynomial.constant(self.value.numerator, n),
                 Polynomial.constant(self.value.denominator, n),
@@ -328,11 +322,7 @@ class RationalStatistic:
     @cached_property
     def divisors(self) -> tuple[Polynomial, ...]:
         """Polynomials at whose zeros some division of h is by zero; constants left out."""
-        found = dict.fromkeys(
-            divisor
-            for operand in self.operands
-            for divisor in operand.divisors
-        )
+        found = dict.fromkeys(divisor for operand in self.operands for divisor in operand.divisors)
         if self.operation == "/":
             found |= dict.fromkeys(p for p in self.operands[1].quotient if p.degree > 0)
             if not self.operands[1].quotient[0].terms:
@@ -342,20 +332,21 @@ class RationalStatistic:
     def substitute(self, arguments: Sequence[RationalStatistic]) -> RationalStatistic:
         """Replace every variable by a statistic; all arguments share one number of variables."""
         if len(arguments) != self.n_variables:
-            raise InputError(f"{self.n_variables} variables cannot be replaced by {len(arguments)} statistics")
+            raise InputError(
+                f"{self.n_variables} variables cannot be replaced by {len(arguments)} statistics"
+            )
         if self.operation == "variable":
             return arguments[self.index]
-        n = arguments[0].n_variables
         operands = tuple(operand.substitute(arguments) for operand in self.operands)
-        return RationalStatistic(self.operation, operands, self.value, self.index, n)
+        return replace(self, n_variables=arguments[0].n_variables, operands=operands)
 
     def simplified(self) -> RationalStatistic:
         """Replace every division that is 0/0 identically, with a declared value, by that value."""
         operands = tuple(operand.simplified() for operand in self.operands)
-        if self.operation == "/" and self.value is not None:
-            if not operands[0].quotient[0].terms and not operands[1].quotient[0].terms:
-                return RationalStatistic.constant(self.value, self.n_variables)
-        return RationalStatistic(self.operation, operands, self.value, self.index, self.n_variables)
+        never_defined = self.operation == "/" and not any(part.quotient[0].terms for part in operands)
+        if never_defined and self.undefined is not None:
+            return RationalStatistic.constant(self.undefined, self.n_variables)
+        return replace(self, operands=operands)
 
     def permuted(self, permutation: Sequence[int]) -> RationalStatistic:
         """Return x -> h(x[permutation])."""
@@ -367,4 +358,3 @@ class RationalStatistic:
         a, b = self.quotient
         c, d = self.permuted(permutation).quotient
         return not (a * d + c * b).terms
-

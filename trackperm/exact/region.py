@@ -59,9 +59,10 @@ class LatticeStatistic:
         return isinstance(self.h, RationalStatistic)
 
     @cached_property
-    def local(self) -> RationalStatistic:
-        """The rational function t of the r lattice coordinates."""
-        assert isinstance(self.h, RationalStatistic)
+    def local(self) -> RationalStatistic | None:
+        """The rational function t of the r lattice coordinates; None for a callable."""
+        if not isinstance(self.h, RationalStatistic):
+            return None
         rank = max(self.lattice.rank, 1)
         coordinates = [RationalStatistic.variable(j, rank) for j in range(self.lattice.rank)]
         arguments = [
@@ -135,10 +136,11 @@ class LatticeStatistic:
 
     def affine(self) -> tuple[Fraction, tuple[Fraction, ...]] | None:
         """Return constant and coefficients of t where t is affine on the lattice, else None."""
-        if not isinstance(self.h, RationalStatistic):
+        local = self.local
+        if local is None:
             return None
-        numerator, denominator = self.local.quotient
-        if numerator.degree > 1 or denominator.degree > 0 or self.local.divisors:
+        numerator, denominator = local.quotient
+        if numerator.degree > 1 or denominator.degree > 0 or local.divisors:
             return None
         divisor = denominator.coefficient(*[0] * denominator.n_variables)
         rank = self.lattice.rank
@@ -159,7 +161,8 @@ class LatticeStatistic:
         if isinstance(self.h, RationalStatistic):
             n, d = self.local.quotient
             mirror = [
-                Polynomial.affine(e, [-int(i == j) for j in range(n.n_variables)]) for i, e in enumerate(total)
+                Polynomial.affine(e, [-int(i == j) for j in range(n.n_variables)])
+                for i, e in enumerate(total)
             ]
             mirrored = not total or not (n * d.compose(mirror) + n.compose(mirror) * d).terms
         else:
@@ -174,7 +177,7 @@ class LatticeStatistic:
             raise InputError(
                 "the two-sided test needs a statistic that changes sign when the two runs are exchanged, "
                 "and this one does not",
-                hint="test a difference of scores or the logarithm of their ratio, or use `greater` or `less`.",
+                hint="test a difference of scores or the log of their ratio, or use `greater` or `less`.",
             )
 
     def region(
@@ -198,7 +201,7 @@ class LatticeStatistic:
         mirror : sequence of int, length r, optional
             E, where t(E - x) = -t(x) is relied upon: declared values of 0/0 are then checked for it.
         """
-        if isinstance(self.h, RationalStatistic):
+        if self.local is not None:
             return RationalRegion(self.local, Fraction(threshold), tuple(centre), upper, mirror)
         return CallableRegion(self, float(threshold), upper)
 
@@ -216,7 +219,9 @@ class RationalRegion:
     ) -> None:
         numerator, denominator = local.quotient
         side = 1 if upper else -1
-        excess = numerator.scaled(side * threshold.denominator) - denominator.scaled(side * threshold.numerator)
+        excess = numerator.scaled(side * threshold.denominator) - denominator.scaled(
+            side * threshold.numerator
+        )
         rank = local.n_variables
         shift = [Polynomial.affine(c, [int(i == j) for j in range(rank)]) for i, c in enumerate(centre)]
         self._local, self._threshold, self._centre = local, threshold, centre
@@ -293,7 +298,7 @@ def polynomial_size(polynomial: Polynomial, reach: Sequence[int]) -> int:
 
 
 class CallableRegion:
-    """The points where a callable statistic is at least, or at most, a threshold, ties within a band included."""
+    """The points where a callable is at least, or at most, a threshold, ties within a band included."""
 
     def __init__(self, statistic: LatticeStatistic, threshold: float, upper: bool) -> None:
         self._statistic, self._threshold, self._upper = statistic, threshold, upper

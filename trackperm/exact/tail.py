@@ -100,8 +100,10 @@ class _Sums:
         self.exponent_mass.append(float(np.abs(exponents) @ sizes))
         self.cells += exponents.size
 
-    def tail(self, law: SwapSum, pmf: LatticePMF, tilt: FloatArray, log_scale: float, log_beyond: float) -> TailMass:
-        """Put the sum and its certificate together; `log_beyond` bounds the scaled mass outside the window."""
+    def tail(
+        self, law: SwapSum, pmf: LatticePMF, tilt: FloatArray, log_scale: float, log_beyond: float
+    ) -> TailMass:
+        """Put sum and certificate together; `log_beyond` bounds the scaled mass outside the window."""
         total = math.fsum(self.mass)
         undefined = math.fsum(self.undefined)
         exponent_size = law.cumulant(tilt) + float(np.abs(law.centred_mean(tilt)) @ np.abs(tilt))
@@ -225,9 +227,9 @@ def _tilted_region(
         points = open_mesh(block)
         membership = asked.membership(points)
         mass = pmf.mass[first : first + count]
-        exponents = np.zeros(mass.shape)
+        exponents: FloatArray = np.zeros(mass.shape)
         for axis, t, c in zip(points, tilt, centre, strict=True):
-            exponents = exponents - float(t) * (axis - c)
+            exponents -= float(t) * (axis - c)
         inside = membership == INSIDE
         sums.add(exponents[inside], mass[inside])
         undefined = membership == UNDEFINED

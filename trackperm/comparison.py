@@ -1,0 +1,452 @@
+"""The conductor of two runs: read, pair, count, test; the result is one frozen value.
+
+Numerics know nothing of runs and trackers know nothing of numerics: they meet here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import narwhals as nw
+import numpy as np
+
+import trackperm
+from trackperm.errors import InputError
+from trackperm.exact import (
+    Alternative,
+    CountTable,
+    NullDistribution,
+    PermutationTest,
+    RationalStatistic,
+    structured_test,
+)
+from trackperm.exact.permutation import Method
+from trackperm.pairing import PairingReport, pair
+from trackperm.statistic import Statistic, load_statistic
+from trackperm.tables import ExampleTable
+from trackperm.trackers.base import Published, RunReference, TrackedRun, Tracker, open_tracker
+from trackperm.trackers.files import read_file
+
+Verdict = Literal["better", "worse", "undecided"]
+
+MARKERS: Mapping[Verdict, str] = {"better": "▲", "worse": "▼", "undecided": "≈"}
+
+
+@dataclass(frozen=True)
+class RunData:
+    """The per-example table of one run, and the run in its tracker if it has one.
+
+    Attributes
+    ----------
+    table : ExampleTable
+        What was read.
+    name : str
+        The name that people know the run by.
+    run : TrackedRun or None
+        Where the run is, unless it lies in a file or in memory.
+    tracker : Tracker or None
+        The adapter that found it.
+    """
+
+    table: ExampleTable
+    name: str
+    run: TrackedRun | None = None
+    tracker: Tracker | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Everything about one comparison that is needed to print, publish and verify it.
+
+    Attributes
+    ----------
+    statistic : Statistic
+        What was tested.
+    baseline, candidate : RunData
+        The two runs; the statistic is that of the candidate minus that of the baseline.
+    test : PermutationTest
+        The exact test's result.
+    alpha : float
+        Significance level of the verdict.
+    count_table : CountTable
+        Distinct counts of both runs with multiplicities: the test can be repeated from it alone.
+    pairing : PairingReport
+        How examples were matched, and what was left out.
+    discordant : narwhals.DataFrame
+        The examples whose counts differ, ordered by id.
+    options : mapping of str to str
+        The choices that make this comparison what it is, as they enter `key`.
+    """
+
+    statistic: Statistic
+    baseline_data: RunData = field(repr=False)
+    candidate_data: RunData = field(repr=False)
+    test: PermutationTest
+    alpha: float
+    count_table: CountTable = field(repr=False)
+    pairing: PairingReport
+    discordant: nw.DataFrame[Any] = field(repr=False)
+    options: Mapping[str, str]
+
+    @property
+    def baseline(self) -> str:
+        """What messages call the baseline: a run reference, a path or ``baseline``."""
+        return self.baseline_data.table.origin
+
+    @property
+    def candidate(self) -> str:
+        """What messages call the candidate."""
+        return self.candidate_data.table.origin
+
+    @property
+    def baseline_name(self) -> str:
+        """The baseline's name for people."""
+        return self.baseline_data.name
+
+    @property
+    def candidate_name(self) -> str:
+        """The candidate's name for people."""
+        return self.candidate_data.name
+
+    @property
+    def baseline_run(self) -> TrackedRun | None:
+        """The baseline in its tracker, if it is in one."""
+        return self.baseline_data.run
+
+    @property
+    def candidate_run(self) -> TrackedRun | None:
+        """The candidate in its tracker, if it is in one."""
+        return self.candidate_data.run
+
+    @property
+    def pvalue(self) -> float:
+        """The p-value; 0.0 only where it is below the range of floats."""
+        return self.test.pvalue
+
+    @property
+    def log10_pvalue(self) -> float:
+        """Decimal logarithm of the p-value, always finite."""
+        return self.test.log10_pvalue
+
+    @property
+    def error_bound(self) -> float:
+        """Certified bound on the error of the p-value, relative to it; 1 where it is only an upper bound."""
+        return self.test.error_bound
+
+    @property
+    def method(self) -> str:
+        """Numerical engine that computed the p-value."""
+        return self.test.method
+
+    @property
+    def observed(self) -> float:
+        """The statistic of the runs as they are."""
+        return self.test.observed
+
+    @property
+    def n_examples(self) -> int:
+        """Number of examples tested."""
+        return self.test.n_examples
+
+    @property
+    def n_discordant(self) -> int:
+        """Number of examples whose outputs count differently in the two runs."""
+        return self.count_table.n_discordant
+
+    @property
+    def null_distribution(self) -> NullDistribution:
+        """The law of the statistic if swapping outputs made no difference."""
+        return self.test.null_distribution
+
+    @property
+    def baseline_score(self) -> float | None:
+        """The baseline's own score; None where the statistic is not a difference of scores."""
+        return _score(self.statistic, self.count_table.totals()[1])
+
+    @property
+    def candidate_score(self) -> float | None:
+        """The candidate's own score; None where the statistic is not a difference of scores."""
+        return _score(self.statistic, self.count_table.totals()[0])
+
+    @property
+    def difference(self) -> float:
+        """Candidate's score minus baseline's, which is the observed statistic."""
+        return self.test.observed
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the candidate is shown to be better or worse at level `alpha`.
+
+        A p-value counts as below alpha only if it is so with its whole error bound.
+        """
+        if not self.pvalue * (1.0 + self.error_bound) < self.alpha:
+            return "undecided"
+        rises = (
+            self.observed > 0 if self.test.alternative == "two-sided" else self.test.alternative == "greater"
+        )
+        return "better" if rises == self.statistic.greater_is_better else "worse"
+
+    @property
+    def marker(self) -> str:
+        """One sign for the verdict: ▲ better, ▼ worse, ≈ undecided."""
+        return MARKERS[self.verdict]
+
+    @property
+    def key(self) -> str:
+        """Digest of baseline, candidate, their data, the spec and the options: equal keys, same comparison."""
+        parts = [
+            self.baseline,
+            self.candidate,
+            self.pairing.baseline_digest,
+            self.pairing.candidate_digest,
+            self.statistic.document(),
+            dict(sorted(self.options.items())),
+        ]
+        return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
+
+    @property
+    def signature(self) -> str:
+        """One line that says what it takes to reproduce the number."""
+        spec = hashlib.sha256(self.statistic.document().encode()).hexdigest()
+        parts = {
+            "alt": self.test.alternative,
+            "n": self.n_examples,
+            "discordant": self.n_discordant,
+            "paired": self.pairing.by,
+            "missing": self.pairing.missing,
+            "method": self.method,
+            "ties": self.test.ties,
+            "data": f"{self.pairing.baseline_digest[:8]}/{self.pairing.candidate_digest[:8]}",
+            "spec": spec[:8],
+            "trackperm": trackperm.__version__,
+        }
+        return "|".join([self.statistic.name, *(f"{name}:{value}" for name, value in parts.items())])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain values that JSON can hold; numbers that are not finite become None."""
+        return {
+            "statistic": self.statistic.name,
+            "baseline": self.baseline,
+            "candidate": self.candidate,
+            "baseline_name": self.baseline_name,
+            "candidate_name": self.candidate_name,
+            "baseline_score": _finite(self.baseline_score),
+            "candidate_score": _finite(self.candidate_score),
+            "difference": self.difference,
+            "pvalue": self.pvalue if self.pvalue > 0.0 else None,
+            "log10_pvalue": self.log10_pvalue,
+            "error_bound": _finite(self.error_bound),
+            "alternative": self.test.alternative,
+            "alpha": self.alpha,
+            "verdict": self.verdict,
+            "method": self.method,
+            "why": self.test.why,
+            "ties": self.test.ties,
+            "n_examples": self.n_examples,
+            "n_discordant": self.n_discordant,
+            "n_better": self.test.n_better,
+            "n_worse": self.test.n_worse,
+            "pairing": self.pairing.to_dict(),
+            "options": dict(self.options),
+            "signature": self.signature,
+            "key": self.key,
+        }
+
+    def to_json(self) -> str:
+        """Return :meth:`to_dict` as JSON text."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def _repr_html_(self) -> str:
+        rows = {
+            "baseline": f"{self.baseline_name} {_short(self.baseline_score)}",
+            "candidate": f"{self.candidate_name} {_short(self.candidate_score)}",
+            "difference": _short(self.difference),
+            "p-value": self.test.format_pvalue(),
+            "examples": f"{self.n_examples} ({self.n_discordant} discordant)",
+            "verdict": f"{self.marker} {self.verdict}",
+        }
+        cells = "".join(
+            f"<tr><th>{name}</th><td>{html.escape(value)}</td></tr>" for name, value in rows.items()
+        )
+        return f"<table><caption>{html.escape(self.statistic.name)}</caption>{cells}</table>"
+
+    def log(self, tracker: Tracker | None = None, container: str | None = None) -> Published:
+        """Write the comparison to a tracker, or bring the one that is there up to date.
+
+        Parameters
+        ----------
+        tracker : Tracker, optional
+            Where to write; by default the tracker that the candidate was read from.
+        container : str, optional
+            Experiment or project; by default the candidate's.
+
+        Raises
+        ------
+        InputError
+            If the candidate is in no tracker and none is given.
+        TrackerError
+            If the tracker failed; the next call completes what was begun.
+        MissingDependencyError
+            If ``trackperm[plots]`` is not installed.
+        """
+        from trackperm.publish import publication
+
+        target = tracker or self.candidate_data.tracker
+        if target is None:
+            raise InputError(
+                f"the candidate `{self.candidate}` is in no tracker, so there is nowhere to log to",
+                hint="give one: `comparison.log(trackperm.open_tracker('mlflow', uri), 'experiment')`.",
+            )
+        return target.publish(publication(self), container)
+
+
+def compare(
+    baseline: Any,
+    candidate: Any,
+    statistic: str | Path | Statistic = "accuracy",
+    *,
+    alternative: Alternative | None = None,
+    alpha: float = 0.05,
+    parameters: Mapping[str, object] | None = None,
+    columns: Mapping[str, str] | None = None,
+    artifact: str | tuple[str, str] | None = None,
+    missing: Literal["error", "drop"] = "error",
+    by_position: bool = False,
+    method: Method = "auto",
+    tracking_uri: str | None = None,
+) -> Comparison:
+    """Compare two runs on the same examples by the exact paired-permutation test.
+
+    Nothing is logged; see :meth:`Comparison.log`.
+
+    Parameters
+    ----------
+    baseline, candidate : str, path or data frame
+        ``mlflow:<run id>``, ``mlflow:<experiment>/<run name>``, the path of a CSV, TSV, Parquet, JSON
+        lines or ``log_table`` file, or a data frame that narwhals accepts.
+    statistic : str, path or Statistic
+        Name of a built-in statistic, or the path of a spec.
+    alternative : {'two-sided', 'less', 'greater'}, optional
+        By default as the spec says. ``greater``: the candidate's score is greater.
+    alpha : float
+        Significance level of the verdict, between 0 and 1.
+    parameters : mapping, optional
+        Values of the spec's parameters, such as ``{"positive": "yes"}``.
+    columns : mapping, optional
+        Column names that differ from those in the spec, such as ``{"id": "question_id"}``.
+    artifact : str or (str, str), optional
+        Artifact path in the runs, or one for each.
+    missing : {'error', 'drop'}
+        What to do with examples that only one run has.
+    by_position : bool
+        Pair rows by position where there is no id column.
+    method : {'auto', 'enumerate', 'lattice'}
+        Numerical engine.
+    tracking_uri : str, optional
+        Tracking server or store of run references; by default as the tracker decides.
+
+    Raises
+    ------
+    InputError
+        If anything about the input cannot be used; subclasses say what.
+    TrackerError
+        If a tracker cannot be reached or refuses.
+
+    References
+    ----------
+    Zmigrod, Vieira and Cotterell (2022), Exact Paired-Permutation Testing for Structured Test Statistics.
+    """
+    first, second = (artifact, artifact) if artifact is None or isinstance(artifact, str) else artifact
+    return compare_runs(
+        load_run(baseline, "baseline", artifact=first, tracking_uri=tracking_uri),
+        load_run(candidate, "candidate", artifact=second, tracking_uri=tracking_uri),
+        load_statistic(statistic, parameters=parameters or {}, columns=columns or {}),
+        alternative=alternative,
+        alpha=alpha,
+        missing=missing,
+        by_position=by_position,
+        method=method,
+    )
+
+
+def load_run(
+    source: Any, role: str, *, artifact: str | None = None, tracking_uri: str | None = None
+) -> RunData:
+    """Read the per-example table of one run.
+
+    Parameters
+    ----------
+    source : str, path or data frame
+        As in :func:`compare`.
+    role : str
+        What to call a data frame that has no name of its own.
+    artifact : str, optional
+        Artifact path in the run.
+    tracking_uri : str, optional
+        Tracking server or store.
+    """
+    if not isinstance(source, str | Path):
+        return RunData(ExampleTable.from_native(source, role), role)
+    reference = RunReference.parse(source) if isinstance(source, str) else RunReference("file", str(source))
+    if reference.scheme == "file":
+        return RunData(read_file(reference.locator), Path(reference.locator).name)
+    tracker = open_tracker(reference.scheme, tracking_uri)
+    run = tracker.find(reference.locator)
+    return RunData(tracker.read(run, artifact), run.name, run, tracker)
+
+
+def compare_runs(
+    baseline: RunData,
+    candidate: RunData,
+    statistic: Statistic,
+    *,
+    alternative: Alternative | None = None,
+    alpha: float = 0.05,
+    missing: Literal["error", "drop"] = "error",
+    by_position: bool = False,
+    method: Method = "auto",
+) -> Comparison:
+    """Compare two runs that were read before; options as in :func:`compare`."""
+    if not 0.0 < alpha < 1.0:
+        raise InputError(f"`alpha` is {alpha}; expected a number between 0 and 1, such as 0.05")
+    pairing = pair(baseline.table, candidate.table, statistic, missing=missing, by_position=by_position)
+    table = CountTable.from_counts(pairing.counts.names, *pairing.counts.grouped())
+    stay, swap = statistic.pairs(table.candidate, table.baseline)
+    tested = alternative or statistic.alternative
+    test = structured_test(
+        stay, swap, statistic.h, alternative=tested, multiplicities=table.multiplicities, method=method
+    )
+    return Comparison(
+        statistic=statistic,
+        baseline_data=baseline,
+        candidate_data=candidate,
+        test=test,
+        alpha=alpha,
+        count_table=table,
+        pairing=pairing.report,
+        discordant=pairing.discordant,
+        options={"alternative": tested, "alpha": repr(alpha), "missing": missing, "method": method},
+    )
+
+
+def _score(statistic: Statistic, totals: tuple[int, ...]) -> float | None:
+    if statistic.score is None:
+        return None
+    if isinstance(statistic.score, RationalStatistic):
+        return float(statistic.score(totals))
+    return float(statistic.score(np.array([totals], dtype=np.float64))[0])
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _short(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
