@@ -102,15 +102,15 @@ def listed(names: Iterable[str]) -> str:
 
 
 def scalar(text: str) -> int | float | str | bool | None:
-    """Read `text` as a plain scalar of YAML 1.2: ``1`` is an integer, ``yes`` is text.
+    """Read `text` as a scalar of YAML 1.2: ``1`` is an integer, ``yes`` and ``'1'`` are text.
 
     Raises
     ------
     SpecError
         If it is a number of more than 100 characters.
     """
-    if len(text) > MAX_DIGITS and not re.fullmatch(_CORE_SCALARS["int"] + "|" + _CORE_SCALARS["float"], text):
-        return text
+    if len(text) >= 2 and text[0] == text[-1] and text[0] in "'\"":
+        return text[1:-1]
     tag = next((name for name, form in _CORE_SCALARS.items() if re.fullmatch(form, text)), "str")
     return _value(tag, text)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import math
+from typing import Any
 
 import narwhals as nw
 
 from trackperm.comparison import Comparison
+from trackperm.errors import CapacityError
 from trackperm.report import charts, discordant, html, text
 from trackperm.trackers.base import Publication, Table
 
@@ -43,7 +45,7 @@ def publication(comparison: Comparison) -> Publication:
             "all are in trackperm/discordant.parquet",
         )
     baseline_name, candidate_name = map(text.shorten, (comparison.baseline_name, comparison.candidate_name))
-    tag_pvalue = text.format_pvalue(comparison.pvalue, comparison.log10_pvalue, digits=2)
+    tag_pvalue = comparison.test.format_pvalue(digits=2)
     return Publication(
         key=comparison.key,
         name=f"{statistic}: {candidate_name} vs {baseline_name}",
@@ -99,7 +101,7 @@ def _results(comparison: Comparison) -> Table:
         "baseline_score": comparison.baseline_score,
         "candidate_score": comparison.candidate_score,
         "difference": comparison.difference,
-        "p_value": text.format_pvalue(test.pvalue, test.log10_pvalue),
+        "p_value": test.format_pvalue(),
         "verdict": f"{comparison.marker} {comparison.verdict}",
         "certainty": text.certainty(test.error_bound),
         "alternative": test.alternative,
@@ -113,19 +115,24 @@ def _files(comparison: Comparison) -> tuple[dict[str, bytes], list[str]]:
     """Contents by artifact path, and what a reader must be told about what is not among them."""
     files = {
         "trackperm_report.html": html(comparison).encode(),
-        "pmf.png": charts.png(charts.pmf_chart(comparison)),
         "trackperm/statistic.yaml": comparison.statistic.document().encode(),
         "trackperm/comparison.json": comparison.to_json().encode(),
         "trackperm/discordant.parquet": _parquet(comparison.discordant),
     }
+    remarks = []
+    try:
+        files["pmf.png"] = charts.png(charts.pmf_chart(comparison))
+    except CapacityError as error:
+        remarks.append(f"chart: not drawn; {error.message}")
     n_rows = len(comparison.count_table.multiplicities)
-    if n_rows > MAX_COUNT_ROWS:
-        return files, [f"count table: not logged, for its {n_rows} distinct rows exceed {MAX_COUNT_ROWS}"]
-    files["trackperm/count_table.parquet"] = _parquet(_count_table(comparison))
-    return files, []
+    if n_rows <= MAX_COUNT_ROWS:
+        files["trackperm/count_table.parquet"] = _parquet(_count_table(comparison))
+    else:
+        remarks.append(f"count table: not logged, for its {n_rows} distinct rows exceed {MAX_COUNT_ROWS}")
+    return files, remarks
 
 
-def _count_table(comparison: Comparison) -> nw.DataFrame[object]:
+def _count_table(comparison: Comparison) -> nw.DataFrame[Any]:
     """Distinct counts of both runs with multiplicities, as int64, under the names that pairing uses."""
     table = comparison.count_table
     columns = {f"candidate.{name}": table.candidate[:, i] for i, name in enumerate(table.names)}
@@ -133,7 +140,7 @@ def _count_table(comparison: Comparison) -> nw.DataFrame[object]:
     return nw.from_dict(columns | {"multiplicity": table.multiplicities}, backend="polars")
 
 
-def _parquet(frame: nw.DataFrame[object]) -> bytes:
+def _parquet(frame: nw.DataFrame[Any]) -> bytes:
     buffer = io.BytesIO()
     frame.to_polars().write_parquet(buffer)
     return buffer.getvalue()

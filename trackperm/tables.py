@@ -38,7 +38,7 @@ _DTYPES = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ExampleTable:
     """The per-example table of one run, one row an example.
 
@@ -98,7 +98,7 @@ class ExampleTable:
         return len(self.frame)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PairedCounts:
     """Integer counts of both runs on the same examples.
 
@@ -136,16 +136,25 @@ class PairedCounts:
         p = len(self.names)
         return values[:, :p].copy(), values[:, p:-1].copy(), values[:, -1].copy()
 
+    def differ(self) -> nw.Expr:
+        """Whether any count differs between the runs, by row."""
+        return nw.any_horizontal(
+            *(nw.col(f"candidate.{name}") != nw.col(f"baseline.{name}") for name in self.names),
+            ignore_nulls=False,
+        )
+
     def discordant(self) -> nw.DataFrame[Any]:
         """Rows whose counts differ between the runs, ordered by id."""
-        return self.frame.filter(counts_differ(self.names))
+        return self.frame.filter(self.differ())
 
 
-def counts_differ(names: Collection[str]) -> nw.Expr:
-    """Whether any count of the candidate differs from the baseline's, by row."""
-    return nw.any_horizontal(
-        *(nw.col(f"candidate.{name}") != nw.col(f"baseline.{name}") for name in names), ignore_nulls=False
-    )
+def unusable(table: ExampleTable, name: str) -> str | None:
+    """Say why the values of column `name` cannot be used; None where they can."""
+    try:
+        _Column.read(table, name)
+    except InputTypeError as error:
+        return error.message
+    return None
 
 
 def typed_columns(
@@ -194,7 +203,7 @@ def typed_columns(
     return tables[0], tables[1], types
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Column:
     """One column of one run; `type` is None where it has no value at all."""
 

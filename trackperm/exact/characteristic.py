@@ -22,6 +22,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,8 +38,8 @@ UNIT = 2.0**-53
 FACTOR_ROUNDINGS = 16.0
 """Relative roundings in log modulus and phase of one factor: sine, square, products, log1p, atan."""
 
-BLOCK = 2**16
-"""Frequencies evaluated at a time, so that work arrays stay in cache."""
+CHUNK = 2**17
+"""Frequency-row pairs evaluated at a time, so that work arrays stay in cache."""
 
 
 def log_cosh(a: FloatArray) -> FloatArray:
@@ -123,32 +124,10 @@ class SwapSum:
         return np.asarray((self.coordinates.T * weights) @ self.coordinates)
 
 
-@dataclass(frozen=True)
-class Spectrum:
-    """Characteristic function on a frequency grid, the last axis cut at its Nyquist frequency.
-
-    Attributes
-    ----------
-    values : ndarray of complex128, shape (P_1, ..., P_{r-1}, P_r // 2 + 1)
-        Conjugates of E_lambda exp(i theta . (X - start)) at theta_i = 2 pi l_i / P_i.
-    norm : float
-        Square root of the sum of squared moduli over the whole grid.
-    error : float
-        Bound on the same for the errors: pruned values and roundings of factors.
-    """
-
-    values: ComplexArray
-    norm: float
-    error: float
-
-
-def spectrum(
-    law: SwapSum, tilt: FloatArray, start: Sequence[int], periods: Sequence[int], log_threshold: float = -60.0
-) -> Spectrum:
-    """Evaluate the characteristic function of X - start under `tilt` on the grid of the given periods.
-
-    A frequency whose running product of factors falls below exp(log_threshold) is dropped for good: factors
-    are at most 1 in modulus. Every grid frequency is tested, since secondary peaks are real.
+def characteristic_function(
+    law: SwapSum, tilt: FloatArray, start: Sequence[int], periods: Sequence[int], frequencies: IntArray
+) -> tuple[ComplexArray, FloatArray]:
+    """Evaluate the characteristic function of X - start under a tilt at grid frequencies.
 
     Parameters
     ----------
@@ -157,97 +136,62 @@ def spectrum(
     tilt : ndarray of float, shape (r,)
         lambda.
     start : sequence of int, length r
-        Least corner of the window; cell j of the inverse transform is X = start + j.
+        Origin; it only turns the phase.
     periods : sequence of int, length r
-        P_i, the window's size on each axis.
-    log_threshold : float
-        Logarithm of the modulus below which frequencies are dropped.
+        Grid sizes P_i.
+    frequencies : ndarray of int64, shape (n, r)
+        l, standing for theta_i = 2 pi l_i / P_i.
+
+    Returns
+    -------
+    values : ndarray of complex128, shape (n,)
+        Conjugates of E_lambda exp(i theta . (X - start)).
+    errors : ndarray of float64, shape (n,)
+        Bounds on the moduli of their errors.
     """
     modulus = math.lcm(*periods)
-    half_shape = (*periods[:-1], periods[-1] // 2 + 1)
-    size = math.prod(half_shape)
-    values = np.zeros(size, dtype=np.complex128)
     a = law.coordinates @ tilt / 2.0
-    order = np.argsort(-law.multiplicities / np.cosh(np.minimum(np.abs(a), 350.0)) ** 2, kind="stable")
-    shift = [total - 2 * low for total, low in zip(law.total, start, strict=True)]
-    error_squares = []
-    norm_squares = []
-    for first in range(0, size, BLOCK):
-        flat = np.arange(first, min(first + BLOCK, size), dtype=np.int64)
-        kept, block, error = _block(law, a, order, shift, periods, modulus, half_shape, flat, log_threshold)
-        values[kept] = block
-        twice = np.where(
-            (kept % half_shape[-1] == 0) | (2 * (kept % half_shape[-1]) == periods[-1]), 1.0, 2.0
-        )
-        norm_squares.append(float(twice @ (block.real**2 + block.imag**2)))
-        dropped = flat.size - kept.size
-        error_squares.append(float(twice @ error**2) + 2.0 * dropped * math.exp(2.0 * log_threshold))
-    return Spectrum(
-        values.reshape(half_shape), math.sqrt(math.fsum(norm_squares)), math.sqrt(math.fsum(error_squares))
-    )
-
-
-def _block(
-    law: SwapSum,
-    a: FloatArray,
-    order: IntArray,
-    shift: Sequence[int],
-    periods: Sequence[int],
-    modulus: int,
-    half_shape: tuple[int, ...],
-    flat: IntArray,
-    log_threshold: float,
-) -> tuple[IntArray, ComplexArray, FloatArray]:
-    """Return the surviving flat indices, their values, and bounds of the errors of these."""
-    tilted = bool(np.any(a))
-    frequencies = list(np.unravel_index(flat, half_shape))
-    log_modulus = np.zeros(flat.size)
-    half_turns = _phase(frequencies, shift, periods, modulus)
-    angle = np.zeros(flat.size)
-    angle_size = np.zeros(flat.size)
-    for k in order:
-        c = int(law.multiplicities[k])
-        phase = _phase(frequencies, [int(x) for x in law.coordinates[k]], periods, modulus)
-        # b = pi phase / modulus; fold to (-pi/2, pi/2] and count the half turns, each a factor -1.
-        folded = phase % modulus
-        folded = np.where(2 * folded > modulus, folded - modulus, folded)
-        if c % 2:
-            half_turns = half_turns + (phase - folded)
-        b = folded * (math.pi / modulus)
-        sine = np.sin(b)
+    n, n_rows = frequencies.shape[0], law.multiplicities.size
+    log_modulus, angle, angle_size = np.zeros(n), np.zeros(n), np.zeros(n)
+    shift = np.array([[total - 2 * low for total, low in zip(law.total, start, strict=True)]], dtype=object)
+    half_turns = _phases(frequencies, shift, periods, modulus)[:, 0]
+    rows = max(1, CHUNK // max(n, 1))
+    for first in range(0, n_rows, rows):
+        chunk = slice(first, first + rows)
+        counts = law.multiplicities[chunk]
+        phases = _phases(frequencies, law.coordinates[chunk], periods, modulus)
+        # b = pi phase / modulus, folded to (-pi/2, pi/2]; each half turn is a factor -1.
+        folded = phases % modulus
+        folded -= np.where(2 * folded > modulus, modulus, 0)
+        half_turns += ((phases - folded) // modulus @ (counts % 2)) % 2 * modulus
+        sine = np.sin(folded * (math.pi / modulus))
         cosine = np.sin((modulus - 2 * np.abs(folded)) * (math.pi / (2 * modulus)))
-        sech2 = 1.0 / math.cosh(min(abs(a[k]), 350.0)) ** 2
-        tanh = math.tanh(a[k])
+        sech2 = 1.0 / np.cosh(np.minimum(np.abs(a[chunk]), 350.0)) ** 2
+        tanh = np.tanh(a[chunk])
         with np.errstate(divide="ignore"):
-            log_modulus += (c / 2.0) * np.where(
+            logs = np.where(
                 4 * np.abs(folded) <= modulus,
                 np.log1p(-np.minimum(sech2 * sine**2, 0.75)),
                 np.log(cosine**2 + tanh**2 * sine**2),
             )
-        if tilted:
-            turn = c * np.arctan2(tanh * sine, cosine)
-            angle += turn
-            angle_size += np.abs(turn)
-        alive = log_modulus >= log_threshold
-        if not alive.all():
-            flat, log_modulus, half_turns = flat[alive], log_modulus[alive], half_turns[alive]
-            angle, angle_size = angle[alive], angle_size[alive]
-            frequencies = [axis[alive] for axis in frequencies]
-        if flat.size == 0:
-            break
-    angle = angle + (half_turns % (2 * modulus)) * (math.pi / modulus)
+        log_modulus += logs @ (counts / 2.0)
+        if tanh.any():
+            turns = np.arctan2(tanh * sine, cosine) * counts
+            angle += turns.sum(axis=1)
+            angle_size += np.abs(turns).sum(axis=1)
+    angle += (half_turns % (2 * modulus)) * (math.pi / modulus)
     size = np.exp(log_modulus)
-    values = size * np.exp(-1j * angle)
-    roundings = FACTOR_ROUNDINGS + math.log2(law.multiplicities.size + 1) + law.multiplicities.size
-    error = size * UNIT * (roundings * (angle_size - log_modulus) + 4.0 * (angle_size + 2.0 * math.pi) + 8.0)
-    return flat, values, error
+    roundings = FACTOR_ROUNDINGS + n_rows
+    with np.errstate(invalid="ignore"):
+        logs_error = np.where(size > 0.0, size * roundings * (angle_size - log_modulus), 0.0)
+    errors = UNIT * (logs_error + size * (4.0 * (angle_size + 2.0 * math.pi) + 8.0))
+    return size * np.exp(-1j * angle), errors
 
 
-def _phase(
-    frequencies: Sequence[IntArray], step: Sequence[int], periods: Sequence[int], modulus: int
-) -> IntArray:
-    """Return sum_i l_i step_i (modulus / P_i) modulo 2 modulus, without overflow."""
-    total = np.zeros(frequencies[0].size, dtype=np.int64)
-    for axis, x, period in zip(frequencies, step, periods, strict=True):
-        total += (axis * (x % (2 * period)) % (2 * period)) * (modulus // period)
+def _phases(frequencies: IntArray, steps: npt.NDArray[Any], periods: Sequence[int], modulus: int) -> IntArray:
+    """Return sum_i l_i x_i (modulus / P_i) modulo 2 modulus, shape (n, K), without overflow."""
+    total = np.zeros((frequencies.shape[0], steps.shape[0]), dtype=np.int64)
+    for axis, period in enumerate(periods):
+        reduced = (steps[:, axis] % (2 * period)).astype(np.int64)
+        total += (frequencies[:, axis, None] * reduced % (2 * period)) * (modulus // period)
     return total % (2 * modulus)

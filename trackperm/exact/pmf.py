@@ -14,19 +14,27 @@ A weighted sum over cells then errs by at most the norm of the weights times tha
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.fft
 
 from trackperm.errors import CapacityError
-from trackperm.exact.characteristic import UNIT, FloatArray, SwapSum, spectrum
+from trackperm.exact.characteristic import UNIT, FloatArray, SwapSum, characteristic_function
+from trackperm.exact.counts import IntArray
+from trackperm.exact.frequencies import surviving_frequencies
 
 FFT_ROUNDINGS = 8.0
 
+LOG_PRUNED = -60.0
+"""Logarithm of the modulus below which a frequency is left out."""
+
+FEW = 2**18
+"""Frequencies up to which they are listed and evaluated together."""
+
 BYTES_PER_CELL = 40
-"""Spectrum, its transform and work arrays of one block, for one cell of a window."""
+"""Spectrum, transform and work arrays for one cell of a window."""
 
 
 @dataclass(frozen=True)
@@ -135,8 +143,38 @@ def lattice_pmf(law: SwapSum, tilt: FloatArray, window: Window, memory_budget: i
             f"{needed / 2**30:.1f} GiB; the memory budget is {memory_budget / 2**30:.1f} GiB",
             hint="give a larger `memory_budget`, or a statistic with smaller integers or fewer counts.",
         )
-    transformed = spectrum(law, tilt, window.start, window.periods)
-    mass = scipy.fft.irfftn(transformed.values, s=window.periods, overwrite_x=True)
+    half_shape = (*window.periods[:-1], window.periods[-1] // 2 + 1)
+    values = np.zeros(half_shape, dtype=np.complex128)
+    norm_squares, error_squares, kept = [], [], 0
+    for frequencies in frequency_blocks(law, tilt, window.periods):
+        found, errors = characteristic_function(law, tilt, window.start, window.periods, frequencies)
+        values[tuple(frequencies.T)] = found
+        twice = conjugate_weights(frequencies, window.periods)
+        norm_squares.append(float(twice @ (found.real**2 + found.imag**2)))
+        error_squares.append(float(twice @ errors**2))
+        kept += frequencies.shape[0]
+    mass = scipy.fft.irfftn(values, s=window.periods, overwrite_x=True)
     root = math.sqrt(window.size)
-    rounding = FFT_ROUNDINGS * UNIT * (math.log2(window.size) + 1.0) * transformed.norm / root
-    return LatticePMF(window, mass, transformed.error / root + rounding, log_outside(law, tilt, window))
+    pruned = 2.0 * (math.prod(half_shape) - kept) * math.exp(2.0 * LOG_PRUNED)
+    factors = math.sqrt(math.fsum(error_squares) + pruned) / root
+    transform = (
+        FFT_ROUNDINGS * UNIT * (math.log2(window.size) + 1.0) * math.sqrt(math.fsum(norm_squares)) / root
+    )
+    return LatticePMF(window, mass, factors + transform, log_outside(law, tilt, window))
+
+
+def conjugate_weights(frequencies: IntArray, periods: Sequence[int]) -> FloatArray:
+    """Return 2 for each frequency that stands for a conjugate pair, and 1 where both are listed."""
+    last = frequencies[:, -1]
+    return np.where((last == 0) | (2 * last == periods[-1]), 1.0, 2.0)
+
+
+def frequency_blocks(law: SwapSum, tilt: FloatArray, periods: Sequence[int]) -> Iterator[IntArray]:
+    """Yield the frequencies that matter, or all of them in blocks where these are not few."""
+    half_shape = (*periods[:-1], periods[-1] // 2 + 1)
+    try:
+        yield surviving_frequencies(law, tilt, periods, LOG_PRUNED, FEW)
+    except CapacityError:
+        for first in range(0, math.prod(half_shape), FEW):
+            flat = np.arange(first, min(first + FEW, math.prod(half_shape)))
+            yield np.stack(np.unravel_index(flat, half_shape), axis=1)

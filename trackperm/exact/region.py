@@ -158,8 +158,9 @@ class LatticeStatistic:
         InputError
             If it does not.
         """
-        if isinstance(self.h, RationalStatistic):
-            n, d = self.local.quotient
+        local = self.local
+        if local is not None:
+            n, d = local.quotient
             mirror = [
                 Polynomial.affine(e, [-int(i == j) for j in range(n.n_variables)])
                 for i, e in enumerate(total)

@@ -28,9 +28,25 @@ import numpy as np
 import scipy.optimize
 
 from trackperm.errors import CapacityError, InputError
-from trackperm.exact.characteristic import UNIT, FloatArray, SwapSum
+from trackperm.exact.characteristic import (
+    UNIT,
+    ComplexArray,
+    FloatArray,
+    SwapSum,
+    characteristic_function,
+)
 from trackperm.exact.counts import IntArray
-from trackperm.exact.pmf import LatticePMF, Window, lattice_pmf, log_outside, plan_window
+from trackperm.exact.pmf import (
+    FEW,
+    LOG_PRUNED,
+    LatticePMF,
+    Window,
+    conjugate_weights,
+    frequency_blocks,
+    lattice_pmf,
+    log_outside,
+    plan_window,
+)
 from trackperm.exact.region import INSIDE, UNDEFINED, LatticeStatistic, Region
 
 LOG_WINDOW = -52.0
@@ -41,6 +57,9 @@ LARGEST_WEIGHT = 400.0
 
 WANTED = 1e-6
 """Relative error of a tilted tail above which the untilted one is tried too."""
+
+BYTES_PER_FREQUENCY = 256
+"""Work arrays for one frequency of a sum that needs no grid."""
 
 BLOCK = 2**18
 
@@ -106,7 +125,6 @@ class _Sums:
         """Put sum and certificate together; `log_beyond` bounds the scaled mass outside the window."""
         total = math.fsum(self.mass)
         undefined = math.fsum(self.undefined)
-        exponent_size = law.cumulant(tilt) + float(np.abs(law.centred_mean(tilt)) @ np.abs(tilt))
         error = (
             math.sqrt(math.fsum(self.weight_squares)) * pmf.error_norm
             + math.exp(min(pmf.log_wrapped + max(self.largest_exponent, 0.0), 700.0))
@@ -114,12 +132,8 @@ class _Sums:
             + abs(undefined)
             + 4.0 * UNIT * math.fsum(self.exponent_mass)
             + (math.log2(self.cells + 1) + 8.0) * UNIT * math.fsum(self.size)
-            + (32.0 * exponent_size + 4.0 * abs(log_scale) + 4.0) * UNIT * abs(total)
         )
-        if total <= error:
-            # Nothing but an upper bound is known; report that bound itself, which errs by at most 1.
-            return TailMass(log_scale, total + error if total + error > 0 else error, 1.0)
-        return TailMass(log_scale, total, error / (total - error))
+        return _certified(law, tilt, log_scale, total, error)
 
 
 def half_line(law: SwapSum, point: int, memory_budget: int) -> TailMass:
@@ -140,13 +154,53 @@ def half_line(law: SwapSum, point: int, memory_budget: int) -> TailMass:
         target = min(float(point), greatest - 0.25) - middle
         tilt = quantised(np.array([_solve_tilt(law, np.ones(1), lambda mean: float(mean[0]) - target)]))
     window = plan_window(law, [(tilt, LOG_WINDOW)])
-    pmf = lattice_pmf(law, tilt, window, memory_budget)
-    first = max(point - window.start[0], 0)
-    sums = _Sums()
-    cells = np.arange(first, window.periods[0])
-    sums.add(-float(tilt[0]) * (cells + (window.start[0] - point)), pmf.mass[first:])
-    log_scale = law.cumulant(tilt) - float(tilt[0]) * (point - middle)
-    return sums.tail(law, pmf, tilt, log_scale, pmf.log_wrapped)
+    needed = BYTES_PER_FREQUENCY * min(window.size, FEW)
+    if needed > memory_budget:
+        raise CapacityError(
+            f"the exact test needs {needed / 2**20:.0f} MiB; the memory budget is {memory_budget / 2**20:.0f}"
+        )
+    (period,), (start,) = window.periods, window.start
+    n_cells = max(start + period - point, 0)
+    rate = float(tilt[0])
+    total, error, kept = 0.0, 0.0, 0
+    for frequencies in frequency_blocks(law, tilt, window.periods):
+        values, errors = characteristic_function(law, tilt, (point,), window.periods, frequencies)
+        weights = conjugate_weights(frequencies, window.periods) / period
+        sums = _geometric_sums(frequencies[:, 0], period, n_cells, rate)
+        terms = (values * sums).real
+        total += float(weights @ terms)
+        sizes = np.abs(sums)
+        moduli = np.abs(values)
+        # Two complex expm1, a quotient and a product: 32 roundings of each term; pairwise summation.
+        roundings = UNIT * (32.0 + math.log2(frequencies.shape[0] + 1))
+        error += float(weights @ (sizes * (errors + roundings * moduli)))
+        kept += frequencies.shape[0]
+    pruned = (period // 2 + 1 - kept) * 2.0 / period * math.exp(LOG_PRUNED) * max(n_cells, 1)
+    log_scale = law.cumulant(tilt) - rate * (point - middle)
+    log_wrapped = log_outside(law, tilt, window)
+    # Wrapped mass enters cells with weights of at most 1, and the mass beyond the window is missing.
+    error += pruned + 2.0 * math.exp(log_wrapped)
+    return _certified(law, tilt, log_scale, total, error)
+
+
+def _geometric_sums(frequencies: IntArray, period: int, n_cells: int, rate: float) -> ComplexArray:
+    """Return sum_{j < n_cells} q^j with q = exp(-rate + 2 pi i l / P), through expm1, for every l."""
+    angle = frequencies * (2.0 * math.pi / period)
+    last = (frequencies * n_cells % period) * (2.0 * math.pi / period)
+    step = np.expm1(-rate + 1j * np.where(angle > math.pi, angle - 2.0 * math.pi, angle))
+    span = np.expm1(-rate * n_cells + 1j * np.where(last > math.pi, last - 2.0 * math.pi, last))
+    still = step == 0.0
+    return np.where(still, float(n_cells), span / np.where(still, 1.0, step))
+
+
+def _certified(law: SwapSum, tilt: FloatArray, log_scale: float, total: float, error: float) -> TailMass:
+    """Add the roundings of the scale factor's exponent, and turn an absolute error into a relative one."""
+    exponent_size = law.cumulant(tilt) + float(np.abs(law.centred_mean(tilt)) @ np.abs(tilt))
+    error += (32.0 * exponent_size + 4.0 * abs(log_scale) + 4.0) * UNIT * abs(total)
+    if total <= error:
+        # Nothing but an upper bound is known; report that bound itself, which errs by at most 1.
+        return TailMass(log_scale, total + error if total + error > 0 else error, 1.0)
+    return TailMass(log_scale, total, error / (total - error))
 
 
 def region_tail(

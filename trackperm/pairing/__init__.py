@@ -1,0 +1,6 @@
+"""Which examples of two runs are the same example: decided here and nowhere else."""
+
+from trackperm.pairing.align import Pairing, pair
+from trackperm.pairing.report import PairingReport
+
+__all__ = ["Pairing", "PairingReport", "pair"]

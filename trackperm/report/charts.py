@@ -5,6 +5,7 @@ Altair and vl-convert are the optional extra ``plots``; nothing else in trackper
 
 from __future__ import annotations
 
+import importlib.util
 import io
 from dataclasses import dataclass
 from functools import cache
@@ -17,10 +18,12 @@ from trackperm.comparison import Comparison
 from trackperm.errors import MissingDependencyError
 from trackperm.exact import NullDistribution, PermutationTest
 from trackperm.report.templating import render
-from trackperm.report.text import certainty, format_number, format_pvalue, shorten
+from trackperm.report.text import certainty, format_number, shorten
 
 if TYPE_CHECKING:
     import altair as alt
+
+_Floats = npt.NDArray[np.float64]
 
 _MAX_BARS = 320  # two pixels each
 _VISIBLE = 1e-4  # share of the highest mass below which a value is too small to be seen
@@ -65,34 +68,34 @@ def pmf_chart(comparison: Comparison) -> alt.LayerChart:
     ------
     MissingDependencyError
         If altair is not installed.
+    CapacityError
+        If the null distribution does not fit the memory budget of the test.
     """
-    alt = _altair()
+    _require("altair", "altair")
+    import altair as alt
+
     test, statistic = comparison.test, comparison.statistic.name
     bars = _Bars.of(test.null_distribution)
     low, high = _domain(bars, test)
-    x = {
-        "scale": alt.Scale(domain=[low, high], nice=False, zero=False),
-        "axis": alt.Axis(tickCount=8, labelOverlap=True),
-    }
-    title = f"{statistic} after exchanging outputs at random"
+    title = shorten(statistic, 40)
     if comparison.candidate_score is not None:
         title = f"difference in {title} (candidate minus baseline)"
 
     region = (
-        alt.Chart(alt.Data(values=_region(test, low, high)))
+        alt.Chart(alt.InlineData(values=_region(test, low, high)))
         .mark_rect(color=_VERMILION, opacity=0.08, clip=True)
-        .encode(x=alt.X("from:Q", **x), x2="to:Q")
+        .encode(x="from:Q", x2="to:Q")
     )
     mass = (
-        alt.Chart(alt.Data(values=bars.rows(test)))
+        alt.Chart(alt.InlineData(values=bars.rows(test)))
         .mark_bar(clip=True)
         .encode(
-            x=alt.X("from:Q", title=title, **x),
+            x=alt.X("from:Q", title=title)
+            .scale(domain=[low, high], nice=False, zero=False)
+            .axis(tickCount=8, labelOverlap=True),
             x2="to:Q",
-            y=alt.Y(
-                "mass:Q",
-                title="probability",
-                scale=alt.Scale(domain=[0, 1.15 * float(bars.mass.max())], nice=False),
+            y=alt.Y("mass:Q", title="probability").scale(
+                domain=[0, 1.15 * float(bars.mass.max())], nice=False
             ),
             y2=alt.datum(0),
             color=alt.Color(
@@ -111,9 +114,9 @@ def pmf_chart(comparison: Comparison) -> alt.LayerChart:
         )
     )
     label = f"observed {format_number(test.observed, sign=True)}"
-    observed = alt.Chart(alt.Data(values=[{"observed": test.observed, "label": label}]))
+    observed = alt.Chart(alt.InlineData(values=[{"observed": test.observed, "label": label}]))
     rule = observed.mark_rule(style="observed", strokeDash=[6, 3], strokeWidth=2, clip=True).encode(
-        x=alt.X("observed:Q", **x)
+        x="observed:Q"
     )
     right_half = test.observed > (low + high) / 2
     text = observed.mark_text(
@@ -124,18 +127,19 @@ def pmf_chart(comparison: Comparison) -> alt.LayerChart:
         fontSize=12,
         fontWeight="bold",
         clip=True,
-    ).encode(x=alt.X("observed:Q", **x), y=alt.value(4), text="label:N")
+    ).encode(x="observed:Q", y=alt.value(4), text="label:N")
 
     names = [shorten(name, 40) for name in (comparison.candidate_name, comparison.baseline_name, statistic)]
-    pvalue = format_pvalue(test.pvalue, test.log10_pvalue)
     chart: alt.LayerChart = (
         alt.layer(region, mass, rule, text)
         .properties(
             width=640,
             height=300,
+            description=f"Null distribution of the statistic {names[2]}, {label}, p = {test.format_pvalue()}",
             title=alt.TitleParams(
                 "{} against {} by {}".format(*names),
-                subtitle=f"p = {pvalue} ({certainty(test.error_bound)}, {test.alternative})",
+                subtitle=f"p = {test.format_pvalue()} ({certainty(test.error_bound)}, {test.alternative}); "
+                "the bars show what exchanging outputs at random gives",
                 anchor="start",
             ),
         )
@@ -146,7 +150,7 @@ def pmf_chart(comparison: Comparison) -> alt.LayerChart:
 
 def png(chart: alt.LayerChart) -> bytes:
     """Render `chart` as PNG, at twice the screen resolution, without a browser or network."""
-    _vl_convert()
+    _require("vl_convert", "vl-convert-python")
     buffer = io.BytesIO()
     chart.save(buffer, format="png", scale_factor=2)
     return buffer.getvalue()
@@ -165,18 +169,21 @@ def embedded(chart: alt.LayerChart) -> dict[str, Any]:
 
 @cache
 def _program() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script, which vl-convert carries."""
-    return str(_vl_convert().javascript_bundle())
+    """Bundle Vega, Vega-Lite and Vega-Embed, which vl-convert carries, in one script."""
+    _require("vl_convert", "vl-convert-python")
+    import vl_convert
+
+    return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
 
 
 @dataclass(frozen=True)
 class _Bars:
     """Bars of the visible part of a null distribution: ends and mass, and the value where it is only one."""
 
-    low: npt.NDArray[np.float64]
-    high: npt.NDArray[np.float64]
-    mass: npt.NDArray[np.float64]
-    values: npt.NDArray[np.float64] | None
+    low: _Floats
+    high: _Floats
+    mass: _Floats
+    values: _Floats | None
 
     @classmethod
     def of(cls, null: NullDistribution) -> _Bars:
@@ -195,9 +202,8 @@ class _Bars:
         if values.size <= 100:
             half = (values[-1] - values[0]) / 400
             return cls(values - half, values + half, mass, values)
-        edges, mass = null.binned(_MAX_BARS)
-        visible = mass >= _VISIBLE * mass.max()
-        return cls(edges[:-1][visible], edges[1:][visible], mass[visible], None)
+        edges, mass = _smooth_bins(values, mass)
+        return cls(edges[:-1], edges[1:], mass, None)
 
     def rows(self, test: PermutationTest) -> list[dict[str, Any]]:
         centres = (self.low + self.high) / 2 if self.values is None else self.values
@@ -218,7 +224,23 @@ class _Bars:
         ]
 
 
-def _is_extreme(values: npt.NDArray[np.float64], test: PermutationTest) -> npt.NDArray[np.bool_]:
+def _smooth_bins(values: _Floats, mass: _Floats) -> tuple[_Floats, _Floats]:
+    """Bin an irregular support: as finely as shows no ripples, which come of values that bunch.
+
+    The number of bins is odd, so that 0 is the middle of one and a symmetric distribution looks symmetric.
+    """
+    ripples = []
+    for n_bins in range(_MAX_BARS // 2 - 1, 20, -8):
+        binned, edges = np.histogram(values, bins=n_bins, weights=mass)
+        variation = float(np.abs(np.diff(binned, prepend=0.0, append=0.0)).sum() / binned.max())
+        ripples.append((variation, n_bins, edges, binned))
+        if variation < 2.1:  # one peak has 2
+            break
+    _, _, edges, binned = min(ripples, key=lambda found: found[:2])
+    return edges, binned
+
+
+def _is_extreme(values: _Floats, test: PermutationTest) -> npt.NDArray[np.bool_]:
     """Mark the values that the p-value sums, for colouring only: the test itself decides ties exactly."""
     slack = 1e-9 * max(abs(test.observed), float(np.abs(values).max()))
     if test.alternative == "two-sided":
@@ -248,23 +270,8 @@ def _domain(bars: _Bars, test: PermutationTest) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def _altair() -> Any:
-    try:
-        import altair as alt
-    except ImportError as error:
-        raise _missing("altair") from error
-    return alt
-
-
-def _vl_convert() -> Any:
-    try:
-        import vl_convert
-    except ImportError as error:
-        raise _missing("vl-convert-python") from error
-    return vl_convert
-
-
-def _missing(library: str) -> MissingDependencyError:
-    return MissingDependencyError(
-        f"charts need `{library}`, which is not installed", hint="pip install 'trackperm[plots]'"
-    )
+def _require(module: str, library: str) -> None:
+    if importlib.util.find_spec(module) is None:
+        raise MissingDependencyError(
+            f"charts need `{library}`, which is not installed", hint="pip install 'trackperm[plots]'"
+        )

@@ -36,8 +36,7 @@ def lines(comparison: Comparison) -> list[str]:
     facts = ", ".join((f"{certainty(test.error_bound)}, {test.alternative}", examples(comparison)))
     return [
         "   ".join((comparison.statistic.name, *(f"{name} {value}" for name, value in scores(comparison)))),
-        f"p = {format_pvalue(test.pvalue, test.log10_pvalue)}  {facts}   "
-        f"{comparison.marker} {comparison.verdict}",
+        f"p = {test.format_pvalue()}  {facts}   {comparison.marker} {comparison.verdict}",
         f"scope: {SCOPE}",
         *notes(comparison),
     ]
@@ -58,7 +57,7 @@ def markdown(comparison: Comparison, remarks: Sequence[str] = ()) -> str:
     str
         Markdown in which no name of the user's can act as markup.
     """
-    pvalue = format_pvalue(comparison.pvalue, comparison.log10_pvalue)
+    pvalue = comparison.test.format_pvalue()
     table = [
         ("p-value", f"{pvalue} ({certainty(comparison.error_bound)}, {comparison.test.alternative})"),
         *scores(comparison),
@@ -82,32 +81,6 @@ def markdown(comparison: Comparison, remarks: Sequence[str] = ()) -> str:
     return text if len(text) <= _DESCRIPTION_LIMIT else text[: _DESCRIPTION_LIMIT - 1].rstrip("\\") + "…"
 
 
-def format_pvalue(pvalue: float, log10_pvalue: float, digits: int = 3) -> str:
-    """Write a p-value with `digits` significant digits, never as 0.
-
-    Parameters
-    ----------
-    pvalue : float
-        The p-value, which may have underflowed.
-    log10_pvalue : float
-        Its decimal logarithm, used below the range of normal double precision numbers.
-    digits : int
-        Significant digits; trailing zeros are left out.
-
-    Returns
-    -------
-    str
-        Such as ``0.00335``, ``3.5e-06`` or ``1.2e-3010``.
-    """
-    if pvalue >= 1e-300:
-        return f"{pvalue:.{digits}g}"
-    exponent = math.floor(log10_pvalue)
-    mantissa = f"{10 ** (log10_pvalue - exponent):.{digits}g}"
-    if mantissa == "10":
-        mantissa, exponent = "1", exponent + 1
-    return f"{mantissa}e{exponent}"
-
-
 def format_number(value: float, *, sign: bool = False) -> str:
     """Write a score with four decimals, or with as many digits as it takes to be told from zero."""
     plus = "+" if sign and value != 0 else ""
@@ -120,9 +93,9 @@ def certainty(error_bound: float) -> str:
     """Say what is known about the error of a p-value, given its relative `error_bound`."""
     if error_bound <= EXACT_WITHIN:
         return "exact"
-    if math.isfinite(error_bound):
+    if error_bound < 1:
         return f"exact within ±{100 * error_bound:.2g} %"
-    return "not certified"
+    return "certified as an upper bound" if math.isfinite(error_bound) else "not certified"
 
 
 def scores(comparison: Comparison) -> list[tuple[str, str]]:
@@ -146,7 +119,7 @@ def examples(comparison: Comparison) -> str:
 def discordance(comparison: Comparison) -> str:
     """Say how many examples tell the runs apart and, in one dimension, in whose favour."""
     test = comparison.test
-    found = f"{test.n_discordant} discordant"
+    found = f"{comparison.n_discordant} discordant"
     if test.n_better is not None and test.n_worse is not None:
         better, worse = test.n_better, test.n_worse
         if not comparison.statistic.greater_is_better:
@@ -159,7 +132,7 @@ def notes(comparison: Comparison) -> list[str]:
     """List what a reader must know beyond the numbers; empty for most comparisons."""
     report, test = comparison.pairing, comparison.test
     found = []
-    if test.n_discordant == 0:
+    if comparison.n_discordant == 0:
         found.append("identical: the counts of both runs are the same on every example")
     if report.n_dropped:
         found.append(
@@ -168,8 +141,6 @@ def notes(comparison: Comparison) -> list[str]:
         )
     if report.by == "position":
         found.append("paired by position: nothing proves that the rows are the same examples")
-    if not report.labels_checked:
-        found.append("labels not checked: the runs do not both hold a label column")
     if test.ties != "exact":
         found.append("ties approximate: values within a rounding band of the observed one count as ties")
     return [*found, *report.notes]
@@ -179,7 +150,7 @@ def headline(comparison: Comparison) -> str:
     """Give the verdict in one sentence, without its marker."""
     baseline, candidate = shorten(comparison.baseline_name), shorten(comparison.candidate_name)
     statistic = comparison.statistic.name
-    pvalue = format_pvalue(comparison.pvalue, comparison.log10_pvalue)
+    pvalue = comparison.test.format_pvalue()
     if comparison.verdict == "undecided":
         return f"Undecided: {candidate} and {baseline} are not told apart by {statistic} (p = {pvalue})"
     note = "" if comparison.statistic.greater_is_better else ", where less is better"
@@ -206,12 +177,12 @@ def explanation(comparison: Comparison) -> list[str]:
     ]
     if comparison.verdict == "undecided":
         sentences.append(
-            f"Here that share is above {comparison.alpha:g}, so a difference of this kind is not shown; "
-            "this does not prove that the runs are equally good."
+            f"Here that share is not shown to be below {comparison.alpha:g}, so neither run is shown "
+            "to be better; this does not prove that they are equally good."
         )
     else:
         sentences.append(
-            f"Here that share is at most {comparison.alpha:g}, so chance alone is a poor explanation; "
+            f"Here that share is below {comparison.alpha:g}, so chance alone is a poor explanation; "
             "whether the difference is large enough to matter is another question."
         )
     return [*sentences, f"The test is about {SCOPE}."]

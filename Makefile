@@ -1,0 +1,56 @@
+# Two commands do all the set-up on a fresh machine: `make demo` and `make test`.
+
+PYTHON ?= python3
+# a server or store that a test module starts is started once, by the one process that runs the module
+PARALLEL := -n 2 --dist loadfile
+VENV := .venv
+OLD_MLFLOW := 3.10
+OLD_VENV := .venv-mlflow-$(OLD_MLFLOW)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow test-old-mlflow test-all bench format clean
+
+help: ## show this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-16s %s\n", $$1, $$2 }'
+
+demo: $(VENV)/.demo ## train three classifiers, log them to an MLflow store, compare them
+	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(VENV)/bin/python examples/demo.py
+
+test: $(VENV)/.test ## the default suite: tests, style, types, layers, documented examples
+	$(VENV)/bin/python -m pytest $(PARALLEL)
+
+test-slow: $(VENV)/.test ## the tests that take minutes
+	$(VENV)/bin/python -m pytest $(PARALLEL) -m slow
+
+test-old-mlflow: $(OLD_VENV)/.test ## the tracker tests on the oldest MLflow that is supported
+	$(OLD_VENV)/bin/python -m pytest $(PARALLEL) -m "tracker and not slow"
+
+test-all: test test-slow test-old-mlflow ## everything
+
+bench: $(VENV)/.test ## benchmarks, as a table and as JSON in .benchmarks/
+	$(VENV)/bin/python -m pytest tests/benchmarks -p benchmark --benchmark-autosave
+
+format: $(VENV)/.test ## format the code and mend what ruff can mend
+	$(VENV)/bin/ruff format .
+	$(VENV)/bin/ruff check --fix .
+
+clean: ## remove the environments, caches and the demo's store
+	rm -rf $(VENV) .venv-* demo-store .*_cache .hypothesis .benchmarks
+
+# $(call install,environment,what): an environment of its own with the package as it lies here
+define install
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "trackperm needs Python 3.10 or later; say which: make PYTHON=python3.12")'
+	@echo "installing $(2) into $(1)"
+	@test -x $(1)/bin/python || { $(PYTHON) -m venv $(1) && $(1)/bin/python -m pip install --quiet --upgrade pip; }
+	@$(1)/bin/python -m pip install --quiet --editable $(2)
+	@touch $@
+endef
+
+$(VENV)/.demo: pyproject.toml
+	$(call install,$(VENV),'.[demo]')
+
+$(VENV)/.test: pyproject.toml
+	$(call install,$(VENV),'.[test]')
+
+$(OLD_VENV)/.test: pyproject.toml
+	$(call install,$(OLD_VENV),'.[test]' 'mlflow==$(OLD_MLFLOW).*')

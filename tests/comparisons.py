@@ -1,0 +1,45 @@
+"""Small real comparisons for the tests of what is shown and logged, and golden files to hold them against."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+import trackperm
+from trackperm.comparison import Comparison
+
+
+def answers(correct: Sequence[bool], wrong: str = "no") -> pl.DataFrame:
+    """Make a run's per-example table with `yes` where it is right."""
+    return pl.DataFrame(
+        {
+            "id": [f"dev-{i:04d}" for i in range(len(correct))],
+            "prediction": ["yes" if right else wrong for right in correct],
+            "label": ["yes"] * len(correct),
+        }
+    )
+
+
+def accuracy(better: int, worse: int, both: int = 0, neither: int = 0, **options: Any) -> Comparison:
+    """Compare accuracies of runs that differ on `better` + `worse` examples."""
+    baseline = [False] * better + [True] * (worse + both) + [False] * neither
+    candidate = [True] * better + [False] * worse + [True] * both + [False] * neither
+    return trackperm.compare(answers(baseline), answers(candidate), "accuracy", **options)
+
+
+def check_golden(text: str, path: Path) -> None:
+    """Compare `text` with a file that TRACKPERM_UPDATE_GOLDEN=1 rewrites."""
+    if os.environ.get("TRACKPERM_UPDATE_GOLDEN") == "1":
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8"), "regenerate with TRACKPERM_UPDATE_GOLDEN=1"
+
+
+def without_digests(document: str) -> str:
+    """Blank out the parts of a signature that change with every release, or with how data are digested."""
+    return re.sub(r"\b(data|spec|trackperm):[\w./]+", r"\1:…", document)

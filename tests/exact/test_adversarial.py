@@ -1,0 +1,283 @@
+"""Inputs that break careless code (design notes, section 9), each against exact integer counts.
+
+A linear set is a mapping from the size of a difference to how many examples have it. Of each, several
+signings are tested: the observed value in the bulk and in both tails, at 0, and as extreme as it gets.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+
+import numpy as np
+import oracles
+import pytest
+from cases import F1_TIE_STAY, F1_TIE_SWAP, f1_difference
+from certificates import check_pvalue
+from oracles import ALTERNATIVES, Point
+
+from trackperm.errors import InputError
+from trackperm.exact import PermutationTest, RationalStatistic, difference_test, structured_test
+
+SETS: dict[str, Mapping[int, int]] = {
+    "three twos": {2: 3},
+    "all even but for the window": {2: 3, 4: 1, 6: 1},
+    "a hundred of two": {2: 100},
+    "one odd among 10^4 twos": {2: 10_000, 1: 1},
+    "one 1 among 10^4 sixties": {60: 10_000, 1: 1},
+    "one 10^6 among 10^4 small ones": {1: 4_000, 2: 3_000, 3: 3_000, 10**6: 1},
+    "three hundred small, thirty of 10^5": {1: 100, 2: 100, 3: 100, 100_000: 30},
+    "four ones": {1: 4},
+    "a thousand ones": {1: 1_000},
+    "a thousand ones and one 1000": {1: 1_000, 1_000: 1},
+    "two scales": {1: 200, 1_000: 200},
+    "two large primes": {999_983: 60, 999_979: 60},
+    "a dozen powers of two": {2**i: 1 for i in range(12)},
+    "one": {1: 1},
+    "two": {1: 1, 3: 1},
+    "three": {1: 1, 3: 1, 4: 1},
+    "four": {1: 1, 3: 1, 4: 2},
+    "five": {5: 5},
+}
+
+# Share of the examples of each size that favour the candidate.
+SHARES = [Fraction(s) for s in ("1", "0", "9/10", "1/10", "49/50", "1/2", "51/100", "1/3", "3/5")]
+
+VERY_LARGE: dict[str, Mapping[int, int]] = {
+    "10^6 wins and losses": {1: 10**6},
+    "10^6 ones and 10^6 twos": {1: 10**6, 2: 10**6},
+    "10^9 wins and losses": {1: 10**9},
+    "10^7 twos and one odd": {2: 10**7, 1: 1},
+    "10^6 ones, five sevens, three 1000": {1: 10**6, 7: 5, 1_000: 3},
+}
+
+
+def signed(sizes: Mapping[int, int], share: Fraction) -> dict[int, int]:
+    """Signed differences with their multiplicities; shares are rounded, so that sizes do not all agree."""
+    histogram = {}
+    for size, count in sizes.items():
+        up = round(share * count)
+        histogram |= {size: up, -size: count - up}
+    return {difference: count for difference, count in histogram.items() if count}
+
+
+def linear_test(histogram: Mapping[int, int], alternative: str, **options: object) -> PermutationTest:
+    differences = np.array(list(histogram), dtype=np.int64)[:, None]
+    return structured_test(
+        differences,
+        -differences,
+        RationalStatistic.variable(0, 1),
+        multiplicities=list(histogram.values()),
+        alternative=alternative,
+        **options,
+    )
+
+
+@pytest.mark.parametrize("share", SHARES, ids=str)
+@pytest.mark.parametrize("name", SETS)
+def test_linear_against_integer_polynomials(name: str, share: Fraction) -> None:
+    histogram = signed(SETS[name], share)
+    observed = sum(difference * count for difference, count in histogram.items())
+    for alternative, pvalue in oracles.histogram_pvalues(histogram, observed).items():
+        for method in ("auto", "lattice"):
+            result = linear_test(histogram, alternative, method=method)
+            check_pvalue(result, pvalue)
+            assert result.observed == observed
+
+
+@pytest.mark.parametrize("sigmas", [0, 1, -2, 4, -7])
+@pytest.mark.parametrize("name", VERY_LARGE)
+def test_very_large_multiplicities(name: str, sigmas: int) -> None:
+    sizes = VERY_LARGE[name]
+    deviation = sum(size**2 * count for size, count in sizes.items()) ** 0.5
+    excess = Fraction(sigmas) * round(deviation) / sum(size * count for size, count in sizes.items())
+    histogram = signed(sizes, Fraction(1, 2) + excess / 2)
+    observed = sum(difference * count for difference, count in histogram.items())
+    for alternative, (low, high) in oracles.histogram_pvalue_ends(histogram, observed).items():
+        check_pvalue(linear_test(histogram, alternative), low, high)
+
+
+@pytest.mark.parametrize("wins", [900, 980])
+def test_nearly_all_one_way(wins: int) -> None:
+    candidate = np.array([1] * wins + [0] * (1_000 - wins) + [1] * 50)
+    baseline = np.array([0] * wins + [1] * (1_000 - wins) + [1] * 50)
+    for alternative, pvalue in oracles.difference_pvalues((candidate - baseline).tolist()).items():
+        for method in ("auto", "lattice"):
+            result = difference_test(candidate, baseline, alternative=alternative, method=method)
+            check_pvalue(result, pvalue)
+            assert (result.n_better, result.n_worse) == (wins, 1_000 - wins)
+
+
+def test_ten_thousand_wins() -> None:
+    """p = 2^-9999 is far below the smallest float; its logarithm is not."""
+    result = linear_test({1: 10_000}, "two-sided", method="lattice")
+    check_pvalue(result, Fraction(2, 2**10_000))
+    assert result.pvalue == 0.0
+    assert result.log10_pvalue == pytest.approx(-9_999 * math.log10(2), abs=1e-9)
+
+
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+def test_nothing_differs(alternative: str) -> None:
+    result = difference_test([3, 0, 7], [3, 0, 7], alternative=alternative)
+    assert (result.pvalue, result.log10_pvalue, result.error_bound, result.n_discordant) == (1.0, 0.0, 0.0, 0)
+
+
+@pytest.mark.parametrize("method", ["auto", "enumerate", "lattice"])
+@pytest.mark.parametrize(
+    ("differences", "observed"), [([1, -1], 0), ([5, -2, -3, 0], 0), ([7], 7), ([0, 0, -4], -4)]
+)
+def test_two_sided_certainty(differences: list[int], observed: int, method: str) -> None:
+    """An observed value of 0, and a single example that differs, prove nothing."""
+    result = difference_test(differences, [0] * len(differences), method=method)
+    assert result.observed == observed / len(differences)
+    check_pvalue(result, Fraction(1))
+
+
+# --- statistics of several counts ------------------------------------------------------------------
+
+TP_U, INCORRECT_U, TP_V, INCORRECT_V = (RationalStatistic.variable(i, 4) for i in range(4))
+F1_DIFFERENCE = (2 * TP_U).divide(2 * TP_U + INCORRECT_U, undefined=0) - (2 * TP_V).divide(
+    2 * TP_V + INCORRECT_V, undefined=0
+)
+PRECISION_DIFFERENCE = TP_U.divide(TP_U + INCORRECT_U, undefined=0) - TP_V.divide(
+    TP_V + INCORRECT_V, undefined=0
+)
+QUADRATIC_DIFFERENCE = TP_U * INCORRECT_U - TP_V * INCORRECT_V
+ELLIPSE = (TP_U - TP_V) ** 2 + 3 * (INCORRECT_U - INCORRECT_V) ** 2
+
+
+def precision_difference(point: Point) -> Fraction:
+    tp_u, incorrect_u, tp_v, incorrect_v = point
+    u = Fraction(tp_u, tp_u + incorrect_u) if tp_u or incorrect_u else Fraction(0)
+    return u - (Fraction(tp_v, tp_v + incorrect_v) if tp_v or incorrect_v else Fraction(0))
+
+
+def quadratic_difference(point: Point) -> Fraction:
+    return Fraction(point[0] * point[1] - point[2] * point[3])
+
+
+def ellipse(point: Point) -> Fraction:
+    return Fraction((point[0] - point[2]) ** 2 + 3 * (point[1] - point[3]) ** 2)
+
+
+def check_structured(
+    stay: list[Point],
+    swap: list[Point],
+    h: RationalStatistic,
+    truth: Callable[[Point], Fraction],
+    alternatives: tuple[str, ...] = ALTERNATIVES,
+    methods: tuple[str, ...] = ("auto", "lattice"),
+) -> None:
+    counts = oracles.sums_by_dictionary(stay, swap)
+    pvalues = oracles.structured_pvalues(counts, stay, truth)
+    for alternative in alternatives:
+        for method in methods:
+            result = structured_test(stay, swap, h, alternative=alternative, method=method)
+            check_pvalue(result, pvalues[alternative])
+            assert result.observed == float(truth(tuple(map(sum, zip(*stay, strict=True)))))
+            assert result.ties == "exact"
+
+
+def mirrored(u: list[Point], v: list[Point]) -> tuple[list[Point], list[Point]]:
+    return [a + b for a, b in zip(u, v, strict=True)], [b + a for a, b in zip(u, v, strict=True)]
+
+
+def test_f1_tie() -> None:
+    """Six examples whose F1 differences tie in exact arithmetic only: 11/16, in floats 10/16."""
+    check_structured(F1_TIE_STAY, F1_TIE_SWAP, F1_DIFFERENCE, f1_difference)
+    for method in ("auto", "enumerate", "lattice"):
+        result = structured_test(F1_TIE_STAY, F1_TIE_SWAP, F1_DIFFERENCE, method=method)
+        assert result.pvalue == pytest.approx(11 / 16, rel=result.error_bound)
+
+
+@pytest.mark.parametrize("identical", [0, 1, 2, 7])
+def test_identical_pairs_change_f1(identical: int) -> None:
+    """A pair of equal counts is no part of the random sum, but moves the value of F1."""
+    stay = F1_TIE_STAY + [(5, 0, 5, 0)] * identical
+    swap = F1_TIE_SWAP + [(5, 0, 5, 0)] * identical
+    check_structured(stay, swap, F1_DIFFERENCE, f1_difference)
+
+
+@pytest.mark.parametrize(
+    ("h", "truth"), [(F1_DIFFERENCE, f1_difference), (PRECISION_DIFFERENCE, precision_difference)]
+)
+@pytest.mark.parametrize("n_examples", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize("seed", range(4))
+def test_0_by_0_inside_the_region(
+    h: RationalStatistic, truth: Callable[[Point], Fraction], n_examples: int, seed: int
+) -> None:
+    """Every prediction of one system may be empty, so that it divides 0 by 0."""
+    rng = np.random.default_rng(seed)
+    predicted, correct = rng.integers(0, 2, (2, n_examples))
+    full = [(int(p * c), int(p * (1 - c))) for p, c in zip(predicted, correct, strict=True)]
+    empty = [(0, 0)] * n_examples
+    check_structured(*mirrored(full, empty), h, truth)
+    check_structured(*mirrored(empty, full), h, truth)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("n_examples", [5, 12, 30, 80])
+def test_quadratic_forms(n_examples: int, seed: int) -> None:
+    rng = np.random.default_rng([n_examples, seed])
+    u, v = (list(map(tuple, counts.tolist())) for counts in rng.integers(0, 4, (2, n_examples, 2)))
+    stay, swap = mirrored(u, v)
+    check_structured(stay, swap, QUADRATIC_DIFFERENCE, quadratic_difference)
+    check_structured(stay, swap, ELLIPSE, ellipse, alternatives=("less", "greater"))
+    with pytest.raises(InputError, match="the two-sided test needs a statistic that changes sign"):
+        structured_test(stay, swap, ELLIPSE)
+
+
+@pytest.mark.parametrize("shift", [1, 2, 3])
+def test_far_tails_of_nonlinear_statistics(shift: int) -> None:
+    """The candidate is better on nearly every example: p is far below the rounding of a transform."""
+    rng = np.random.default_rng(shift)
+    v = rng.integers(0, 3, (70, 2))
+    u = np.column_stack([v[:, 0] + rng.integers(0, shift + 1, 70), np.maximum(v[:, 1] - 1, 0)])
+    stay, swap = mirrored(list(map(tuple, u.tolist())), list(map(tuple, v.tolist())))
+    check_structured(stay, swap, F1_DIFFERENCE, f1_difference)
+    check_structured(stay, swap, PRECISION_DIFFERENCE, precision_difference)
+    check_structured(swap, stay, F1_DIFFERENCE, f1_difference)
+
+
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+def test_one_pair_of_many_counts(alternative: str) -> None:
+    check_structured(
+        [(3, 1, 0, 4)], [(0, 4, 3, 1)], F1_DIFFERENCE, f1_difference, alternatives=(alternative,)
+    )
+
+
+def test_collapse_to_one_weighted_sum() -> None:
+    """An affine statistic of three counts; one direction of the lattice carries no weight."""
+    x, y, z = (RationalStatistic.variable(i, 3) for i in range(3))
+    rng = np.random.default_rng(7)
+    stay, swap = (list(map(tuple, rng.integers(-3, 4, (25, 3)).tolist())) for _ in range(2))
+    weights = (Fraction(1, 3), Fraction(-2, 7), Fraction(5))
+    h = sum((w * v for w, v in zip(weights, (x, y, z), strict=True)), RationalStatistic.constant(11, 3))
+    check_structured(
+        stay,
+        swap,
+        h,
+        lambda point: 11 + sum(w * c for w, c in zip(weights, point, strict=True)),
+        alternatives=("less", "greater"),
+    )
+    check_structured(stay, swap, x - z, lambda p: Fraction(p[0] - p[2]), alternatives=("less", "greater"))
+
+
+def test_undefined_where_swaps_lead_is_refused() -> None:
+    ratio = TP_U / INCORRECT_U - TP_V / INCORRECT_V  # x/0 and undeclared 0/0
+    stay, swap = mirrored([(1, 1), (2, 0)], [(1, 0), (0, 1)])
+    for method in ("auto", "lattice"):
+        with pytest.raises(InputError, match="the statistic is undefined after some swaps"):
+            structured_test(stay, swap, ratio, method=method)
+    with pytest.raises(InputError, match="the observed value of the statistic is undefined"):
+        structured_test([(1, 0, 1, 1)], [(1, 1, 1, 0)], ratio)
+
+
+@pytest.mark.parametrize("method", ["auto", "lattice"])
+def test_one_sided_declaration_of_0_by_0_is_refused(method: str) -> None:
+    """0/0 is declared for the candidate alone: a two-sided test needs it on both sides."""
+    h = TP_U.divide(TP_U + INCORRECT_U, undefined=0) - TP_V / (TP_V + INCORRECT_V)
+    stay, swap = mirrored([(1, 0), (0, 1)], [(0, 0), (0, 0)])
+    with pytest.raises(InputError, match="undefined"):
+        structured_test(swap, stay, h, method=method)
+    stay, swap = mirrored([(1, 0), (0, 1), (1, 0)], [(0, 0), (0, 0), (1, 1)])
+    structured_test(stay, swap, h, method=method)

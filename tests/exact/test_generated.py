@@ -1,0 +1,315 @@
+"""Thousands of generated cases against enumeration and integer polynomials, for one to four counts.
+
+Each law has a fast and a `slow` version of the same test; the slow one draws twenty times as many cases.
+"""
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import oracles
+import pytest
+from cases import (
+    Tree,
+    f1_difference,
+    mirrored_points,
+    paired_points,
+    statistic,
+    trees,
+    value,
+)
+from certificates import check_pvalue
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from oracles import ALTERNATIVES, Point
+
+from trackperm.errors import InputError
+from trackperm.exact import CountTable, PermutationTest, RationalStatistic, difference_test, structured_test
+
+Pairs = tuple[list[Point], list[Point]]
+Test = Callable[..., None]
+
+ANY_METHOD = st.sampled_from(["auto", "lattice"])
+ANY_ALTERNATIVE = st.sampled_from(ALTERNATIVES)
+
+DIFFERENCES = st.lists(
+    st.one_of(
+        st.integers(-1, 1),
+        st.integers(-9, 9),
+        st.sampled_from([-60, -2, 2, 60, 360]),
+        st.integers(-2_000, 2_000),
+    ),
+    min_size=1,
+    max_size=60,
+)
+
+
+def generated(n_cases: int) -> Callable[[Test], Test]:
+    return settings(
+        max_examples=n_cases,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+    )
+
+
+def check_statistic(
+    pairs: Pairs, h: RationalStatistic, truth: Callable[[Point], Fraction], alternative: str, method: str
+) -> None:
+    """Compare with enumeration; where the truth is undefined after some swap, expect a refusal."""
+    stay, swap = pairs
+    counts = oracles.enumerated_sums(stay, swap)
+    try:
+        pvalue = oracles.structured_pvalues(counts, stay, truth)[alternative]
+    except ZeroDivisionError:
+        with pytest.raises(InputError, match="undefined"):
+            structured_test(stay, swap, h, alternative=alternative, method=method)
+        return
+    result = structured_test(stay, swap, h, alternative=alternative, method=method)
+    check_pvalue(result, pvalue)
+    assert result.observed == float(truth(tuple(map(sum, zip(*stay, strict=True)))))
+    assert result.n_discordant == sum(a != b for a, b in zip(stay, swap, strict=True))
+
+
+# --- one integer score per example -----------------------------------------------------------------
+
+
+def check_differences(differences: list[int], method: str) -> None:
+    candidate, baseline = np.maximum(differences, 0), np.maximum(-np.array(differences), 0)
+    for alternative, pvalue in oracles.difference_pvalues(differences).items():
+        result = difference_test(candidate, baseline, alternative=alternative, method=method)
+        check_pvalue(result, pvalue)
+        assert result.n_better == sum(d > 0 for d in differences)
+        assert result.n_worse == sum(d < 0 for d in differences)
+        assert result.observed == float(Fraction(sum(differences), len(differences)))
+
+
+@generated(500)
+@given(DIFFERENCES, ANY_METHOD)
+def test_differences_against_integer_polynomials(differences: list[int], method: str) -> None:
+    check_differences(differences, method)
+
+
+@pytest.mark.slow
+@generated(10_000)
+@given(DIFFERENCES, ANY_METHOD)
+def test_many_differences_against_integer_polynomials(differences: list[int], method: str) -> None:
+    check_differences(differences, method)
+
+
+@generated(100)
+@given(st.lists(st.integers(0, 40), min_size=1, max_size=11), st.integers(10, 10**15))
+def test_huge_differences_by_enumeration(differences: list[int], scale: int) -> None:
+    """Scores of up to 10^16, far beyond any window; a dozen examples can be listed."""
+    scores = [scale * d + i for i, d in enumerate(differences)]
+    for alternative, pvalue in oracles.difference_pvalues(scores).items():
+        result = difference_test(scores, [0] * len(scores), alternative=alternative, method="enumerate")
+        check_pvalue(result, pvalue)
+
+
+# --- any rational statistic of one to four sums ----------------------------------------------------
+
+
+@st.composite
+def points_and_trees(draw: st.DrawFn) -> tuple[Pairs, Tree]:
+    pairs = draw(paired_points())
+    return pairs, draw(trees(len(pairs[0][0])))
+
+
+def check_rational(case: tuple[Pairs, Tree], alternative: str, method: str) -> None:
+    pairs, tree = case
+    try:
+        h = statistic(tree, len(pairs[0][0]))
+    except InputError:  # a division by the constant 0
+        assume(False)
+    check_statistic(pairs, h, lambda point: value(tree, point), alternative, method)
+
+
+@generated(500)
+@given(points_and_trees(), st.sampled_from(["less", "greater"]), ANY_METHOD)
+def test_rational_statistics_against_enumeration(
+    case: tuple[Pairs, Tree], alternative: str, method: str
+) -> None:
+    check_rational(case, alternative, method)
+
+
+@pytest.mark.slow
+@generated(10_000)
+@given(points_and_trees(), st.sampled_from(["less", "greater"]), ANY_METHOD)
+def test_many_rational_statistics_against_enumeration(
+    case: tuple[Pairs, Tree], alternative: str, method: str
+) -> None:
+    check_rational(case, alternative, method)
+
+
+# --- differences of scores of two systems ----------------------------------------------------------
+
+
+@st.composite
+def systems_and_trees(draw: st.DrawFn) -> tuple[Pairs, Tree]:
+    p = draw(st.integers(1, 2))
+    return draw(mirrored_points(p)), draw(trees(p))
+
+
+def check_score(case: tuple[Pairs, Tree], alternative: str, method: str) -> None:
+    """The score of the candidate minus that of the baseline is antisymmetric, whatever the score."""
+    pairs, tree = case
+    m = len(pairs[0][0])
+    try:
+        h = statistic(tree, m) - statistic(tree, m, first=m // 2)
+    except InputError:
+        assume(False)
+
+    def truth(point: Point) -> Fraction:
+        return value(tree, point[: m // 2]) - value(tree, point[m // 2 :])
+
+    check_statistic(pairs, h, truth, alternative, method)
+
+
+@generated(500)
+@given(systems_and_trees(), ANY_ALTERNATIVE, ANY_METHOD)
+def test_score_differences_against_enumeration(
+    case: tuple[Pairs, Tree], alternative: str, method: str
+) -> None:
+    check_score(case, alternative, method)
+
+
+@pytest.mark.slow
+@generated(10_000)
+@given(systems_and_trees(), ANY_ALTERNATIVE, ANY_METHOD)
+def test_many_score_differences_against_enumeration(
+    case: tuple[Pairs, Tree], alternative: str, method: str
+) -> None:
+    check_score(case, alternative, method)
+
+
+TP_U, INCORRECT_U, TP_V, INCORRECT_V = (RationalStatistic.variable(i, 4) for i in range(4))
+F1_DIFFERENCE = (2 * TP_U).divide(2 * TP_U + INCORRECT_U, undefined=0) - (2 * TP_V).divide(
+    2 * TP_V + INCORRECT_V, undefined=0
+)
+
+
+def check_f1(pairs: Pairs, method: str) -> None:
+    counts = oracles.sums_by_dictionary(*pairs)
+    for alternative, pvalue in oracles.structured_pvalues(counts, pairs[0], f1_difference).items():
+        check_pvalue(structured_test(*pairs, F1_DIFFERENCE, alternative=alternative, method=method), pvalue)
+
+
+@generated(100)
+@given(mirrored_points(2, max_examples=40), ANY_METHOD)
+def test_f1_against_a_dictionary(pairs: Pairs, method: str) -> None:
+    check_f1(pairs, method)
+
+
+@pytest.mark.slow
+@generated(2_000)
+@given(mirrored_points(2, max_examples=80), ANY_METHOD)
+def test_many_f1_against_a_dictionary(pairs: Pairs, method: str) -> None:
+    check_f1(pairs, method)
+
+
+# --- callables -------------------------------------------------------------------------------------
+
+
+@generated(200)
+@given(paired_points(), st.data(), st.sampled_from(["less", "greater"]), ANY_METHOD)
+def test_callables_against_enumeration(
+    pairs: Pairs, data: st.DataObject, alternative: str, method: str
+) -> None:
+    """An integer-valued function: floats are exact, so the tie band changes nothing."""
+    m = len(pairs[0][0])
+    weights = data.draw(st.tuples(*[st.integers(-3, 3)] * m))
+
+    def h(x: np.ndarray) -> np.ndarray:
+        return x @ np.array(weights, dtype=float) + np.abs(x[..., 0] * x[..., -1])
+
+    def truth(point: Point) -> Fraction:
+        return Fraction(sum(w * x for w, x in zip(weights, point, strict=True)) + abs(point[0] * point[-1]))
+
+    counts = oracles.enumerated_sums(*pairs)
+    result = structured_test(*pairs, h, alternative=alternative, method=method)
+    check_pvalue(result, oracles.structured_pvalues(counts, pairs[0], truth)[alternative])
+    assert result.ties == "approximate" or result.n_discordant == 0
+
+
+# --- laws ------------------------------------------------------------------------------------------
+
+
+def same(one: PermutationTest, other: PermutationTest) -> bool:
+    return (one.pvalue, one.log10_pvalue, one.error_bound) == (
+        other.pvalue,
+        other.log10_pvalue,
+        other.error_bound,
+    )
+
+
+@generated(100)
+@given(mirrored_points(2, max_examples=12), st.data(), ANY_ALTERNATIVE)
+def test_order_of_examples_changes_nothing(pairs: Pairs, data: st.DataObject, alternative: str) -> None:
+    result = structured_test(*pairs, F1_DIFFERENCE, alternative=alternative)
+    shuffled = data.draw(st.permutations(list(zip(*pairs, strict=True))))
+    stay, swap = zip(*shuffled, strict=True)
+    assert same(result, structured_test(stay, swap, F1_DIFFERENCE, alternative=alternative))
+    # nor does grouping them first
+    table = CountTable.from_counts(("tp", "incorrect"), np.array(stay)[:, :2], np.array(stay)[:, 2:])
+    u, v = table.candidate, table.baseline
+    grouped = structured_test(
+        np.hstack([u, v]),
+        np.hstack([v, u]),
+        F1_DIFFERENCE,
+        alternative=alternative,
+        multiplicities=table.multiplicities,
+    )
+    assert same(result, grouped)
+    assert (grouped.n_examples, grouped.n_discordant) == (result.n_examples, result.n_discordant)
+
+
+@generated(100)
+@given(mirrored_points(2, max_examples=12), ANY_METHOD)
+def test_exchanging_the_runs(pairs: Pairs, method: str) -> None:
+    """The statistic changes sign, `less` becomes `greater`, and the two-sided p-value stays."""
+    exchanged = {"two-sided": "two-sided", "less": "greater", "greater": "less"}
+    counts = oracles.sums_by_dictionary(*pairs)
+    truth = oracles.structured_pvalues(counts, pairs[0], f1_difference)
+    for alternative, mirror in exchanged.items():
+        one = structured_test(*pairs, F1_DIFFERENCE, alternative=alternative, method=method)
+        other = structured_test(*pairs[::-1], F1_DIFFERENCE, alternative=mirror, method=method)
+        assert one.observed == -other.observed
+        check_pvalue(one, truth[alternative])
+        check_pvalue(other, truth[alternative])
+
+
+@generated(100)
+@given(paired_points(m=4, low=0), ANY_ALTERNATIVE)
+def test_identical_runs_are_certainly_as_extreme(pairs: Pairs, alternative: str) -> None:
+    stay = [point[:2] * 2 for point in pairs[0]]
+    result = structured_test(stay, stay, F1_DIFFERENCE, alternative=alternative)
+    assert (result.pvalue, result.error_bound, result.n_discordant, result.rank) == (1.0, 0.0, 0, 0)
+
+
+@generated(200)
+@given(DIFFERENCES, ANY_METHOD, ANY_ALTERNATIVE)
+def test_pvalues_are_never_too_small(differences: list[int], method: str, alternative: str) -> None:
+    """The observed swap belongs to its own region."""
+    result = difference_test(differences, [0] * len(differences), method=method, alternative=alternative)
+    floor = Fraction(1, 2**result.n_discordant)
+    assert Fraction(result.pvalue) >= floor * (1 - Fraction(result.error_bound))
+
+
+@generated(200)
+@given(mirrored_points(2, max_examples=10))
+def test_null_distribution_against_enumeration(pairs: Pairs) -> None:
+    """Mass below any threshold, within the stated bound; attained values only."""
+    counts = oracles.enumerated_sums(*pairs)
+    n_swaps = 2 ** len(pairs[0])
+    law: dict[Fraction, int] = {}
+    for point, count in counts.items():
+        law[f1_difference(point)] = law.get(f1_difference(point), 0) + count
+    found = structured_test(*pairs, F1_DIFFERENCE).null_distribution
+    assert found.mass.sum() == pytest.approx(1.0, abs=found.mass_error_bound + 1e-15)
+    assert found.values == pytest.approx([float(v) for v in sorted(law)], abs=1e-11)
+    below = np.cumsum(found.mass)
+    truth = np.cumsum([law[v] / n_swaps for v in sorted(law)])
+    assert np.abs(below - truth).max() <= found.mass_error_bound + 1e-15
+    edges, mass = found.binned(50)
+    assert len(edges) == len(mass) + 1 <= 51
+    assert mass.sum() == pytest.approx(found.mass.sum())

@@ -1,0 +1,43 @@
+"""Programs run as a user runs them: in processes of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def script(name: str) -> str:
+    """The console script that is installed beside this interpreter."""
+    return str(Path(sys.executable).parent / name)
+
+
+def run(
+    command: Sequence[str | Path],
+    *,
+    cwd: Path = ROOT,
+    env: Mapping[str, str] | None = None,
+    timeout: float = 300.0,
+) -> subprocess.CompletedProcess[str]:
+    """Run `command` to its end; `env` is added to the environment, without what points at a tracker."""
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("MLFLOW_", "WANDB_", "PYTEST_"))}
+    return subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        env={**inherited, "PYTHONWARNINGS": "default", **(env or {})},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=timeout,
+        check=False,
+    )
+
+
+def python(code: str, *, cwd: Path = ROOT) -> str:
+    """Run `code` in a fresh interpreter and return what it printed."""
+    result = run([sys.executable, "-c", code], cwd=cwd)
+    assert result.returncode == 0, result.stderr
+    return result.stdout

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from comparisons import accuracy
+
+from trackperm.errors import MissingDependencyError
+from trackperm.exact import NullDistribution
+from trackperm.report import charts
+
+EXTERNAL = ('src="http', "src='http", 'href="http', "href='http", "cdn", "@import", "url(http")
+
+
+def bars(comparison):
+    spec = charts.pmf_chart(comparison).to_dict()
+    return spec["datasets"][spec["layer"][1]["data"]["name"]]
+
+
+def with_null(comparison, values, mass):
+    test = replace(comparison.test)
+    test.__dict__["null_distribution"] = NullDistribution(np.asarray(values), np.asarray(mass), 0.0)
+    return replace(comparison, test=test)
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
+def test_coloured_bars_sum_to_the_pvalue(alternative):
+    comparison = accuracy(30, 20, both=50, alternative=alternative)
+    rows = bars(comparison)
+    assert sum(row["mass"] for row in rows) == pytest.approx(1.0, abs=1e-3)
+    coloured = sum(row["mass"] for row in rows if row["region"].startswith("at least"))
+    assert coloured == pytest.approx(comparison.pvalue, abs=1e-3)
+
+
+def test_a_large_regular_support_is_grouped_without_ripples():
+    rows = bars(accuracy(30_000, 29_900))
+    assert len(rows) <= 320
+    heights = [row["mass"] for row in rows[:-1]]
+    peak = int(np.argmax(heights))
+    assert heights[:peak] == sorted(heights[:peak])
+    assert heights[peak:] == sorted(heights[peak:], reverse=True)
+
+
+def test_a_large_irregular_support_is_binned():
+    values = np.unique(np.random.default_rng(0).normal(size=50_000))
+    rows = bars(with_null(accuracy(30, 20), values, np.full(values.size, 1 / values.size)))
+    assert 50 < len(rows) <= 320
+    assert sum(row["mass"] for row in rows) == pytest.approx(1.0, abs=1e-2)
+
+
+def test_a_small_irregular_support_shows_each_value():
+    rows = bars(with_null(accuracy(30, 20), [-3.0, 0.5, 1.0, 7.0], [0.25] * 4))
+    assert [row["value"] for row in rows] == ["-3", "0.5", "1", "7"]
+
+
+def test_identical_runs_have_a_chart():
+    (row,) = bars(accuracy(0, 0, both=3))
+    assert row["value"] == "0"
+    assert row["mass"] == 1.0
+
+
+def test_png():
+    image = charts.png(charts.pmf_chart(accuracy(12, 3, both=10)))
+    assert image.startswith(b"\x89PNG\r\n")
+    width, height = (int.from_bytes(image[at : at + 4], "big") for at in (16, 20))
+    assert width >= 1200
+    assert height >= 500
+
+
+def test_html_loads_nothing_from_outside():
+    page = charts.html(charts.pmf_chart(accuracy(12, 3, both=10)))
+    assert not [sign for sign in EXTERNAL if sign in page.lower()]
+    assert "default-src 'none'" in page
+    assert "actions: false" in page
+
+
+def test_the_program_cannot_end_its_script_element():
+    program = charts._program().lower()
+    assert "</script" not in program
+    assert "<!--" not in program
+
+
+def test_names_cannot_end_the_script_element():
+    comparison = accuracy(12, 3, both=10)
+    named = replace(comparison.candidate_data, name="</script><script>alert(1)</script>")
+    page = charts.html(charts.pmf_chart(replace(comparison, candidate_data=named)))
+    assert "alert(1)</script>" not in page
+    assert page.count("<script") == 3
+    embedded = page.split('id="pmf-chart">')[1].split("</script>")[0]
+    assert json.loads(embedded)["spec"]["title"]["text"].startswith("</script><script>alert(1)")
+
+
+@pytest.mark.parametrize(("module", "library"), [("altair", "altair"), ("vl_convert", "vl-convert-python")])
+def test_missing_library(monkeypatch, module, library):
+    comparison = accuracy(12, 3, both=10)
+    monkeypatch.setitem(sys.modules, module, None)
+    charts._program.cache_clear()
+    with pytest.raises(MissingDependencyError, match=f"need `{library}`") as caught:
+        charts.html(charts.pmf_chart(comparison))
+    assert caught.value.hint == "pip install 'trackperm[plots]'"
+
+
+def test_only_charts_load_altair():
+    code = (
+        "import sys, trackperm, trackperm.report, trackperm.report.text, trackperm.publish;"
+        "sys.exit(' '.join(m for m in ('altair', 'vl_convert', 'mlflow', 'wandb') if m in sys.modules) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

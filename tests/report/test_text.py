@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+from comparisons import accuracy, answers, check_golden, without_digests
+
+import trackperm
+from trackperm.comparison import Comparison
+from trackperm.report import text
+
+GOLDEN = Path(__file__).parent / "golden"
+
+LONG_FORM = """
+name: log_odds
+description: how much more often the candidate is right
+counts: {correct: prediction == label, wrong: prediction != label}
+g: {a: u.correct, b: u.wrong, c: v.correct, d: v.wrong}
+h: a * d / (b * c) - b * c / (a * d)
+"""
+
+ERRORS = """
+name: error_rate
+greater_is_better: false
+counts: {wrong: prediction != label, all: 1}
+score: wrong / all
+"""
+
+
+def spec(tmp_path: Path, document: str) -> Path:
+    path = tmp_path / "statistic.yaml"
+    path.write_text(document)
+    return path
+
+
+def certified(comparison: Comparison, error_bound: float) -> Comparison:
+    return replace(comparison, test=replace(comparison.test, error_bound=error_bound))
+
+
+def gold_standard() -> Comparison:
+    """The example that the documentation prints."""
+    return accuracy(better=109, worse=69, both=935, neither=206)
+
+
+def test_lines_are_those_of_the_documentation():
+    assert text.lines(gold_standard()) == [
+        "accuracy   baseline 0.7612   candidate 0.7915   difference +0.0303",
+        "p = 0.00335  exact, two-sided, 1319 examples (178 discordant: 109 better, 69 worse)   ▲ better",
+        "scope: these two runs on these examples; not other seeds, prompts or test sets",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("better", "worse", "options", "ending"),
+    [
+        (20, 4, {}, "▲ better"),
+        (4, 20, {}, "▼ worse"),
+        (5, 4, {}, "≈ undecided"),
+        (20, 4, {"alternative": "greater"}, "▲ better"),
+        (20, 4, {"alternative": "less"}, "≈ undecided"),
+        (4, 20, {"alternative": "less"}, "▼ worse"),
+        (20, 4, {"alpha": 1e-4}, "≈ undecided"),
+    ],
+)
+def test_verdict_follows_direction_alternative_and_level(better, worse, options, ending):
+    line = text.lines(accuracy(better, worse, both=10, **options))[1]
+    assert line.endswith(f"   {ending}")
+    assert options.get("alternative", "two-sided") in line
+    assert f"{better} better, {worse} worse" in line
+
+
+def test_less_can_be_better(tmp_path):
+    baseline, candidate = answers([False] * 12 + [True] * 20), answers([True] * 32)
+    comparison = trackperm.compare(baseline, candidate, spec(tmp_path, ERRORS))
+    first, second, *_ = text.lines(comparison)
+    assert "difference -0.3750" in first
+    assert second.endswith("(12 discordant: 12 better, 0 worse)   ▲ better")
+    assert "where less is better" in text.markdown(comparison)
+
+
+def test_long_form_prints_the_observed_value_and_no_scores(tmp_path):
+    baseline, candidate = answers([False] * 12 + [True] * 20), answers([False] * 3 + [True] * 29)
+    comparison = trackperm.compare(baseline, candidate, spec(tmp_path, LONG_FORM))
+    first, second, *_ = text.lines(comparison)
+    assert re.fullmatch(r"log_odds   observed \+\d\.\d{4}", first)
+    assert "baseline" not in first
+    assert "the statistic log\\_odds is at least as far from zero" in text.markdown(comparison)
+    assert "9 discordant" in second
+
+
+def test_identical_runs():
+    lines = text.lines(accuracy(0, 0, both=3, neither=2))
+    assert lines[0].endswith("difference 0.0000")
+    assert lines[1].startswith("p = 1  exact, two-sided, 5 examples (0 discordant")
+    assert lines[1].endswith("≈ undecided")
+    assert lines[3] == "identical: the counts of both runs are the same on every example"
+
+
+def test_what_was_left_out_is_said():
+    baseline, candidate = answers([True] * 8), answers([True, False] * 3)
+    lines = text.lines(trackperm.compare(baseline, candidate, "accuracy", missing="drop"))
+    expected = "dropped: 2 examples that are not in both runs (baseline 8, candidate 6, tested 6)"
+    assert lines[3:] == [expected]
+
+
+def test_pairing_by_position_is_said():
+    frames = [answers(correct).drop("id") for correct in ([True] * 4, [False] * 4)]
+    lines = text.lines(trackperm.compare(*frames, "accuracy", by_position=True))
+    assert lines[3:] == ["paired by position: nothing proves that the rows are the same examples"]
+
+
+def test_labels_that_were_not_compared_are_said(tmp_path):
+    document = "{name: mean, counts: {total: score, all: 1}, score: total / all}"
+    frames = [pl.DataFrame({"id": ["a", "b"], "score": scores}) for scores in ([1, 2], [2, 3])]
+    lines = text.lines(trackperm.compare(*frames, spec(tmp_path, document)))
+    assert len(lines) == 4
+    assert lines[3].startswith("labels were not compared")
+
+
+def test_approximate_ties_are_said():
+    comparison = gold_standard()
+    comparison = replace(comparison, test=replace(comparison.test, ties="approximate"))
+    assert text.lines(comparison)[3].startswith("ties approximate: ")
+
+
+def test_tie_is_never_a_verdict():
+    for better, worse in [(0, 0), (3, 3), (1, 0)]:
+        assert "tie" not in "\n".join(text.lines(accuracy(better, worse, both=2)))
+
+
+@pytest.mark.parametrize(
+    ("error_bound", "words"),
+    [
+        (0.0, "exact,"),
+        (1e-6, "exact,"),
+        (2e-4, "exact within ±0.02 %,"),
+        (1.0, "certified as an upper bound,"),
+        (math.inf, "not certified,"),
+    ],
+)
+def test_exact_is_said_only_where_it_is_certified(error_bound, words):
+    assert f"p = 0.00335  {words}" in text.lines(certified(gold_standard(), error_bound))[1]
+
+
+def test_tiny_pvalues_are_never_zero():
+    comparison = accuracy(better=4000, worse=0)
+    assert comparison.pvalue == 0.0
+    assert "p = 1.52e-1204  " in text.lines(comparison)[1]
+    assert "| p-value | 1.52e-1204 (" in text.markdown(comparison)
+
+
+@pytest.mark.parametrize(
+    ("value", "plain", "signed"),
+    [
+        (0.0, "0.0000", "0.0000"),
+        (0.79151, "0.7915", "+0.7915"),
+        (-0.25, "-0.2500", "-0.2500"),
+        (2.1e-5, "2.1e-05", "+2.1e-05"),
+        (1234.5, "1234.5000", "+1234.5000"),
+        (3e9, "3e+09", "+3e+09"),
+    ],
+)
+def test_numbers(value, plain, signed):
+    assert text.format_number(value) == plain
+    assert text.format_number(value, sign=True) == signed
+
+
+@pytest.mark.parametrize("name", ["better", "worse", "undecided", "identical", "tiny", "position"])
+def test_golden(name):
+    comparison = {
+        "better": gold_standard,
+        "worse": lambda: accuracy(2, 15, both=40),
+        "undecided": lambda: accuracy(5, 4, both=40),
+        "identical": lambda: accuracy(0, 0, both=4),
+        "tiny": lambda: accuracy(5000, 20),
+        "position": lambda: accuracy(3, 9, both=2, by_position=True, alternative="less"),
+    }[name]()
+    check_golden("\n".join(text.lines(comparison)) + "\n", GOLDEN / f"{name}.txt")
+    check_golden(without_digests(text.markdown(comparison)) + "\n", GOLDEN / f"{name}.md")
+
+
+HOSTILE = "a|b*c_d<script>`x`[l](http://e.x)\n# head\\ " + "é" * 5000
+
+
+def test_markdown_escapes_names_and_stays_short():
+    comparison = gold_standard()
+    baseline = replace(comparison.baseline_data, name=HOSTILE)
+    comparison = replace(comparison, baseline_data=baseline, candidate_data=baseline)
+    document = text.markdown(comparison, remarks=["x" * 20_000, HOSTILE] * 20)
+    assert len(document) <= 8_000
+    assert document.startswith(r"**▲ a\|b\*c\_d\<script\>\`x\`\[l\](http://e.x) \# head\\ é")
+    assert not re.search(r"(?<!\\)[<`]", document)
+
+
+def test_markdown_begins_with_the_verdict():
+    assert text.markdown(gold_standard()).startswith(
+        "**▲ candidate is better than baseline by accuracy (p = "
+    )
+    assert text.markdown(accuracy(1, 0, both=3)).startswith("**≈ Undecided: ")

@@ -1,0 +1,45 @@
+"""Specs and expressions for tests, written in place."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from trackperm.documents import Document, Passage
+from trackperm.errors import SpecError
+from trackperm.statistic import Statistic, load_statistic
+from trackperm.statistic.expression import Expression
+
+
+def passage(text: str) -> Passage:
+    """`text` as the scalar behind the key `e` of a document."""
+    return Document.parse(f"e: {json.dumps(text)}\n", "test.yaml").passage(("e",))
+
+
+def parse(text: str) -> Expression:
+    return Expression.parse(passage(text))
+
+
+def load(tmp_path: Path, text: str, **options: object) -> Statistic:
+    """Load the spec `text`, as a file called `spec.yaml`."""
+    path = tmp_path / "spec.yaml"
+    path.write_text(text, encoding="utf-8")
+    return load_statistic(path, **options)  # type: ignore[arg-type]
+
+
+def refusal(tmp_path: Path, text: str, **options: object) -> str:
+    """The message with which the spec `text` is refused, its file called `spec.yaml`."""
+    with pytest.raises(SpecError) as caught:
+        load(tmp_path, text, **options)
+    return str(caught.value).replace(f"{tmp_path}/", "")
+
+
+def underlined(message: str) -> str:
+    """The characters above the carets of a message."""
+    lines = message.split("\n")
+    at = next(i for i, line in enumerate(lines) if re.fullmatch(r"\s*\^+", line))
+    start = lines[at].index("^")
+    return lines[at - 1][start : len(lines[at])]

@@ -1,0 +1,106 @@
+r"""The few frequencies that matter, found by branch and bound.
+
+A factor's modulus depends on the distance d of b_k = theta . x_k / 2 from the nearest multiple of pi alone,
+and falls with it: |cos b| = cos d. Over a box of frequencies with centre theta_0 the distance is at least
+max(d_0 - h, 0), where h = sum_i |x_ki| delta_i / 2 bounds how far b_k moves inside the box. The product
+of the bounds over k bounds the characteristic function over the whole box, so boxes below the threshold
+are dropped and the others split, down to single frequencies. Every grid frequency is covered by some box:
+secondary peaks are found like the main one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from trackperm.errors import CapacityError
+from trackperm.exact.characteristic import FloatArray, SwapSum
+from trackperm.exact.counts import IntArray
+
+BOUNDING_ROWS = 48
+"""Rows of the histogram that take part in bounding; the heaviest, since all factors are at most 1."""
+
+CHUNK = 2**20
+"""Box-row pairs bounded at a time."""
+
+
+def surviving_frequencies(
+    law: SwapSum, tilt: FloatArray, periods: Sequence[int], log_threshold: float, limit: int
+) -> IntArray:
+    """Return the grid frequencies whose characteristic function may exceed exp(log_threshold).
+
+    One of each conjugate pair is returned: those with l_r <= P_r // 2.
+
+    Parameters
+    ----------
+    law : SwapSum
+        The law of X.
+    tilt : ndarray of float, shape (r,)
+        lambda.
+    periods : sequence of int, length r
+        Grid sizes P_i; frequency l stands for theta_i = 2 pi l_i / P_i.
+    log_threshold : float
+        Frequencies with a smaller logarithm of the modulus may be left out.
+    limit : int
+        Most frequencies to return.
+
+    Returns
+    -------
+    ndarray of int64, shape (n, r)
+        Frequencies with 0 <= l_i < P_i, the last one up to P_r // 2 (the others are their conjugates).
+
+    Raises
+    ------
+    CapacityError
+        If there are more than `limit`.
+    """
+    a = law.coordinates @ tilt / 2.0
+    sech2 = 1.0 / np.cosh(np.minimum(np.abs(a), 350.0)) ** 2
+    # Weight of a row in the curvature at the main peak, a proxy for how much it prunes.
+    weight = law.multiplicities * sech2 * np.abs(law.coordinates / law.ranges).max(axis=1) ** 2
+    heavy = np.argsort(-weight, kind="stable")[:BOUNDING_ROWS]
+    steps = law.coordinates[heavy].astype(np.float64) * (math.pi / np.array(periods, dtype=np.float64))
+    counts, sech2 = law.multiplicities[heavy].astype(np.float64), sech2[heavy]
+    extents = np.array([*periods[:-1], periods[-1] // 2 + 1], dtype=np.int64)
+    sizes = np.array([1 << (int(extent) - 1).bit_length() for extent in extents], dtype=np.int64)
+    corners = np.zeros((1, law.rank), dtype=np.int64)
+    while True:
+        corners = corners[_bounds(corners, sizes, steps, counts, sech2) >= log_threshold]
+        if (sizes == 1).all():
+            return corners
+        # Halving the relatively widest axes keeps boxes about as long as the peak they cover.
+        reach = sizes * np.abs(steps).max(axis=0)
+        halved = (sizes > 1) & (reach >= 0.5 * reach[sizes > 1].max())
+        sizes = np.where(halved, sizes // 2, sizes)
+        for axis in np.flatnonzero(halved):
+            upper = corners.copy()
+            upper[:, axis] += sizes[axis]
+            corners = np.concatenate([corners, upper[upper[:, axis] < extents[axis]]])
+        if corners.shape[0] > 4 * limit:
+            raise CapacityError(f"more than {limit} frequencies matter on a grid of {tuple(periods)}")
+
+
+def _bounds(
+    corners: IntArray,
+    sizes: IntArray,
+    steps: FloatArray,
+    counts: FloatArray,
+    sech2: FloatArray,
+) -> FloatArray:
+    """Return upper bounds of the log modulus over boxes of the given sizes at `corners`."""
+    reach = np.abs(steps) @ ((sizes - 1) / 2.0)
+    bounds = np.empty(corners.shape[0])
+    rows = max(1, CHUNK // counts.size)
+    for first in range(0, corners.shape[0], rows):
+        block = corners[first : first + rows]
+        # Boxes that stick out of the grid are bounded as if they did not: more, never less, survives.
+        b = (block + (sizes - 1) / 2.0) @ steps.T
+        distance = np.abs(b - math.pi * np.rint(b / math.pi))
+        nearest = np.maximum(distance - reach, 0.0)
+        with np.errstate(divide="ignore"):
+            logs = np.log1p(-np.minimum(sech2 * np.sin(nearest) ** 2, 1.0))
+        # Phases of up to extents * steps radians err by that many roundings; 1e-6 of the sum covers them.
+        bounds[first : first + rows] = (1.0 - 1e-6) * (logs @ counts) / 2.0
+    return bounds

@@ -1,0 +1,117 @@
+"""Which columns of two runs are the id, the label and what the statistic reads."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from trackperm.errors import InputError
+from trackperm.statistic import Statistic
+from trackperm.tables import ExampleTable, unusable
+
+_OPTIONS = {"id": "--id", "prediction": "--prediction", "label": "--label"}
+_SHOWN = 20
+
+
+@dataclass(frozen=True, eq=False)
+class PairedColumns:
+    """Columns that both runs have.
+
+    Attributes
+    ----------
+    id : str or None
+        The column that identifies examples; None where rows are paired by position.
+    label : str or None
+        The column of reference answers; None where a run has none and the statistic needs none.
+    used : tuple of str
+        The columns that the statistic reads.
+    notes : tuple of str
+        What was found that a reader should know.
+    """
+
+    id: str | None
+    label: str | None
+    used: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @classmethod
+    def find(
+        cls, baseline: ExampleTable, candidate: ExampleTable, statistic: Statistic, by_position: bool
+    ) -> PairedColumns:
+        """Find the columns that `statistic` names.
+
+        Raises
+        ------
+        InputError
+            If a run lacks a column that the statistic reads, or the id column where rows are not paired by
+            position.
+        """
+        tables = (baseline, candidate)
+        id_, used = statistic.columns["id"], tuple(statistic.used_columns)
+        label: str | None = statistic.columns["label"]
+        needed = used if by_position else (id_, *used)
+        if any(name not in table.columns for table in tables for name in needed):
+            raise _lacking(dict.fromkeys(needed), tables, statistic)
+        notes = []
+        if by_position and all(id_ in table.columns for table in tables):
+            notes.append(f"column `{id_}` was not used, as rows were to be paired by position")
+        if label is not None and label not in used:
+            reason = _label_reason(label, tables)
+            if reason:
+                notes.append(f"labels were not compared: {reason}")
+                label = None
+        return cls(None if by_position else id_, label, used, tuple(notes))
+
+
+def _lacking(needed: Iterable[str], tables: tuple[ExampleTable, ...], statistic: Statistic) -> InputError:
+    roles = {column: role for role, column in statistic.columns.items()}
+    lines, lacking = [], dict[str, list[ExampleTable]]()
+    for table in tables:
+        absent = [name for name in needed if name not in table.columns]
+        for name in absent:
+            lacking.setdefault(name, []).append(table)
+        lines.append(f"`{table.origin}`" + (f" lacks {_quoted(absent)} and" if absent else ""))
+    found = "\n".join(
+        f"    {line} has {_quoted(table.columns)}" for line, table in zip(lines, tables, strict=True)
+    )
+    options, entries = [], []
+    for name, lackers in lacking.items():
+        role, guess = roles[name], _guess(name, lackers, taken=needed)
+        if role in _OPTIONS:
+            options.append(f"`{_OPTIONS[role]} {guess}`")
+        else:
+            entries.append(f"{role}: {guess}")
+    if entries:
+        options.append(f"`columns: {{{', '.join(entries)}}}` in the statistic's file")
+    hint = ", ".join(options) + (" names the column" if len(lacking) == 1 else " name the columns")
+    if statistic.columns["id"] in lacking:
+        hint += "; `--by-position` pairs rows in the order in which they stand"
+    return InputError(
+        f"the statistic `{statistic.name}` needs columns {_quoted(needed)}\n\n{found}", hint=hint + "."
+    )
+
+
+def _label_reason(label: str, tables: tuple[ExampleTable, ...]) -> str | None:
+    lacking = [table for table in tables if label not in table.columns]
+    if len(lacking) == len(tables):
+        return f"neither run has a column `{label}`"
+    if lacking:
+        return f"`{lacking[0].origin}` has no column `{label}`"
+    return next((reason for table in tables if (reason := unusable(table, label))), None)
+
+
+def _quoted(names: Iterable[str]) -> str:
+    quoted = [f"`{name}`" for name in names]
+    return ", ".join(quoted[:_SHOWN]) + (f" and {len(quoted) - _SHOWN} more" if len(quoted) > _SHOWN else "")
+
+
+def _guess(name: str, tables: list[ExampleTable], taken: Iterable[str]) -> str:
+    """Name a column that all `tables` have and that is called much like `name`, or just `NAME`."""
+    free = {
+        column.lower(): column
+        for column in tables[0].columns
+        if column not in taken and all(column in table.columns for table in tables)
+    }
+    found = difflib.get_close_matches(name.lower(), free, n=1, cutoff=0.5)
+    return free[found[0]] if found else "NAME"

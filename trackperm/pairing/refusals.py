@@ -1,0 +1,130 @@
+"""What keeps two runs from being paired, with the first differences side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import Any
+
+import narwhals as nw
+
+from trackperm.errors import PairingError
+from trackperm.pairing.run import KeyedRun
+
+_SHOWN = 5
+_WIDTH = 40
+
+
+def require_same_length(baseline: KeyedRun, candidate: KeyedRun) -> None:
+    """Refuse to pair by position where one run has more rows than the other.
+
+    Raises
+    ------
+    PairingError
+        If the lengths differ.
+    """
+    if len(baseline) != len(candidate):
+        raise PairingError(
+            f"`{baseline.origin}` has {len(baseline)} examples and `{candidate.origin}` has {len(candidate)}:"
+            " they cannot be paired by position",
+            hint="`--id NAME` names a column that identifies the examples.",
+        )
+
+
+def require_unique_ids(baseline: KeyedRun, candidate: KeyedRun, id_: str) -> None:
+    """Refuse ids that stand in several rows.
+
+    Raises
+    ------
+    PairingError
+        If a run has such ids.
+    """
+    messages = []
+    for run in (baseline, candidate):
+        if run.keys.n_unique() < len(run):
+            repeated = run.keys.filter(run.keys.is_duplicated())
+            messages.append(
+                f"{len(repeated)} of {len(run)} rows of `{run.origin}` share their `{id_}` with another"
+                f" {_first(repeated.unique().sort())}"
+            )
+    if messages:
+        raise PairingError(
+            "\n\n".join(messages),
+            hint="each example has one row. Was the table logged twice? MLflow's `log_table` appends to a"
+            " table that is there already. `--id NAME` names another column.",
+        )
+
+
+def label_disagreement(baseline: KeyedRun, candidate: KeyedRun, label: str, *, nulls: bool) -> str | None:
+    """Say where the labels of matched rows differ; with `nulls`, a null differs from a value."""
+    sides = [run.frame.get_column(label) for run in (baseline, candidate)]
+    is_null = [side.is_null() for side in sides]
+    differ = (sides[0] != sides[1]).fill_null(False) & ~is_null[0] & ~is_null[1]
+    if nulls:
+        differ = differ | (is_null[0] != is_null[1])
+    n_differ = int(differ.sum())
+    if not n_differ:
+        return None
+    found = [_few(series.filter(differ)) for series in (baseline.keys, *sides)]
+    table = _side_by_side(
+        ("example", f"`{baseline.origin}`", f"`{candidate.origin}`"), zip(*found, strict=True)
+    )
+    return f"`{label}` differs between the runs on {n_differ} of {len(baseline)} examples{table}"
+
+
+def absences(
+    runs: tuple[KeyedRun, KeyedRun], n_matched: int, id_: str | None, used: Sequence[str]
+) -> list[str]:
+    """Say which examples have no id, no partner, or no value that the statistic reads."""
+    messages = [
+        f"{len(run.rows_without_id)} of {run.n_rows} examples of `{run.origin}` have no `{id_}` (rows counted"
+        f" from 0: {', '.join(map(str, run.rows_without_id[:_SHOWN]))})"
+        for run in runs
+        if run.rows_without_id
+    ]
+    if any(len(run) > n_matched for run in runs):
+        messages.append(_no_partner(runs, n_matched))
+    for run in runs:
+        lacking = run.filter(~run.is_complete(used))
+        if len(lacking):
+            names = " or ".join(
+                f"`{name}`" for name in used if lacking.frame.get_column(name).is_null().any()
+            )
+            messages.append(
+                f"{len(lacking)} of {len(run)} examples of `{run.origin}` have no value in {names}"
+                f" {_first(lacking.keys)}"
+            )
+    return messages
+
+
+def _no_partner(runs: tuple[KeyedRun, KeyedRun], n_matched: int) -> str:
+    baseline, candidate = runs
+    message = " and ".join(f"{len(run) - n_matched} of {len(run)} examples of `{run.origin}`" for run in runs)
+    alone = [run for run in (baseline.join(candidate, "anti"), candidate.join(baseline, "anti")) if len(run)]
+    if len(alone) == 1:
+        return f"{message} have no partner {_first(alone[0].keys)}"
+    rows = zip_longest(*(_few(run.keys) for run in alone), fillvalue="")
+    return f"{message} have no partner" + _side_by_side([f"only in `{run.origin}`" for run in alone], rows)
+
+
+def shown(value: Any) -> str:
+    """Value as Python writes it, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"
+
+
+def _few(values: nw.Series[Any]) -> list[str]:
+    return [shown(value) for value in values.head(_SHOWN).to_list()]
+
+
+def _first(values: nw.Series[Any]) -> str:
+    return f"(first: {', '.join(_few(values))})"
+
+
+def _side_by_side(header: Sequence[str], rows: Any) -> str:
+    lines = [tuple(header), *rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n\n" + "\n".join(
+        "    " + "   ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )

@@ -1,0 +1,63 @@
+"""What pairing found, kept with the result of the test."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+Missing = Literal["error", "drop"]
+
+
+@dataclass(frozen=True)
+class PairingReport:
+    """How the examples of two runs were paired.
+
+    Attributes
+    ----------
+    by : {"id", "position"}
+        Whether examples were matched by id or by the order of rows.
+    n_baseline, n_candidate : int
+        Number of examples in each run.
+    n_paired : int
+        Number of examples that are in the test.
+    n_dropped : int
+        Number of examples of either run that are not.
+    labels_checked : bool
+        Whether both runs were seen to have the same reference answers.
+    missing : {"error", "drop"}
+        What was to be done with examples that lack a partner or a value.
+    notes : tuple of str
+        What a reader of the result should know.
+    baseline_digest, candidate_digest : str
+        SHA-256 of each run's id, label and the columns that the statistic reads: the same for every order
+        of rows (by id) and every dataframe engine.
+    """
+
+    by: Literal["id", "position"]
+    n_baseline: int
+    n_candidate: int
+    n_paired: int
+    n_dropped: int
+    labels_checked: bool
+    missing: Missing
+    notes: tuple[str, ...]
+    baseline_digest: str
+    candidate_digest: str
+
+    def lines(self) -> list[str]:
+        """Say how examples were paired, a sentence a line."""
+        lines = [f"{self.n_paired} examples paired by {self.by}"]
+        if self.by == "position":
+            lines[0] += ": nothing proves that the rows belong together"
+        if self.n_dropped:
+            lines.append(
+                f"{self.n_dropped} examples without a partner or a value dropped"
+                f" ({self.n_baseline} in the baseline, {self.n_candidate} in the candidate)"
+            )
+        if self.labels_checked:
+            lines.append("labels of both runs agree")
+        return [*lines, *self.notes]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the fields as JSON values."""
+        return {**asdict(self), "notes": list(self.notes)}

@@ -1,0 +1,99 @@
+"""One run's columns under the key that its rows are matched by."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import narwhals as nw
+
+from trackperm.errors import PairingError
+from trackperm.pairing.columns import PairedColumns
+from trackperm.tables import ColumnType, ExampleTable, typed_columns
+
+KEY = "trackperm.key"
+"""Name of the key beside a run's own columns."""
+
+
+@dataclass(frozen=True, eq=False)
+class KeyedRun:
+    """Typed columns of one run, in ascending order of the key.
+
+    Attributes
+    ----------
+    frame : narwhals.DataFrame
+        The key, which is never null, and the columns.
+    origin : str
+        What messages call the run.
+    n_rows : int
+        Number of rows that the run has, with those that have no id.
+    rows_without_id : tuple of int
+        Which these are, counted from 0.
+    """
+
+    frame: nw.DataFrame[Any]
+    origin: str
+    n_rows: int
+    rows_without_id: tuple[int, ...] = ()
+
+    @classmethod
+    def by_id(cls, table: ExampleTable, id_: str) -> KeyedRun:
+        """Take column `id_` as key."""
+        frame = table.frame.with_columns(nw.col(id_).alias(KEY))
+        is_null = frame.get_column(KEY).is_null()
+        rows_without_id = tuple(is_null.arg_true().to_list())
+        return cls(frame.filter(~is_null).sort(KEY), table.origin, len(frame), rows_without_id)
+
+    @classmethod
+    def by_position(cls, table: ExampleTable) -> KeyedRun:
+        """Take the number of the row, from 0, as key."""
+        frame = table.frame.with_row_index(KEY).with_columns(nw.col(KEY).cast(nw.Int64))
+        return cls(frame, table.origin, len(frame))
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    @property
+    def keys(self) -> nw.Series[Any]:
+        """Keys of all rows."""
+        return self.frame.get_column(KEY)
+
+    def filter(self, rows: nw.Series[Any]) -> KeyedRun:
+        """Keep some rows."""
+        return KeyedRun(self.frame.filter(rows), self.origin, self.n_rows)
+
+    def join(self, other: KeyedRun, how: Literal["semi", "anti"]) -> KeyedRun:
+        """Keep the rows whose key `other` has (`semi`) or lacks (`anti`)."""
+        frame = self.frame.join(other.frame.select(KEY), on=KEY, how=how).sort(KEY)
+        return KeyedRun(frame, self.origin, self.n_rows)
+
+    def is_complete(self, columns: Collection[str]) -> nw.Series[Any]:
+        """Whether all of `columns` have a value, by row."""
+        has_value = (~nw.col(name).is_null() for name in (KEY, *columns))
+        return self.frame.select(nw.all_horizontal(*has_value, ignore_nulls=False).alias(KEY)).get_column(KEY)
+
+
+def keyed_runs(
+    baseline: ExampleTable, candidate: ExampleTable, columns: PairedColumns
+) -> tuple[tuple[KeyedRun, KeyedRun], dict[str, ColumnType]]:
+    """Bring the columns of both runs to one type each and their rows in order.
+
+    Raises
+    ------
+    InputTypeError
+        If a column cannot be used, or its types in the two runs do not go together.
+    PairingError
+        If ids are neither integers nor text.
+    """
+    names = [name for name in (columns.id, columns.label, *columns.used) if name is not None]
+    id_ = columns.id
+    baseline, candidate, types = typed_columns(baseline, candidate, names, text=() if id_ is None else (id_,))
+    if id_ is None:
+        return (KeyedRun.by_position(baseline), KeyedRun.by_position(candidate)), types
+    if types[id_] not in (ColumnType.INTEGER, ColumnType.TEXT):
+        raise PairingError(
+            f"column `{id_}` is {types[id_].value}, which identifies no examples",
+            hint="`--id NAME` names a column of integers or text.",
+        )
+    return (KeyedRun.by_id(baseline, id_), KeyedRun.by_id(candidate, id_)), types

@@ -1,0 +1,193 @@
+"""Expressions evaluated on NumPy arrays: g in exact integers, score and h in floating point."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from trackperm.statistic.check import constant_integer
+from trackperm.statistic.expression import Binary, Call, Expression, Literal, Name, Node, Unary, children
+
+Array = npt.NDArray[Any]
+
+_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "&": operator.and_,
+    "|": operator.or_,
+}
+
+
+def integers(expression: Expression, values: Mapping[str, Array], size: int) -> Array:
+    """Evaluate an integer expression on int64 arrays of `size` entries, exactly.
+
+    Returns
+    -------
+    ndarray
+        int64, or Python integers where 64 bits might not hold every step.
+
+    Raises
+    ------
+    SpecError
+        If it divides by zero.
+    """
+    largest = max((int(np.abs(column).max(initial=0)) for column in values.values()), default=0)
+    dtype = np.dtype(np.int64 if _magnitude(expression.tree, largest) <= 2**62 else object)
+    values = {name: column.astype(dtype) for name, column in values.items()}
+    return _Evaluator(expression, dtype, None).number(expression.tree, values, size)
+
+
+def _magnitude(node: Node, largest: int) -> int:
+    """Bound the absolute value of an integer expression and of everything in it."""
+    match node:
+        case Literal(value=int(value)):
+            return abs(value)
+        case Literal():
+            return 2**62  # no int64
+        case Name():
+            return largest
+    parts = [_magnitude(child, largest) for child in children(node)]
+    match node:
+        case Binary(operator="**"):
+            return int(max(1, parts[0]) ** max(1, parts[1]))
+        case Binary(operator="*"):
+            return max(1, parts[0]) * max(1, parts[1])
+        case Binary(operator="+" | "-"):
+            return sum(parts)
+    return max(1, *parts)
+
+
+@dataclass(frozen=True)
+class ArrayFunction:
+    """An expression as a function of points, in floating point.
+
+    Attributes
+    ----------
+    expression : Expression
+        Checked, with its parameters bound.
+    names : tuple of str
+        What the coordinates of a point are called.
+    undefined : Fraction or None
+        Value of 0/0.
+    """
+
+    expression: Expression
+    names: tuple[str, ...]
+    undefined: Fraction | None = None
+
+    def __call__(self, points: Array) -> npt.NDArray[np.float64]:
+        """Return the values at `points`, shape (..., m); NaN where there is none."""
+        points = np.asarray(points, dtype=np.float64)
+        shape = points.shape[:-1]
+        flat = points.reshape(-1, len(self.names))
+        values = {name: flat[:, i] for i, name in enumerate(self.names)}
+        evaluator = _Evaluator(self.expression, np.dtype(np.float64), self.undefined)
+        with np.errstate(all="ignore"):
+            result = evaluator.number(self.expression.tree, values, len(flat))
+        return np.asarray(result, dtype=np.float64).reshape(shape)
+
+
+@dataclass(frozen=True)
+class _Evaluator:
+    expression: Expression
+    dtype: np.dtype[Any]
+    undefined: Fraction | None
+
+    def number(self, node: Node, values: Mapping[str, Array], size: int) -> Array:
+        """Evaluate `node`, with conditions counting 1 and 0."""
+        result = self.evaluate(node, values, size)
+        return result.astype(int).astype(self.dtype) if result.dtype == bool else result
+
+    def evaluate(self, node: Node, values: Mapping[str, Array], size: int) -> Array:
+        match node:
+            case Literal():
+                value = node.value
+                types = {bool: np.dtype(bool), str: np.dtype(object)}
+                return np.full(size, value, dtype=types.get(type(value), self.dtype))
+            case Name():
+                return values[node.full]
+            case Unary(operator="~" | "not"):
+                return np.logical_not(self.evaluate(node.operand, values, size))
+            case Unary():
+                operand = self.number(node.operand, values, size)
+                return operand if node.operator == "+" else -operand
+            case Binary(operator="and" | "or"):
+                return self.short_circuit(node, values, size)
+            case Binary(operator="&" | "|"):
+                left = self.evaluate(node.left, values, size)
+                return np.asarray(_OPERATORS[node.operator](left, self.evaluate(node.right, values, size)))
+            case Binary():
+                return self.arithmetic(node, values, size)
+            case Call(function="where"):
+                condition = self.evaluate(node.arguments[0], values, size)
+                return self.chosen(condition, node.arguments[1], node.arguments[2], values)
+            case Call():
+                return self.call(node, [self.number(item, values, size) for item in node.arguments])
+        raise TypeError(f"not a part of an expression: {node!r}")
+
+    def arithmetic(self, node: Binary, values: Mapping[str, Array], size: int) -> Array:
+        left = self.number(node.left, values, size)
+        if node.operator == "**":
+            return self.power(left, constant_integer(node.right) or 0)
+        right = self.number(node.right, values, size)
+        if node.operator == "/":
+            return self.quotient(left, right)
+        if node.operator in ("//", "%"):
+            if (right == 0).any():
+                raise self.expression.error(node.right, "a division by zero")
+            return np.asarray(left // right if node.operator == "//" else left % right)
+        return np.asarray(_OPERATORS[node.operator](left, right))
+
+    def power(self, base: Array, exponent: int) -> Array:
+        one = np.full(base.shape, 1, dtype=self.dtype)
+        result = reduce(operator.mul, [base] * abs(exponent), one)
+        return result if exponent >= 0 else self.quotient(one, result)
+
+    def quotient(self, left: Array, right: Array) -> Array:
+        """Divide; a number over zero has no value but, where it is declared, 0/0."""
+        result = np.where(right == 0, np.nan, left / right)
+        if self.undefined is not None:
+            result = np.where((left == 0) & (right == 0), float(self.undefined), result)
+        return result
+
+    def short_circuit(self, node: Binary, values: Mapping[str, Array], size: int) -> Array:
+        left = self.evaluate(node.left, values, size).astype(bool)
+        unread = Literal(node.left.start, node.left.end, node.operator == "or")
+        if node.operator == "and":
+            return self.chosen(left, node.right, unread, values)
+        return self.chosen(left, unread, node.right, values)
+
+    def chosen(self, condition: Array, yes: Node, no: Node, values: Mapping[str, Array]) -> Array:
+        """Evaluate each of two nodes only where it is chosen."""
+        condition = condition.astype(bool)
+        parts = []
+        for node, rows in ((yes, condition), (no, ~condition)):
+            selected = {name: column[rows] for name, column in values.items()}
+            parts.append((rows, self.evaluate(node, selected, int(rows.sum()))))
+        both_boolean = all(part.dtype == bool for _, part in parts)
+        result = np.empty(condition.shape, dtype=bool if both_boolean else self.dtype)
+        for rows, part in parts:
+            result[rows] = part.astype(int) if part.dtype == bool and not both_boolean else part
+        return result
+
+    def call(self, node: Call, arguments: Sequence[Array]) -> Array:
+        if node.function == "abs":
+            return np.abs(arguments[0])
+        if node.function in ("min", "max"):
+            extreme = np.minimum if node.function == "min" else np.maximum
+            return np.asarray(reduce(extreme, arguments))
+        return np.asarray(np.sqrt(arguments[0]) if node.function == "sqrt" else np.log(arguments[0]))

@@ -1,0 +1,307 @@
+"""From a spec to a statistic: names are resolved, types checked, g and h compiled."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+
+from trackperm.documents import Document, did_you_mean, kind, listed
+from trackperm.errors import InputError, InputTypeError, SpecError
+from trackperm.exact import RationalStatistic
+from trackperm.statistic.arrays import ArrayFunction
+from trackperm.statistic.check import MAX_INTEGER, Checker, NameType
+from trackperm.statistic.definition import ArrayStatistic, ParameterValue, Statistic
+from trackperm.statistic.expression import RESERVED, Binary, Expression, Name, Node, transform
+from trackperm.statistic.rational import is_rational, rational
+from trackperm.statistic.schema import LongSpec, ShortSpec, validate
+from trackperm.statistic.symmetry import require_antisymmetry
+from trackperm.tables import ColumnType
+
+_BUILTIN = Path(__file__).parent / "builtin"
+_ROLES = ("id", "prediction", "label")
+_MAX_NAMES = 200
+
+
+def builtin_names() -> tuple[str, ...]:
+    """Return the names of the statistics that come with trackperm."""
+    return tuple(sorted(path.stem for path in _BUILTIN.glob("*.yaml")))
+
+
+def load_statistic(
+    source: str | Path | Statistic,
+    *,
+    parameters: Mapping[str, object] | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> Statistic:
+    """Load and compile a statistic.
+
+    Parameters
+    ----------
+    source : str, path or Statistic
+        Name of a built-in statistic, path of a spec (``.yaml`` or ``.yml``), or a statistic to be loaded
+        again with other parameters or columns.
+    parameters : mapping, optional
+        Values in place of those in the spec.
+    columns : mapping, optional
+        Actual columns by name: ``id``, ``prediction``, ``label`` and any name in the counts.
+
+    Raises
+    ------
+    SpecError
+        If there is no such statistic or its spec is not valid, with file, line and column.
+    InputError
+        If a parameter or column is named that the statistic does not have.
+    InputTypeError
+        If a parameter's value is neither a finite number nor text nor a boolean, or a column's no text.
+    """
+    parameters, columns = dict(parameters or {}), dict(columns or {})
+    if isinstance(source, Statistic):
+        if not parameters and not columns:
+            return source
+        document, name = source._source, source.name
+        parameters, columns = {**source.parameters, **parameters}, {**source.columns, **columns}
+    else:
+        document, name = _read(source)
+    return _Compiler(document, parameters, columns).statistic(name)
+
+
+def _read(source: str | Path) -> tuple[Document, str]:
+    builtins = builtin_names()
+    if isinstance(source, str) and source in builtins:
+        return Document.read(_BUILTIN / f"{source}.yaml", f"built-in {source}.yaml"), source
+    if not isinstance(source, str | Path):
+        raise InputTypeError(f"a statistic is a name, a path or a `Statistic`, not `{type(source).__name__}`")
+    path = Path(source)
+    if isinstance(source, str) and path.suffix.lower() not in (".yaml", ".yml"):
+        raise SpecError(
+            f"no statistic is called `{source}`; built in are {listed(builtins)}",
+            hint=f"a spec of your own is a file ending in `.yaml`.{did_you_mean(source, builtins)}",
+        )
+    return Document.read(path), re.sub(r"[^A-Za-z0-9_.-]", "_", path.stem)[:64]
+
+
+@dataclass
+class _Compiler:
+    document: Document
+    overriding_parameters: Mapping[str, object]
+    overriding_columns: Mapping[str, object]
+
+    def statistic(self, name: str) -> Statistic:
+        document = self.document
+        spec = validate(document)
+        if spec.name is not None:
+            if not re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", spec.name):
+                hint = "a name has up to 64 letters, digits, `_`, `-` and `.`."
+                raise document.error(f"the name `{spec.name}` cannot be used", ("name",), hint=hint)
+            name = spec.name
+        parameters = self.parameters(spec, name)
+        undefined = self.undefined()
+        if isinstance(spec, LongSpec):
+            g = self.expressions("g", parameters, scoped_keys=True)
+            counts = self.expressions("counts", parameters) or _implicit_counts(g)
+            h = self.expression(("h",), parameters)
+            score = None
+        else:
+            counts = self.expressions("counts", parameters)
+            score = self.expression(("score",), parameters)
+            self.check_score(score, counts)
+            g, h = _difference_of(score, counts)
+        self.check_counts(counts)
+        self.check_g(g, counts, declared="counts" in document.data)
+        self.check_h(h, g)
+        columns = self.columns(counts, name)
+        used = [columns[node.full] for expression in counts.values() for node in expression.names]
+        compiled = _function(h, tuple(g), undefined)
+        if isinstance(spec, LongSpec) and spec.alternative == "two-sided":
+            require_antisymmetry(counts, g, compiled, h)
+        return Statistic(
+            name=name,
+            description=" ".join(spec.description.split()),
+            alternative=spec.alternative,
+            greater_is_better=spec.greater_is_better,
+            count_names=tuple(counts),
+            columns=columns,
+            used_columns=tuple(dict.fromkeys(used)),
+            parameters=parameters,
+            g_names=tuple(g),
+            h=compiled,
+            score=None if score is None else _function(score, tuple(counts), undefined),
+            undefined=undefined,
+            _counts=counts,
+            _g=g,
+            _h=h,
+            _source=document,
+        )
+
+    def parameters(self, spec: ShortSpec | LongSpec, name: str) -> dict[str, ParameterValue]:
+        """Return the values of the parameters, with those that the caller gave."""
+        values: dict[str, ParameterValue] = {}
+        for key, value in spec.parameters.items():
+            path = ("parameters", key)
+            self.check_name(key, path)
+            for section in ("counts", "g"):
+                if key in self.document.data.get(section, {}):
+                    problem = f"`{key}` is a parameter and stands in `{section}` too"
+                    raise self.document.error(problem, path, key=True)
+            try:
+                values[key] = _parameter_value(key, value)
+            except (InputError, InputTypeError) as error:
+                raise self.document.error(error.message, path) from None
+        for key, value in self.overriding_parameters.items():
+            if key not in values:
+                known = f"its parameters are {listed(values)}." if values else "it has none."
+                hint = known + did_you_mean(key, values)
+                raise InputError(f"the statistic `{name}` has no parameter `{key}`", hint=hint)
+            values[key] = _parameter_value(key, value)
+        return values
+
+    def undefined(self) -> Fraction | None:
+        if self.document.data.get("undefined") is None:
+            return None
+        text = self.document.passage(("undefined",)).text
+        if re.fullmatch(r"[-+]?(\d{1,50}(/0*[1-9]\d{0,50})?|\d{0,50}\.\d{1,50})", text, re.ASCII):
+            return Fraction(text)
+        hint = "such as `0`, `0.5` or `1/2`."
+        raise self.document.error(f"`{text}` is not an exact number", ("undefined",), hint=hint)
+
+    def expression(self, path: tuple[str, ...], parameters: dict[str, ParameterValue]) -> Expression:
+        return Expression.parse(self.document.passage(path)).bind(parameters)
+
+    def expressions(
+        self, section: str, parameters: dict[str, ParameterValue], *, scoped_keys: bool = False
+    ) -> dict[str, Expression]:
+        entries = self.document.data.get(section, {})
+        if section in self.document.data and not entries:
+            raise self.document.error(f"`{section}` is empty", (section,))
+        if len(entries) > _MAX_NAMES:
+            raise self.document.error(f"more than {_MAX_NAMES} entries", (section,))
+        for key in entries:
+            scope, _, name = key.rpartition(".")
+            bare = name if scoped_keys and scope in ("u", "v") else key
+            self.check_name(bare, (section, key))
+        return {key: self.expression((section, key), parameters) for key in entries}
+
+    def check_name(self, name: str, path: tuple[str, ...]) -> None:
+        if not re.fullmatch(r"[^\W\d]\w{0,99}", name) or name in RESERVED:
+            hint = "a name has letters, digits and `_`, and is none of `and`, `or`, `not`."
+            raise self.document.error(f"`{name}` cannot be a name", path, key=True, hint=hint)
+
+    def check_counts(self, counts: Mapping[str, Expression]) -> None:
+        """Check what can be checked before the types of the columns are known."""
+
+        def column(expression: Expression, node: Name) -> ColumnType | None:
+            if node.scope:
+                hint = f"the counts are those of one run: write `{node.name}`."
+                raise expression.error(node, f"`{node.full}` cannot stand in a count", hint=hint)
+            return None
+
+        checker = Checker(True, column, "column")
+        for name, expression in counts.items():
+            checker.result(expression, f"the count `{name}`")
+
+    def check_score(self, score: Expression, counts: Collection[str]) -> None:
+        hint = f"the counts of this statistic are {', '.join(counts)}."
+        Checker(False, _known(counts, hint)).result(score, "the score")
+
+    def check_g(self, g: Mapping[str, Expression], counts: Collection[str], *, declared: bool) -> None:
+        joint = [f"{side}.{name}" for side in "uv" for name in counts]
+        hint = f"the counts of this statistic are {', '.join(counts)}, each behind `u.` or `v.`."
+        if not declared:
+            hint = "columns are written behind `u.` (candidate) or `v.` (baseline)."
+        checker = Checker(True, _known(joint, hint))
+        for name, expression in g.items():
+            checker.result(expression, f"`{name}`")
+
+    def check_h(self, h: Expression, g: Collection[str]) -> None:
+        hint = f"h takes {', '.join(g)}."
+        Checker(False, _known(g, hint), "value").result(h, "h")
+
+    def columns(self, counts: Mapping[str, Expression], name: str) -> dict[str, str]:
+        """Return the column of every name that the counts use, and of ``id`` and ``label``."""
+        used = [node.full for expression in counts.values() for node in expression.names]
+        needed = list(dict.fromkeys(["id", "label", *used]))
+        allowed = {*needed, *_ROLES}
+        chosen = dict(self.document.data.get("columns", {}))
+        hint = f"the names are {listed(sorted(allowed))}."
+        for key, column in chosen.items():
+            if key not in allowed:
+                problem = f"the counts use no name `{key}`"
+                more = did_you_mean(key, allowed)
+                raise self.document.error(problem, ("columns", key), key=True, hint=hint + more)
+            if not column:
+                raise self.document.error("an empty column name", ("columns", key))
+        for key, column in self.overriding_columns.items():
+            if key not in allowed:
+                problem = f"the statistic `{name}` uses no column `{key}`"
+                raise InputError(problem, hint=hint + did_you_mean(key, allowed))
+            if not isinstance(column, str):
+                raise InputTypeError(f"the column for `{key}` must be text, not {type(column).__name__}")
+            chosen[key] = column
+        return {key: chosen.get(key, key) for key in needed}
+
+
+def _known(names: Collection[str], hint: str) -> NameType:
+    def name_type(expression: Expression, node: Name) -> ColumnType:
+        if node.full in names:
+            return ColumnType.INTEGER
+        more = did_you_mean(node.full, names)
+        raise expression.error(node, f"unknown name `{node.full}`", hint=hint + more)
+
+    return name_type
+
+
+def _parameter_value(name: str, value: object) -> ParameterValue:
+    if isinstance(value, str | bool):
+        return value
+    if isinstance(value, numbers.Integral):
+        if abs(int(value)) > MAX_INTEGER:
+            raise InputError(f"the parameter `{name}` has more than 64 bits")
+        return int(value)
+    if isinstance(value, numbers.Real):
+        if not math.isfinite(value):
+            raise InputError(f"the parameter `{name}` is {value}, not a finite number")
+        return float(value)
+    found = kind(value) if value is None or isinstance(value, list) else f"`{type(value).__name__}`"
+    raise InputTypeError(f"the parameter `{name}` must be a number, text or a boolean, not {found}")
+
+
+def _implicit_counts(g: Mapping[str, Expression]) -> dict[str, Expression]:
+    """Where no counts are declared, those are integer columns of the same name."""
+    counts: dict[str, Expression] = {}
+    for expression in g.values():
+        for node in expression.names:
+            if node.scope and node.name not in counts:
+                counts[node.name] = replace(expression, tree=replace(node, scope=""))
+    return counts
+
+
+def _difference_of(
+    score: Expression, counts: Mapping[str, Expression]
+) -> tuple[dict[str, Expression], Expression]:
+    """Expand the short form: g are the counts of both runs, h the difference of two scores."""
+
+    def of(side: str) -> Node:
+        return transform(
+            score.tree, lambda node: replace(node, scope=side) if isinstance(node, Name) else node
+        )
+
+    start, end = score.tree.start, score.tree.end
+    g = {
+        f"{side}.{name}": replace(expression, tree=Name(start, end, name, side))
+        for side in "uv"
+        for name, expression in counts.items()
+    }
+    return g, replace(score, tree=Binary(start, end, "-", of("u"), of("v")))
+
+
+def _function(
+    expression: Expression, names: tuple[str, ...], undefined: Fraction | None
+) -> RationalStatistic | ArrayStatistic:
+    if is_rational(expression):
+        return rational(expression, names, undefined)
+    return ArrayFunction(expression, names, undefined)

@@ -1,0 +1,132 @@
+"""Whether exchanging two runs turns h into -h, which |h| as a test statistic requires."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from trackperm.errors import CapacityError, SpecError
+from trackperm.exact import RationalStatistic
+from trackperm.statistic.arrays import integers
+from trackperm.statistic.definition import ArrayStatistic, joint_values
+from trackperm.statistic.expression import Binary, Expression, Name, Node, transform, written
+
+_SAMPLES = 150
+_EXAMPLES = 3  # in a sample
+
+
+def require_antisymmetry(
+    counts: Mapping[str, Expression],
+    g: Mapping[str, Expression],
+    h: RationalStatistic | ArrayStatistic,
+    h_expression: Expression,
+) -> None:
+    """Refuse a two-sided test of an h that is not antisymmetric.
+
+    Where exchanging u and v permutes the g, a rational h is decided as a rational function; in any case
+    h is evaluated on random counts, some of them zero, exactly if it is rational.
+
+    Raises
+    ------
+    SpecError
+        If h(swapped) = -h fails; suggests the difference or the log ratio.
+    """
+    shared = frozenset(name for name, expression in counts.items() if _is_shared(expression))
+    permutation = _permutation(list(g.values()), shared)
+    if permutation is not None and isinstance(h, RationalStatistic):
+        try:
+            if not h.is_antisymmetric_under(permutation):
+                raise _refusal(h_expression)
+        except CapacityError:
+            pass  # too large to expand: the samples decide
+    try:
+        stay, swap = _samples(counts, g, shared, smallest=0)
+    except SpecError:  # g divides by a count
+        stay, swap = _samples(counts, g, shared, smallest=1)
+    values = [(_value(h, a), _value(h, b)) for a, b in zip(stay, swap, strict=True)]
+    found = [pair for pair in values if pair != (None, None)]
+    if not found or any(_differ(*pair) for pair in found):
+        raise _refusal(h_expression)
+
+
+def _is_shared(expression: Expression) -> bool:
+    """Whether a count is the same in both runs, since it reads nothing that a run has written."""
+    return all(name.full in ("id", "label") for name in expression.names)
+
+
+def _permutation(g: Sequence[Expression], shared: frozenset[str]) -> list[int] | None:
+    def mirrored(node: Node) -> Node:
+        if not isinstance(node, Name) or node.name in shared:
+            return node
+        return replace(node, scope="v" if node.scope == "u" else "u")
+
+    def merged(node: Node) -> Node:
+        return replace(node, scope="u") if isinstance(node, Name) and node.name in shared else node
+
+    trees = [transform(expression.tree, merged) for expression in g]
+    try:
+        return [trees.index(transform(tree, mirrored)) for tree in trees]
+    except ValueError:
+        return None
+
+
+def _samples(
+    counts: Mapping[str, Expression], g: Mapping[str, Expression], shared: frozenset[str], smallest: int
+) -> tuple[Any, Any]:
+    """Return sums of g over a few random examples, as they are and swapped, in Python integers."""
+    rng = np.random.default_rng(0)
+    names = tuple(counts)
+    shape = (_SAMPLES, _EXAMPLES, len(names))
+    largest = rng.choice([1, 5, 1000], size=(_SAMPLES, 1, 1))
+    u, v = (rng.integers(smallest, largest, size=shape, endpoint=True) for _ in range(2))
+    for side in (u, v):  # counts that are 0 in the whole run
+        side[np.broadcast_to(rng.random((_SAMPLES, 1, len(names))) < 0.2, shape)] = smallest
+    for i, (name, expression) in enumerate(counts.items()):
+        if name in shared:
+            v[..., i] = u[..., i]
+        if not list(expression.names):
+            u[..., i] = v[..., i] = integers(expression, {}, 1)[0]
+    flat = [side.reshape(-1, len(names)).astype(object) for side in (u, v)]
+
+    def sums(first: Any, second: Any) -> Any:
+        values = joint_values(names, first, second)
+        columns = [integers(expression, values, len(first)).astype(object) for expression in g.values()]
+        return np.stack(columns, axis=-1).reshape(_SAMPLES, _EXAMPLES, -1).sum(axis=1)
+
+    return sums(*flat), sums(*reversed(flat))
+
+
+def _value(h: RationalStatistic | ArrayStatistic, point: Any) -> Fraction | float | None:
+    if isinstance(h, RationalStatistic):
+        try:
+            return h(point)
+        except ZeroDivisionError:
+            return None
+    value = float(h(point.astype(np.float64)[np.newaxis])[0])
+    return None if np.isnan(value) else value
+
+
+def _differ(stay: Fraction | float | None, swap: Fraction | float | None) -> bool:
+    if stay is None or swap is None:
+        return True
+    if isinstance(stay, Fraction):
+        return stay != -swap
+    return not math.isclose(stay, -swap, rel_tol=1e-6, abs_tol=1e-9)
+
+
+def _refusal(h: Expression) -> SpecError:
+    difference, ratio = "a - b", "log(a / b)"
+    if isinstance(h.tree, Binary) and h.tree.operator == "/":
+        difference = written(replace(h.tree, operator="-"))
+        ratio = f"log({h})"
+    return h.error(
+        h.tree,
+        "a two-sided test needs an h that changes sign when the runs are exchanged; this one does not",
+        hint=f"test the difference, `h: {difference}`, or the log ratio, `h: {ratio}`; or choose"
+        " `alternative: greater` or `less`.",
+    )
