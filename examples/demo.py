@@ -1,4 +1,4 @@
-"""Three classifiers on two data sets: which of their differences are real?
+"""Three classifiers on two data sets, and which of their differences are real.
 
 Trains them with scikit-learn, logs what each predicted for every test example to an embedded MLflow
 store in ./demo-store, and lets the command line compare the runs and log the verdicts back. A second
@@ -13,25 +13,20 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-STORE = Path("demo-store").resolve()
-TRACKING_URI = f"sqlite:///{STORE / 'mlflow.db'}"
+import pandas as pd
+from mlflow import MlflowClient
+from sklearn.base import ClassifierMixin
+from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
-os.environ["MLFLOW_TRACKING_URI"] = TRACKING_URI  # for the command line below
-os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
-logging.getLogger("alembic").setLevel(logging.WARNING)
-
-import pandas as pd  # noqa: E402 - after what keeps the making of the store quiet
-from mlflow import MlflowClient  # noqa: E402
-from sklearn.base import ClassifierMixin  # noqa: E402
-from sklearn.datasets import load_breast_cancer, load_digits  # noqa: E402
-from sklearn.linear_model import LogisticRegression  # noqa: E402
-from sklearn.model_selection import train_test_split  # noqa: E402
-from sklearn.naive_bayes import GaussianNB  # noqa: E402
-from sklearn.pipeline import make_pipeline  # noqa: E402
-from sklearn.preprocessing import StandardScaler  # noqa: E402
-from sklearn.svm import SVC  # noqa: E402
+STORE = Path("demo-store")
+TRACKING_URI = f"sqlite:///{STORE}/mlflow.db"
 
 CLASSIFIERS: dict[str, Callable[[], ClassifierMixin]] = {
     "naive-bayes": GaussianNB,
@@ -40,42 +35,55 @@ CLASSIFIERS: dict[str, Callable[[], ClassifierMixin]] = {
 }
 
 COMPARISONS = [
-    ("digits", "naive-bayes", "logistic-regression", "accuracy"),
-    ("digits", "logistic-regression", "support-vectors", "accuracy"),
-    ("breast-cancer", "naive-bayes", "logistic-regression", "f1", "--set", "positive=malignant"),
-    ("breast-cancer", "logistic-regression", "support-vectors", "f1", "--set", "positive=malignant"),
+    "digits/naive-bayes digits/logistic-regression",
+    "digits/logistic-regression digits/support-vectors",
+    "breast-cancer/naive-bayes breast-cancer/logistic-regression --statistic f1 --set positive=malignant",
+    "breast-cancer/logistic-regression breast-cancer/support-vectors --statistic f1 --set positive=malignant",
 ]
 
 
 def main() -> None:
     """Log the runs that are missing, then compare."""
+    for talkative in ("mlflow", "alembic"):  # about the tables of a new store
+        logging.getLogger(talkative).setLevel(logging.WARNING)
     STORE.mkdir(exist_ok=True)
     client = MlflowClient(TRACKING_URI)
     for experiment, data in {"digits": load_digits(), "breast-cancer": load_breast_cancer()}.items():
         experiment_id = find_experiment(client, experiment)
         for classifier in CLASSIFIERS:
             if has_run(client, experiment_id, classifier):
-                print(f"{experiment}/{classifier}: is logged")
+                print(f"found {experiment}/{classifier}")
             else:
-                log_run(client, experiment_id, classifier, predictions(classifier, data))
-                print(f"{experiment}/{classifier}: trained and logged")
-    for experiment, baseline, candidate, statistic, *options in COMPARISONS:
-        runs = (f"mlflow:{experiment}/{baseline}", f"mlflow:{experiment}/{candidate}")
-        command = ["trackperm", "compare", *runs, "--statistic", statistic, *options]
+                log_run(client, experiment_id, classifier, predict(classifier, data))
+                print(f"trained and logged {experiment}/{classifier}")
+
+    scripts = Path(sys.executable).parent
+    for comparison in COMPARISONS:
+        baseline, candidate, *options = comparison.split()
+        command = ["trackperm", "compare", f"mlflow:{baseline}", f"mlflow:{candidate}", *options]
         print("\n$", *command, flush=True)
-        subprocess.run([Path(sys.executable).parent / command[0], *command[1:]], check=True, stderr=subprocess.STDOUT)
-    print(f"\nsee them in the UI: mlflow ui --backend-store-uri {TRACKING_URI}")
+        environment = {**os.environ, "MLFLOW_TRACKING_URI": TRACKING_URI}
+        run = [scripts / command[0], *command[1:]]
+        done = subprocess.run(run, env=environment, stderr=subprocess.STDOUT, check=False)
+        if done.returncode != 0:
+            sys.exit(done.returncode)
+
+    mlflow = os.path.relpath(scripts / "mlflow")
+    print(f"\nsee them in the UI: {mlflow} ui --backend-store-uri {TRACKING_URI}")
 
 
-def predictions(classifier: str, data) -> pd.DataFrame:
-    """Train on one half of the data; predict the other half, one row per example."""
+def predict(classifier: str, data) -> pd.DataFrame:
+    """Train on one half of the data and predict the other half: one row per example."""
     names = data.target_names[data.target]
-    ids = [f"example-{i:04d}" for i in range(len(names))]
     train, test = train_test_split(range(len(names)), test_size=0.5, random_state=0, stratify=data.target)
     model = make_pipeline(StandardScaler(), CLASSIFIERS[classifier]())
     model.fit(data.data[train], names[train])
     return pd.DataFrame(
-        {"id": [ids[i] for i in test], "prediction": model.predict(data.data[test]), "label": names[test]}
+        {
+            "id": [f"example-{i:04d}" for i in test],
+            "prediction": model.predict(data.data[test]),
+            "label": names[test],
+        }
     )
 
 
@@ -84,11 +92,11 @@ def find_experiment(client: MlflowClient, name: str) -> str:
     experiment = client.get_experiment_by_name(name)
     if experiment is not None:
         return experiment.experiment_id
-    return client.create_experiment(name, artifact_location=(STORE / "artifacts" / name).as_uri())
+    return client.create_experiment(name, artifact_location=(STORE / "artifacts" / name).resolve().as_uri())
 
 
 def has_run(client: MlflowClient, experiment_id: str, name: str) -> bool:
-    """Whether a finished run of that name is there; unfinished ones, of a call that was stopped, are removed."""
+    """Whether a finished run of that name is there; what a call that was stopped left is removed."""
     runs = client.search_runs([experiment_id], f"attributes.run_name = '{name}'")
     for run in runs:
         if run.info.status != "FINISHED":
@@ -97,13 +105,10 @@ def has_run(client: MlflowClient, experiment_id: str, name: str) -> bool:
 
 
 def log_run(client: MlflowClient, experiment_id: str, name: str, examples: pd.DataFrame) -> None:
-    """Log a run as people do: a metric, and the predictions as an artifact."""
+    """Log a run as people do: a metric, and a table of what was predicted."""
     run_id = client.create_run(experiment_id, run_name=name).info.run_id
     client.log_metric(run_id, "accuracy", float((examples["prediction"] == examples["label"]).mean()))
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "predictions.parquet"
-        examples.to_parquet(path, index=False)
-        client.log_artifact(run_id, path)
+    client.log_table(run_id, examples, "predictions.json")
     client.set_terminated(run_id)
 
 

@@ -262,6 +262,35 @@ def test_collapse_to_one_weighted_sum() -> None:
     check_structured(stay, swap, x - z, lambda p: Fraction(p[0] - p[2]), alternatives=("less", "greater"))
 
 
+@pytest.mark.parametrize("method", ["auto", "lattice"])
+@pytest.mark.parametrize("n_examples", [3, 3_000])
+def test_statistic_that_no_swap_changes(n_examples: int, method: str) -> None:
+    """Recall where only the predictions differ, and a constant: every swap gives the observed value."""
+    one = RationalStatistic.constant(1, 4)
+    for stay, swap in (((1, 0, 1, 2), (1, 2, 1, 0)), ((1, 0, 0, 2), (0, 2, 1, 0))):
+        h = TP_U - TP_V if stay[0] == swap[0] else one
+        for alternative in ("less", "greater"):
+            result = structured_test(
+                [stay, swap],
+                [swap, stay],
+                h,
+                alternative=alternative,
+                multiplicities=[n_examples, 1],
+                method=method,
+            )
+            check_pvalue(result, Fraction(1))
+    two_ways = structured_test(
+        [(0, 0, 1, 0), (0, 0, 0, 1)], [(1, 0, 0, 0), (0, 1, 0, 0)], one, alternative="less", method=method
+    )
+    check_pvalue(two_ways, Fraction(1))
+
+
+def test_points_that_no_swap_reaches_may_be_undefined() -> None:
+    """The lattice goes on below zero counts, where F1 divides a non-zero number by zero."""
+    stay, swap = mirrored([(1, 0), (0, 0), (2, 0)], [(0, 0), (0, 1), (0, 1)])
+    check_structured(stay, swap, F1_DIFFERENCE, f1_difference)
+
+
 def test_undefined_where_swaps_lead_is_refused() -> None:
     ratio = TP_U / INCORRECT_U - TP_V / INCORRECT_V  # x/0 and undeclared 0/0
     stay, swap = mirrored([(1, 1), (2, 0)], [(1, 0), (0, 1)])

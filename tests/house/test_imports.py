@@ -15,7 +15,9 @@ SHELL = {"typer", "rich", "jinja2"}
 
 def loaded(code: str) -> set[str]:
     """Top-level modules in memory after `code`."""
-    return set(python(f"import sys\n{code}\nprint(*{{name.partition('.')[0] for name in sys.modules}})").split())
+    return set(
+        python(f"import sys\n{code}\nprint(*{{name.partition('.')[0] for name in sys.modules}})").split()
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trackperm.errors import InputError, InputTypeError, PairingError, SpecError, TrackpermError
@@ -436,12 +436,14 @@ def paired(frames: list[Any]) -> Any:
         return str(error)
 
 
+@settings(deadline=None)
 @given(examples(), st.randoms(use_true_random=False))
 def test_the_order_of_rows_changes_nothing(frame: pl.DataFrame, random: Any) -> None:
     shuffled = [run[random.sample(range(len(run)), len(run))] for run in runs(frame)]
     assert paired(shuffled) == paired(runs(frame))
 
 
+@settings(deadline=None)
 @given(examples())
 def test_engines_agree(frame: pl.DataFrame) -> None:
     expected = paired(runs(frame))
@@ -455,6 +457,7 @@ def test_engines_agree(frame: pl.DataFrame) -> None:
         assert paired(frames) == expected
 
 
+@settings(deadline=None)
 @given(examples())
 def test_counts_against_plain_python(frame: pl.DataFrame) -> None:
     expected = sorted(
@@ -476,6 +479,7 @@ def test_digests_tell_values_types_and_columns_apart() -> None:
         {"score": [1, 2], "label": [1, None]}, {"score": [1, 2], "label": [None, 1]},
     ]  # fmt: skip
     assert len({digest(**columns) for columns in different}) == len(different)
+    assert digest(score=[1, 2], label=[0.0, 0.5]) == digest(score=[1, 2], label=[-0.0, 0.5])
     assert digest(score=[1, 2], other=[3, 4]) == digest(score=[1.0, 2.0])
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from trackperm.errors import InputTypeError, SourceError
@@ -218,7 +218,11 @@ def test_csv_field_limit_is_put_back(write: Any) -> None:
     assert csv.field_size_limit() == limit
 
 
-@given(st.text(st.sampled_from(',,\n\n\r"ab1 '), max_size=14), st.booleans())
+@settings(deadline=None)
+@example(body='1,""1"a"', windows=False)
+@example(body="a,b\rc", windows=False)
+@example(body="1,2,", windows=False)
+@given(body=st.text(st.sampled_from(',,\n\n\r"ab1 '), max_size=14), windows=st.booleans())
 def test_polars_reads_csv_as_the_exact_reader_does_or_not_at_all(body: str, windows: bool) -> None:
     text = "p,q\n" + body.replace("\r", "\r\n" if windows else "\r")
     fast = _fast(text.encode(), ",")

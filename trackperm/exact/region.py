@@ -21,6 +21,7 @@ from trackperm.errors import InputError
 from trackperm.exact.characteristic import UNIT, FloatArray
 from trackperm.exact.counts import DifferenceHistogram, IntArray
 from trackperm.exact.lattice import Lattice
+from trackperm.exact.pmf import Window
 from trackperm.exact.rational import Polynomial, RationalStatistic
 
 Alternative = Literal["two-sided", "less", "greater"]
@@ -244,6 +245,41 @@ class RationalRegion:
             inside[special] = [self._decide(point) for point in zip(*grids, strict=True)]
         return inside
 
+    def quadratic_rows(self, window: Window, x: IntArray) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+        """Return the comparison along rows of a plane lattice as a y^2 + b y + c, y from the centre.
+
+        Parameters
+        ----------
+        window : Window
+            A box of rank 2.
+        x : ndarray of int64, shape (n,)
+            First coordinates of rows of the box.
+
+        Returns
+        -------
+        a, b, c : ndarray of float64, shape (n,)
+            Rounded coefficients; or None where the degree is greater, or some division in the box may be by 0.
+        """
+        low = [start - c for start, c in zip(window.start, self._centre, strict=True)]
+        high = [at + period - 1 for at, period in zip(low, window.periods, strict=True)]
+        if any(straddles_zero(divisor, low, high) for divisor in self._divisors):
+            return None
+        by_power = self._excess.coefficients_of_last()
+        if len(by_power) > 3:
+            return None
+        scale = 1 << max(max((abs(c).bit_length() for c in self._excess.terms.values()), default=0) - 400, 0)
+        offsets = (x - self._centre[0]).astype(np.float64)
+        rows = [np.zeros(x.size), np.zeros(x.size), np.zeros(x.size)]
+        for power, polynomial in enumerate(by_power):
+            for (exponent,), c in polynomial.terms.items():
+                rows[power] = rows[power] + (c / scale) * offsets**exponent
+        return rows[2], rows[1], rows[0]
+
+    @property
+    def centre(self) -> tuple[int, ...]:
+        """The lattice point that polynomials are written around."""
+        return self._centre
+
     def _decide(self, point: tuple[int, ...]) -> int:
         try:
             value = self._local(point)
@@ -285,6 +321,19 @@ def _signs(polynomial: Polynomial, offsets: Sequence[IntArray]) -> npt.NDArray[n
         grids = [axis[near].astype(object) for axis in np.broadcast_arrays(*offsets)]
         signs[near] = np.array([(v > 0) - (v < 0) for v in np.atleast_1d(polynomial(grids))], dtype=np.int8)
     return signs
+
+
+def straddles_zero(polynomial: Polynomial, low: Sequence[int], high: Sequence[int]) -> bool:
+    """Whether interval arithmetic leaves room for a zero in the box between two corners."""
+    least, greatest = 0, 0
+    for exponents, c in polynomial.terms.items():
+        ends = [c]
+        for a, b, e in zip(low, high, exponents, strict=True):
+            if e:
+                powers = [a**e, b**e] + ([0] if a < 0 < b else [])
+                ends = [end * power for end in (min(ends), max(ends)) for power in powers]
+        least, greatest = least + min(ends), greatest + max(ends)
+    return least <= 0 <= greatest
 
 
 def polynomial_size(polynomial: Polynomial, reach: Sequence[int]) -> int:

@@ -16,7 +16,7 @@ def render(template: str, **context: object) -> str:
 def _environment() -> Environment:
     return Environment(
         loader=PackageLoader("trackperm.report"),
-        autoescape=False,
+        autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -40,6 +40,7 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _LINEAR: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub}
 
 
@@ -52,6 +53,7 @@ class _Part:
     bound: int = 0  # of the absolute value, for integers
     valid: nw.Expr | None = None  # None where always
     cost: int = 1
+    constant: bool = False  # whether no column enters
 
 
 def count_expression(
@@ -106,13 +108,8 @@ def _limited(part: _Part, limit: int) -> _Part:
     if part.bound <= limit:
         return part
     within = part.values.is_between(_whole(-limit), _whole(limit))
-    return _Part(
-        nw.when(within).then(part.values).otherwise(_whole(0)),
-        part.type,
-        limit,
-        _both(part.valid, within),
-        3 * part.cost,
-    )
+    values = nw.when(within).then(part.values).otherwise(_whole(0))
+    return replace(part, values=values, bound=limit, valid=_both(part.valid, within), cost=3 * part.cost)
 
 
 def _decimal(part: _Part) -> _Part:
@@ -176,12 +173,12 @@ class _Compiler:
     def literal(self, node: Literal) -> _Part:
         found = literal_type(node.value)
         if found is ColumnType.TEXT:
-            return _Part(nw.lit(str(node.value), nw.String), found)
+            return _Part(nw.lit(str(node.value), nw.String), found, constant=True)
         if found is ColumnType.BOOLEAN:
-            return _Part(nw.lit(bool(node.value)), found, 1)
+            return _Part(nw.lit(bool(node.value)), found, 1, constant=True)
         if found is ColumnType.DECIMAL:
-            return _Part(nw.lit(float(node.value), nw.Float64), found)
-        return _Part(_whole(int(node.value)), found, abs(int(node.value)))
+            return _Part(nw.lit(float(node.value), nw.Float64), found, constant=True)
+        return _Part(_whole(int(node.value)), found, abs(int(node.value)), constant=True)
 
     def column(self, name: str) -> _Part:
         found = self.types[name]
@@ -214,13 +211,16 @@ class _Compiler:
         valid = right.valid
         if node.operator in ("and", "or") and valid is not None:  # the right side may go unread
             valid = valid | (~left.values if conjunction else left.values)
-        cost = 2 * left.cost + right.cost + 1
-        return _Part(values, ColumnType.BOOLEAN, 1, _both(left.valid, valid), cost)
+        part = _joined(values, ColumnType.BOOLEAN, 1, left, right)
+        return replace(part, valid=_both(left.valid, valid), cost=part.cost + left.cost)
 
     def comparison(self, sign: str, sides: list[_Part]) -> _Part:
         if sides[0].type is not ColumnType.TEXT:
             sides = _ordered(_numbers(*sides))
         left, right = sides
+        if left.constant and not right.constant:
+            # Polars 2.1 may fail on `literal == when(...)`, depending on the data; the reverse is safe.
+            left, right, sign = right, left, _MIRRORED.get(sign, sign)
         values = _COMPARE[sign](left.values, right.values)
         return _joined(values, ColumnType.BOOLEAN, 1, left, right)
 
@@ -286,7 +286,8 @@ class _Compiler:
 
 def _joined(values: nw.Expr, found: ColumnType, bound: int, *parts: _Part) -> _Part:
     valid = _both(*(part.valid for part in parts))
-    return _Part(values, found, bound, valid, 1 + sum(part.cost for part in parts))
+    cost = 1 + sum(part.cost for part in parts)
+    return _Part(values, found, bound, valid, cost, all(part.constant for part in parts))
 
 
 def _product(left: _Part, right: _Part) -> _Part:
