@@ -9,9 +9,8 @@ import numpy as np
 
 from trackperm.errors import InputError
 from trackperm.exact.characteristic import FloatArray, SwapSum
-from trackperm.exact.pmf import lattice_pmf, plan_window
+from trackperm.exact.pmf import LOG_WINDOW, lattice_pmf, open_mesh, plan_window
 from trackperm.exact.region import LatticeStatistic
-from trackperm.exact.tail import LOG_WINDOW, open_mesh
 
 NEGLIGIBLE = 1e-30
 """Mass of a lattice point below which it is left out of the distribution's support."""

@@ -46,9 +46,9 @@ from trackperm.exact.pmf import (
     log_outside,
     plan_window,
 )
-from trackperm.exact.region import RationalRegion
+from trackperm.exact.region import RationalRegion, Region
 from trackperm.exact.rows import RowIntervals, row_intervals
-from trackperm.exact.tilt import TailMass, certified, mean_tilt, quantised
+from trackperm.exact.tilt import TailMass, certified, mean_tilt, quantised, scale_roundings
 
 LOG_IGNORED = -44.0
 """Logarithm, relative to the expected tail, of all mass that may be left out of rows."""
@@ -115,7 +115,7 @@ class _Tilt:
 def plane_tail(
     law: SwapSum,
     first_tilt: FloatArray,
-    region: Callable[[Sequence[int]], RationalRegion],
+    region: Callable[[Sequence[int]], Region],
     memory_budget: int,
 ) -> TailMass | None:
     """Return the probability of a region of a plane lattice; None where its rows are not simple intervals.
@@ -137,7 +137,8 @@ def plane_tail(
     window = plan_window(law, [(none, LOG_WINDOW + min(log_tail, 0.0))], fast=False)
     if window.periods[0] * BYTES_PER_ROW > memory_budget:
         return None
-    rows = row_intervals(region(tilts[0].reference), window)
+    asked = region(tilts[0].reference)
+    rows = row_intervals(asked, window) if isinstance(asked, RationalRegion) else None
     if rows is None:
         return None
     covariance = law.covariance(none)
@@ -206,13 +207,13 @@ def _summed(
         left_out.append(_log_bound(tilts, RowIntervals(mine.x, mine.first, kept.first - 1), precision))
         left_out.append(_log_bound(tilts, RowIntervals(mine.x, kept.last + 1, mine.last), precision))
         mass, mass_error = _row_sums(law, tilt, kept)
-        part = certified(law, tilt.tilt, tilt.log_scale, mass, mass_error)
+        mass_error += scale_roundings(law, tilt.tilt, tilt.log_scale) * abs(mass)
         scale = math.exp(min(tilt.log_scale - log_scale, 700.0))
         total += scale * mass
-        error += scale * part.absolute_error(mass)
+        error += scale * mass_error
     for bounds in left_out:
         error += float(np.exp(np.minimum(bounds - log_scale, 700.0)).sum())
-    return certified(law, tilts[0].tilt * 0.0, log_scale, total, error)
+    return certified(log_scale, total, error)
 
 
 def _subset(rows: RowIntervals, kept: IntArray) -> RowIntervals:
@@ -227,7 +228,7 @@ def _log_bound(tilts: Sequence[_Tilt], rows: RowIntervals, precision: FloatArray
 def _row_sums(law: SwapSum, tilt: _Tilt, rows: RowIntervals) -> tuple[float, float]:
     """Return the scaled mass of rows under one tilt, and a bound of its absolute error."""
     periods, reference = tilt.window.periods, tilt.reference
-    (frequencies,) = _all(frequency_blocks(law, tilt.tilt, periods))
+    frequencies = np.concatenate(list(frequency_blocks(law, tilt.tilt, periods)))
     values, errors = characteristic_function(law, tilt.tilt, reference, periods, frequencies)
     weights = conjugate_weights(frequencies, periods) / tilt.window.size
     across, row_index = np.unique(frequencies[:, 0], return_inverse=True)
@@ -264,10 +265,6 @@ def _row_sums(law: SwapSum, tilt: _Tilt, rows: RowIntervals) -> tuple[float, flo
         + SPREAD * math.sqrt(rounding_squares)
         + 2.0 * largest * math.exp(log_outside(law, tilt.tilt, tilt.window))
     )
-
-
-def _all(blocks: object) -> tuple[IntArray]:
-    return (np.concatenate(list(blocks)),)  # type: ignore[call-overload]
 
 
 def _geometric(

@@ -27,7 +27,10 @@ from trackperm.exact.frequencies import surviving_frequencies
 
 FFT_ROUNDINGS = 8.0
 
-LOG_PRUNED = -60.0
+LOG_WINDOW = -46.0
+"""Logarithm of the mass that a window may leave out under its own tilt (1e-20)."""
+
+LOG_PRUNED = -50.0
 """Logarithm of the modulus below which a frequency is left out."""
 
 FEW = 2**18
@@ -72,7 +75,7 @@ class LatticePMF:
     log_wrapped: float
 
 
-def plan_window(law: SwapSum, boxes: Sequence[tuple[FloatArray, float]]) -> Window:
+def plan_window(law: SwapSum, boxes: Sequence[tuple[FloatArray, float]], *, fast: bool = True) -> Window:
     """Choose the least window that leaves no more than exp(log_mass) outside under each of several tilts.
 
     Parameters
@@ -81,6 +84,8 @@ def plan_window(law: SwapSum, boxes: Sequence[tuple[FloatArray, float]]) -> Wind
         The law of X.
     boxes : sequence of (tilt, log_mass)
         Tilts, shape (r,), each with the logarithm of the mass that may lie outside.
+    fast : bool
+        Whether to enlarge the window to sizes that transform fast.
     """
     starts, periods = [], []
     for axis in range(law.rank):
@@ -92,7 +97,8 @@ def plan_window(law: SwapSum, boxes: Sequence[tuple[FloatArray, float]]) -> Wind
             low = min(low, max(least, math.floor(centre - radius)))
             high = max(high, min(greatest, math.ceil(centre + radius)))
         starts.append(low)
-        periods.append(_fast_length(high - low + 1, alone=law.rank == 1))
+        size = high - low + 1
+        periods.append(_fast_length(size, alone=law.rank == 1) if fast else size)
     return Window(tuple(starts), tuple(periods))
 
 
@@ -178,3 +184,12 @@ def frequency_blocks(law: SwapSum, tilt: FloatArray, periods: Sequence[int]) -> 
         for first in range(0, math.prod(half_shape), FEW):
             flat = np.arange(first, min(first + FEW, math.prod(half_shape)))
             yield np.stack(np.unravel_index(flat, half_shape), axis=1)
+
+
+def open_mesh(window: Window) -> list[IntArray]:
+    """Return the coordinates of a window's cells, one broadcastable array per axis."""
+    rank = len(window.periods)
+    return [
+        np.arange(start, start + period, dtype=np.int64).reshape([-1 if i == j else 1 for j in range(rank)])
+        for i, (start, period) in enumerate(zip(window.start, window.periods, strict=True))
+    ]

@@ -79,7 +79,9 @@ def row_intervals(region: RationalRegion, window: Window) -> RowIntervals | None
     same_at_vertex = np.ones(x.size, dtype=bool)
     for step in (-2, -1, 0, 1):
         same_at_vertex &= inside(np.clip(vertex + step, low, high)) == at_low
-    proved = np.where(at_low == at_high, (n_changes == 2) | ((n_changes == 0) & same_at_vertex), n_changes == 1)
+    proved = np.where(
+        at_low == at_high, (n_changes == 2) | ((n_changes == 0) & same_at_vertex), n_changes == 1
+    )
     first_cut = np.where(lower_found, np.where(upper_found, np.minimum(lower, upper), lower), upper)
     second_cut = np.maximum(lower, upper)
     pieces: list[tuple[IntArray, IntArray, IntArray]] = []
@@ -120,9 +122,7 @@ def _cut(root: FloatArray, low: np.int64, high: np.int64) -> IntArray:
     return bounded.astype(np.int64)
 
 
-def _adjusted(
-    inside: Callable[[IntArray], Flags], cut: IntArray, low: np.int64
-) -> tuple[IntArray, Flags]:
+def _adjusted(inside: Callable[[IntArray], Flags], cut: IntArray, low: np.int64) -> tuple[IntArray, Flags]:
     """Move each cut by at most one point to where membership changes; say where it does."""
     found = np.zeros(cut.size, dtype=bool)
     best = cut.copy()
@@ -140,4 +140,3 @@ def _scanned(region: RationalRegion, x: int, low: int, high: int) -> tuple[IntAr
     flags = np.concatenate([[False], region.membership([np.full_like(y, x), y]) == INSIDE, [False]])
     edges = np.flatnonzero(np.diff(flags))
     return np.full(edges.size // 2, x, dtype=np.int64), low + edges[::2], low + edges[1::2] - 1
-

@@ -1,0 +1,143 @@
+r"""Exponential tilts, and probabilities that carry their own error.
+
+With a reference point x*, any tilt lambda gives in exact arithmetic
+
+    P(X in R) = exp(K(lambda) - lambda . (x* - E/2)) sum_{x in R} exp(-lambda . (x - x*)) P_lambda(X = x),
+
+and the choice decides the rounding error. If R contains the mean of X, lambda = 0. Otherwise the tilted mean
+is put on the boundary of R: at the observed value in one dimension, at the dominating point in several.
+Tilts are rounded to 20 bits, so that lambda . x is exact in float64.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.optimize
+
+from trackperm.exact.characteristic import UNIT, FloatArray, SwapSum
+
+
+@dataclass(frozen=True)
+class TailMass:
+    """A probability exp(log_scale) * scaled, which errs by at most `error` relative to itself.
+
+    `error` above 1 means that nothing but the upper bound exp(log_scale) * scaled * (1 + error) is known.
+    """
+
+    log_scale: float
+    scaled: float
+    error: float
+
+    @property
+    def log(self) -> float:
+        """Natural logarithm of the probability."""
+        return self.log_scale + math.log(self.scaled)
+
+
+CERTAIN = TailMass(0.0, 1.0, 0.0)
+
+
+def quantised(tilt: FloatArray) -> FloatArray:
+    """Round a tilt to 20 bits of its largest entry."""
+    largest = float(np.abs(tilt).max(initial=0.0))
+    if largest == 0.0:
+        return np.zeros_like(tilt)
+    _, exponent = math.frexp(largest)
+    return np.asarray(np.ldexp(np.rint(np.ldexp(tilt, 20 - exponent)), exponent - 20))
+
+
+def scale_roundings(law: SwapSum, tilt: FloatArray, log_scale: float) -> float:
+    """Return the relative error that roundings of the exponent make in exp(log_scale)."""
+    exponent_size = law.cumulant(tilt) + float(np.abs(law.centred_mean(tilt)) @ np.abs(tilt))
+    return (32.0 * exponent_size + 4.0 * abs(log_scale) + 4.0) * UNIT
+
+
+def certified(log_scale: float, total: float, error: float) -> TailMass:
+    """Turn a sum with an absolute error into a probability with a relative one."""
+    if total <= error:
+        # Nothing but an upper bound is known; report that bound itself, which errs by at most 1.
+        return TailMass(log_scale, total + error if total + error > 0 else error, 1.0)
+    return TailMass(log_scale, total, error / (total - error))
+
+
+def tilt_along(law: SwapSum, direction: FloatArray, excess: Callable[[FloatArray], float]) -> float:
+    """Return s > 0 at which the tilted mean for s * direction has excess 0, or is as far out as it gets."""
+
+    def at(s: float) -> float:
+        return max(excess(law.centred_mean(s * direction)), -1e300)
+
+    reach = float(np.abs(law.coordinates @ direction).max())
+    spread = math.sqrt(float(direction @ law.covariance(np.zeros(law.rank)) @ direction))
+    low, high = 0.0, min(0.5 / max(spread, 1e-300), 1.0 / reach)
+    while at(high) < 0:
+        if high * reach > 80.0:
+            return high
+        ahead = law.centred_mean(2 * high * direction) - law.centred_mean(high * direction)
+        if high * reach > 4.0 and float(np.abs(ahead).max()) < 0.1:
+            return high
+        low, high = high, 2 * high
+    return float(scipy.optimize.brentq(at, low, high, rtol=1e-7, xtol=1e-300))
+
+
+def dominating_tilt(law: SwapSum, excess: Callable[[FloatArray], float]) -> FloatArray:
+    """Return a tilt whose mean lies on the boundary of the region with the tilt along its normal.
+
+    Such a point minimises the rate function over the boundary (Bahadur and Rao's dominating point). The
+    fixed point of direction = gradient at the tilted mean is found by iteration; zeros where it is not.
+    """
+    scale = np.sqrt(np.maximum(np.diag(law.covariance(np.zeros(law.rank))), 1e-300))
+
+    def gradient(at: FloatArray) -> FloatArray:
+        steps = np.diag(np.minimum(1e-3 * scale, 0.25))
+        return np.array([(excess(at + h) - excess(at - h)) / (2 * h.sum()) for h in steps])
+
+    tilt = np.zeros(law.rank)
+    for _ in range(40):
+        normal = gradient(law.centred_mean(tilt))
+        length = float(np.linalg.norm(normal * scale))
+        if not math.isfinite(length) or length == 0.0:
+            return tilt
+        normal = normal / length
+        moved = tilt_along(law, normal, excess) * normal
+        change = float(np.abs((moved - tilt) * scale).max())
+        tilt = moved
+        if change <= 1e-4 * float(np.abs(tilt * scale).max()):
+            break
+    return tilt
+
+
+def mean_tilt(law: SwapSum, target: FloatArray) -> FloatArray | None:
+    """Return the tilt whose mean is `target`, a point of the lattice's space; None near the support's edge.
+
+    Newton's method on the convex function K(lambda) - lambda . (target - E/2), with halved steps.
+    """
+    goal = target - np.array([float(e) / 2 for e in law.total])
+    tilt = np.zeros(law.rank)
+    scale = np.sqrt(np.maximum(np.diag(law.covariance(tilt)), 1e-300))
+
+    def objective(at: FloatArray) -> float:
+        return law.cumulant(at) - float(at @ goal)
+
+    value = objective(tilt)
+    for _ in range(60):
+        gradient = goal - law.centred_mean(tilt)
+        if float(np.abs(gradient / scale).max()) < 1e-2:
+            return tilt
+        try:
+            step = np.linalg.solve(law.covariance(tilt), gradient)
+        except np.linalg.LinAlgError:
+            return None
+        size = 1.0
+        while not (objective(tilt + size * step) < value):
+            size /= 2.0
+            if size < 1e-6:
+                return None
+        tilt = tilt + size * step
+        value = objective(tilt)
+        if float(np.abs(law.coordinates @ tilt).max()) > 100.0:
+            return None
+    return None
