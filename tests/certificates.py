@@ -10,7 +10,7 @@ import flint
 from trackperm.exact import PermutationTest
 
 USEFUL = 1e-9
-"""A certificate that says more than this about the relative error is a failure too, unless a test says why."""
+"""A relative error bound above this is a failure too, unless a test says why."""
 
 SMALLEST_NORMAL = Fraction(1, 2**1022)
 

@@ -24,11 +24,12 @@ def run(
     timeout: float = 300.0,
 ) -> subprocess.CompletedProcess[str]:
     """Run `command` to its end; `env` is added to the environment, without what points at a tracker."""
-    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("MLFLOW_", "WANDB_", "PYTEST_"))}
+    ours = ("MLFLOW_", "WANDB_", "PYTEST_", "PYTHONWARNINGS")
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return subprocess.run(
         [str(part) for part in command],
         cwd=cwd,
-        env={**inherited, "PYTHONWARNINGS": "default", **(env or {})},
+        env={**inherited, "MLFLOW_DISABLE_TELEMETRY": "true", **(env or {})},
         capture_output=True,
         encoding="utf-8",
         timeout=timeout,

@@ -349,8 +349,7 @@ class Document:
             return model.model_validate(self.data)
         except ValidationError as error:
             problems = error.errors(include_url=False)
-        first = min(problems, key=lambda problem: self._find(problem["loc"])[1].start_mark.index)
-        raise self._misfit(first, list(model.model_fields))
+        raise self._misfit(min(problems, key=self._rank), list(model.model_fields))
 
     def _find(self, path: Sequence[str | int]) -> tuple[yaml.Node | None, yaml.Node, int]:
         """Follow `path` as far as it goes: the last key, the value and how many steps were taken."""
@@ -367,6 +366,10 @@ class Document:
                 return key, node, depth
             key, node = entry
         return key, node, len(path)
+
+    def _rank(self, problem: Any) -> tuple[bool, int]:
+        """Order problems as they stand, what is missing last: it may be there under a wrong name."""
+        return problem["type"] == "missing", self._find(problem["loc"])[1].start_mark.index
 
     def _misfit(self, problem: Any, keys: list[str]) -> SpecError:
         """Say in our words what pydantic found."""

@@ -45,9 +45,10 @@ def integers(expression: Expression, values: Mapping[str, Array], size: int) -> 
     SpecError
         If it divides by zero.
     """
+    values = {name.full: values[name.full] for name in expression.names}
     largest = max((int(np.abs(column).max(initial=0)) for column in values.values()), default=0)
     dtype = np.dtype(np.int64 if _magnitude(expression.tree, largest) <= 2**62 else object)
-    values = {name: column.astype(dtype) for name, column in values.items()}
+    values = {name: column.astype(dtype, copy=False) for name, column in values.items()}
     return _Evaluator(expression, dtype, None).number(expression.tree, values, size)
 
 

@@ -249,7 +249,7 @@ def _known(names: Collection[str], hint: str) -> NameType:
     def name_type(expression: Expression, node: Name) -> ColumnType:
         if node.full in names:
             return ColumnType.INTEGER
-        more = did_you_mean(node.full, names)
+        more = did_you_mean(node.full, names) or did_you_mean(node.name, names)
         raise expression.error(node, f"unknown name `{node.full}`", hint=hint + more)
 
     return name_type

@@ -37,10 +37,12 @@ def require_antisymmetry(
         If h(swapped) = -h fails; suggests the difference or the log ratio.
     """
     shared = frozenset(name for name, expression in counts.items() if _is_shared(expression))
-    permutation = _permutation(list(g.values()), shared)
+    trees = [_merged(expression.tree, shared) for expression in g.values()]
+    permutation = _permutation(trees, shared)
     if permutation is not None and isinstance(h, RationalStatistic):
         try:
-            if not h.is_antisymmetric_under(permutation):
+            distinct = h.permuted([trees.index(tree) for tree in trees])
+            if not distinct.is_antisymmetric_under(permutation):
                 raise _refusal(h_expression)
         except CapacityError:
             pass  # too large to expand: the samples decide
@@ -55,20 +57,27 @@ def require_antisymmetry(
 
 
 def _is_shared(expression: Expression) -> bool:
-    """Whether a count is the same in both runs, since it reads nothing that a run has written."""
+    """Whether a count is the same in both runs, since it reads nothing that a run decides."""
     return all(name.full in ("id", "label") for name in expression.names)
 
 
-def _permutation(g: Sequence[Expression], shared: frozenset[str]) -> list[int] | None:
+def _merged(tree: Node, shared: frozenset[str]) -> Node:
+    """Write ``u.`` for counts that are the same in both runs."""
+
+    def merged(node: Node) -> Node:
+        return replace(node, scope="u") if isinstance(node, Name) and node.name in shared else node
+
+    return transform(tree, merged)
+
+
+def _permutation(trees: Sequence[Node], shared: frozenset[str]) -> list[int] | None:
+    """Return which g every g becomes when u and v are exchanged; None where that is no g."""
+
     def mirrored(node: Node) -> Node:
         if not isinstance(node, Name) or node.name in shared:
             return node
         return replace(node, scope="v" if node.scope == "u" else "u")
 
-    def merged(node: Node) -> Node:
-        return replace(node, scope="u") if isinstance(node, Name) and node.name in shared else node
-
-    trees = [transform(expression.tree, merged) for expression in g]
     try:
         return [trees.index(transform(tree, mirrored)) for tree in trees]
     except ValueError:
@@ -108,7 +117,7 @@ def _value(h: RationalStatistic | ArrayStatistic, point: Any) -> Fraction | floa
         except ZeroDivisionError:
             return None
     value = float(h(point.astype(np.float64)[np.newaxis])[0])
-    return None if np.isnan(value) else value
+    return value if math.isfinite(value) else None
 
 
 def _differ(stay: Fraction | float | None, swap: Fraction | float | None) -> bool:

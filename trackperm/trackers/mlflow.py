@@ -57,6 +57,10 @@ class MlflowTracker:
             If MLflow cannot be reached or refuses.
         """
         experiment, slash, name = locator.rpartition("/")
+        if slash and not (experiment and name):
+            raise InputError(
+                f"`mlflow:{locator}` names no run", hint="write `mlflow:<experiment>/<run name>`, with both."
+            )
         run = self._named(experiment, name) if slash else self._identified(locator)
         if run.info.lifecycle_stage != "active":
             raise InputError(
@@ -145,7 +149,9 @@ class MlflowTracker:
     def _hint_for_name(self, name: str) -> str:
         """Suggest references for a bare name that is no run id."""
         with self._store.calls(f"looking up runs called `{name}`") as client:
-            experiments = {exp.experiment_id: exp.name for exp in client.search_experiments(max_results=_SHOWN * 5)}
+            experiments = {
+                exp.experiment_id: exp.name for exp in client.search_experiments(max_results=_SHOWN * 5)
+            }
         runs = self._runs_called(name, list(experiments)) if experiments else []
         if not runs:
             return "a run is named by its id, or as `mlflow:<experiment>/<run name>`."
@@ -183,7 +189,9 @@ class MlflowTracker:
         """List the active runs of that name which are no comparisons, newest first."""
         quote = next((mark for mark in "'\"`" if mark not in name), None)
         if quote is None:
-            raise InputError(f"MLflow cannot search for a run called `{name}`", hint="name the run by its id.")
+            raise InputError(
+                f"MLflow cannot search for a run called `{name}`", hint="name the run by its id."
+            )
         runs: list[Run] = []
         token: str | None = None
         with self._store.calls(f"looking up runs called `{name}`") as client:

@@ -38,7 +38,9 @@ class _Contents:
 
 def is_safe_path(path: str) -> bool:
     """Whether `path` is a plain relative artifact path that stays inside its run."""
-    return bool(path) and posixpath.normpath(path) == path and not path.startswith(("/", "..")) and path != "."
+    return (
+        bool(path) and posixpath.normpath(path) == path and not path.startswith(("/", "..")) and path != "."
+    )
 
 
 def find_table(store: Store, run: TrackedRun) -> str:
@@ -68,7 +70,11 @@ def find_table(store: Store, run: TrackedRun) -> str:
             + "\n".join(f"    {info.path}{_size(info)}" for info in contents.tables[:_SHOWN]),
             hint=f"choose one: `--artifact {contents.tables[0].path}`.",
         )
-    has = f"only {', '.join(f'`{path}`' for path in contents.others[:_SHOWN])}" if contents.others else "none at all"
+    has = (
+        f"only {', '.join(f'`{path}`' for path in contents.others[:_SHOWN])}"
+        if contents.others
+        else "none at all"
+    )
     raise InputError(
         f"{called} has no artifact that could hold per-example predictions ({has})",
         hint="log one row an example, with the columns `id`, `prediction` and `label`: "
@@ -86,13 +92,17 @@ def require_artifact(store: Store, run: TrackedRun, path: str) -> None:
     """
     called = f"run `{run.reference}` ({run.name})"
     if not is_safe_path(path):
-        raise InputError(f"`{path}` is no artifact path", hint="write it as MLflow shows it: `folder/file.parquet`.")
+        raise InputError(
+            f"`{path}` is no artifact path", hint="write it as MLflow shows it: `folder/file.parquet`."
+        )
     folder = posixpath.dirname(path)
     with store.calls(f"listing the artifacts of run `{run.reference}`") as client:
         found = {info.path: info for info in client.list_artifacts(run.reference.locator, folder or None)}
     if path not in found:
         there = ", ".join(f"`{name}`" for name in sorted(found)[:_SHOWN])
-        raise InputError(f"{called} has no artifact `{path}`", hint=f"`{folder or '.'}` holds {there}." if there else None)
+        raise InputError(
+            f"{called} has no artifact `{path}`", hint=f"`{folder or '.'}` holds {there}." if there else None
+        )
     if found[path].is_dir:
         raise InputError(f"artifact `{path}` of {called} is a folder", hint="name one file in it.")
 
@@ -143,8 +153,8 @@ def _looks_like_table(client: MlflowClient, run_id: str, info: FileInfo) -> bool
     if (info.file_size or 0) > _PEEK_SIZE:
         return True
     with TemporaryDirectory(prefix="trackperm-") as folder:
-        with Path(client.download_artifacts(run_id, info.path, folder)).open("rb") as file:
-            return _SPLIT_JSON.match(file.read(4096)) is not None
+        start = Path(client.download_artifacts(run_id, info.path, folder)).read_bytes()[:4096]
+    return _SPLIT_JSON.match(start) is not None
 
 
 def _size(info: FileInfo) -> str:

@@ -12,7 +12,7 @@ import os
 import re
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -30,6 +30,7 @@ COMPARISON = "comparison"
 
 _DATABASES = ("sqlite", "postgresql", "mysql", "mssql")
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s'\"]+@")
+_STATUS = {"UNAUTHENTICATED": 401, "CUSTOMER_UNAUTHORIZED": 401, "PERMISSION_DENIED": 403}
 _ENVIRONMENT = threading.RLock()
 
 # What MLflow reads from the environment at each call; a value that the user has set stays.
@@ -62,7 +63,7 @@ class Store:
     """
 
     def __init__(self, tracking_uri: str | None = None) -> None:
-        if not tracking_uri and not mlflow.is_tracking_uri_set():
+        if not tracking_uri and not mlflow.is_tracking_uri_set():  # type: ignore[no-untyped-call]
             raise InputError(
                 "no MLflow store is configured, and none is created by accident",
                 hint="name it with `--tracking-uri`, such as `--tracking-uri http://127.0.0.1:5000`, "
@@ -99,11 +100,9 @@ class Store:
 
     def close_after_failure(self, run_id: str) -> None:
         """Mark `run_id` as failed, if the store still answers."""
-        with _environment(_QUIET, forced={**_BRIEF, **_ONCE}):
-            try:
-                self._client.set_terminated(run_id, status="FAILED")
-            except Exception:  # noqa: BLE001, S110 - the failure that led here is the one to report
-                pass
+        # the failure that led here is the one to report, not another one on the way out
+        with suppress(Exception), _environment(_QUIET, forced={**_BRIEF, **_ONCE}):
+            self._client.set_terminated(run_id, status="FAILED")
 
     def tracked(self, run: Run) -> TrackedRun:
         """Describe `run` to the rest of trackperm."""
@@ -112,7 +111,9 @@ class Store:
             reference=RunReference("mlflow", run_id),
             name=run.info.run_name or run_id,
             container=experiment_id,
-            url=f"{self.label.rstrip('/')}/#/experiments/{experiment_id}/runs/{run_id}" if self._remote else None,
+            url=f"{self.label.rstrip('/')}/#/experiments/{experiment_id}/runs/{run_id}"
+            if self._remote
+            else None,
         )
 
     def experiment(self, name: str) -> Experiment | None:
@@ -139,7 +140,7 @@ class Store:
             file = Path((make_url(self.uri).database or ":memory:").removeprefix("file:"))
             if not file.is_file():
                 raise self._nothing_there(file)
-        engine = create_sqlalchemy_engine(self.uri)
+        engine = create_sqlalchemy_engine(self.uri)  # type: ignore[no-untyped-call]
         try:
             if not inspect(engine).has_table("experiments"):
                 raise InputError(
@@ -181,13 +182,14 @@ class Store:
         if status == 401:
             return TrackerError(
                 f"{where} does not accept these credentials, while {doing}: {said}",
-                hint="set `MLFLOW_TRACKING_USERNAME` and `MLFLOW_TRACKING_PASSWORD`, or `MLFLOW_TRACKING_TOKEN`.",
+                hint="set `MLFLOW_TRACKING_USERNAME` and `MLFLOW_TRACKING_PASSWORD`, "
+                "or `MLFLOW_TRACKING_TOKEN`.",
             )
         if status == 403:
             return TrackerError(
                 f"{where} denies permission, while {doing}: {said}",
-                hint="`--no-log` only prints the result; `--log-to mlflow:EXPERIMENT` writes to an experiment "
-                "that you may edit, and nowhere else."
+                hint="`--no-log` only prints the result; `--log-to mlflow:EXPERIMENT` writes to an "
+                "experiment that you may edit, and nowhere else."
                 if writes
                 else "ask for permission to read this experiment.",
             )
@@ -228,5 +230,5 @@ def _http_status(error: BaseException) -> int | None:
     if isinstance(error, requests.HTTPError) and error.response is not None:
         return int(error.response.status_code)
     if isinstance(error, MlflowException):
-        return int(error.get_http_status_code())
+        return _STATUS.get(error.error_code)
     return None

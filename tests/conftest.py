@@ -1,0 +1,64 @@
+"""What all tests share: a clean environment, and one real MLflow server where it is asked for."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from mlflow_server import MlflowServer
+
+REQUIRE_ALL = os.environ.get("TRACKPERM_REQUIRE_ALL") == "1"
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    outcome = yield
+    _fail_if_skipped(outcome.get_result())
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
+    outcome = yield
+    _fail_if_skipped(outcome.get_result())
+
+
+def _fail_if_skipped(report: pytest.TestReport | pytest.CollectReport) -> None:
+    """Make a skip a failure where everything must run, so that nothing is skipped unnoticed."""
+    if REQUIRE_ALL and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped although TRACKPERM_REQUIRE_ALL=1: {report.longrepr}"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let MLflow use what its own libraries call deprecated: every other warning stays an error."""
+    for item in items:
+        if item.get_closest_marker("tracker"):
+            for category in ("DeprecationWarning", "PendingDeprecationWarning", "FutureWarning"):
+                item.add_marker(pytest.mark.filterwarnings(rf"ignore::{category}:mlflow(\.|$)"))
+
+
+@pytest.fixture(autouse=True)
+def isolated(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No test sees the trackers of the person who runs it, nor what another test left behind."""
+    for name in [name for name in os.environ if name.startswith(("MLFLOW_", "WANDB_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
+    if request.node.get_closest_marker("tracker"):
+        monkeypatch.chdir(request.getfixturevalue("tmp_path"))
+    yield
+    if mlflow := sys.modules.get("mlflow"):
+        while mlflow.active_run() is not None:
+            mlflow.end_run()
+        mlflow.set_tracking_uri(None)
+        mlflow.tracking.fluent._active_experiment_id = None
+
+
+@pytest.fixture(scope="session")
+def mlflow_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MlflowServer]:
+    """Start one real server for the whole session; tests keep to experiments of their own."""
+    folder: Path = tmp_path_factory.mktemp("mlflow-server")
+    with MlflowServer(folder) as server:
+        yield server

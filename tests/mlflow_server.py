@@ -1,0 +1,100 @@
+"""A real `mlflow server` in a process group of its own: started, killed, restarted, never leaked."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+
+_START_SECONDS = 120.0
+
+
+def free_port() -> int:
+    """Find a port of the loopback interface that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class MlflowServer:
+    """One server on the loopback interface, with its database and artifacts in `folder`.
+
+    A context manager. After :meth:`kill`, :meth:`start` brings it back on the same port and store.
+    """
+
+    def __init__(self, folder: Path, env: Mapping[str, str] | None = None) -> None:
+        self.folder = folder
+        self.artifacts = folder / "artifacts"
+        self.port = free_port()
+        self.uri = f"http://127.0.0.1:{self.port}"
+        self._env = dict(env or {})
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> MlflowServer:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.kill()
+
+    def start(self) -> None:
+        """Start the server and wait until it answers."""
+        assert self._process is None
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("MLFLOW_")}
+        settings = {
+            "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+            "MLFLOW_DISABLE_TELEMETRY": "true",
+            "PYTHONUNBUFFERED": "1",
+        }
+        server = [sys.executable, "-m", "mlflow", "server"]
+        server += ["--backend-store-uri", f"sqlite:///{self.folder / 'mlflow.db'}"]
+        server += ["--artifacts-destination", str(self.artifacts)]
+        server += ["--host", "127.0.0.1", "--port", str(self.port), "--workers", "1"]
+        # The shell waits for its input to end, which it does when this process dies in any way.
+        guarded = ["sh", "-c", '"$@" & read _; kill -9 0', "sh", *server]
+        with (self.folder / "server.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                guarded,
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=self.folder,
+                env={**inherited, **settings, **self._env},
+                start_new_session=True,
+            )
+        try:
+            self._wait()
+        except BaseException:
+            self.kill()
+            raise
+
+    def kill(self) -> None:
+        """End the server at once, with everything that it has started."""
+        if self._process is None:
+            return
+        process, self._process = self._process, None
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+    def _wait(self) -> None:
+        deadline = time.monotonic() + _START_SECONDS
+        while True:
+            try:
+                with urllib.request.urlopen(f"{self.uri}/health", timeout=2) as answer:
+                    if answer.status == 200:
+                        return
+            except (urllib.error.URLError, OSError):
+                pass
+            if time.monotonic() > deadline:
+                raise TimeoutError((self.folder / "server.log").read_text()[-4000:])
+            time.sleep(0.1)

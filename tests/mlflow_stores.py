@@ -1,0 +1,118 @@
+"""MLflow stores for tests: runs with logged predictions, and what is in the store afterwards."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import polars as pl
+from mlflow import MlflowClient
+from mlflow.entities import Run
+
+from trackperm.trackers.base import Tracker, open_tracker
+
+Columns = Mapping[str, Sequence[Any]]
+
+PREDICTIONS: Columns = {
+    "id": ["001", "1", "01", "x"],
+    "prediction": ["a", "b", "a", "b"],
+    "label": ["a", "a", "a", "b"],
+}
+
+
+class MlflowStore:
+    """A store that exists, written to as a user would and read back with MLflow's own client."""
+
+    def __init__(self, uri: str, artifacts: Path | None = None) -> None:
+        self.uri = uri
+        self.client = MlflowClient(uri)
+        self._artifacts = artifacts
+
+    @classmethod
+    def local(cls, folder: Path) -> MlflowStore:
+        """Create a SQLite store in `folder`, with its artifacts beside it."""
+        return cls(f"sqlite:///{folder / 'mlflow.db'}", folder / "artifacts")
+
+    def tracker(self) -> Tracker:
+        """Open the store as trackperm does."""
+        return open_tracker("mlflow", self.uri)
+
+    def experiment(self, name: str) -> str:
+        """Return the id of the experiment called `name`, made if there is none."""
+        found = self.client.get_experiment_by_name(name)
+        if found is not None:
+            return str(found.experiment_id)
+        location = None if self._artifacts is None else (self._artifacts / name.replace("/", "_")).as_uri()
+        return str(self.client.create_experiment(name, artifact_location=location))
+
+    def run(self, experiment: str, name: str, *, tags: Mapping[str, str] | None = None) -> str:
+        """Make a finished run without predictions and return its id."""
+        run = self.client.create_run(self.experiment(experiment), run_name=name, tags=dict(tags or {}))
+        self.client.set_terminated(run.info.run_id)
+        return str(run.info.run_id)
+
+    def run_with_predictions(
+        self,
+        experiment: str,
+        name: str,
+        columns: Columns = PREDICTIONS,
+        *,
+        artifact: str = "predictions.json",
+    ) -> str:
+        """Make a finished run that logged `columns`, and return its id.
+
+        A ``.json`` artifact is what ``log_table`` writes; ``.parquet`` and ``.csv`` are log_artifact's.
+        """
+        run_id = self.run(experiment, name)
+        if artifact.endswith(".json"):
+            import pandas as pd
+
+            self.client.log_table(run_id, pd.DataFrame(dict(columns)), artifact)
+        else:
+            self.log_frame(run_id, columns, artifact)
+        return run_id
+
+    def log_frame(self, run_id: str, columns: Columns, artifact: str) -> None:
+        """Log `columns` as a Parquet or CSV file."""
+        frame = pl.DataFrame(dict(columns))
+        with TemporaryDirectory() as folder:
+            file = Path(folder, Path(artifact).name)
+            if file.suffix == ".parquet":
+                frame.write_parquet(file)
+            else:
+                frame.write_csv(file)
+            parent = Path(artifact).parent.as_posix()
+            self.client.log_artifact(run_id, str(file), None if parent == "." else parent)
+
+    def get(self, run_id: str) -> Run:
+        """Read one run."""
+        return self.client.get_run(run_id)
+
+    def comparisons(self, experiment: str) -> list[Run]:
+        """List the comparison runs of `experiment`, newest first."""
+        return list(
+            self.client.search_runs(
+                [self.experiment(experiment)], filter_string="tags.`trackperm.kind` = 'comparison'"
+            )
+        )
+
+    def artifacts(self, run_id: str, folder: str | None = None) -> dict[str, bytes]:
+        """Read every artifact of a run."""
+        contents: dict[str, bytes] = {}
+        for info in self.client.list_artifacts(run_id, folder):
+            if info.is_dir:
+                contents.update(self.artifacts(run_id, info.path))
+            else:
+                with TemporaryDirectory() as target:
+                    contents[info.path] = Path(
+                        self.client.download_artifacts(run_id, info.path, target)
+                    ).read_bytes()
+        return contents
+
+    def table(self, run_id: str, artifact: str) -> dict[str, Any]:
+        """Read a logged table as the JSON object that it is."""
+        parsed: dict[str, Any] = json.loads(self.artifacts(run_id)[artifact])
+        return parsed

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+import pytest
+from engines import ENGINES, frame
+from sklearn import metrics
+
+from trackperm.errors import SpecError
+from trackperm.exact import RationalStatistic
+from trackperm.statistic import ColumnType, Statistic, builtin_names, load_statistic
+
+SCORES = {
+    "accuracy": metrics.accuracy_score,
+    "precision": lambda label, prediction: metrics.precision_score(label, prediction, zero_division=0),
+    "recall": lambda label, prediction: metrics.recall_score(label, prediction, zero_division=0),
+    "f1": lambda label, prediction: metrics.f1_score(label, prediction, zero_division=0),
+}
+
+
+def totals(statistic: Statistic, table: nw.DataFrame[Any], types: dict[str, ColumnType]) -> list[int]:
+    expressions = statistic.counts(types)
+    columns = [expression.alias(f"#{name}") for name, expression in expressions.items()]
+    counts = table.select(nw.col(table.columns[0]), *columns)
+    return [int(counts[f"#{name}"].sum()) for name in statistic.count_names]
+
+
+def score(statistic: Statistic, values: list[int]) -> Fraction:
+    assert isinstance(statistic.score, RationalStatistic)
+    return statistic.score(values)
+
+
+def test_names() -> None:
+    assert builtin_names() == ("accuracy", "f1", "mean", "micro_f1", "precision", "recall")
+
+
+@pytest.mark.parametrize("name", builtin_names())
+def test_every_one_is_described_two_sided_and_rational(name: str) -> None:
+    statistic = load_statistic(name)
+    assert statistic.name == name
+    assert len(statistic.description) > 30
+    assert statistic.alternative == "two-sided"
+    assert statistic.greater_is_better
+    assert isinstance(statistic.h, RationalStatistic)
+    assert statistic.g_names == tuple(f"{side}.{count}" for side in "uv" for count in statistic.count_names)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", SCORES)
+def test_against_scikit_learn(name: str, engine: str) -> None:
+    rng = np.random.default_rng(7)
+    for n, rate in [(1, 0.5), (60, 0.5), (60, 0.0), (60, 1.0)]:
+        label = (rng.random(n) < 0.4).astype(int).tolist()
+        prediction = (rng.random(n) < rate).astype(int).tolist()
+        statistic = load_statistic(name)
+        types = dict.fromkeys(("prediction", "label"), ColumnType.INTEGER)
+        table = frame(engine, {"prediction": prediction, "label": label})
+        found = score(statistic, totals(statistic, table, types))
+        assert float(found) == pytest.approx(SCORES[name](label, prediction), rel=1e-14)
+
+
+@pytest.mark.parametrize("name", ["precision", "recall", "f1"])
+@pytest.mark.parametrize("positive", ["ham", "spam", "eggs"])
+def test_one_class_of_several_against_scikit_learn(name: str, positive: str) -> None:
+    rng = np.random.default_rng(8)
+    label, prediction = rng.choice(["ham", "spam", "eggs"], size=(2, 50))
+    statistic = load_statistic(name, parameters={"positive": positive})
+    table = nw.from_native(pl.DataFrame({"prediction": prediction, "label": label}))
+    types = dict.fromkeys(("prediction", "label"), ColumnType.TEXT)
+    oracle = getattr(metrics, f"{name}_score")(label, prediction, labels=[positive], average=None)[0]
+    assert float(score(statistic, totals(statistic, table, types))) == pytest.approx(oracle, rel=1e-14)
+
+
+def test_micro_f1_against_scikit_learn() -> None:
+    rng = np.random.default_rng(9)
+    label, prediction = rng.random((2, 30, 5)) < 0.4
+    tp = (label & prediction).sum(axis=1)
+    incorrect = (label != prediction).sum(axis=1)
+    statistic = load_statistic("micro_f1")
+    table = nw.from_native(pl.DataFrame({"tp": tp, "incorrect": incorrect}))
+    found = score(statistic, totals(statistic, table, dict.fromkeys(("tp", "incorrect"), ColumnType.INTEGER)))
+    assert float(found) == pytest.approx(metrics.f1_score(label, prediction, average="micro"), rel=1e-14)
+
+
+def test_mean() -> None:
+    statistic = load_statistic("mean")
+    table = nw.from_native(pl.DataFrame({"score": [3, -1, 5, 0]}))
+    assert score(statistic, totals(statistic, table, {"score": ColumnType.INTEGER})) == Fraction(7, 4)
+    with pytest.raises(
+        SpecError, match=r"built-in mean\.yaml:4:10: the count `total` is a decimal, not an integer"
+    ):
+        statistic.counts({"score": ColumnType.DECIMAL})
+
+
+@pytest.mark.parametrize("name", ["precision", "recall", "f1"])
+def test_positive_against_text(name: str) -> None:
+    types = dict.fromkeys(("prediction", "label"), ColumnType.TEXT)
+    with pytest.raises(SpecError) as caught:
+        load_statistic(name).counts(types)
+    problem = "text column `prediction` is compared with integer parameter `positive` (1) at `$.counts.tp`"
+    assert problem in caught.value.message
+    assert caught.value.hint == "set the parameter `positive` to a text: `--set positive=yes`, for example."
+
+
+def test_h_is_the_difference_of_scores() -> None:
+    statistic = load_statistic("f1")
+    candidate, baseline = np.array([[1, 0], [0, 2]]), np.array([[0, 1], [1, 1]])
+    stay, swap = statistic.pairs(candidate, baseline)
+    np.testing.assert_array_equal(stay, np.hstack([candidate, baseline]))
+    np.testing.assert_array_equal(swap, np.hstack([baseline, candidate]))
+    assert isinstance(statistic.h, RationalStatistic)
+    expected = score(statistic, [1, 2]) - score(statistic, [1, 2])
+    assert statistic.h(stay.sum(axis=0)) == expected == 0
+    assert statistic.h([2, 0, 1, 2]) == Fraction(1, 2)
+    assert statistic.h([0, 0, 1, 2]) == -Fraction(1, 2)
+
+
+def test_spec_files_are_shipped_as_they_are_named() -> None:
+    import trackperm.statistic
+
+    folder = Path(trackperm.statistic.__file__).parent / "builtin"
+    assert {path.name for path in folder.iterdir()} == {f"{name}.yaml" for name in builtin_names()}
