@@ -9,7 +9,7 @@ import flint
 
 from trackperm.exact import PermutationTest
 
-USEFUL = 1e-9
+USEFUL = 1e-6
 """A relative error bound above this is a failure too, unless a test says why."""
 
 SMALLEST_NORMAL = Fraction(1, 2**1022)

@@ -29,7 +29,7 @@ from trackperm.exact.pmf import (
     plan_window,
 )
 from trackperm.exact.region import INSIDE, UNDEFINED, Region
-from trackperm.exact.tilt import TailMass, certified, scale_roundings
+from trackperm.exact.tilt import ScaleFactor, TailMass, certified, scale_factor
 
 LARGEST_WEIGHT = 400.0
 """Exponent of a weight beyond which a tilt is given up."""
@@ -52,12 +52,10 @@ def grid_tail(
     """
     middle = [float(e) / 2 for e in law.total]
     centre = [round(x + m) for x, m in zip(law.centred_mean(tilt), middle, strict=True)]
-    log_scale = law.cumulant(tilt) - sum(
-        float(t) * (c - m) for t, c, m in zip(tilt, centre, middle, strict=True)
-    )
+    scale = scale_factor(law, tilt, centre)
     boxes = [(tilt, LOG_WINDOW)]
     if tilt.any():
-        boxes.append((np.zeros(law.rank), LOG_WINDOW + min(log_scale, 0.0)))
+        boxes.append((np.zeros(law.rank), LOG_WINDOW + min(scale.log, 0.0)))
     window = plan_window(law, boxes)
     pmf = lattice_pmf(law, tilt, window, memory_budget)
     asked = region(centre)
@@ -89,8 +87,8 @@ def grid_tail(
             f"(first at lattice point ({first_point}))",
             hint="declare the value of 0/0 with `undefined`; a non-zero number over 0 has no value.",
         )
-    log_beyond = log_outside(law, np.zeros(law.rank), window) - log_scale
-    return sums.tail(law, pmf, tilt, log_scale, log_beyond)
+    log_beyond = log_outside(law, np.zeros(law.rank), window) - scale.log
+    return sums.tail(pmf, scale, log_beyond)
 
 
 class _Sums:
@@ -119,9 +117,7 @@ class _Sums:
         self.exponent_mass.append(float(np.abs(exponents) @ sizes))
         self.cells += exponents.size
 
-    def tail(
-        self, law: SwapSum, pmf: LatticePMF, tilt: FloatArray, log_scale: float, log_beyond: float
-    ) -> TailMass:
+    def tail(self, pmf: LatticePMF, scale: ScaleFactor, log_beyond: float) -> TailMass:
         """Put sum and certificate together; `log_beyond` bounds the scaled mass outside the window."""
         total = math.fsum(self.mass)
         undefined = math.fsum(self.undefined)
@@ -133,4 +129,4 @@ class _Sums:
             + 4.0 * UNIT * math.fsum(self.exponent_mass)
             + (math.log2(self.cells + 1) + 8.0) * UNIT * math.fsum(self.size)
         )
-        return certified(log_scale, total, error + scale_roundings(law, tilt, log_scale) * abs(total))
+        return certified(scale.log, total, error + scale.error * abs(total))

@@ -29,7 +29,7 @@ from trackperm.exact.pmf import (
     log_outside,
     plan_window,
 )
-from trackperm.exact.tilt import CERTAIN, TailMass, certified, quantised, scale_roundings, tilt_along
+from trackperm.exact.tilt import CERTAIN, TailMass, certified, quantised, scale_factor, tilt_along
 
 BYTES_PER_FREQUENCY = 256
 """Work arrays for one frequency."""
@@ -74,11 +74,11 @@ def half_line(law: SwapSum, point: int, memory_budget: int) -> TailMass:
         roundings = UNIT * (32.0 + math.log2(frequencies.shape[0] + 1))
         error += float(weights @ (sizes * (errors + roundings * moduli)))
     pruned = math.exp(LOG_PRUNED) * math.sqrt(max(n_cells, 1))
-    log_scale = law.cumulant(tilt) - rate * (point - middle)
+    scale = scale_factor(law, tilt, (point,))
     log_wrapped = log_outside(law, tilt, window)
     # Wrapped mass enters cells with weights of at most 1, and the mass beyond the window is missing.
     error += pruned + 2.0 * math.exp(log_wrapped)
-    return certified(log_scale, total, error + scale_roundings(law, tilt, log_scale) * abs(total))
+    return certified(scale.log, total, error + scale.error * abs(total))
 
 
 def _geometric_sums(frequencies: IntArray, period: int, n_cells: int, rate: float) -> ComplexArray:

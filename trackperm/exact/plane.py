@@ -2,9 +2,9 @@ r"""Tail probabilities on a plane lattice, row by row, without a transform.
 
 A region that is an interval [a, b] in every row x (`rows`) has, under the tilt lambda,
 
-    P(X in R) = exp(K - lambda . (r - E/2)) sum_x sum_{y=a}^{b} exp(-lambda . ((x, y) - r)) P_lambda(X = (x, y))
+    P(X in R) = exp(K - lambda . (r - E/2)) sum_x sum_{y=a}^{b} exp(-lambda . (z - r)) P_lambda(X = z)
 
-with a reference point r, and P_lambda(X = (x, y)) is a sum over the few frequencies that matter: over y it is
+with z = (x, y) and a reference point r, and P_lambda(X = z) is a sum over the few frequencies that matter: over y it is
 geometric, over the frequencies of x one matrix product.
 
 One tilt serves only the rows where its weights stay moderate. So several are used: the first has its mean at
@@ -48,7 +48,7 @@ from trackperm.exact.pmf import (
 )
 from trackperm.exact.region import RationalRegion, Region
 from trackperm.exact.rows import RowIntervals, row_intervals
-from trackperm.exact.tilt import TailMass, certified, mean_tilt, quantised, scale_roundings
+from trackperm.exact.tilt import ScaleFactor, TailMass, certified, mean_tilt, quantised, scale_factor
 
 LOG_IGNORED = -44.0
 """Logarithm, relative to the expected tail, of all mass that may be left out of rows."""
@@ -73,7 +73,7 @@ class _Tilt:
     law: SwapSum
     tilt: FloatArray
     reference: tuple[int, int]
-    log_scale: float
+    scale: ScaleFactor
     mean: FloatArray
     window: Window
 
@@ -83,16 +83,17 @@ class _Tilt:
         middle = np.array([float(e) / 2 for e in law.total])
         mean = centred + middle
         reference = (round(float(mean[0])), round(float(mean[1])))
-        log_scale = law.cumulant(tilt) - float(tilt @ (np.array(reference) - middle))
-        return cls(law, tilt, reference, log_scale, mean, plan_window(law, [(tilt, LOG_WINDOW)], fast=False))
+        scale = scale_factor(law, tilt, reference)
+        return cls(law, tilt, reference, scale, mean, plan_window(law, [(tilt, LOG_WINDOW)], fast=False))
 
-    def chernoff(self, x: IntArray, y: IntArray) -> FloatArray:
+    def chernoff(self, x: IntArray, y: IntArray | FloatArray) -> FloatArray:
         """Return log bounds of P(X = (x, y)), which are the logarithms of the scaled weights there."""
-        return np.asarray(
-            self.log_scale
-            - float(self.tilt[0]) * (x - self.reference[0])
-            - float(self.tilt[1]) * (y - self.reference[1])
-        )
+        return self.scale.log + self.log_weight(x, y)
+
+    def log_weight(self, x: IntArray, y: IntArray | FloatArray) -> FloatArray:
+        """Return -lambda . ((x, y) - reference)."""
+        dx, dy = x - self.reference[0], y - self.reference[1]
+        return np.asarray(-float(self.tilt[0]) * dx - float(self.tilt[1]) * dy, dtype=np.float64)
 
     def near(self, first: IntArray, last: IntArray) -> IntArray:
         """Return the end of each row with the greater weight."""
@@ -132,7 +133,7 @@ def plane_tail(
         Bytes that may be allocated; None is returned where they do not do.
     """
     tilts = [_Tilt.of(law, first_tilt)]
-    log_tail = tilts[0].log_scale - 3.0 if first_tilt.any() else -1.0
+    log_tail = tilts[0].scale.log - 3.0 if first_tilt.any() else -1.0
     none = np.zeros(2)
     window = plan_window(law, [(none, LOG_WINDOW + min(log_tail, 0.0))], fast=False)
     if window.periods[0] * BYTES_PER_ROW > memory_budget:
@@ -156,7 +157,7 @@ def plane_tail(
         if further is None:
             break
         tilts.append(_Tilt.of(law, quantised(further)))
-    return _summed(law, tilts, rows, chosen, precision, threshold, log_outside(law, none, window))
+    return _summed(law, tilts, rows, chosen, precision, log_outside(law, none, window))
 
 
 def _clipped(rows: RowIntervals, window: Window) -> RowIntervals:
@@ -192,11 +193,10 @@ def _summed(
     rows: RowIntervals,
     chosen: IntArray,
     precision: FloatArray,
-    threshold: float,
     log_beyond: float,
 ) -> TailMass:
     """Sum every row under its tilt, and what was left out into the certificate."""
-    log_scale = max(tilts[j].log_scale for j in range(len(tilts)) if j == 0 or (chosen == j).any())
+    log_scale = max(tilts[j].scale.log for j in range(len(tilts)) if j == 0 or (chosen == j).any())
     total, error = 0.0, math.exp(min(log_beyond - log_scale, 700.0))
     left_out = [_log_bound(tilts, _subset(rows, chosen == -1), precision)]
     for index, tilt in enumerate(tilts):
@@ -207,8 +207,8 @@ def _summed(
         left_out.append(_log_bound(tilts, RowIntervals(mine.x, mine.first, kept.first - 1), precision))
         left_out.append(_log_bound(tilts, RowIntervals(mine.x, kept.last + 1, mine.last), precision))
         mass, mass_error = _row_sums(law, tilt, kept)
-        mass_error += scale_roundings(law, tilt.tilt, tilt.log_scale) * abs(mass)
-        scale = math.exp(min(tilt.log_scale - log_scale, 700.0))
+        mass_error += tilt.scale.error * abs(mass)
+        scale = math.exp(min(tilt.scale.log - log_scale, 700.0))
         total += scale * mass
         error += scale * mass_error
     for bounds in left_out:
@@ -246,7 +246,7 @@ def _row_sums(law: SwapSum, tilt: _Tilt, rows: RowIntervals) -> tuple[float, flo
         block = _subset(rows, np.arange(first, min(first + ROWS, rows.x.size)))
         n_cells = block.last - block.first + 1
         end = block.first if forward else block.last
-        row_weights = np.exp(tilt.chernoff(block.x, end) - tilt.log_scale)
+        row_weights = np.exp(tilt.log_weight(block.x, end))
         table = turns[0][(block.x - reference[0])[:, None] * across % periods[0]]
         transformed = table @ matrix
         sums, sizes = _geometric(along, n_cells, rate, forward, turns[1])
@@ -270,7 +270,7 @@ def _row_sums(law: SwapSum, tilt: _Tilt, rows: RowIntervals) -> tuple[float, flo
 def _geometric(
     along: IntArray, n_cells: IntArray, rate: float, forward: bool, turns: ComplexArray
 ) -> tuple[ComplexArray, FloatArray]:
-    """Return sum_{j < n} exp(-rate j +- 2 pi i l j / P), shape (rows, frequencies), and bounds of their size."""
+    """Return sum_{j < n} exp(-rate j +- 2 pi i l j / P), shape (rows, frequencies), and size bounds."""
     period = turns.size
     sign = 1 if forward else -1
     step = 1.0 - math.exp(-rate) * turns[sign * along % period]

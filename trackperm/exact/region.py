@@ -258,7 +258,7 @@ class RationalRegion:
         Returns
         -------
         a, b, c : ndarray of float64, shape (n,)
-            Rounded coefficients; or None where the degree is greater, or some division in the box may be by 0.
+            Rounded coefficients; or None where the degree is greater or a division may be by 0.
         """
         low = [start - c for start, c in zip(window.start, self._centre, strict=True)]
         high = [at + period - 1 for at, period in zip(low, window.periods, strict=True)]

@@ -101,7 +101,7 @@ def row_intervals(region: RationalRegion, window: Window) -> RowIntervals | None
 
 
 def _roots(quadratic: tuple[FloatArray, FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
-    """Return both real roots of a y^2 + b y + c, by the form that does not cancel; NaN where there are none."""
+    """Return both real roots of a y^2 + b y + c by the form that does not cancel; NaN for none."""
     a, b, c = quadratic
     with np.errstate(all="ignore"):
         root = np.sqrt(np.maximum(b * b - 4.0 * a * c, 0.0))
@@ -117,7 +117,7 @@ def _vertex(quadratic: tuple[FloatArray, FloatArray, FloatArray]) -> FloatArray:
 
 
 def _cut(root: FloatArray, low: np.int64, high: np.int64) -> IntArray:
-    """Return the first integer at or above a root, kept inside the row; its low end where there is no root."""
+    """Return the first integer at or above a root, kept inside the row; its low end for no root."""
     bounded = np.clip(np.nan_to_num(np.ceil(root), nan=float(low)), float(low), float(high))
     return bounded.astype(np.int64)
 

@@ -12,13 +12,14 @@ Tilts are rounded to 20 bits, so that lambda . x is exact in float64.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.optimize
 
 from trackperm.exact.characteristic import UNIT, FloatArray, SwapSum
+from trackperm.exact.counts import exact_column_sums
 
 
 @dataclass(frozen=True)
@@ -50,10 +51,37 @@ def quantised(tilt: FloatArray) -> FloatArray:
     return np.asarray(np.ldexp(np.rint(np.ldexp(tilt, 20 - exponent)), exponent - 20))
 
 
-def scale_roundings(law: SwapSum, tilt: FloatArray, log_scale: float) -> float:
-    """Return the relative error that roundings of the exponent make in exp(log_scale)."""
-    exponent_size = law.cumulant(tilt) + float(np.abs(law.centred_mean(tilt)) @ np.abs(tilt))
-    return (32.0 * exponent_size + 4.0 * abs(log_scale) + 4.0) * UNIT
+@dataclass(frozen=True)
+class ScaleFactor:
+    """exp(log), the factor K(lambda) - lambda . (x* - E/2) in the exponent, with `error` relative to it."""
+
+    log: float
+    error: float
+
+
+def scale_factor(law: SwapSum, tilt: FloatArray, point: Sequence[int]) -> ScaleFactor:
+    """Return exp(K(lambda) - lambda . (x* - E/2)) for a lattice point x*.
+
+    K and lambda . (x* - E/2) cancel where x* is near the edge of the support. There, with v the corner
+    of the support that the tilt points to, the same exponent is taken from
+
+        sum_k c_k (log cosh a_k - |a_k|) + lambda . (v - x*),
+
+    where v - x* is a small integer vector. The form with the smaller terms is used.
+    """
+    a = law.coordinates @ tilt / 2.0
+    cumulant = law.cumulant(tilt)
+    offsets = [float(t) * (x - e / 2) for t, x, e in zip(tilt, point, law.total, strict=True)]
+    central_size = cumulant + math.fsum(map(abs, offsets))
+    corner = exact_column_sums(law.coordinates[a > 0], law.multiplicities[a > 0])
+    gaps = [float(t) * (v - x) for t, v, x in zip(tilt, corner, point, strict=True)]
+    losses = law.multiplicities * (np.log1p(np.exp(-2.0 * np.abs(a))) - math.log(2.0))
+    edge_size = math.fsum(np.abs(losses)) + math.fsum(map(abs, gaps))
+    if edge_size < central_size:
+        log, size = math.fsum(losses) + math.fsum(gaps), edge_size
+    else:
+        log, size = cumulant - math.fsum(offsets), central_size
+    return ScaleFactor(log, UNIT * (8.0 * size + 4.0 * abs(log) + 4.0))
 
 
 def certified(log_scale: float, total: float, error: float) -> TailMass:
@@ -74,10 +102,8 @@ def tilt_along(law: SwapSum, direction: FloatArray, excess: Callable[[FloatArray
     spread = math.sqrt(float(direction @ law.covariance(np.zeros(law.rank)) @ direction))
     low, high = 0.0, min(0.5 / max(spread, 1e-300), 1.0 / reach)
     while at(high) < 0:
-        if high * reach > 80.0:
-            return high
-        ahead = law.centred_mean(2 * high * direction) - law.centred_mean(high * direction)
-        if high * reach > 4.0 and float(np.abs(ahead).max()) < 0.1:
+        undecided = law.multiplicities * (1.0 - np.abs(np.tanh(high * law.coordinates @ direction / 2.0)))
+        if float((undecided @ np.abs(law.coordinates)).max()) < 0.1 or not math.isfinite(2 * high * reach):
             return high
         low, high = high, 2 * high
     return float(scipy.optimize.brentq(at, low, high, rtol=1e-7, xtol=1e-300))
