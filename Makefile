@@ -1,8 +1,7 @@
 # Two commands do all the set-up on a fresh machine: `make demo` and `make test`.
 
 PYTHON ?= python3
-# a server or store that a test module starts is started once, by the one process that runs the module
-PARALLEL := -n 2 --dist loadfile
+PARALLEL := -n 2 --dist loadgroup
 VENV := .venv
 OLD_MLFLOW := 3.10
 OLD_VENV := .venv-mlflow-$(OLD_MLFLOW)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import trackperm
+from trackperm import documents
 from trackperm.errors import InputError, TrackpermError
 
 if TYPE_CHECKING:
@@ -137,11 +138,11 @@ def compare(
         compare_runs(
             *runs,
             spec,
-            alternative=None if alternative is None else alternative.value,  # type: ignore[arg-type]
+            alternative=None if alternative is None else alternative.value,
             alpha=alpha,
-            missing=missing.value,  # type: ignore[arg-type]
+            missing=missing.value,
             by_position=by_position,
-            method=method.value,  # type: ignore[arg-type]
+            method=method.value,
         )
         for spec in specs
     ]
@@ -165,7 +166,7 @@ def _assignment(text: str) -> tuple[str, object]:
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise InputError(f"`--set {text}` is no assignment", hint="`--set positive=1`, for example.")
-    return name.strip(), value.strip()
+    return name.strip(), documents.scalar(value.strip())
 
 
 def _print(comparisons: Sequence[Comparison], *, as_json: bool) -> None:

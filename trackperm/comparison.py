@@ -200,7 +200,7 @@ class Comparison:
 
     @property
     def key(self) -> str:
-        """Digest of baseline, candidate, their data, the spec and the options: equal keys, same comparison."""
+        """Digest of both runs, their data, the spec and the options: equal keys, same comparison."""
         parts = [
             self.baseline,
             self.candidate,
@@ -440,7 +440,10 @@ def _score(statistic: Statistic, totals: tuple[int, ...]) -> float | None:
     if statistic.score is None:
         return None
     if isinstance(statistic.score, RationalStatistic):
-        return float(statistic.score(totals))
+        try:
+            return float(statistic.score(totals))
+        except ZeroDivisionError:
+            return None
     return float(statistic.score(np.array([totals], dtype=np.float64))[0])
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 from processes import ROOT, run, script
 
-pytestmark = pytest.mark.tracker
+pytestmark = [pytest.mark.tracker, pytest.mark.xdist_group("readme")]  # blocks build on each other
 
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.]\d)")
 RUN_ID = re.compile(r"\b[0-9a-f]{32}\b")

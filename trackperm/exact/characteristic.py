@@ -46,8 +46,15 @@ def log_cosh(a: FloatArray) -> FloatArray:
     """Return log cosh a, accurate relative to its value (about a^2/2 near 0)."""
     magnitude = np.abs(a)
     small = np.log1p(2.0 * np.sinh(np.minimum(magnitude, 1.0) / 2.0) ** 2)
-    large = magnitude + np.log1p(np.exp(-2.0 * magnitude)) - math.log(2.0)
-    return np.asarray(np.where(magnitude <= 1.0, small, large))
+    return np.asarray(np.where(magnitude <= 1.0, small, magnitude + log_cosh_excess(magnitude)))
+
+
+def log_cosh_excess(a: FloatArray) -> FloatArray:
+    """Return log cosh a - |a|, between -log 2 and 0, accurate relative to its value."""
+    magnitude = np.abs(a)
+    small = np.log1p(2.0 * np.sinh(np.minimum(magnitude, 1.0) / 2.0) ** 2) - magnitude
+    large = np.log1p(np.exp(-2.0 * magnitude)) - math.log(2.0)
+    return np.asarray(np.where(magnitude <= 0.5, small, large))
 
 
 @dataclass(frozen=True)

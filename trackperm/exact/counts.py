@@ -52,7 +52,7 @@ def _check_range(largest: int, name: str) -> None:
 def exact_column_sums(matrix: IntArray, multiplicities: IntArray) -> tuple[int, ...]:
     """Return ``multiplicities @ matrix`` as Python integers, whatever their size."""
     if matrix.shape[0] == 0:
-        return (0,) * matrix.shape[1]
+        return (0,) * int(matrix.shape[1])
     largest = max(-int(matrix.min()), int(matrix.max())) if matrix.size else 0
     if largest * int(multiplicities.sum()) < 2**63:
         return tuple(int(total) for total in multiplicities @ matrix)

@@ -34,6 +34,9 @@ from trackperm.exact.tilt import ScaleFactor, TailMass, certified, scale_factor
 LARGEST_WEIGHT = 400.0
 """Exponent of a weight beyond which a tilt is given up."""
 
+REACHED = 1e-9
+"""Mass of undefined cells from which swaps must be able to lead there: rounding errors are far smaller."""
+
 BLOCK = 2**18
 """Cells classified at a time."""
 
@@ -80,7 +83,7 @@ def grid_tail(
             unreachable.append(tuple(axis[undefined] for axis in np.broadcast_arrays(*points)))
     if sums.largest_exponent > LARGEST_WEIGHT:
         return None
-    if math.fsum(sums.undefined) > 1e-9:
+    if not tilt.any() and math.fsum(sums.undefined) > REACHED:
         first_point = ", ".join(str(int(axis[0])) for axis in unreachable[0])
         raise InputError(
             "the statistic is undefined after some swaps of outputs: it divides by 0 there "

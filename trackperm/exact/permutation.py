@@ -28,7 +28,7 @@ from trackperm.exact.pmf import LOG_WINDOW, plan_window
 from trackperm.exact.rational import RationalStatistic
 from trackperm.exact.region import Alternative, LatticeStatistic, Statistic
 from trackperm.exact.tail import region_tail
-from trackperm.exact.tilt import TailMass
+from trackperm.exact.tilt import CERTAIN, TailMass
 
 Method = Literal["auto", "enumerate", "lattice"]
 
@@ -312,7 +312,10 @@ def _pvalue(
             "no example differs, so every swap gives the observed value",
         )
     if alternative == "two-sided" and observed == 0:
-        return TailMass(0.0, 1.0, 0.0), "enumerate", "the observed value is 0, so every value is as extreme"
+        return CERTAIN, "enumerate", "the observed value is 0, so every value is as extreme"
+    affine = statistic.affine()
+    if affine is not None and not any(affine[1]):
+        return CERTAIN, "enumerate", "no swap changes the statistic"
     upper = alternative == "greater" or (alternative == "two-sided" and observed > 0)
     mirror = law.total if alternative == "two-sided" else None
     sides = 2 if alternative == "two-sided" else 1
@@ -327,8 +330,7 @@ def _pvalue(
         share = Fraction(sides * count_inside(law, [region]), 2**law.n_coins)
         why = f"{configurations} ways to swap, counted in integers"
         return _from_fraction(min(share, Fraction(1))), "enumerate", why
-    affine = statistic.affine() if law.rank == 1 else None
-    if affine is not None:
+    if affine is not None and law.rank == 1:
         # X and E - X have the same law, so a lower tail is an upper tail of the mirrored point.
         (point,), (total,) = statistic.observed_point, law.total
         rising = affine[1][0] > 0

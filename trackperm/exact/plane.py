@@ -4,8 +4,8 @@ A region that is an interval [a, b] in every row x (`rows`) has, under the tilt 
 
     P(X in R) = exp(K - lambda . (r - E/2)) sum_x sum_{y=a}^{b} exp(-lambda . (z - r)) P_lambda(X = z)
 
-with z = (x, y) and a reference point r, and P_lambda(X = z) is a sum over the few frequencies that matter: over y it is
-geometric, over the frequencies of x one matrix product.
+with z = (x, y) and a reference point r, and P_lambda(X = z) is a sum over the few frequencies that matter:
+over y it is geometric, over the frequencies of x one matrix product.
 
 One tilt serves only the rows where its weights stay moderate. So several are used: the first has its mean at
 the dominating point of R, each further one at the end of the row that the tilts so far serve worst. Every row
@@ -57,13 +57,19 @@ LOG_EXCESS = 4.0
 """Logarithm of the Chernoff bound of a row, relative to the tail, from which another tilt is worth it."""
 
 MOST_TILTS = 24
+"""Tilts at the most."""
+
+LARGEST_WEIGHT = 300.0
+"""Logarithm of the weight from which a tilt is of no use to a row."""
 
 SPREAD = 6.0
+"""Standard deviations of the rounding error of a sum of rows that the certificate covers."""
 
 ROWS = 2**12
 """Rows summed at a time."""
 
 BYTES_PER_ROW = 1024
+"""Memory for the interval ends of a row and for judging them."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +149,7 @@ def plane_tail(
     if rows is None:
         return None
     covariance = law.covariance(none)
-    precision = np.linalg.inv(covariance) * (1.0 - 1e-9)
+    precision: FloatArray = np.asarray(np.linalg.inv(covariance) * (1.0 - 1e-9), dtype=np.float64)
     threshold = log_tail + LOG_IGNORED - math.log(rows.x.size + 1.0)
     while True:
         chosen, worst = _assign(tilts, rows, precision, threshold)
@@ -176,8 +182,10 @@ def _assign(
         ignored = np.minimum(ignored, tilt.log_mass_bound(rows, precision))
         low, high = tilt.window.start[0], tilt.window.start[0] + tilt.window.periods[0] - 1
         kept = _clipped(rows, tilt.window)
-        bound = tilt.chernoff(rows.x, tilt.near(kept.first, kept.last))
-        usable = (rows.x >= low) & (rows.x <= high) & (kept.first <= kept.last) & (bound < best)
+        weight = tilt.log_weight(rows.x, tilt.near(kept.first, kept.last))
+        bound = tilt.scale.log + weight
+        usable = (rows.x >= low) & (rows.x <= high) & (kept.first <= kept.last)
+        usable &= (bound < best) & (weight < LARGEST_WEIGHT)
         best[usable], chosen[usable] = bound[usable], index
     chosen[ignored <= threshold] = -1
     needed = ignored > threshold
@@ -222,7 +230,7 @@ def _subset(rows: RowIntervals, kept: IntArray) -> RowIntervals:
 
 def _log_bound(tilts: Sequence[_Tilt], rows: RowIntervals, precision: FloatArray) -> FloatArray:
     """Return the least of the tilts' log bounds of the mass in each interval."""
-    return np.min([tilt.log_mass_bound(rows, precision) for tilt in tilts], axis=0)
+    return np.asarray(np.min([tilt.log_mass_bound(rows, precision) for tilt in tilts], axis=0))
 
 
 def _row_sums(law: SwapSum, tilt: _Tilt, rows: RowIntervals) -> tuple[float, float]:

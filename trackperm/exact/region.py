@@ -286,8 +286,11 @@ class RationalRegion:
         except ZeroDivisionError:
             return UNDEFINED
         if self._mirror is not None:
-            mirrored = self._local([e - x for e, x in zip(self._mirror, point, strict=True)])
-            if mirrored != -value:
+            try:
+                mirrored = str(self._local([e - x for e, x in zip(self._mirror, point, strict=True)]))
+            except ZeroDivisionError:
+                mirrored = "undefined"
+            if mirrored != str(-value):
                 raise InputError(
                     f"the declared value of 0/0 makes the statistic {value} after some swaps and {mirrored} "
                     "after the opposite ones; the two-sided test needs opposite numbers",

@@ -65,7 +65,7 @@ def row_intervals(region: RationalRegion, window: Window) -> RowIntervals | None
     low, high = np.int64(y0), np.int64(y0 + n_columns - 1)
 
     def inside(y: IntArray) -> Flags:
-        return region.membership([x, y]) == INSIDE
+        return np.asarray(region.membership([x, y]) == INSIDE)
 
     lower, upper = (_cut(root + region.centre[1], low, high) for root in _roots(quadratic))
     # Cuts are first points of a new stretch: a change lies between cut - 1 and cut.
@@ -86,7 +86,7 @@ def row_intervals(region: RationalRegion, window: Window) -> RowIntervals | None
     second_cut = np.maximum(lower, upper)
     pieces: list[tuple[IntArray, IntArray, IntArray]] = []
 
-    def add(rows: Flags, first: IntArray, last: IntArray) -> None:
+    def add(rows: Flags, first: IntArray | np.int64, last: IntArray | np.int64) -> None:
         pieces.append((x[rows], np.broadcast_to(first, x.shape)[rows], np.broadcast_to(last, x.shape)[rows]))
 
     add(proved & (n_changes == 0) & at_low, low, high)
@@ -119,7 +119,7 @@ def _vertex(quadratic: tuple[FloatArray, FloatArray, FloatArray]) -> FloatArray:
 def _cut(root: FloatArray, low: np.int64, high: np.int64) -> IntArray:
     """Return the first integer at or above a root, kept inside the row; its low end for no root."""
     bounded = np.clip(np.nan_to_num(np.ceil(root), nan=float(low)), float(low), float(high))
-    return bounded.astype(np.int64)
+    return np.asarray(bounded, dtype=np.int64)
 
 
 def _adjusted(inside: Callable[[IntArray], Flags], cut: IntArray, low: np.int64) -> tuple[IntArray, Flags]:

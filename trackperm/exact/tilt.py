@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.optimize
 
-from trackperm.exact.characteristic import UNIT, FloatArray, SwapSum
+from trackperm.exact.characteristic import UNIT, FloatArray, SwapSum, log_cosh_excess
 from trackperm.exact.counts import exact_column_sums
 
 
@@ -75,7 +75,7 @@ def scale_factor(law: SwapSum, tilt: FloatArray, point: Sequence[int]) -> ScaleF
     central_size = cumulant + math.fsum(map(abs, offsets))
     corner = exact_column_sums(law.coordinates[a > 0], law.multiplicities[a > 0])
     gaps = [float(t) * (v - x) for t, v, x in zip(tilt, corner, point, strict=True)]
-    losses = law.multiplicities * (np.log1p(np.exp(-2.0 * np.abs(a))) - math.log(2.0))
+    losses = law.multiplicities * log_cosh_excess(a)
     edge_size = math.fsum(np.abs(losses)) + math.fsum(map(abs, gaps))
     if edge_size < central_size:
         log, size = math.fsum(losses) + math.fsum(gaps), edge_size

@@ -1,0 +1,1 @@
+"""Adapters of experiment trackers, found by entry point."""

@@ -197,8 +197,9 @@ def open_tracker(scheme: str, tracking_uri: str | None = None) -> Tracker:
     """
     adapters = {point.name: point for point in entry_points(group="trackperm.trackers")}
     if scheme not in adapters:
+        known = ", ".join(f"`{name}`" for name in sorted(adapters))
         raise InputError(
-            f"no tracker is called `{scheme}`; known are {', '.join(f'`{name}`' for name in sorted(adapters))}",
+            f"no tracker is called `{scheme}`; known are {known}",
             hint="a path that contains a colon is written with `./` in front.",
         )
     try:
