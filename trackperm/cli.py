@@ -20,6 +20,7 @@ from trackperm.errors import InputError, TrackpermError
 
 if TYPE_CHECKING:
     from trackperm.comparison import Comparison
+    from trackperm.trackers.base import Tracker
 
 app = typer.Typer(
     name="trackperm",
@@ -125,6 +126,7 @@ def compare(
 
     if no_log and log_to is not None:
         raise InputError("`--no-log` and `--log-to` contradict each other", hint="give one of them.")
+    tracker, container = (None, None) if log_to is None else _target(log_to, tracking_uri)
     first, second = _artifacts(artifact)
     parameters = dict(_assignment(text) for text in settings or [])
     roles = {"id": id_column, "prediction": prediction, "label": label}
@@ -148,7 +150,7 @@ def compare(
     ]
     _print(comparisons, as_json=as_json)
     if not no_log:
-        _log(comparisons, log_to, tracking_uri)
+        _log(comparisons, tracker, container)
 
 
 def _artifacts(text: str | None) -> tuple[str | None, str | None]:
@@ -179,15 +181,16 @@ def _print(comparisons: Sequence[Comparison], *, as_json: bool) -> None:
     typer.echo("\n\n".join("\n".join(text.lines(comparison)) for comparison in comparisons))
 
 
-def _log(comparisons: Sequence[Comparison], log_to: str | None, tracking_uri: str | None) -> None:
+def _target(log_to: str, tracking_uri: str | None) -> tuple[Tracker, str]:
     from trackperm.trackers.base import RunReference, open_tracker
 
-    tracker, container = None, None
-    if log_to is not None:
-        target = RunReference.parse(log_to)
-        if target.scheme == "file":
-            raise InputError(f"`--log-to {log_to}` names no tracker", hint="`--log-to mlflow:EXPERIMENT`.")
-        tracker, container = open_tracker(target.scheme, tracking_uri), target.locator
+    target = RunReference.parse(log_to)
+    if target.scheme == "file":
+        raise InputError(f"`--log-to {log_to}` names no tracker", hint="`--log-to mlflow:EXPERIMENT`.")
+    return open_tracker(target.scheme, tracking_uri), target.locator
+
+
+def _log(comparisons: Sequence[Comparison], tracker: Tracker | None, container: str | None) -> None:
     for comparison in comparisons:
         if tracker is None and comparison.candidate_run is None:
             continue

@@ -30,6 +30,7 @@ SETS: dict[str, Mapping[int, int]] = {
     "a thousand ones": {1: 1_000},
     "a thousand ones and one 1000": {1: 1_000, 1_000: 1},
     "two scales": {1: 200, 1_000: 200},
+    "one 5 among two of 29,532": {5: 1, 29_532: 2},
     "two primes": {9_973: 60, 9_967: 60},
     "a dozen powers of two": {2**i: 1 for i in range(12)},
     "one": {1: 1},
