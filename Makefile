@@ -1,7 +1,8 @@
 # Two commands do all the set-up on a fresh machine: `make demo` and `make test`.
 
 PYTHON ?= python3
-PARALLEL := -n 2 --dist loadgroup
+# what a module sets up, such as a server or a store, is set up by one process
+PARALLEL := -n 2 --dist loadscope
 VENV := .venv
 OLD_MLFLOW := 3.10
 OLD_VENV := .venv-mlflow-$(OLD_MLFLOW)

@@ -1,9 +1,9 @@
 """Exact paired-permutation tests for runs logged in MLflow and Weights & Biases.
 
 >>> import trackperm
->>> comparison = trackperm.compare("baseline.parquet", "candidate.parquet", "accuracy")  # doctest: +SKIP
->>> comparison.pvalue  # doctest: +SKIP
-0.00335
+>>> comparison = trackperm.compare("baseline.parquet", "candidate.parquet", "accuracy")
+>>> comparison.verdict, round(comparison.pvalue, 5)
+('better', 0.00335)
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def assert_same_law(law: PMF, counts: dict[Point, int], error: float) -> None:
 # --- the oracles ----------------------------------------------------------------------------------
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(paired_points())
 def test_three_ways_of_counting_agree(pairs: Pairs) -> None:
     by_enumeration = oracles.enumerated_sums(*pairs)
@@ -59,7 +59,7 @@ def test_three_ways_of_counting_agree(pairs: Pairs) -> None:
     assert oracles.sums_by_polynomial(*pairs) == by_enumeration
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(paired_points(m=1, low=-300, high=300))
 def test_difference_oracles_against_enumeration(pairs: Pairs) -> None:
     differences = [a[0] - b[0] for a, b in zip(*pairs, strict=True)]
@@ -96,7 +96,7 @@ def test_binomial_ends_against_scipy() -> None:
 # --- convolutions ---------------------------------------------------------------------------------
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(paired_points())
 def test_convolutions_against_enumeration(pairs: Pairs) -> None:
     counts = oracles.enumerated_sums(*pairs)
@@ -135,7 +135,7 @@ def test_nothing_to_convolve(convolve: Callable[..., PMF]) -> None:
 # --- tests ----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(paired_points(), st.data())
 def test_exact_perm_test_m_against_enumeration(pairs: Pairs, data: st.DataObject) -> None:
     m = len(pairs[0][0])
@@ -152,7 +152,7 @@ def test_exact_perm_test_m_against_enumeration(pairs: Pairs, data: st.DataObject
     assert abs(by_fft - truth["two-sided"]) <= fft_error(n_cells, len(pairs[0]))
 
 
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 @given(mirrored_points())
 def test_f1_against_enumeration(pairs: Pairs) -> None:
     truth = oracles.structured_pvalues(oracles.enumerated_sums(*pairs), pairs[0], f1_difference)
@@ -162,7 +162,7 @@ def test_f1_against_enumeration(pairs: Pairs) -> None:
     )
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(st.integers(-9, 9), min_size=1, max_size=50))
 def test_exact_perm_test_against_integer_polynomials(differences: list[int]) -> None:
     truth = oracles.difference_pvalues(differences)
@@ -266,7 +266,7 @@ def test_monte_carlo_of_no_resamples() -> None:
         monte_carlo([[1]], [[0]], lambda x: x[0], n_resamples=0)
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(paired_points())
 def test_enumerate_swaps(pairs: Pairs) -> None:
     sums = enumerate_swaps(*pairs)

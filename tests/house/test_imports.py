@@ -28,7 +28,7 @@ def loaded(code: str) -> set[str]:
         ("import trackperm; trackperm.compare", TRACKERS | CHARTS | SHELL | {"pandas", "duckdb"}),
         ("import trackperm; trackperm.report", TRACKERS | CHARTS | FRAMES | SPECS | NUMBERS | SHELL),
         ("import trackperm.trackers.base", TRACKERS | CHARTS | {"pandas", "duckdb"}),
-        ("import trackperm.cli", TRACKERS | CHARTS | FRAMES | SPECS | NUMBERS),
+        ("import trackperm.cli", TRACKERS | CHARTS | FRAMES | NUMBERS),
     ],
 )
 def test_import_leaves_out(code: str, unwanted: set[str]):

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 from processes import ROOT, run, script
 
-pytestmark = [pytest.mark.tracker, pytest.mark.xdist_group("readme")]  # blocks build on each other
+pytestmark = pytest.mark.tracker
 
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.]\d)")
 RUN_ID = re.compile(r"\b[0-9a-f]{32}\b")
@@ -129,9 +129,10 @@ def write_yaml(text: str, folder: Folder) -> None:
 RUNNERS = {"console": run_console, "pycon": run_pycon, "yaml": write_yaml}
 
 
-@pytest.mark.parametrize("block", blocks(), ids=lambda block: f"line{block.line}")
-def test_block(block: Block, folder: Folder):
-    RUNNERS[block.language](block.text, folder)
+def test_every_block_in_order(folder: Folder):
+    for block in blocks():
+        print(f"README.md:{block.line}")  # shown if it fails
+        RUNNERS[block.language](block.text, folder)
 
 
 def test_demo_adds_nothing_twice(folder: Folder):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +15,16 @@ from trackperm.errors import InputError, InputTypeError
 IntArray = npt.NDArray[np.int64]
 
 LARGEST = 2**62
+"""Largest absolute value of a count; sums of two do not overflow."""
+
+CHUNK = 2**17
+"""Rows, and cells of a histogram, that are worked on at a time."""
 
 
-def integer_matrix(values: npt.ArrayLike, name: str) -> IntArray:
-    """Check that `values` are integers of shape (N, m) or (N,) and return them as int64 of shape (N, m).
+def integer_matrix(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
+    """Check that `values` are integers of shape (N, m) or (N,) and return them with shape (N, m).
+
+    Arrays keep their integer type and are not copied; their values fit int64.
 
     Raises
     ------
@@ -37,10 +46,8 @@ def integer_matrix(values: npt.ArrayLike, name: str) -> IntArray:
             f"`{name}` is of type {array.dtype}; the exact test needs integers",
             hint="scale scores of three decimals, say, by `np.rint(1000 * scores).astype(int)`.",
         )
-    if array.dtype.kind == "u" and array.dtype.itemsize == 8:
-        _check_range(int(array.max()), name)
-    array = np.ascontiguousarray(array, dtype=np.int64)
-    _check_range(max(-int(array.min()), int(array.max())), name)
+    if array.dtype.itemsize == 8:
+        _check_range(max(-int(array.min()), int(array.max())), name)
     return array[:, None] if array.ndim == 1 else array
 
 
@@ -98,7 +105,7 @@ def _bincount(keys: IntArray, multiplicities: IntArray, n_cells: int) -> IntArra
 def _multiplicities(values: npt.ArrayLike | None, n_rows: int) -> IntArray:
     if values is None:
         return np.ones(n_rows, dtype=np.int64)
-    array = integer_matrix(values, "multiplicities")[:, 0]
+    array = integer_matrix(values, "multiplicities")[:, 0].astype(np.int64)
     if array.shape[0] != n_rows or array.min() < 1:
         raise InputError(f"`multiplicities` must be {n_rows} integers of at least 1")
     return array
@@ -143,7 +150,9 @@ class CountTable:
             raise InputError(
                 f"`candidate` has shape {u.shape} and `baseline` {v.shape}; expected (N, {len(names)}) twice"
             )
-        rows, totals = group_rows(np.hstack([u, v]), _multiplicities(multiplicities, u.shape[0]))
+        rows, totals = group_rows(
+            np.hstack([u, v]).astype(np.int64), _multiplicities(multiplicities, u.shape[0])
+        )
         p = len(names)
         return cls(names, rows[:, :p], rows[:, p:], totals)
 
@@ -218,9 +227,8 @@ class DifferenceHistogram:
         a, b = integer_matrix(stay, "stay"), integer_matrix(swap, "swap")
         if a.shape != b.shape:
             raise InputError(f"`stay` has shape {a.shape} and `swap` {b.shape}; expected the same shape")
-        counts = _multiplicities(multiplicities, a.shape[0])
-        difference = a - b
-        signed, totals = group_rows(difference, counts)
+        counts = None if multiplicities is None else _multiplicities(multiplicities, a.shape[0])
+        signed, totals, swap_total = _grouped_differences(a, b, counts)
         leading = signed[np.arange(signed.shape[0]), (signed != 0).argmax(axis=1)]
         sign = np.sign(leading)
         kept = sign != 0
@@ -231,8 +239,9 @@ class DifferenceHistogram:
             np.vstack([folded, signed[up]]),
             np.concatenate([np.ones(folded.shape[0], dtype=np.int64), totals[up]]),
         )
-        stay_total, swap_total = exact_column_sums(a, counts), exact_column_sums(b, counts)
+        moved = exact_column_sums(signed, totals)
         flipped = exact_column_sums(signed[~up & kept], totals[~up & kept])
+        stay_total = tuple(s + d for s, d in zip(swap_total, moved, strict=True))
         origin = tuple(s + f for s, f in zip(swap_total, flipped, strict=True))
         return cls(
             differences=folded,
@@ -240,7 +249,7 @@ class DifferenceHistogram:
             origin=origin,
             stay=stay_total,
             swap=swap_total,
-            n_examples=int(counts.sum()),
+            n_examples=int(totals.sum()),
             n_up=n_up_plus_one - 1,
         )
 
@@ -248,3 +257,53 @@ class DifferenceHistogram:
     def n_discordant(self) -> int:
         """Number of pairs that a swap changes."""
         return int(self.multiplicities.sum())
+
+
+def _grouped_differences(
+    stay: npt.NDArray[Any], swap: npt.NDArray[Any], multiplicities: IntArray | None
+) -> tuple[IntArray, IntArray, tuple[int, ...]]:
+    """Return the distinct rows of ``stay - swap``, their multiplicities, and the column sums of `swap`.
+
+    Works in chunks, so that beyond the inputs little memory is used. Columns that are copies or negatives of
+    earlier ones (the counts of the other run, as a rule) take no part in grouping.
+    """
+    n_rows, n_columns = stay.shape
+    ones = np.ones(CHUNK, dtype=np.int64)
+
+    def chunks() -> Iterator[tuple[IntArray, IntArray, IntArray]]:
+        for first in range(0, n_rows, CHUNK):
+            part = slice(first, first + CHUNK)
+            b = swap[part].astype(np.int64)
+            counts = ones[: b.shape[0]] if multiplicities is None else multiplicities[part]
+            yield stay[part].astype(np.int64) - b, b, counts
+
+    low, high = np.full(n_columns, LARGEST), np.full(n_columns, -LARGEST)
+    totals = [0] * n_columns
+    like = {(i, j, sign) for i in range(n_columns) for j in range(i) for sign in (1, -1)}
+    for difference, b, counts in chunks():
+        low, high = np.minimum(low, difference.min(axis=0)), np.maximum(high, difference.max(axis=0))
+        totals = [t + x for t, x in zip(totals, exact_column_sums(b, counts), strict=True)]
+        like = {(i, j, s) for i, j, s in like if np.array_equal(difference[:, i], s * difference[:, j])}
+    source = {i: (j, sign) for i, j, sign in sorted(like, reverse=True)}
+    free = [i for i in range(n_columns) if i not in source]
+    spans = [int(high[i]) - int(low[i]) + 1 for i in free]
+    if math.prod(spans) <= CHUNK:
+        cells = np.zeros(math.prod(spans), dtype=np.int64)
+        for difference, _, counts in chunks():
+            keys = np.zeros(difference.shape[0], dtype=np.int64)
+            for i, span in zip(free, spans, strict=True):
+                keys *= span
+                keys += difference[:, i] - low[i]
+            cells += _bincount(keys, counts, cells.size)
+        (distinct,) = np.nonzero(cells)
+        grouped = np.stack(np.unravel_index(distinct, spans), axis=1) + low[free]
+        grouped_counts = cells[distinct]
+    else:
+        everything = np.concatenate([difference[:, free] for difference, _, _ in chunks()])
+        counts = np.ones(n_rows, dtype=np.int64) if multiplicities is None else multiplicities
+        grouped, grouped_counts = group_rows(everything, counts)
+    rows = np.empty((grouped.shape[0], n_columns), dtype=np.int64)
+    rows[:, free] = grouped
+    for i, (j, sign) in sorted(source.items()):
+        rows[:, i] = sign * rows[:, j]
+    return rows, grouped_counts, tuple(totals)

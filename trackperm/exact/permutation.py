@@ -161,10 +161,11 @@ def difference_test(
             f"`candidate` has shape {np.shape(candidate)} and `baseline` {np.shape(baseline)}; "
             "expected (N,) twice"
         )
-    total, n = RationalStatistic.variable(0, 1), u.shape[0]
-    return structured_test(
-        u - v, v - u, total / n, alternative=alternative, method=method, memory_budget=memory_budget
-    )
+    histogram = DifferenceHistogram.from_pairs(u, v)
+    # With S the sum of u and T that of both, the mean difference is (2 S - T) / N; swaps leave T as it is.
+    both = histogram.stay[0] + histogram.swap[0]
+    mean_difference = (2 * RationalStatistic.variable(0, 1) - both) / histogram.n_examples
+    return _test(histogram, mean_difference, alternative, method, memory_budget)
 
 
 def structured_test(
@@ -222,15 +223,25 @@ def structured_test(
     ----------
     Zmigrod, Vieira and Cotterell (2022), Algorithm 5 and Appendix B.
     """
-    if alternative not in get_args(Alternative):
-        raise InputError(f"`alternative` is {alternative!r}; expected 'two-sided', 'less' or 'greater'")
-    if method not in get_args(Method):
-        raise InputError(f"`method` is {method!r}; expected 'auto', 'enumerate' or 'lattice'")
     histogram = DifferenceHistogram.from_pairs(stay, swap, multiplicities)
     if isinstance(h, RationalStatistic) and h.n_variables != len(histogram.stay):
         raise InputError(
             f"`h` has {h.n_variables} variables and the arrays have {len(histogram.stay)} columns"
         )
+    return _test(histogram, h, alternative, method, memory_budget)
+
+
+def _test(
+    histogram: DifferenceHistogram,
+    h: Statistic,
+    alternative: Alternative,
+    method: Method,
+    memory_budget: int,
+) -> PermutationTest:
+    if alternative not in get_args(Alternative):
+        raise InputError(f"`alternative` is {alternative!r}; expected 'two-sided', 'less' or 'greater'")
+    if method not in get_args(Method):
+        raise InputError(f"`method` is {method!r}; expected 'auto', 'enumerate' or 'lattice'")
     problem = _problem(histogram, h)
     law, statistic = problem.law, problem.statistic
     if alternative == "two-sided":

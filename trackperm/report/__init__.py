@@ -28,7 +28,7 @@ def html(comparison: Comparison) -> str:
 
     Examples
     --------
-    >>> Path("report.html").write_text(trackperm.report.html(comparison), encoding="utf-8")
+    >>> n_written = Path("report.html").write_text(trackperm.report.html(comparison), encoding="utf-8")
     """
     from trackperm.report import page
 
