@@ -131,7 +131,6 @@ RUNNERS = {"console": run_console, "pycon": run_pycon, "yaml": write_yaml}
 
 def test_every_block_in_order(folder: Folder):
     for block in blocks():
-        print(f"README.md:{block.line}")  # shown if it fails
         RUNNERS[block.language](block.text, folder)
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from trackperm.errors import InputError
-from trackperm.exact.characteristic import FloatArray, SwapSum
+from trackperm.exact.characteristic import UNIT, FloatArray, SwapSum
 from trackperm.exact.pmf import LOG_WINDOW, lattice_pmf, open_mesh, plan_window
 from trackperm.exact.region import LatticeStatistic
 
-NEGLIGIBLE = 1e-30
-"""Mass of a lattice point below which it is left out of the distribution's support."""
+NOISE = 64.0 * UNIT
+"""Mass of a lattice point, relative to the largest, that cannot be told from rounding errors."""
 
 DIGITS = 12
 """Significant digits, of the largest value, to which values of the statistic are told apart."""
@@ -26,7 +26,8 @@ class NullDistribution:
     Attributes
     ----------
     values : ndarray of float64, shape (J,)
-        Distinct values, ascending; values that agree to 12 digits of the largest are merged.
+        Distinct values, ascending; values that agree to 12 digits of the largest are merged, and those whose
+        probability is below the rounding errors (about 1e-14 of the largest) are left out.
     mass : ndarray of float64, shape (J,)
         Their probabilities.
     mass_error_bound : float
@@ -68,11 +69,12 @@ def null_distribution(law: SwapSum, statistic: LatticeStatistic, memory_budget: 
     pmf = lattice_pmf(law, none, window, memory_budget)
     values = statistic.values(open_mesh(window)).ravel()
     mass = pmf.mass.ravel()
-    kept = np.isfinite(values) & (mass > NEGLIGIBLE)
-    values, mass = values[kept], mass[kept]
+    attained = np.isfinite(values) & (mass > NOISE * float(mass.max()))
+    left_out = float(np.abs(mass[~attained]).sum())
+    values, mass = values[attained], mass[attained]
     scale = float(np.abs(values).max(initial=0.0)) or 1.0
     rounded = np.round(values / scale, DIGITS)
     _, first, inverse = np.unique(rounded, return_index=True, return_inverse=True)
     merged: FloatArray = np.bincount(inverse, weights=mass).astype(np.float64)
-    error = math.sqrt(window.size) * pmf.error_norm + 2.0 * math.exp(pmf.log_wrapped)
+    error = math.sqrt(window.size) * pmf.error_norm + 2.0 * math.exp(pmf.log_wrapped) + left_out
     return NullDistribution(values[first], merged, error)

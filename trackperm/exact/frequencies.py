@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from trackperm.errors import CapacityError
-from trackperm.exact.characteristic import FloatArray, SwapSum
+from trackperm.exact.characteristic import UNIT, FloatArray, SwapSum
 from trackperm.exact.counts import IntArray
 
 BOUNDING_ROWS = 48
@@ -63,11 +63,12 @@ def surviving_frequencies(
     heavy = np.argsort(-weight, kind="stable")[:BOUNDING_ROWS]
     steps = law.coordinates[heavy].astype(np.float64) * (math.pi / np.array(periods, dtype=np.float64))
     counts, sech2 = law.multiplicities[heavy].astype(np.float64), sech2[heavy]
+    tanh2 = np.tanh(a[heavy]) ** 2
     extents = np.array([*periods[:-1], periods[-1] // 2 + 1], dtype=np.int64)
     sizes = np.array([1 << (int(extent) - 1).bit_length() for extent in extents], dtype=np.int64)
     corners = np.zeros((1, law.rank), dtype=np.int64)
     while True:
-        corners = corners[_bounds(corners, sizes, steps, counts, sech2) >= log_threshold]
+        corners = corners[_bounds(corners, sizes, steps, counts, sech2, tanh2) >= log_threshold]
         if (sizes == 1).all():
             return corners
         # Halving the relatively widest axes keeps boxes about as long as the peak they cover.
@@ -88,6 +89,7 @@ def _bounds(
     steps: FloatArray,
     counts: FloatArray,
     sech2: FloatArray,
+    tanh2: FloatArray,
 ) -> FloatArray:
     """Return upper bounds of the log modulus over boxes of the given sizes at `corners`."""
     reach = np.abs(steps) @ ((sizes - 1) / 2.0)
@@ -98,9 +100,12 @@ def _bounds(
         # Boxes that stick out of the grid are bounded as if they did not: more, never less, survives.
         b = (block + (sizes - 1) / 2.0) @ steps.T
         distance = np.abs(b - math.pi * np.rint(b / math.pi))
-        nearest = np.maximum(distance - reach, 0.0)
+        # Phases err by a few roundings of their size.
+        nearest = np.maximum(distance - reach - 8.0 * UNIT * np.abs(b), 0.0)
+        sine2, cosine2 = np.sin(nearest) ** 2, np.cos(nearest) ** 2
         with np.errstate(divide="ignore"):
-            logs = np.log1p(-np.minimum(sech2 * np.sin(nearest) ** 2, 1.0))
-        # Phases of up to extents * steps radians err by that many roundings; 1e-6 of the sum covers them.
+            logs = np.where(
+                sine2 <= 0.5, np.log1p(-np.minimum(sech2 * sine2, 0.75)), np.log(cosine2 + tanh2 * sine2)
+            )
         bounds[first : first + rows] = (1.0 - 1e-6) * (logs @ counts) / 2.0
     return bounds

@@ -31,7 +31,7 @@ from trackperm.exact.pmf import (
 from trackperm.exact.region import INSIDE, UNDEFINED, Region
 from trackperm.exact.tilt import ScaleFactor, TailMass, certified, scale_factor
 
-LARGEST_WEIGHT = 400.0
+LARGEST_WEIGHT = 300.0
 """Exponent of a weight beyond which a tilt is given up."""
 
 REACHED = 1e-9
@@ -130,6 +130,6 @@ class _Sums:
             + math.exp(min(log_beyond, 700.0))
             + abs(undefined)
             + 4.0 * UNIT * math.fsum(self.exponent_mass)
-            + (math.log2(self.cells + 1) + 8.0) * UNIT * math.fsum(self.size)
+            + (math.log2(self.cells + 1) + 16.0) * UNIT * math.fsum(self.size)
         )
         return certified(scale.log, total, error + scale.error * abs(total))

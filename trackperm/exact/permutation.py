@@ -36,7 +36,10 @@ MEMORY_BUDGET = 2**30
 """Bytes that a test may allocate by default."""
 
 ENUMERABLE = 1024
-"""Configurations up to which swaps are listed rather than transformed."""
+"""Configurations up to which swaps are listed in any case."""
+
+LISTABLE = 2**17
+"""Configurations up to which swaps are listed where the window would be far larger."""
 
 
 @dataclass(frozen=True)
@@ -331,7 +334,7 @@ def _pvalue(
     mirror = law.total if alternative == "two-sided" else None
     sides = 2 if alternative == "two-sided" else 1
     configurations = n_configurations(law.multiplicities)
-    if method == "enumerate" or (method == "auto" and configurations <= ENUMERABLE):
+    if method == "enumerate" or (method == "auto" and _prefers_enumeration(law, configurations)):
         if configurations > 2**22:
             raise CapacityError(
                 f"enumeration would list {configurations:.3g} configurations; the limit is {2**22}",
@@ -358,6 +361,15 @@ def _pvalue(
         )
         why = f"{len(statistic.histogram.stay)} counts on a lattice of rank {law.rank}"
     return TailMass(tail.log_scale, sides * tail.scaled, tail.error), "lattice", why
+
+
+def _prefers_enumeration(law: SwapSum, configurations: int) -> bool:
+    """Whether listing what swaps can do is cheaper than a window: tiny inputs, and few huge differences."""
+    if configurations <= ENUMERABLE:
+        return True
+    if configurations > LISTABLE:
+        return False
+    return plan_window(law, [(np.zeros(law.rank), LOG_WINDOW)]).size > 64 * configurations
 
 
 def _from_fraction(share: Fraction) -> TailMass:

@@ -29,6 +29,9 @@ from trackperm.exact.region import INSIDE, RationalRegion
 
 Flags = npt.NDArray[np.bool_]
 
+REACH = 8
+"""Points on either side of a vertex that are looked at where both changes are close to it."""
+
 
 @dataclass(frozen=True)
 class RowIntervals:
@@ -95,8 +98,12 @@ def row_intervals(region: RationalRegion, window: Window) -> RowIntervals | None
     add(proved & (n_changes == 2) & at_low, low, first_cut - 1)
     add(proved & (n_changes == 2) & at_low, second_cut, high)
     add(proved & (n_changes == 2) & ~at_low, first_cut, second_cut - 1)
-    for row in x[~proved]:
-        pieces.append(_scanned(region, int(row), int(low), int(high)))
+    # Both changes close to the vertex (a region one point wide, say), or a row that floats cannot settle.
+    left, right = np.clip(vertex - REACH, low, high), np.clip(vertex + REACH, low, high)
+    around = (at_low == at_high) & (inside(left) == at_low) & (inside(right) == at_low)
+    for row in np.flatnonzero(~proved):
+        ends = (left[row], right[row]) if around[row] else (low, high)
+        pieces.append(_scanned(region, int(x[row]), (int(ends[0]), int(ends[1])), (int(low), int(high))))
     return RowIntervals(*(np.concatenate(part) for part in zip(*pieces, strict=True)))
 
 
@@ -134,9 +141,14 @@ def _adjusted(inside: Callable[[IntArray], Flags], cut: IntArray, low: np.int64)
     return best, found
 
 
-def _scanned(region: RationalRegion, x: int, low: int, high: int) -> tuple[IntArray, IntArray, IntArray]:
-    """Decide a row point by point."""
+def _scanned(
+    region: RationalRegion, x: int, ends: tuple[int, int], row: tuple[int, int]
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Decide a row point by point between `ends`, beyond which membership is that of the ends."""
+    low, high = ends
     y = np.arange(low, high + 1, dtype=np.int64)
     flags = np.concatenate([[False], region.membership([np.full_like(y, x), y]) == INSIDE, [False]])
     edges = np.flatnonzero(np.diff(flags))
-    return np.full(edges.size // 2, x, dtype=np.int64), low + edges[::2], low + edges[1::2] - 1
+    first, last = low + edges[::2], low + edges[1::2] - 1
+    first[first == low], last[last == high] = row
+    return np.full(first.size, x, dtype=np.int64), first, last

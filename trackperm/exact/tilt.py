@@ -101,9 +101,12 @@ def tilt_along(law: SwapSum, direction: FloatArray, excess: Callable[[FloatArray
     reach = float(np.abs(law.coordinates @ direction).max())
     spread = math.sqrt(float(direction @ law.covariance(np.zeros(law.rank)) @ direction))
     low, high = 0.0, min(0.5 / max(spread, 1e-300), 1.0 / reach)
+    slopes = law.coordinates @ direction
+    moving = np.abs(slopes) > 1e-12 * reach
     while at(high) < 0:
-        undecided = law.multiplicities * (1.0 - np.abs(np.tanh(high * law.coordinates @ direction / 2.0)))
-        if float((undecided @ np.abs(law.coordinates)).max()) < 0.1 or not math.isfinite(2 * high * reach):
+        undecided = law.multiplicities * (1.0 - np.abs(np.tanh(high * slopes / 2.0)))
+        rest = undecided[moving] @ np.abs(law.coordinates[moving])
+        if float(rest.max()) < 0.1 or high * reach > 1e15:
             return high
         low, high = high, 2 * high
     return float(scipy.optimize.brentq(at, low, high, rtol=1e-7, xtol=1e-300))
@@ -157,7 +160,8 @@ def mean_tilt(law: SwapSum, target: FloatArray) -> FloatArray | None:
             step = np.linalg.solve(law.covariance(tilt), gradient)
         except np.linalg.LinAlgError:
             return None
-        size = 1.0
+        # Steps beyond 20 in the exponent leave the range where the quadratic model says anything.
+        size = min(1.0, 20.0 / max(float(np.abs(law.coordinates @ step).max()), 1e-300))
         while not (objective(tilt + size * step) < value):
             size /= 2.0
             if size < 1e-6:
