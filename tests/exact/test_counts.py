@@ -1,0 +1,84 @@
+"""Count tables and difference histograms, against counting row by row."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from trackperm.errors import InputError, InputTypeError
+from trackperm.exact import CountTable, DifferenceHistogram, difference_test
+
+
+@pytest.mark.parametrize("largest", [1, 5, 10**6, 2**61])
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_histogram_against_counting(largest: int, mirrored: bool) -> None:
+    rng = np.random.default_rng(largest % 97)
+    for _ in range(50):
+        n_rows, m = int(rng.integers(1, 40)), int(rng.integers(1, 4))
+        a, b = rng.integers(-largest, largest + 1, size=(2, n_rows, m))
+        if mirrored:
+            a, b = np.hstack([a, b]), np.hstack([b, a])
+        times = rng.integers(1, 5, n_rows)
+        histogram = DifferenceHistogram.from_pairs(a, b, times)
+        expected: Counter[tuple[int, ...]] = Counter()
+        ups: Counter[tuple[int, ...]] = Counter()
+        for x, y, count in zip(a.tolist(), b.tolist(), times.tolist(), strict=True):
+            difference = tuple(p - q for p, q in zip(x, y, strict=True))
+            if any(difference):
+                sign = 1 if next(d for d in difference if d) > 0 else -1
+                folded = tuple(sign * d for d in difference)
+                expected[folded] += count
+                ups[folded] += count * (sign == 1)
+        rows = [tuple(row) for row in histogram.differences.tolist()]
+        assert rows == sorted(expected)
+        assert histogram.multiplicities.tolist() == [expected[row] for row in rows]
+        assert histogram.n_up.tolist() == [ups[row] for row in rows]
+        totals = [
+            sum(int(c) * x[i] for x, c in zip(a.tolist(), times, strict=True)) for i in range(a.shape[1])
+        ]
+        assert histogram.stay == tuple(totals)
+        moved = [
+            o + sum(u * r[i] for r, u in zip(rows, histogram.n_up.tolist(), strict=True))
+            for i, o in enumerate(histogram.origin)
+        ]
+        assert tuple(moved) == histogram.stay
+        assert histogram.n_examples == int(times.sum())
+
+
+def test_the_order_of_examples_changes_nothing() -> None:
+    rng = np.random.default_rng(1)
+    u, v = rng.integers(0, 4, size=(2, 300, 2))
+    order = rng.permutation(300)
+    table, shuffled = (CountTable.from_counts(("a", "b"), x, y) for x, y in ((u, v), (u[order], v[order])))
+    for field in ("candidate", "baseline", "multiplicities"):
+        np.testing.assert_array_equal(getattr(table, field), getattr(shuffled, field))
+    assert table.n_examples == 300
+    assert table.n_discordant == int((u != v).any(axis=1).sum())
+    assert table.totals() == (tuple(u.sum(axis=0)), tuple(v.sum(axis=0)))
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint8, np.int16, np.uint32, np.int64, np.uint64, object])
+def test_small_integer_types_do_not_wrap(dtype: type) -> None:
+    u, v = np.array([1, 0, 1, 1, 1, 0, 1]), np.array([0, 1, 0, 0, 1, 0, 0])
+    assert difference_test(u.astype(dtype), v.astype(dtype)).pvalue == difference_test(u, v).pvalue
+
+
+@pytest.mark.parametrize(
+    ("values", "error", "said"),
+    [
+        ([0.5, 1.0], InputTypeError, "float64; the exact test needs integers"),
+        (["a", "b"], InputTypeError, "needs integers"),
+        ([1, float("nan")], InputTypeError, "needs integers"),
+        ([], InputError, "at least one example"),
+        ([[[1]]], InputError, "expected (N,) or (N, m)"),
+        ([2**62 + 1, 0], InputError, "beyond 2^62"),
+        ([2**80, 0], InputError, "beyond 2^62"),
+        ([1, 0, 1], InputError, "expected the same shape"),
+    ],
+)
+def test_refuses(values: list[object], error: type[Exception], said: str) -> None:
+    with pytest.raises(error) as refusal:
+        DifferenceHistogram.from_pairs(np.array(values), np.array([1, 0]))
+    assert said in str(refusal.value)
