@@ -83,10 +83,16 @@ def test_formats_and_order_of_rows_change_nothing(folder: Path):
 def test_several_statistics(folder: Path):
     result = trackperm(
         folder,
-        *("compare", "base.parquet", "cand.csv", "-s", "accuracy", "-s", "errors.yaml", "-s", "f1"),
-        *("--set", "positive=yes"),
+        *("compare", "base.parquet", "cand.csv", "-s", "accuracy", "-s", "f1", "--set", "negative=yes"),
     )
-    assert result.returncode == 2, "accuracy has no parameter called `positive`"
+    assert result.returncode == 2, "neither has a parameter called `negative`"
+    result = trackperm(
+        folder,
+        *("compare", "base.parquet", "cand.csv", "-s", "accuracy", "-s", "f1", "--set", "positive=never"),
+    )
+    assert result.returncode == 2
+    assert "`f1` is 0/0 in both runs" in result.stderr
+    assert "`positive` is 'never': does it occur in the data" in result.stderr
     result = trackperm(
         folder, "compare", "base.parquet", "cand.csv", "-s", "accuracy", "-s", "errors.yaml", "--no-log"
     )

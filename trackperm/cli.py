@@ -20,6 +20,7 @@ from trackperm.errors import InputError, TrackpermError
 
 if TYPE_CHECKING:
     from trackperm.comparison import Comparison
+    from trackperm.statistic import Statistic
     from trackperm.trackers.base import Tracker
 
 app = typer.Typer(
@@ -122,7 +123,6 @@ def compare(
 ) -> None:
     """Compare two runs exactly, print the verdict, and log it where the candidate lives."""
     from trackperm.comparison import compare_runs, load_run
-    from trackperm.statistic import load_statistic
 
     if no_log and log_to is not None:
         raise InputError("`--no-log` and `--log-to` contradict each other", hint="give one of them.")
@@ -131,7 +131,7 @@ def compare(
     parameters = dict(_assignment(text) for text in settings or [])
     roles = {"id": id_column, "prediction": prediction, "label": label}
     columns = {role: column for role, column in roles.items() if column is not None}
-    specs = [load_statistic(s, parameters=parameters, columns=columns) for s in statistic or ["accuracy"]]
+    specs = _statistics(statistic or ["accuracy"], parameters, columns)
     runs = (
         load_run(baseline, "baseline", artifact=first, tracking_uri=tracking_uri),
         load_run(candidate, "candidate", artifact=second, tracking_uri=tracking_uri),
@@ -151,6 +151,22 @@ def compare(
     _print(comparisons, as_json=as_json)
     if not no_log:
         _log(comparisons, tracker, container)
+
+
+def _statistics(
+    names: Sequence[str], parameters: dict[str, object], columns: dict[str, str]
+) -> list[Statistic]:
+    """Load the statistics, each with those of the parameters that it has; some has to have each."""
+    from trackperm.statistic import load_statistic
+
+    specs = [load_statistic(name, columns=columns) for name in names]
+    known = {parameter for spec in specs for parameter in spec.parameters}
+    if len(specs) == 1 or not parameters.keys() <= known:
+        return [load_statistic(name, parameters=parameters, columns=columns) for name in names]
+    return [
+        load_statistic(spec, parameters={k: v for k, v in parameters.items() if k in spec.parameters})
+        for spec in specs
+    ]
 
 
 def _artifacts(text: str | None) -> tuple[str | None, str | None]:
@@ -193,6 +209,8 @@ def _target(log_to: str, tracking_uri: str | None) -> tuple[Tracker, str]:
 def _log(comparisons: Sequence[Comparison], tracker: Tracker | None, container: str | None) -> None:
     for comparison in comparisons:
         if tracker is None and comparison.candidate_run is None:
+            if comparison.baseline_run is not None:
+                typer.echo("not logged: the candidate is in no tracker; `--log-to` says where", err=True)
             continue
         published = comparison.log(tracker, container)
         verb = "logged" if published.created else "already logged, brought up to date"
@@ -212,6 +230,9 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except (OSError, UnicodeError) as error:
+        typer.echo(f"error: the result could not be written: {error}", err=True)
+        sys.exit(2)
     except Exception as error:
         if os.environ.get("TRACKPERM_DEBUG"):
             raise

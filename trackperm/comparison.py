@@ -201,9 +201,10 @@ class Comparison:
     @property
     def key(self) -> str:
         """Digest of both runs, their data, the spec and the options: equal keys, same comparison."""
+        # A path says nothing about the data, which the digests do; a run's reference says where it belongs.
         parts = [
-            self.baseline,
-            self.candidate,
+            None if self.baseline_run is None else self.baseline,
+            None if self.candidate_run is None else self.candidate,
             self.pairing.baseline_digest,
             self.pairing.candidate_digest,
             self.statistic.document(),
@@ -419,6 +420,7 @@ def compare_runs(
     pairing = pair(baseline.table, candidate.table, statistic, missing=missing, by_position=by_position)
     table = CountTable.from_counts(pairing.counts.names, *pairing.counts.grouped())
     stay, swap = statistic.pairs(table.candidate, table.baseline)
+    _require_defined_scores(statistic, table)
     tested = alternative or statistic.alternative
     test = structured_test(
         stay, swap, statistic.h, alternative=tested, multiplicities=table.multiplicities, method=method
@@ -434,6 +436,24 @@ def compare_runs(
         discordant=pairing.discordant,
         options={"alternative": tested, "alpha": repr(alpha), "missing": missing, "method": method},
     )
+
+
+def _require_defined_scores(statistic: Statistic, table: CountTable) -> None:
+    """Refuse two scores that are both 0/0: a declared value would be compared with itself.
+
+    Raises
+    ------
+    InputError
+        If a division by 0 is part of both scores.
+    """
+    if not isinstance(statistic.score, RationalStatistic):
+        return
+    if all(any(divisor(totals) == 0 for divisor in statistic.score.divisors) for totals in table.totals()):
+        given = ", ".join(f"`{name}` is {value!r}" for name, value in statistic.parameters.items())
+        raise InputError(
+            f"`{statistic.name}` is 0/0 in both runs, so there is nothing to compare",
+            hint=f"{given}: does it occur in the data as written?" if given else None,
+        )
 
 
 def _score(statistic: Statistic, totals: tuple[int, ...]) -> float | None:

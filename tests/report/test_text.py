@@ -103,7 +103,7 @@ def test_identical_runs():
 def test_what_was_left_out_is_said():
     baseline, candidate = answers([True] * 8), answers([True, False] * 3)
     lines = text.lines(trackperm.compare(baseline, candidate, "accuracy", missing="drop"))
-    expected = "dropped: 2 examples that are not in both runs (baseline 8, candidate 6, tested 6)"
+    expected = "dropped: 2 without a complete row in both runs (baseline 8, candidate 6, tested 6)"
     assert lines[3:] == [expected]
 
 

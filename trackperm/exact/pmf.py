@@ -147,7 +147,8 @@ def lattice_pmf(law: SwapSum, tilt: FloatArray, window: Window, memory_budget: i
         raise CapacityError(
             f"the exact test needs a window of {' x '.join(map(str, window.periods))} lattice points, about "
             f"{needed / 2**30:.1f} GiB; the memory budget is {memory_budget / 2**30:.1f} GiB",
-            hint="give a larger `memory_budget`, or a statistic with smaller integers or fewer counts.",
+            hint="counts that are fewer, smaller or tied to each other need less; the functions of "
+            "`trackperm.exact` take a larger `memory_budget`.",
         )
     half_shape = (*window.periods[:-1], window.periods[-1] // 2 + 1)
     values = np.zeros(half_shape, dtype=np.complex128)

@@ -136,7 +136,7 @@ def notes(comparison: Comparison) -> list[str]:
         found.append("identical: the counts of both runs are the same on every example")
     if report.n_dropped:
         found.append(
-            f"dropped: {report.n_dropped} examples that are not in both runs "
+            f"dropped: {report.n_dropped} without a complete row in both runs "
             f"(baseline {report.n_baseline}, candidate {report.n_candidate}, tested {report.n_paired})"
         )
     if report.by == "position":

@@ -50,7 +50,10 @@ def read_examples(path: Path, origin: str | None = None) -> ExampleTable:
     if path.is_dir():
         raise SourceError(f"`{origin}` is a directory", hint=f"name one file in it: {formats}.")
     if not path.exists():
-        raise SourceError(f"there is no file `{origin}`")
+        raise SourceError(
+            f"there is no file `{origin}`",
+            hint=f"a run of a tracker is written with its name in front: `mlflow:{origin}`.",
+        )
     if not is_readable(path.name):
         raise SourceError(f"`{origin}` is in no format that can be read", hint=f"these can: {formats}.")
     try:

@@ -193,9 +193,14 @@ class Store:
                 if writes
                 else "ask for permission to read this experiment.",
             )
+        origin = _CREDENTIALS.sub("", str(causes[-1])).strip().split("\n")[0][:400]
+        if origin not in said:
+            said = f"{said} ({origin})"
         return TrackerError(
             f"{where} failed while {doing}: {said}",
-            hint="nothing looks finished that is not: the next try completes it." if writes else None,
+            hint="nothing looks finished that is not; once the cause is mended, the next try completes it."
+            if writes
+            else None,
         )
 
 
