@@ -14,7 +14,7 @@ help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-16s %s\n", $$1, $$2 }'
 
 demo: $(VENV)/.demo ## train three classifiers, log them to an MLflow store, compare them
-	$(VENV)/bin/python examples/demo.py
+	@$(VENV)/bin/python examples/demo.py
 
 test: $(VENV)/.test ## the default suite: tests, style, types, layers, documented examples
 	$(VENV)/bin/python -m pytest $(PARALLEL)

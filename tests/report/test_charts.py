@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 from comparisons import accuracy
 
+import trackperm
 from trackperm.errors import MissingDependencyError
 from trackperm.exact import NullDistribution
 from trackperm.report import charts
@@ -27,19 +30,63 @@ def with_null(comparison, values, mass):
     return replace(comparison, test=test)
 
 
+def f1(alternative, n_examples=285):
+    rng = np.random.default_rng(0)
+    labels = rng.random(n_examples) < 0.4
+    runs = [np.where(rng.random(n_examples) < wrong, ~labels, labels) for wrong in (0.09, 0.03)]
+    ids = np.arange(n_examples)
+    tables = [pl.DataFrame({"id": ids, "prediction": run, "label": labels}).cast(pl.Int64) for run in runs]
+    return trackperm.compare(*tables, "f1", alternative=alternative)
+
+
+def assert_adds_up(comparison):
+    rows, error = bars(comparison), comparison.null_distribution.mass_error_bound
+    assert error < 1e-11
+    coloured = math.fsum(row["mass"] for row in rows if row["region"].startswith("at least"))
+    assert abs(coloured - comparison.pvalue) <= error + comparison.error_bound * comparison.pvalue
+    assert abs(math.fsum(row["mass"] for row in rows) - 1) <= error
+    for row in rows:
+        assert row["top"] - row["base"] == pytest.approx(row["mass"], abs=1e-15)
+    parts = [(row["from"], row["region"]) for row in rows]
+    assert len(set(parts)) == len(parts)
+    return rows
+
+
 @pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
-def test_coloured_bars_sum_to_the_pvalue(alternative):
-    comparison = accuracy(30, 20, both=50, alternative=alternative)
-    rows = bars(comparison)
-    assert sum(row["mass"] for row in rows) == pytest.approx(1.0, abs=1e-3)
-    coloured = sum(row["mass"] for row in rows if row["region"].startswith("at least"))
-    assert coloured == pytest.approx(comparison.pvalue, abs=1e-3)
+@pytest.mark.parametrize("counts", [(30, 20), (1_430, 1_300), (4, 4), (9, 0), (90, 2)])
+def test_orange_parts_of_accuracy_add_up_to_the_pvalue(counts, alternative):
+    assert_adds_up(accuracy(*counts, both=50, alternative=alternative))
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
+@pytest.mark.parametrize("n_examples", [120, 285, 1_000])
+def test_orange_parts_of_f1_add_up_to_the_pvalue(n_examples, alternative):
+    assert_adds_up(f1(alternative, n_examples))
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "greater"])
+def test_a_bar_around_the_observed_value_has_a_part_on_either_side(alternative):
+    comparison = f1(alternative)
+    rows = assert_adds_up(comparison)
+    tops = {row["from"]: row["top"] for row in rows if row["base"] == 0}
+    stacked = [row for row in rows if row["base"] > 0]
+    assert any(row["from"] < comparison.observed < row["to"] for row in stacked)
+    for row in stacked:
+        assert row["base"] == tops[row["from"]]
+        assert row["region"].startswith("at least")
+
+
+def test_values_that_tie_but_for_rounding_are_extreme():
+    comparison = accuracy(30, 20)
+    tie = comparison.observed * (1 - 1e-13)
+    rows = bars(with_null(comparison, [-3.0, -tie, 0.1, tie, 3.0], [0.2] * 5))
+    assert [row["region"].startswith("at least") for row in rows] == [True, True, False, True, True]
 
 
 def test_a_large_regular_support_is_grouped_without_ripples():
     rows = bars(accuracy(30_000, 29_900))
-    assert len(rows) <= 320
-    heights = [row["mass"] for row in rows[:-1]]
+    assert len(rows) <= 640
+    heights = list({row["from"]: row["top"] for row in rows}.values())
     peak = int(np.argmax(heights))
     assert heights[:peak] == sorted(heights[:peak])
     assert heights[peak:] == sorted(heights[peak:], reverse=True)
@@ -49,7 +96,7 @@ def test_a_large_irregular_support_is_binned():
     values = np.unique(np.random.default_rng(0).normal(size=50_000))
     rows = bars(with_null(accuracy(30, 20), values, np.full(values.size, 1 / values.size)))
     assert 50 < len(rows) <= 320
-    assert sum(row["mass"] for row in rows) == pytest.approx(1.0, abs=1e-2)
+    assert sum(row["mass"] for row in rows) == pytest.approx(1.0, abs=1e-12)
 
 
 def test_a_small_irregular_support_shows_each_value():

@@ -20,7 +20,7 @@ from trackperm.report import charts
 
 GOLDEN = Path(__file__).parent / "golden"
 ATTACK = "<script>alert(1)</script>"
-VOID = {"meta", "link", "br", "img", "hr", "input"}
+VOID = {"meta", "link", "br", "img", "hr", "input", "wbr"}
 
 
 class Outline(HTMLParser):
@@ -138,6 +138,32 @@ def test_cells_that_are_not_plain_numbers():
     page = trackperm.report.html(trackperm.compare(frame, other, "accuracy"))
     assert f"<td>{2**60}</td>" in page
     assert '<td class="number">1</td>' in page
+
+
+def test_counts_that_never_differ_are_left_out():
+    page = trackperm.report.html(accuracy(20, 0))
+    heads = re.findall("<th [^>]*>(.*?)</th>", page.replace("<wbr>", ""))
+    runs = ("baseline", "candidate")
+    assert heads == ["id", "label", *(f"{run}.{name}" for name in ("prediction", "correct") for run in runs)]
+
+
+def test_only_long_cells_wrap():
+    rows = answers([False, True], wrong="no " * 20)
+    page = trackperm.report.html(trackperm.compare(rows, answers([True, True]), "accuracy"))
+    assert page.count('<td class="long">') == 1
+    assert "<td>dev-0000</td>" in page
+
+
+@pytest.mark.parametrize(
+    ("counts", "sentence"),
+    [
+        ((20, 4), r"gives; the orange parts add up to the p-value, within 1e-1\d\. "),
+        ((0, 0), r"gives; the orange parts add up to the p-value\. "),
+        ((150, 0), r"gives; the p-value is the probability of the orange region\. "),
+    ],
+)
+def test_caption_says_how_the_pvalue_shows(counts, sentence):
+    assert re.search(sentence, trackperm.report.html(accuracy(*counts, both=5)))
 
 
 def test_a_distribution_too_large_to_draw_is_said(monkeypatch):

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from trackperm.comparison import Comparison
 from trackperm.errors import MissingDependencyError
 from trackperm.exact import NullDistribution, PermutationTest
+from trackperm.exact.distribution import DIGITS
 from trackperm.report.templating import render
 from trackperm.report.text import certainty, format_number, shorten
 
@@ -24,9 +25,10 @@ if TYPE_CHECKING:
     import altair as alt
 
 _Floats = npt.NDArray[np.float64]
+_Integers = npt.NDArray[np.int64]
 
 _MAX_BARS = 320  # two pixels each
-_VISIBLE = 1e-4  # share of the highest mass below which a value is too small to be seen
+_INVISIBLE = 1e-5  # share of the mass that may lie beyond each end of the axis
 _LESS_EXTREME, _EXTREME = "less extreme than observed", "at least as extreme as observed"
 _BLUE, _VERMILION = "#7f9fbf", "#d55e00"  # told apart with every kind of colour blindness
 
@@ -62,7 +64,9 @@ def pmf_chart(comparison: Comparison) -> alt.LayerChart:
     Returns
     -------
     altair.LayerChart
-        A chart of a few hundred bars, whatever the size of the support.
+        A chart of a few hundred bars, whatever the size of the support. A bar of values on both sides of the
+        observed one has two parts; the masses of the extreme parts add up to the p-value, within the
+        `mass_error_bound` of the null distribution.
 
     Raises
     ------
@@ -76,7 +80,8 @@ def pmf_chart(comparison: Comparison) -> alt.LayerChart:
 
     test, statistic = comparison.test, comparison.statistic.name
     bars = _Bars.of(test.null_distribution)
-    low, high = _domain(bars, test)
+    rows = bars.rows(test)
+    low, high = bars.domain(test)
     title = shorten(statistic, 40)
     if comparison.candidate_score is not None:
         title = f"difference in {title} (candidate minus baseline)"
@@ -87,17 +92,17 @@ def pmf_chart(comparison: Comparison) -> alt.LayerChart:
         .encode(x="from:Q", x2="to:Q")
     )
     mass = (
-        alt.Chart(alt.InlineData(values=bars.rows(test)))
+        alt.Chart(alt.InlineData(values=rows))
         .mark_bar(clip=True)
         .encode(
             x=alt.X("from:Q", title=title)
             .scale(domain=[low, high], nice=False, zero=False)
             .axis(tickCount=8, labelOverlap=True),
             x2="to:Q",
-            y=alt.Y("mass:Q", title="probability").scale(
-                domain=[0, 1.15 * float(bars.mass.max())], nice=False
+            y=alt.Y("top:Q", title="probability").scale(
+                domain=[0, 1.15 * max(row["top"] for row in rows)], nice=False
             ),
-            y2=alt.datum(0),
+            y2="base:Q",
             color=alt.Color(
                 "region:N",
                 scale=alt.Scale(domain=[_LESS_EXTREME, _EXTREME], range=[_BLUE, _VERMILION]),
@@ -178,71 +183,117 @@ def _program() -> str:
 
 @dataclass(frozen=True)
 class _Bars:
-    """Bars of the visible part of a null distribution: ends and mass, and the value where it is only one."""
+    """Places of the bars of a null distribution; every value belongs to one.
 
+    Attributes
+    ----------
+    null : NullDistribution
+        What is drawn.
+    low, high : ndarray of float64, shape (B,)
+        Ends of each bar on the axis.
+    bar : ndarray of int64, shape (J,)
+        The bar that each value of the distribution belongs to, ascending.
+    visible : slice
+        The values that are worth showing: all but the ends of the tails.
+    """
+
+    null: NullDistribution
     low: _Floats
     high: _Floats
-    mass: _Floats
-    values: _Floats | None
+    bar: _Integers
+    visible: slice
 
     @classmethod
     def of(cls, null: NullDistribution) -> _Bars:
-        visible = null.mass >= _VISIBLE * null.mass.max()
-        values, mass = null.values[visible], null.mass[visible]
-        if values.size == 1:
-            return cls(values - 0.01, values + 0.01, mass, values)
+        visible = _visible(null.mass)
+        values = null.values[visible]
         gaps = np.diff(values)
-        if np.allclose(gaps, gaps[0], rtol=1e-3, atol=0.0):  # an even lattice: neighbours are put together
-            size = -(-values.size // _MAX_BARS)
-            first = np.arange(0, values.size, size)
-            last = np.minimum(first + size, values.size) - 1
+        if gaps.size and np.allclose(gaps, gaps[0], rtol=1e-3, atol=0.0):  # an even lattice
+            size = -(-values.size // _MAX_BARS)  # neighbours are put together
+            bar = (np.arange(null.values.size) - visible.start) // size
+            bar = np.clip(bar, -_MAX_BARS, (values.size - 1) // size + _MAX_BARS)
+            bar -= bar[0]
+            first = np.flatnonzero(np.diff(bar, prepend=-1))
+            last = np.append(first[1:], bar.size) - 1
             half = gaps[0] * (0.4 if values.size <= 64 else 0.5)
-            single = values if size == 1 else None
-            return cls(values[first] - half, values[last] + half, np.add.reduceat(mass, first), single)
+            return cls(null, null.values[first] - half, null.values[last] + half, bar, visible)
         if values.size <= 100:
-            half = (values[-1] - values[0]) / 400
-            return cls(values - half, values + half, mass, values)
-        edges, mass = _smooth_bins(values, mass)
-        return cls(edges[:-1], edges[1:], mass, None)
+            half = (values[-1] - values[0]) / 400 or 0.01
+            bar = np.clip(np.arange(null.values.size) - visible.start, 0, values.size - 1)
+            return cls(null, values - half, values + half, bar, visible)
+        edges = _smooth_edges(values, null.mass[visible])
+        width = edges[1] - edges[0]
+        beyond = width * np.arange(1, _MAX_BARS + 1)
+        edges = np.concatenate([edges[0] - beyond[::-1], edges, edges[-1] + beyond])
+        bar = np.clip(np.searchsorted(edges, null.values, side="right") - 1, 0, edges.size - 2)
+        return cls(null, edges[:-1], edges[1:], bar, visible)
+
+    def domain(self, test: PermutationTest) -> tuple[float, float]:
+        """Choose the ends of the axis: all visible values and the observed one, with a margin."""
+        shown = self.bar[self.visible]
+        low, high = float(self.low[shown[0]]), float(self.high[shown[-1]])
+        low, high = min(low, test.observed), max(high, test.observed)
+        if test.alternative == "two-sided":
+            low, high = min(low, -abs(test.observed)), max(high, abs(test.observed))
+        margin = 0.5 if shown.size == 1 else 0.04 * (high - low)
+        return low - margin, high + margin
 
     def rows(self, test: PermutationTest) -> list[dict[str, Any]]:
-        centres = (self.low + self.high) / 2 if self.values is None else self.values
-        extreme = _is_extreme(centres, test)
-        if self.values is None:
-            labels = [f"{low:.5g} to {high:.5g}" for low, high in zip(self.low, self.high, strict=True)]
-        else:
-            labels = [f"{value:.6g}" for value in self.values]
-        return [
-            {
-                "from": float(self.low[i]),
-                "to": float(self.high[i]),
-                "mass": float(f"{self.mass[i]:.6g}"),
-                "value": labels[i],
-                "region": _EXTREME if extreme[i] else _LESS_EXTREME,
-            }
-            for i in range(self.mass.size)
-        ]
+        """Describe the parts of the bars: the less extreme one and, on top of it, the extreme one."""
+        values, mass = self.null.values, self.null.mass
+        parts, first, part = np.unique(
+            2 * self.bar + _is_extreme(values, test), return_index=True, return_inverse=True
+        )
+        last = np.zeros(parts.size, dtype=np.int64)
+        last[part] = np.arange(values.size)
+        heights = np.bincount(part, weights=mass)
+        rows: list[dict[str, Any]] = []
+        for i, (bar, extreme) in enumerate(np.stack(np.divmod(parts, 2), axis=1).tolist()):
+            on_top = bool(extreme) and i > 0 and parts[i] == parts[i - 1] + 1
+            base = float(heights[i - 1]) if on_top else 0.0
+            lowest, highest = f"{values[first[i]]:.6g}", f"{values[last[i]]:.6g}"
+            rows.append(
+                {
+                    "from": float(self.low[bar]),
+                    "to": float(self.high[bar]),
+                    "base": base,
+                    "top": base + float(heights[i]),
+                    "mass": float(heights[i]),
+                    "value": lowest if lowest == highest else f"{lowest} to {highest}",
+                    "region": _EXTREME if extreme else _LESS_EXTREME,
+                }
+            )
+        return rows
 
 
-def _smooth_bins(values: _Floats, mass: _Floats) -> tuple[_Floats, _Floats]:
+def _visible(mass: _Floats) -> slice:
+    """Leave out the ends of both tails, which no bar could show."""
+    invisible = _INVISIBLE * float(mass.sum())
+    first = int(np.searchsorted(np.cumsum(mass), invisible, side="right"))
+    beyond = int(np.searchsorted(np.cumsum(mass[::-1]), invisible, side="right"))
+    return slice(first, mass.size - beyond)
+
+
+def _smooth_edges(values: _Floats, mass: _Floats) -> _Floats:
     """Bin an irregular support: as finely as shows no ripples, which come of values that bunch.
 
     The number of bins is odd, so that 0 is the middle of one and a symmetric distribution looks symmetric.
     """
+    margin = 1e-9 * (values[-1] - values[0])
+    ends = (float(values[0] - margin), float(values[-1] + margin))
     ripples = []
     for n_bins in range(_MAX_BARS // 2 - 1, 20, -8):
-        binned, edges = np.histogram(values, bins=n_bins, weights=mass)
+        binned, edges = np.histogram(values, bins=n_bins, range=ends, weights=mass)
         variation = float(np.abs(np.diff(binned, prepend=0.0, append=0.0)).sum() / binned.max())
-        ripples.append((variation, n_bins, edges, binned))
+        ripples.append((variation, n_bins, edges))
         if variation < 2.1:  # one peak has 2
             break
-    _, _, edges, binned = min(ripples, key=lambda found: found[:2])
-    return edges, binned
+    return min(ripples, key=lambda found: found[:2])[2]
 
 
 def _is_extreme(values: _Floats, test: PermutationTest) -> npt.NDArray[np.bool_]:
-    """Mark the values that the p-value sums, for colouring only: the test itself decides ties exactly."""
-    slack = 1e-9 * max(abs(test.observed), float(np.abs(values).max()))
+    """Mark the values that the p-value sums, as precisely as the distribution tells values apart."""
+    slack = 10.0**-DIGITS * float(np.abs(values).max())
     if test.alternative == "two-sided":
         return np.abs(values) >= abs(test.observed) - slack
     if test.alternative == "less":
@@ -258,16 +309,6 @@ def _region(test: PermutationTest, low: float, high: float) -> list[dict[str, fl
     if test.alternative == "less":
         return [{"from": low, "to": test.observed}]
     return [{"from": test.observed, "to": high}]
-
-
-def _domain(bars: _Bars, test: PermutationTest) -> tuple[float, float]:
-    """Choose the ends of the axis: all visible bars and the observed value, with a margin."""
-    low, high = float(bars.low.min()), float(bars.high.max())
-    low, high = min(low, test.observed), max(high, test.observed)
-    if test.alternative == "two-sided":
-        low, high = min(low, -abs(test.observed)), max(high, abs(test.observed))
-    margin = 0.5 if bars.mass.size == 1 else 0.04 * (high - low)
-    return low - margin, high + margin
 
 
 def _require(module: str, library: str) -> None:

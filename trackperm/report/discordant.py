@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import narwhals as nw
+
 from trackperm.comparison import Comparison
 from trackperm.report.text import shorten
 
@@ -24,9 +26,23 @@ class DiscordantTable:
 
 
 def viewable(comparison: Comparison) -> DiscordantTable:
-    """Cut the discordant examples of `comparison` to :data:`MAX_ROWS` rows, and long texts as well."""
-    frame = comparison.discordant.head(MAX_ROWS)
+    """Cut the discordant examples of `comparison` to :data:`MAX_ROWS` rows, and long texts as well.
+
+    A count that is the same number throughout, in both runs, is left out.
+    """
+    frame = comparison.discordant.drop(_constant(comparison)).head(MAX_ROWS)
     return DiscordantTable(tuple(frame.columns), [tuple(map(_cell, row)) for row in frame.rows()])
+
+
+def _constant(comparison: Comparison) -> list[str]:
+    """Columns of counts that no discordant example differs in, such as a count of examples."""
+    found: list[str] = []
+    for name in comparison.statistic.count_names:
+        columns = [f"{run}.{name}" for run in ("baseline", "candidate")]
+        both = nw.concat([comparison.discordant.select(nw.col(column).alias(name)) for column in columns])
+        if both.get_column(name).n_unique() == 1:
+            found += columns
+    return found
 
 
 def _cell(value: object) -> Cell:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from trackperm.comparison import Comparison
 from trackperm.errors import CapacityError
 from trackperm.report import charts, discordant, text
@@ -13,6 +15,7 @@ def html(comparison: Comparison) -> str:
     try:
         chart = charts.embedded(charts.pmf_chart(comparison))
         del chart["spec"]["title"]  # the page has its own headline
+        chart["sum"] = _sum(comparison)
     except CapacityError as error:
         chart = {"refusal": error.message}
     return render(
@@ -48,6 +51,16 @@ def _facts(comparison: Comparison) -> list[tuple[str, str, str]]:
         ("p-value", test.format_pvalue(), f"{certainty}, {test.alternative}"),
         ("examples", f"{test.n_examples}", text.discordance(comparison)),
     ]
+
+
+def _sum(comparison: Comparison) -> str:
+    """Say how the p-value shows in the chart, and how precisely."""
+    pvalue, error = comparison.pvalue, comparison.null_distribution.mass_error_bound
+    if pvalue <= error or comparison.error_bound >= 1:
+        return "the p-value is the probability of the orange region"
+    error += comparison.error_bound * pvalue
+    within = f", within 1e{math.ceil(math.log10(error))}" if error else ""
+    return f"the orange parts add up to the p-value{within}"
 
 
 def _source(name: str, origin: str) -> str:
