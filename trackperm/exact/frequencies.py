@@ -19,8 +19,11 @@ from trackperm.errors import CapacityError
 from trackperm.exact.characteristic import UNIT, FloatArray, SwapSum
 from trackperm.exact.counts import IntArray
 
-BOUNDING_ROWS = 48
-"""Rows of the histogram that take part in bounding; the heaviest, since all factors are at most 1."""
+BOUNDING_COINS = 200
+"""Coins whose factors take part in bounding: enough that boxes away from all peaks fall below a threshold."""
+
+MOST_BOUNDING_ROWS = 256
+"""Rows of the histogram that take part in bounding at the most."""
 
 CHUNK = 2**20
 """Box-row pairs bounded at a time."""
@@ -60,7 +63,9 @@ def surviving_frequencies(
     sech2 = 1.0 / np.cosh(np.minimum(np.abs(a), 350.0)) ** 2
     # Weight of a row in the curvature at the main peak, a proxy for how much it prunes.
     weight = law.multiplicities * sech2 * np.abs(law.coordinates / law.ranges).max(axis=1) ** 2
-    heavy = np.argsort(-weight, kind="stable")[:BOUNDING_ROWS]
+    order = np.argsort(-weight, kind="stable")
+    n_enough = int(np.searchsorted(np.cumsum(law.multiplicities[order]), BOUNDING_COINS)) + 1
+    heavy = order[: min(max(n_enough, 48), MOST_BOUNDING_ROWS)]
     steps = law.coordinates[heavy].astype(np.float64) * (math.pi / np.array(periods, dtype=np.float64))
     counts, sech2 = law.multiplicities[heavy].astype(np.float64), sech2[heavy]
     tanh2 = np.tanh(a[heavy]) ** 2
@@ -80,7 +85,10 @@ def surviving_frequencies(
             upper[:, axis] += sizes[axis]
             corners = np.concatenate([corners, upper[upper[:, axis] < extents[axis]]])
         if corners.shape[0] > 4 * limit:
-            raise CapacityError(f"more than {limit} frequencies matter on a grid of {tuple(periods)}")
+            raise CapacityError(
+                f"more than {limit} frequencies matter on a grid of {' x '.join(map(str, periods))} points",
+                hint="give a statistic with smaller integers.",
+            )
 
 
 def _bounds(

@@ -50,7 +50,7 @@ def half_line(law: SwapSum, point: int, memory_budget: int) -> TailMass:
     tilt = np.zeros(1)
     if point > middle:
         # At the very edge the tilt would be infinite; a quarter of a step inside does as well.
-        target = min(float(point), greatest - 0.25) - middle
+        target = min((2 * point - law.total[0]) / 2, (2 * greatest - law.total[0]) / 2 - 0.25)
         tilt = quantised(np.array([tilt_along(law, np.ones(1), lambda mean: float(mean[0]) - target)]))
     window = plan_window(law, [(tilt, LOG_WINDOW)])
     needed = BYTES_PER_FREQUENCY * min(window.size, FEW)
@@ -59,6 +59,8 @@ def half_line(law: SwapSum, point: int, memory_budget: int) -> TailMass:
             f"the exact test needs {needed / 2**20:.0f} MiB; the memory budget is {memory_budget / 2**20:.0f}"
         )
     (period,), (start,) = window.periods, window.start
+    if point <= start:
+        return TailMass(0.0, 1.0, UNIT + math.exp(log_outside(law, tilt, window)))
     n_cells = max(start + period - point, 0)
     rate = float(tilt[0])
     total, error = 0.0, 0.0

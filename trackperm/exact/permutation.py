@@ -35,8 +35,14 @@ Method = Literal["auto", "enumerate", "lattice"]
 MEMORY_BUDGET = 2**30
 """Bytes that a test may allocate by default."""
 
+EXACT_IN_FLOATS = 2**52
+"""Largest coordinate on the lattice whose half is exact in float64."""
+
 ENUMERABLE = 1024
 """Configurations up to which swaps are listed in any case."""
+
+BYTES_PER_CONFIGURATION = 256
+"""Memory for one configuration: coordinates, its number of swaps as a Python integer, and work arrays."""
 
 LISTABLE = 2**17
 """Configurations up to which swaps are listed where the window would be far larger."""
@@ -96,7 +102,7 @@ class PermutationTest:
             return f"{self.pvalue:.{digits}g}"
         exponent = math.floor(self.log10_pvalue)
         mantissa = f"{10 ** (self.log10_pvalue - exponent):.{digits}g}"
-        return f"1e{exponent + 1}" if mantissa == "10" else f"{mantissa}e{exponent}"
+        return f"1e{exponent + 1}" if float(mantissa) >= 10.0 else f"{mantissa}e{exponent}"
 
     @cached_property
     def null_distribution(self) -> NullDistribution:
@@ -275,6 +281,10 @@ def _problem(histogram: DifferenceHistogram, h: Statistic) -> _Problem:
     """Reduce the rank, and collapse to one dimension where h is affine and that makes the window smaller."""
     lattice = reduce_rank(histogram)
     law = SwapSum(lattice.coordinates, histogram.multiplicities)
+    if any(max(abs(low), abs(high)) > LARGEST for low, high in law.support):
+        raise CapacityError(
+            "sums of the differences exceed 2^62", hint="give a statistic with smaller integers."
+        )
     statistic = LatticeStatistic(h, histogram, lattice)
     if lattice.rank > 1:
         collapsed = _collapsed(histogram, statistic)
@@ -335,15 +345,21 @@ def _pvalue(
     sides = 2 if alternative == "two-sided" else 1
     configurations = n_configurations(law.multiplicities)
     if method == "enumerate" or (method == "auto" and _prefers_enumeration(law, configurations)):
-        if configurations > 2**22:
+        if configurations * BYTES_PER_CONFIGURATION > memory_budget:
             raise CapacityError(
-                f"enumeration would list {configurations:.3g} configurations; the limit is {2**22}",
+                f"enumeration would list 2^{configurations.bit_length() - 1} configurations or more; "
+                f"the memory budget is enough for {memory_budget // BYTES_PER_CONFIGURATION}",
                 hint="`method='lattice'` or `'auto'`.",
             )
         region = statistic.region(observed, statistic.observed_point, upper=upper, mirror=mirror)
         share = Fraction(sides * count_inside(law, [region]), 2**law.n_coins)
         why = f"{configurations} ways to swap, counted in integers"
         return _from_fraction(min(share, Fraction(1))), "enumerate", why
+    if any(max(abs(low), abs(high)) > EXACT_IN_FLOATS for low, high in law.support):
+        raise CapacityError(
+            "sums of the differences exceed 2^52, beyond which floats are not exact",
+            hint="give a statistic with smaller integers.",
+        )
     if affine is not None and law.rank == 1:
         # X and E - X have the same law, so a lower tail is an upper tail of the mirrored point.
         (point,), (total,) = statistic.observed_point, law.total

@@ -16,9 +16,9 @@ Hessian of K is at most C = sum_k c_k x_k x_k^T / 4,
     P(X = z) <= exp(K(lambda) - lambda . (z - E/2) - (z - mean)^T C^-1 (z - mean) / 2).
 
 The certificate adds up, for each tilt: spectrum errors and pruned frequencies (norm of weights times norm of
-errors, by Cauchy, Schwarz and Parseval); wrapped mass times the greatest weight; roundings of the sums, taken
-as independent between rows with SPREAD standard deviations; and once: what was left out, and the null mass
-outside the rows that were looked at.
+errors, by Cauchy, Schwarz and Parseval); wrapped mass times the greatest weight; roundings that all rows of a
+frequency share, relative to its sum over rows; the other roundings, taken as independent between rows with
+SPREAD standard deviations; and once: what was left out, and the null mass outside the rows looked at.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from trackperm.errors import CapacityError
 from trackperm.exact.characteristic import (
     UNIT,
     ComplexArray,
@@ -37,12 +38,13 @@ from trackperm.exact.characteristic import (
     characteristic_function,
 )
 from trackperm.exact.counts import IntArray
+from trackperm.exact.frequencies import surviving_frequencies
 from trackperm.exact.pmf import (
+    FEW,
     LOG_PRUNED,
     LOG_WINDOW,
     Window,
     conjugate_weights,
-    frequency_blocks,
     log_outside,
     plan_window,
 )
@@ -67,6 +69,9 @@ SPREAD = 6.0
 
 ROWS = 2**12
 """Rows summed at a time."""
+
+BYTES_PER_TERM = 128
+"""Memory for one frequency of one row: complex factors, products and their sizes."""
 
 BYTES_PER_ROW = 1024
 """Memory for the interval ends of a row and for judging them."""
@@ -158,12 +163,15 @@ def plane_tail(
         row, excess = worst
         if excess <= log_tail + LOG_EXCESS:
             break
-        y = tilts[0].near(rows.first, rows.last)[row]
-        further = mean_tilt(law, np.array([float(rows.x[row]), float(y)]))
-        if further is None:
+        # The row's likeliest point under the null: its conditional mean, moved into the interval.
+        dx = float(rows.x[row]) - law.total[0] / 2
+        middle = law.total[1] / 2 - precision[0, 1] / precision[1, 1] * dx
+        y = min(max(middle, float(rows.first[row])), float(rows.last[row]))
+        further = quantised(mean_tilt(law, np.array([float(rows.x[row]), y])))
+        if any(np.array_equal(further, tilt.tilt) for tilt in tilts):
             break
-        tilts.append(_Tilt.of(law, quantised(further)))
-    return _summed(law, tilts, rows, chosen, precision, log_outside(law, none, window))
+        tilts.append(_Tilt.of(law, further))
+    return _summed(law, tilts, rows, chosen, precision, log_outside(law, none, window), memory_budget)
 
 
 def _clipped(rows: RowIntervals, window: Window) -> RowIntervals:
@@ -202,6 +210,7 @@ def _summed(
     chosen: IntArray,
     precision: FloatArray,
     log_beyond: float,
+    memory_budget: int,
 ) -> TailMass:
     """Sum every row under its tilt, and what was left out into the certificate."""
     log_scale = max(tilts[j].scale.log for j in range(len(tilts)) if j == 0 or (chosen == j).any())
@@ -214,7 +223,7 @@ def _summed(
         kept = _clipped(mine, tilt.window)
         left_out.append(_log_bound(tilts, RowIntervals(mine.x, mine.first, kept.first - 1), precision))
         left_out.append(_log_bound(tilts, RowIntervals(mine.x, kept.last + 1, mine.last), precision))
-        mass, mass_error = _row_sums(law, tilt, kept)
+        mass, mass_error = _row_sums(law, tilt, kept, memory_budget)
         mass_error += tilt.scale.error * abs(mass)
         scale = math.exp(min(tilt.scale.log - log_scale, 700.0))
         total += scale * mass
@@ -233,14 +242,23 @@ def _log_bound(tilts: Sequence[_Tilt], rows: RowIntervals, precision: FloatArray
     return np.asarray(np.min([tilt.log_mass_bound(rows, precision) for tilt in tilts], axis=0))
 
 
-def _row_sums(law: SwapSum, tilt: _Tilt, rows: RowIntervals) -> tuple[float, float]:
-    """Return the scaled mass of rows under one tilt, and a bound of its absolute error."""
+def _row_sums(law: SwapSum, tilt: _Tilt, rows: RowIntervals, memory_budget: int) -> tuple[float, float]:
+    """Return the scaled mass of rows under one tilt, and a bound of its absolute error.
+
+    Raises
+    ------
+    CapacityError
+        If the frequencies that matter are too many for `memory_budget` bytes.
+    """
     periods, reference = tilt.window.periods, tilt.reference
-    frequencies = np.concatenate(list(frequency_blocks(law, tilt.tilt, periods)))
+    frequencies = surviving_frequencies(law, tilt.tilt, periods, LOG_PRUNED, FEW)
     values, errors = characteristic_function(law, tilt.tilt, reference, periods, frequencies)
     weights = conjugate_weights(frequencies, periods) / tilt.window.size
     across, row_index = np.unique(frequencies[:, 0], return_inverse=True)
     along, column_index = np.unique(frequencies[:, 1], return_inverse=True)
+    n_together = min(ROWS, memory_budget // (BYTES_PER_TERM * (across.size + along.size)))
+    if n_together < 1 or BYTES_PER_TERM * (across.size * along.size + sum(periods)) > memory_budget:
+        raise CapacityError(f"{across.size} x {along.size} frequencies do not fit the memory budget")
     matrix = np.zeros((across.size, along.size), dtype=np.complex128)
     matrix[row_index, column_index] = weights * values
     column_sizes = np.zeros(along.size)
@@ -249,18 +267,20 @@ def _row_sums(law: SwapSum, tilt: _Tilt, rows: RowIntervals) -> tuple[float, flo
     forward = float(tilt.tilt[1]) >= 0.0
     turns = [np.exp(2j * math.pi / period * np.arange(period)) for period in periods]
     total: list[float] = []
+    columns = np.zeros(along.size, dtype=np.complex128)
     weight_squares, rounding_squares, largest = 0.0, 0.0, 0.0
-    for first in range(0, rows.x.size, ROWS):
-        block = _subset(rows, np.arange(first, min(first + ROWS, rows.x.size)))
+    for first in range(0, rows.x.size, n_together):
+        block = _subset(rows, np.arange(first, min(first + n_together, rows.x.size)))
         n_cells = block.last - block.first + 1
         end = block.first if forward else block.last
         row_weights = np.exp(tilt.log_weight(block.x, end))
         table = turns[0][(block.x - reference[0])[:, None] * across % periods[0]]
         transformed = table @ matrix
-        sums, sizes = _geometric(along, n_cells, rate, forward, turns[1])
+        sums, sizes = _geometric(along, n_cells, rate, forward, periods[1])
         sums *= turns[1][(end - reference[1])[:, None] * along % periods[1]]
-        per_row = np.einsum("ij,ij->i", transformed, sums).real
-        total.append(float(row_weights @ per_row))
+        sums *= transformed
+        total.append(float(row_weights @ sums.real.sum(axis=1)))
+        columns += row_weights @ sums
         # Roundings of a row: those of the matrix product and of geometric sums, relative to their sizes.
         roundings = (8.0 + math.sqrt(across.size)) * UNIT * (sizes @ column_sizes)
         rounding_squares += float((row_weights * roundings) @ (row_weights * roundings))
@@ -271,19 +291,21 @@ def _row_sums(law: SwapSum, tilt: _Tilt, rows: RowIntervals) -> tuple[float, flo
     return math.fsum(total), (
         math.sqrt(weight_squares) * error_norm
         + SPREAD * math.sqrt(rounding_squares)
+        + 8.0 * UNIT * float(np.abs(columns).sum())
         + 2.0 * largest * math.exp(log_outside(law, tilt.tilt, tilt.window))
     )
 
 
 def _geometric(
-    along: IntArray, n_cells: IntArray, rate: float, forward: bool, turns: ComplexArray
+    along: IntArray, n_cells: IntArray, rate: float, forward: bool, period: int
 ) -> tuple[ComplexArray, FloatArray]:
-    """Return sum_{j < n} exp(-rate j +- 2 pi i l j / P), shape (rows, frequencies), and size bounds."""
-    period = turns.size
-    sign = 1 if forward else -1
-    step = 1.0 - math.exp(-rate) * turns[sign * along % period]
-    decay = np.exp(-rate * n_cells)
-    span = 1.0 - decay[:, None] * turns[sign * along * n_cells[:, None] % period]
+    """Return sum_{j < n} exp(-rate j +- 2 pi i l j / P), shape (rows, frequencies), and size bounds.
+
+    Angles are folded as integers, and 1 - q comes from expm1: it cancels near frequency 0.
+    """
+    signed = along if forward else -along
+    step = np.expm1(-rate + 1j * _angles(signed, period))
+    span = np.expm1(-rate * n_cells[:, None] + 1j * _angles(signed * n_cells[:, None], period))
     zero = along == 0
     with np.errstate(divide="ignore", invalid="ignore"):
         sums = span / step
@@ -292,3 +314,10 @@ def _geometric(
     sums[:, zero] = plain[:, None]
     sizes[:, zero] = plain[:, None]
     return sums, sizes
+
+
+def _angles(turns: IntArray, period: int) -> FloatArray:
+    """Return 2 pi turns / period, folded to (-pi, pi] before it is rounded."""
+    folded = turns % period
+    folded = np.where(2 * folded > period, folded - period, folded)
+    return np.asarray(folded * (2.0 * math.pi / period))

@@ -30,6 +30,12 @@ FFT_ROUNDINGS = 8.0
 LOG_WINDOW = -46.0
 """Logarithm of the mass that a window may leave out under its own tilt (1e-20)."""
 
+LARGEST_PERIOD = 2**31
+"""Largest size of a window on an axis: products of two such integers do not overflow."""
+
+MOST_FACTORS = 2**30
+"""Factors of the characteristic function that are evaluated at the most (a minute)."""
+
 LOG_PRUNED = -50.0
 """Logarithm of the modulus below which a frequency is left out."""
 
@@ -104,6 +110,8 @@ def plan_window(law: SwapSum, boxes: Sequence[tuple[FloatArray, float]], *, fast
 
 def _fast_length(size: int, *, alone: bool) -> int:
     """Return a fast transform length of at least `size`; 2^k and 3 * 2^k have small common multiples."""
+    if size > LARGEST_PERIOD:
+        return size
     if alone:
         return int(scipy.fft.next_fast_len(size, real=True))
     power = 1 << (size - 1).bit_length()
@@ -179,9 +187,17 @@ def conjugate_weights(frequencies: IntArray, periods: Sequence[int]) -> FloatArr
 def frequency_blocks(law: SwapSum, tilt: FloatArray, periods: Sequence[int]) -> Iterator[IntArray]:
     """Yield the frequencies that matter, or all of them in blocks where these are not few."""
     half_shape = (*periods[:-1], periods[-1] // 2 + 1)
+    if max(periods) > LARGEST_PERIOD:
+        raise CapacityError(
+            f"the exact test needs a window of {' x '.join(map(str, periods))} lattice points; "
+            f"the limit is {LARGEST_PERIOD} on an axis",
+            hint="give a statistic with smaller integers.",
+        )
     try:
         yield surviving_frequencies(law, tilt, periods, LOG_PRUNED, FEW)
     except CapacityError:
+        if math.prod(half_shape) * law.multiplicities.size > MOST_FACTORS:
+            raise
         for first in range(0, math.prod(half_shape), FEW):
             flat = np.arange(first, min(first + FEW, math.prod(half_shape)))
             yield np.stack(np.unravel_index(flat, half_shape), axis=1)

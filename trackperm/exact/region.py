@@ -104,7 +104,12 @@ class LatticeStatistic:
             If it is undefined.
         """
         if self.observed_exact is not None:
-            return float(self.observed_exact)
+            try:
+                return float(self.observed_exact)
+            except OverflowError as error:
+                raise InputError(
+                    "the observed value of the statistic is beyond the range of floats"
+                ) from error
         value = float(self.values_at_totals(np.array([self.histogram.stay], dtype=np.float64))[0])
         if not np.isfinite(value):
             raise InputError(f"the observed value of the statistic is {value}; expected a finite number")
@@ -267,13 +272,27 @@ class RationalRegion:
         by_power = self._excess.coefficients_of_last()
         if len(by_power) > 3:
             return None
-        scale = 1 << max(max((abs(c).bit_length() for c in self._excess.terms.values()), default=0) - 400, 0)
+        scale = self._scale
         offsets = (x - self._centre[0]).astype(np.float64)
         rows = [np.zeros(x.size), np.zeros(x.size), np.zeros(x.size)]
         for power, polynomial in enumerate(by_power):
             for (exponent,), c in polynomial.terms.items():
                 rows[power] = rows[power] + (c / scale) * offsets**exponent
         return rows[2], rows[1], rows[0]
+
+    @property
+    def _scale(self) -> int:
+        """A power of two that keeps coefficients well within the range of floats."""
+        return 1 << max(max((abs(c).bit_length() for c in self._excess.terms.values()), default=0) - 400, 0)
+
+    def linear_size(self, x: IntArray) -> FloatArray:
+        """Return the sum of the absolute terms of the coefficient b of :meth:`quadratic_rows`."""
+        by_power = self._excess.coefficients_of_last()
+        offsets = np.abs(x - self._centre[0]).astype(np.float64)
+        size = np.zeros(x.size)
+        for (exponent,), c in by_power[1].terms.items() if len(by_power) > 1 else ():
+            size = size + abs(c) / self._scale * offsets**exponent
+        return size
 
     @property
     def centre(self) -> tuple[int, ...]:

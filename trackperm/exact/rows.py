@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from trackperm.exact.characteristic import FloatArray
+from trackperm.exact.characteristic import UNIT, FloatArray
 from trackperm.exact.counts import IntArray
 from trackperm.exact.pmf import Window
 from trackperm.exact.region import INSIDE, RationalRegion
@@ -73,17 +73,18 @@ def row_intervals(region: RationalRegion, window: Window) -> RowIntervals | None
     lower, upper = (_cut(root + region.centre[1], low, high) for root in _roots(quadratic))
     # Cuts are first points of a new stretch: a change lies between cut - 1 and cut.
     at_low, at_high = inside(np.full_like(x, low)), inside(np.full_like(x, high))
-    lower, lower_found = _adjusted(inside, lower, low)
-    upper, upper_found = _adjusted(inside, upper, low)
+    lower, lower_found = _adjusted(inside, lower, low, high)
+    upper, upper_found = _adjusted(inside, upper, low, high)
     twice = lower_found & upper_found & (lower == upper)
     upper_found = upper_found & ~twice
     n_changes = lower_found.astype(int) + upper_found
     vertex = _cut(_vertex(quadratic) + region.centre[1], low, high)
+    sharp = _vertex_error(quadratic, region.linear_size(x)) < 0.5
     same_at_vertex = np.ones(x.size, dtype=bool)
     for step in (-2, -1, 0, 1):
         same_at_vertex &= inside(np.clip(vertex + step, low, high)) == at_low
     proved = np.where(
-        at_low == at_high, (n_changes == 2) | ((n_changes == 0) & same_at_vertex), n_changes == 1
+        at_low == at_high, (n_changes == 2) | ((n_changes == 0) & same_at_vertex & sharp), n_changes == 1
     )
     first_cut = np.where(lower_found, np.where(upper_found, np.minimum(lower, upper), lower), upper)
     second_cut = np.maximum(lower, upper)
@@ -100,7 +101,7 @@ def row_intervals(region: RationalRegion, window: Window) -> RowIntervals | None
     add(proved & (n_changes == 2) & ~at_low, first_cut, second_cut - 1)
     # Both changes close to the vertex (a region one point wide, say), or a row that floats cannot settle.
     left, right = np.clip(vertex - REACH, low, high), np.clip(vertex + REACH, low, high)
-    around = (at_low == at_high) & (inside(left) == at_low) & (inside(right) == at_low)
+    around = sharp & (at_low == at_high) & (inside(left) == at_low) & (inside(right) == at_low)
     for row in np.flatnonzero(~proved):
         ends = (left[row], right[row]) if around[row] else (low, high)
         pieces.append(_scanned(region, int(x[row]), (int(ends[0]), int(ends[1])), (int(low), int(high))))
@@ -123,18 +124,33 @@ def _vertex(quadratic: tuple[FloatArray, FloatArray, FloatArray]) -> FloatArray:
         return np.asarray(-b / (2.0 * a))
 
 
+def _vertex_error(
+    quadratic: tuple[FloatArray, FloatArray, FloatArray], linear_size: FloatArray
+) -> FloatArray:
+    """Return a bound of the rounding error of the vertex; `linear_size` is that of the terms of b."""
+    a, b, _ = quadratic
+    with np.errstate(all="ignore"):
+        error = 16.0 * UNIT * (linear_size + np.abs(b)) / (2.0 * np.abs(a))
+    # Without a quadratic term there is no vertex and at most one change, which unequal ends show.
+    return np.where(a == 0.0, 0.0, error)
+
+
 def _cut(root: FloatArray, low: np.int64, high: np.int64) -> IntArray:
     """Return the first integer at or above a root, kept inside the row; its low end for no root."""
     bounded = np.clip(np.nan_to_num(np.ceil(root), nan=float(low)), float(low), float(high))
     return np.asarray(bounded, dtype=np.int64)
 
 
-def _adjusted(inside: Callable[[IntArray], Flags], cut: IntArray, low: np.int64) -> tuple[IntArray, Flags]:
+def _adjusted(
+    inside: Callable[[IntArray], Flags], cut: IntArray, low: np.int64, high: np.int64
+) -> tuple[IntArray, Flags]:
     """Move each cut by at most one point to where membership changes; say where it does."""
     found = np.zeros(cut.size, dtype=bool)
     best = cut.copy()
+    if low == high:
+        return best, found
     for step in (0, 1, -1):
-        moved = np.maximum(cut + step, low + 1)
+        moved = np.clip(cut + step, low + 1, high)
         changes = ~found & (inside(moved) != inside(moved - 1))
         best[changes] = moved[changes]
         found |= changes

