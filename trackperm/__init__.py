@@ -1,4 +1,4 @@
-"""Exact paired-permutation tests for runs logged in MLflow and Weights & Biases.
+"""Exact paired-permutation tests for runs logged to an experiment tracker.
 
 >>> import trackperm
 >>> comparison = trackperm.compare("baseline.parquet", "candidate.parquet", "accuracy")

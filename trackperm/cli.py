@@ -227,9 +227,6 @@ def main() -> None:
     except KeyboardInterrupt:
         typer.echo("interrupted", err=True)
         sys.exit(130)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
     except (OSError, UnicodeError) as error:
         typer.echo(f"error: the result could not be written: {error}", err=True)
         sys.exit(2)

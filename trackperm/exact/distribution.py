@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trackperm.errors import InputError
 from trackperm.exact.characteristic import UNIT, FloatArray, SwapSum
 from trackperm.exact.pmf import LOG_WINDOW, lattice_pmf, open_mesh, plan_window
 from trackperm.exact.region import LatticeStatistic
@@ -37,21 +36,6 @@ class NullDistribution:
     values: FloatArray
     mass: FloatArray
     mass_error_bound: float
-
-    def binned(self, n_bins: int = 2000) -> tuple[FloatArray, FloatArray]:
-        """Return at most `n_bins` bins for a plot: edges, shape (B + 1,), and mass in each, shape (B,).
-
-        Where there are at most `n_bins` values, each has a bin of its own, which ends half-way to the next.
-        """
-        if n_bins < 1:
-            raise InputError(f"`n_bins` is {n_bins}; expected at least 1")
-        if self.values.size <= n_bins:
-            middles = (self.values[1:] + self.values[:-1]) / 2
-            gap = float(np.diff(self.values).min(initial=1.0)) if self.values.size > 1 else 1.0
-            edges = np.concatenate([[self.values[0] - gap / 2], middles, [self.values[-1] + gap / 2]])
-            return edges, self.mass
-        mass, edges = np.histogram(self.values, bins=n_bins, weights=self.mass)
-        return edges, mass
 
 
 def null_distribution(law: SwapSum, statistic: LatticeStatistic, memory_budget: int) -> NullDistribution:
