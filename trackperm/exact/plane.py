@@ -141,7 +141,12 @@ def plane_tail(
     region : callable
         Gives the region, made for questions near a lattice point.
     memory_budget : int
-        Bytes that may be allocated; None is returned where they do not do.
+        Bytes that may be allocated; None is returned where they are too few for the rows.
+
+    Raises
+    ------
+    CapacityError
+        If the frequencies that matter are too many.
     """
     tilts = [_Tilt.of(law, first_tilt)]
     log_tail = tilts[0].scale.log - 3.0 if first_tilt.any() else -1.0
