@@ -7,8 +7,10 @@ import pytest
 
 from trackperm.exact import DifferenceHistogram, RationalStatistic
 from trackperm.exact.lattice import reduce_rank
+from trackperm.exact.lattice_statistic import LatticeStatistic
 from trackperm.exact.pmf import Window
-from trackperm.exact.region import INSIDE, LatticeStatistic, RationalRegion
+from trackperm.exact.rational_region import RationalRegion
+from trackperm.exact.region import INSIDE
 from trackperm.exact.rows import row_intervals
 
 X = [RationalStatistic.variable(i, 4) for i in range(4)]

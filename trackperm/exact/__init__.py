@@ -2,9 +2,9 @@
 
 from trackperm.exact.counts import CountTable, DifferenceHistogram
 from trackperm.exact.distribution import NullDistribution
+from trackperm.exact.lattice_statistic import Alternative
 from trackperm.exact.permutation import PermutationTest, difference_test, structured_test
 from trackperm.exact.rational import RationalStatistic
-from trackperm.exact.region import Alternative
 
 __all__ = [
     "Alternative",

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from trackperm.exact.characteristic import UNIT, FloatArray, SwapSum
+from trackperm.exact.lattice_statistic import LatticeStatistic
 from trackperm.exact.pmf import LOG_WINDOW, lattice_pmf, open_mesh, plan_window
-from trackperm.exact.region import LatticeStatistic
 
 NOISE = 64.0 * UNIT
 """Mass of a lattice point, relative to the largest, that cannot be told from rounding errors."""

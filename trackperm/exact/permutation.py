@@ -23,10 +23,10 @@ from trackperm.exact.counts import LARGEST, DifferenceHistogram, integer_matrix
 from trackperm.exact.distribution import NullDistribution, null_distribution
 from trackperm.exact.enumeration import count_inside, n_configurations
 from trackperm.exact.lattice import reduce_rank
+from trackperm.exact.lattice_statistic import Alternative, LatticeStatistic, Statistic
 from trackperm.exact.line import half_line
 from trackperm.exact.pmf import LOG_WINDOW, plan_window
 from trackperm.exact.rational import RationalStatistic
-from trackperm.exact.region import Alternative, LatticeStatistic, Statistic
 from trackperm.exact.tail import region_tail
 from trackperm.exact.tilt import CERTAIN, TailMass
 

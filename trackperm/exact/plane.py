@@ -48,7 +48,8 @@ from trackperm.exact.pmf import (
     log_outside,
     plan_window,
 )
-from trackperm.exact.region import RationalRegion, Region
+from trackperm.exact.rational_region import RationalRegion
+from trackperm.exact.region import Region
 from trackperm.exact.rows import RowIntervals, row_intervals
 from trackperm.exact.tilt import ScaleFactor, TailMass, certified, mean_tilt, quantised, scale_factor
 

@@ -25,7 +25,8 @@ import numpy.typing as npt
 from trackperm.exact.characteristic import UNIT, FloatArray
 from trackperm.exact.counts import IntArray
 from trackperm.exact.pmf import Window
-from trackperm.exact.region import INSIDE, RationalRegion
+from trackperm.exact.rational_region import RationalRegion
+from trackperm.exact.region import INSIDE
 
 Flags = npt.NDArray[np.bool_]
 

@@ -10,8 +10,9 @@ import numpy as np
 from trackperm.errors import CapacityError
 from trackperm.exact.characteristic import FloatArray, SwapSum
 from trackperm.exact.grid import grid_tail
+from trackperm.exact.lattice_statistic import LatticeStatistic
 from trackperm.exact.plane import plane_tail
-from trackperm.exact.region import LatticeStatistic, Region
+from trackperm.exact.region import Region
 from trackperm.exact.tilt import TailMass, dominating_tilt, quantised
 
 WANTED = 1e-10
