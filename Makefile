@@ -28,7 +28,7 @@ test-old-mlflow: $(OLD_VENV)/.test ## the tracker tests on the oldest MLflow tha
 test-all: test test-slow test-old-mlflow ## everything
 
 bench: $(VENV)/.test ## benchmarks, as a table and as JSON in .benchmarks/
-	$(VENV)/bin/python -m pytest tests/benchmarks -p benchmark --benchmark-autosave
+	$(VENV)/bin/python -m pytest tests/benchmarks -q -p benchmark --benchmark-quiet --benchmark-autosave
 
 format: $(VENV)/.test ## format the code and mend what ruff can mend
 	$(VENV)/bin/ruff format .

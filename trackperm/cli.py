@@ -52,8 +52,12 @@ class Method(str, Enum):
     """Numerical engines."""
 
     AUTO = "auto"
+    BINOMIAL = "binomial"
     ENUMERATE = "enumerate"
+    DP = "dp"
     LATTICE = "lattice"
+    BRACKET = "bracket"
+    MONTE_CARLO = "monte-carlo"
 
 
 def _print_version(wanted: bool) -> None:
@@ -110,7 +114,22 @@ def compare(
     by_position: Annotated[
         bool, typer.Option("--by-position", help="Pair rows by position where there is no id column.")
     ] = False,
+    resolution: Annotated[
+        str | None,
+        typer.Option(metavar="UNIT", help="Round decimal scores to multiples of this, such as 0.001."),
+    ] = None,
+    mid_p: Annotated[
+        bool, typer.Option("--mid-p", help="Count ties with the observed value half; says so.")
+    ] = False,
     method: Annotated[Method, typer.Option(help="Numerical engine.")] = Method.AUTO,
+    n_samples: Annotated[
+        int, typer.Option("--samples", metavar="N", help="Random swaps, for Monte Carlo.")
+    ] = 100_000,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random swaps.")] = 0,
+    exceedances: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Stop drawing after so many swaps as extreme as the observed one."),
+    ] = None,
     tracking_uri: Annotated[str | None, typer.Option(metavar="URI", help="Tracking server or store.")] = None,
     log_to: Annotated[
         str | None,
@@ -131,7 +150,7 @@ def compare(
     parameters = dict(_assignment(text) for text in settings or [])
     roles = {"id": id_column, "prediction": prediction, "label": label}
     columns = {role: column for role, column in roles.items() if column is not None}
-    specs = _statistics(statistic or ["accuracy"], parameters, columns)
+    specs = _statistics(statistic or ["accuracy"], parameters, columns, resolution)
     runs = (
         load_run(baseline, "baseline", artifact=first, tracking_uri=tracking_uri),
         load_run(candidate, "candidate", artifact=second, tracking_uri=tracking_uri),
@@ -144,7 +163,11 @@ def compare(
             alpha=alpha,
             missing=missing.value,
             by_position=by_position,
+            mid_p=mid_p,
             method=method.value,
+            n_samples=n_samples,
+            seed=seed,
+            exceedances=exceedances,
         )
         for spec in specs
     ]
@@ -154,15 +177,15 @@ def compare(
 
 
 def _statistics(
-    names: Sequence[str], parameters: dict[str, object], columns: dict[str, str]
+    names: Sequence[str], parameters: dict[str, object], columns: dict[str, str], resolution: str | None
 ) -> list[Statistic]:
     """Load the statistics, each with those of the parameters that it has; some has to have each."""
     from trackperm.statistic import load_statistic
 
-    specs = [load_statistic(name, columns=columns) for name in names]
+    specs = [load_statistic(name, columns=columns, resolution=resolution) for name in names]
     known = {parameter for spec in specs for parameter in spec.parameters}
     if len(specs) == 1 or not parameters.keys() <= known:
-        return [load_statistic(name, parameters=parameters, columns=columns) for name in names]
+        return [load_statistic(spec, parameters=parameters) for spec in specs]
     return [
         load_statistic(spec, parameters={k: v for k, v in parameters.items() if k in spec.parameters})
         for spec in specs

@@ -22,12 +22,14 @@ from trackperm.errors import InputError
 from trackperm.exact import (
     Alternative,
     CountTable,
+    Method,
     NullDistribution,
     PermutationTest,
     RationalStatistic,
     structured_test,
 )
-from trackperm.exact.permutation import Method
+from trackperm.exact.permutation import N_SAMPLES
+from trackperm.exact.resolution import Resolution
 from trackperm.pairing import PairingReport, pair
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.tables import ExampleTable
@@ -137,7 +139,10 @@ class Comparison:
 
     @property
     def error_bound(self) -> float:
-        """Certified bound on the error of the p-value, relative to it; 1 where it is only an upper bound."""
+        """Certified bound on the error of the p-value, relative to it; 1 where it is only an upper bound.
+
+        Infinity for Monte Carlo, which certifies nothing.
+        """
         return self.test.error_bound
 
     @property
@@ -184,9 +189,10 @@ class Comparison:
     def verdict(self) -> Verdict:
         """Whether the candidate is shown to be better or worse at level `alpha`.
 
-        A p-value counts as below alpha only if it is so with its whole error bound.
+        A p-value counts as below alpha only if it is so with its whole interval: of what is certified, or
+        with 99 % confidence for Monte Carlo.
         """
-        if not self.pvalue * (1.0 + self.error_bound) < self.alpha:
+        if not max(self.pvalue, self.test.interval[1]) < self.alpha:
             return "undecided"
         rises = (
             self.observed > 0 if self.test.alternative == "two-sided" else self.test.alternative == "greater"
@@ -224,6 +230,8 @@ class Comparison:
             "missing": self.pairing.missing,
             "method": self.method,
             "ties": self.test.ties,
+            **({"p": "mid"} if self.test.mid_p else {}),
+            **({"drawn": self.test.n_samples} if self.test.n_samples is not None else {}),
             "data": f"{self.pairing.baseline_digest[:8]}/{self.pairing.candidate_digest[:8]}",
             "spec": spec[:8],
             "trackperm": trackperm.__version__,
@@ -244,6 +252,10 @@ class Comparison:
             "pvalue": self.pvalue if self.pvalue > 0.0 else None,
             "log10_pvalue": self.log10_pvalue,
             "error_bound": _finite(self.error_bound),
+            "interval": list(self.test.interval),
+            "mid_p": self.test.mid_p,
+            "n_samples": self.test.n_samples,
+            "log10_smallest_pvalue": self.test.log10_smallest_pvalue,
             "alternative": self.test.alternative,
             "alpha": self.alpha,
             "verdict": self.verdict,
@@ -317,10 +329,15 @@ def compare(
     alpha: float = 0.05,
     parameters: Mapping[str, object] | None = None,
     columns: Mapping[str, str] | None = None,
+    resolution: Resolution | Mapping[str, Resolution] | None = None,
     artifact: str | tuple[str, str] | None = None,
     missing: Literal["error", "drop"] = "error",
     by_position: bool = False,
+    mid_p: bool = False,
     method: Method = "auto",
+    n_samples: int = N_SAMPLES,
+    seed: int = 0,
+    exceedances: int | None = None,
     tracking_uri: str | None = None,
 ) -> Comparison:
     """Compare two runs on the same examples by the exact paired-permutation test.
@@ -342,14 +359,21 @@ def compare(
         Values of the spec's parameters, such as ``{"positive": "yes"}``.
     columns : mapping, optional
         Column names that differ from those in the spec, such as ``{"id": "question_id"}``.
+    resolution : str, float, Fraction, Decimal, or mapping of str to such, optional
+        What decimal counts are rounded to multiples of, all or by name, in place of what the spec says.
     artifact : str or (str, str), optional
         Artifact path in the runs, or one for each.
     missing : {'error', 'drop'}
         What to do with examples that only one run has.
     by_position : bool
         Pair rows by position where there is no id column.
-    method : {'auto', 'enumerate', 'lattice'}
+    mid_p : bool
+        Count ties with the observed value half: less conservative, but no longer a valid p-value.
+    method : {'auto', 'binomial', 'enumerate', 'dp', 'lattice', 'bracket', 'monte-carlo'}
         Numerical engine.
+    n_samples, seed, exceedances : int
+        For Monte Carlo: random swaps, the seed that they come from, and the number of them at least as
+        extreme as the observed one at which drawing stops, if it should.
     tracking_uri : str, optional
         Tracking server or store of run references; by default as the tracker decides.
 
@@ -368,12 +392,16 @@ def compare(
     return compare_runs(
         load_run(baseline, "baseline", artifact=first, tracking_uri=tracking_uri),
         load_run(candidate, "candidate", artifact=second, tracking_uri=tracking_uri),
-        load_statistic(statistic, parameters=parameters or {}, columns=columns or {}),
+        load_statistic(statistic, parameters=parameters or {}, columns=columns or {}, resolution=resolution),
         alternative=alternative,
         alpha=alpha,
         missing=missing,
         by_position=by_position,
+        mid_p=mid_p,
         method=method,
+        n_samples=n_samples,
+        seed=seed,
+        exceedances=exceedances,
     )
 
 
@@ -412,19 +440,38 @@ def compare_runs(
     alpha: float = 0.05,
     missing: Literal["error", "drop"] = "error",
     by_position: bool = False,
+    mid_p: bool = False,
     method: Method = "auto",
+    n_samples: int = N_SAMPLES,
+    seed: int = 0,
+    exceedances: int | None = None,
 ) -> Comparison:
     """Compare two runs that were read before; options as in :func:`compare`."""
     if not 0.0 < alpha < 1.0:
         raise InputError(f"`alpha` is {alpha}; expected a number between 0 and 1, such as 0.05")
     pairing = pair(baseline.table, candidate.table, statistic, missing=missing, by_position=by_position)
+    statistic = pairing.statistic
     table = CountTable.from_counts(pairing.counts.names, *pairing.counts.grouped())
     stay, swap = statistic.pairs(table.candidate, table.baseline)
     _require_defined_scores(statistic, table)
     tested = alternative or statistic.alternative
     test = structured_test(
-        stay, swap, statistic.h, alternative=tested, multiplicities=table.multiplicities, method=method
+        stay,
+        swap,
+        statistic.h,
+        alternative=tested,
+        multiplicities=table.multiplicities,
+        mid_p=mid_p,
+        method=method,
+        n_samples=n_samples,
+        seed=seed,
+        exceedances=exceedances,
     )
+    options = {"alternative": tested, "alpha": repr(alpha), "missing": missing, "method": method}
+    if mid_p:
+        options["mid_p"] = "true"
+    if test.method == "monte-carlo":
+        options |= {"n_samples": str(n_samples), "seed": str(seed), "exceedances": str(exceedances)}
     return Comparison(
         statistic=statistic,
         baseline_data=baseline,
@@ -434,7 +481,7 @@ def compare_runs(
         count_table=table,
         pairing=pairing.report,
         discordant=pairing.discordant,
-        options={"alternative": tested, "alpha": repr(alpha), "missing": missing, "method": method},
+        options=options,
     )
 
 

@@ -66,7 +66,7 @@ def publication(comparison: Comparison) -> Publication:
         baseline=comparison.baseline_run,
         candidate=comparison.candidate_run,
         candidate_tags={
-            f"sig.{statistic}": f"{comparison.marker} p={tag_pvalue}",
+            f"sig.{statistic}": f"{comparison.marker} {text.pvalue_name(comparison.test)}={tag_pvalue}",
             f"sig.{statistic}.vs": baseline_name,
         },
     )
@@ -74,6 +74,8 @@ def publication(comparison: Comparison) -> Publication:
 
 def _metrics(comparison: Comparison) -> dict[str, float]:
     """Finite numbers only: trackers turn infinity into a number, and an underflowed p-value is no 0."""
+    is_exact = comparison.error_bound <= text.EXACT_WITHIN
+    interval = (None, None) if is_exact else comparison.test.interval
     found: dict[str, float | None] = {
         "p_value": comparison.pvalue or None,
         "log10_p": comparison.log10_pvalue,
@@ -83,6 +85,8 @@ def _metrics(comparison: Comparison) -> dict[str, float]:
         "n_examples": comparison.n_examples,
         "n_discordant": comparison.n_discordant,
         "error_bound": comparison.error_bound,
+        "p_low": interval[0],
+        "p_high": interval[1],
     }
     return {
         f"{comparison.statistic.name}/{name}": float(value)
@@ -103,7 +107,7 @@ def _results(comparison: Comparison) -> Table:
         "difference": comparison.difference,
         "p_value": test.format_pvalue(),
         "verdict": f"{comparison.marker} {comparison.verdict}",
-        "certainty": text.certainty(test.error_bound),
+        "certainty": text.certainty(test),
         "alternative": test.alternative,
         "n_examples": test.n_examples,
         "n_discordant": test.n_discordant,

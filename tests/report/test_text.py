@@ -104,27 +104,54 @@ def test_what_was_left_out_is_said():
     baseline, candidate = answers([True] * 8), answers([True, False] * 3)
     lines = text.lines(trackperm.compare(baseline, candidate, "accuracy", missing="drop"))
     expected = "dropped: 2 without a complete row in both runs (baseline 8, candidate 6, tested 6)"
-    assert lines[3:] == [expected]
+    assert lines[3:] == [expected, "no verdict possible: with 3 discordant examples no p is below 0.25"]
 
 
 def test_pairing_by_position_is_said():
     frames = [answers(correct).drop("id") for correct in ([True] * 4, [False] * 4)]
     lines = text.lines(trackperm.compare(*frames, "accuracy", by_position=True))
-    assert lines[3:] == ["paired by position: nothing proves that the rows are the same examples"]
+    assert "paired by position: nothing proves that the rows are the same examples" in lines[3:]
 
 
 def test_labels_that_were_not_compared_are_said(tmp_path):
     document = "{name: mean, counts: {total: score, all: 1}, score: total / all}"
     frames = [pl.DataFrame({"id": ["a", "b"], "score": scores}) for scores in ([1, 2], [2, 3])]
     lines = text.lines(trackperm.compare(*frames, spec(tmp_path, document)))
-    assert len(lines) == 4
-    assert lines[3].startswith("labels were not compared")
+    assert len(lines) == 5
+    assert lines[4].startswith("labels were not compared")
 
 
 def test_approximate_ties_are_said():
     comparison = gold_standard()
     comparison = replace(comparison, test=replace(comparison.test, ties="approximate"))
     assert text.lines(comparison)[3].startswith("ties approximate: ")
+
+
+def test_ties_by_digits_and_mid_p_are_said():
+    comparison = gold_standard()
+    comparison = replace(comparison, test=replace(comparison.test, ties="100 digits", mid_p=True))
+    lines = text.lines(comparison)
+    assert lines[1].startswith("mid-p = ")
+    assert lines[3].startswith("ties by 100 digits: ")
+    assert lines[4].startswith("mid-p: ties with the observed value count half")
+    assert "(mid-p = " in text.markdown(comparison)
+
+
+def test_monte_carlo_says_so_everywhere():
+    comparison = accuracy(better=30, worse=20, both=40, method="monte-carlo", n_samples=999)
+    first, *_ = [line for line in text.lines(comparison) if line.startswith("p = ")]
+    assert "Monte Carlo of 999 swaps, 99 % interval " in first
+    assert "exact" not in first
+    assert any(line.startswith("Monte Carlo: 999 random swaps (seed 0), ") for line in text.lines(comparison))
+    assert "Monte Carlo of 999 swaps" in text.markdown(comparison)
+    assert comparison.options["seed"] == "0"
+    assert comparison.key != accuracy(better=30, worse=20, both=40).key
+
+
+def test_no_verdict_is_possible_on_few_discordant_examples():
+    note = "no verdict possible: with 1 discordant example no p is below 1"
+    assert note in text.lines(accuracy(1, 0, both=2))
+    assert not any("no verdict possible" in line for line in text.lines(accuracy(6, 0, both=2)))
 
 
 def test_tie_is_never_a_verdict():

@@ -417,6 +417,7 @@ KEYS = [
     "parameters",
     "columns",
     "undefined",
+    "resolution",
     "alternative",
     "greater_is_better",
     "u.a",

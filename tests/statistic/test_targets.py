@@ -1,26 +1,34 @@
-"""One expression, four meanings: data frames, integer arrays, floats, fractions; the oracle is Python."""
+"""One expression, four meanings: data frames, integer arrays, rational and real functions; against Python."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 import numpy as np
+import oracles
 import pytest
+from certificates import check_pvalue
 from engines import ENGINES, frame
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from specs import parse
+from oracles import Point
+from specs import load, parse
 
 from trackperm.errors import SpecError
+from trackperm.exact import structured_test
+from trackperm.exact.real_number import UndefinedError
 from trackperm.statistic import OUT_OF_RANGE, ColumnType
-from trackperm.statistic.arrays import ArrayFunction, integers
+from trackperm.statistic.arrays import integers
 from trackperm.statistic.check import Checker
 from trackperm.statistic.frames import count_expression
 from trackperm.statistic.rational import is_rational, rational
+from trackperm.statistic.real import real
 
 TYPES = {
     "i": ColumnType.INTEGER,
@@ -299,7 +307,12 @@ def test_integer_arrays_beyond_64_bits() -> None:
     assert integers(parse("u.a * u.b"), big, 1).dtype == np.int64
 
 
-def real(names: list[str]) -> Any:
+def test_integer_arrays_compare_with_decimals() -> None:
+    found = integers(parse("(u.a < 0.5) + 2 * (u.a > 1.5)"), {"u.a": np.array([-1, 0, 1, 2])}, 4)
+    assert found.tolist() == [1, 1, 0, 2]
+
+
+def quotients(names: list[str]) -> Any:
     leaves = st.sampled_from(names).map(same) | st.sampled_from(["1", "2", "0.1", "1.5"]).map(
         lambda n: Written(n, f"Fraction('{n}')")
     )
@@ -318,7 +331,7 @@ def real(names: list[str]) -> Any:
 
 
 @settings(deadline=None)
-@given(real(U + V), POINTS, st.sampled_from([None, Fraction(0), Fraction(1, 3)]))
+@given(quotients(U + V), POINTS, st.sampled_from([None, Fraction(0), Fraction(1, 3)]))
 def test_rational_functions_against_fractions(
     expression: Written, points: list[tuple[int, ...]], undefined: Fraction | None
 ) -> None:
@@ -335,20 +348,19 @@ def test_rational_functions_against_fractions(
         problem = error.message
         assert "always 0" in problem
         return
-    floats = ArrayFunction(parsed, (*U, *V), undefined)
+    same = real(parsed, U + V, undefined)
     for point in points:
         try:
             wanted = at(expression.python, tuple(map(Fraction, point)), over=over, Fraction=Fraction)
         except ZeroDivisionError:
             with pytest.raises(ZeroDivisionError):
                 h(point)
+            with pytest.raises(UndefinedError):
+                same.number(point)
         else:
             assert h(point) == wanted
-            value = floats(np.array(point))
-            assert value.shape == ()
-            # Where floats meet 0/0 and fractions do not, or the reverse, a difference was rounded to 0.
-            if not math.isnan(value) and abs(wanted) < 10**6:
-                assert value == pytest.approx(float(wanted), rel=1e-6, abs=1e-6) or "/" in expression.ours
+            assert same.number(point).compare(wanted) == (0, False)
+            assert same(np.array(point)).shape == ()
 
 
 @pytest.mark.parametrize(
@@ -373,14 +385,14 @@ def test_rational_functions_against_fractions(
 )
 def test_floats(text: str, expected: float) -> None:
     points = np.tile([9, 0, 4, 0], (2, 3, 1))
-    found = ArrayFunction(parse(text), (*U, *V))(points)
+    found = real(parse(text), U + V, None)(points)
     assert found.shape == (2, 3)
     assert found.dtype == np.float64
     np.testing.assert_allclose(found, expected, rtol=1e-15)
 
 
 def test_floats_with_a_declared_value_for_0_over_0() -> None:
-    h = ArrayFunction(parse("sqrt(u.a / u.b)"), ("u.a", "u.b"), Fraction(1, 4))
+    h = real(parse("sqrt(u.a / u.b)"), U, Fraction(1, 4))
     np.testing.assert_array_equal(h(np.array([[0, 0], [4, 1], [1, 0]])), [0.5, 2.0, np.nan])
 
 
@@ -396,3 +408,99 @@ def test_is_rational(text: str, holds: bool) -> None:
 def test_division_by_what_is_always_zero(text: str) -> None:
     with pytest.raises(SpecError, match="always 0"):
         rational(parse(text), U, None)
+    with pytest.raises(SpecError, match="always 0"):
+        real(parse(f"sqrt({text})"), U, None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "where(u.a > u.b, u.a, u.b) == max(u.a, u.b)",
+        "abs(u.a - 1/3) < 0.5 and not (u.b / 2 == 1)",
+        "'x' != 'x' or u.a * 0.1 == 0.3",
+        "where(u.a > 1, 'x', 'y') == 'x'",
+        "'x' == where(u.a > 1, where(u.b < 3, 'x', 'z'), 'y')",
+        "(u.a >= u.b) + (u.a <= u.b) * 2 + (u.a != 3)",
+        "(u.a > 1) | (u.b > 1)",
+        "(u.a > 1) & ~(u.b > 1)",
+    ],
+)
+def test_conditions_against_python(text: str) -> None:
+    expression = parse(text)
+    Checker(False, lambda *_: ColumnType.INTEGER).result(expression, "h")
+    function = real(expression, U, None)
+    words = {
+        "where(u.a > u.b, u.a, u.b) == max(u.a, u.b)": lambda a, b: True,
+        "abs(u.a - 1/3) < 0.5 and not (u.b / 2 == 1)": lambda a, b: abs(3 * a - 1) < 1.5 and b != 2,
+        "'x' != 'x' or u.a * 0.1 == 0.3": lambda a, b: a == 3,
+        "where(u.a > 1, 'x', 'y') == 'x'": lambda a, b: a > 1,
+        "'x' == where(u.a > 1, where(u.b < 3, 'x', 'z'), 'y')": lambda a, b: a > 1 and b < 3,
+        "(u.a >= u.b) + (u.a <= u.b) * 2 + (u.a != 3)": lambda a, b: (a >= b) + (a <= b) * 2 + (a != 3),
+        "(u.a > 1) | (u.b > 1)": lambda a, b: a > 1 or b > 1,
+        "(u.a > 1) & ~(u.b > 1)": lambda a, b: a > 1 and not b > 1,
+    }
+    for point in [(0, 0), (0, 2), (1, 1), (2, 2), (3, 1), (3, 3), (5, 4)]:
+        assert function.number(point).compare(int(words[text](*point))) == (0, False)
+
+
+PAIRS = [(0, 1, 1), (1, 1, 1), (1, 1, 0), (0, 0, 0), (1, 0, 1), (0, 0, 1), (1, 1, 0), (0, 1, 0), (1, 1, 1)]
+CONFUSION = """
+counts:
+  tp: (prediction == 1) & (label == 1)
+  fp: (prediction == 1) & (label == 0)
+  fn: (prediction == 0) & (label == 1)
+  tn: (prediction == 0) & (label == 0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("score", "value"),
+    [
+        (
+            "(tp * tn - fp * fn) / sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))",
+            lambda tp, fp, fn, tn: (
+                (tp * tn - fp * fn) / d
+                if (d := ((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)).sqrt())
+                else 0
+            ),
+        ),
+        (
+            "sqrt(tp / (tp + fn) * tn / (tn + fp))",
+            lambda tp, fp, fn, tn: (tp / (tp + fn) * tn / (tn + fp)).sqrt(),
+        ),
+        (
+            "log((fp + fn + 0.5) / (tp + fp + fn + tn))",
+            lambda tp, fp, fn, tn: (fp + fn + Decimal("0.5")).ln(),
+        ),
+        ("min(tp / (tp + fn), tn / (tn + fp))", lambda tp, fp, fn, tn: min(tp / (tp + fn), tn / (tn + fp))),
+        ("abs(tp / (tp + fn) - 0.5)", lambda tp, fp, fn, tn: abs(tp / (tp + fn) - Decimal("0.5"))),
+        (
+            "where(tp + fp > 0 and tp / (tp + fp) > 0.5, sqrt(tp), log(1 + tn))",
+            lambda tp, fp, fn, tn: tp.sqrt() if tp > fp else (1 + tn).ln(),
+        ),
+    ],
+    ids=["MCC", "geometric mean", "log error", "worst recall", "distance", "where"],
+)
+def test_specs_of_irrational_scores_against_enumeration(tmp_path: Path, score: str, value: Any) -> None:
+    statistic = load(tmp_path, f"{CONFUSION}score: {score}\nundefined: 0\n")
+    cells = np.array(
+        [
+            [[(p, label) == cell for cell in ((1, 1), (1, 0), (0, 1), (0, 0))] for p in (u, v)]
+            for label, u, v in PAIRS
+        ]
+    ).astype(np.int64)
+    stay, swap = statistic.pairs(cells[:, 0], cells[:, 1])
+
+    def difference(point: Point) -> Fraction:
+        with localcontext() as context:
+            context.prec = 100
+            u, v = (value(*map(Decimal, part)) for part in (point[:4], point[4:]))
+            return round(Fraction(u - v) * 10**60) / Fraction(10**60)
+
+    points = [[tuple(row) for row in side.tolist()] for side in (stay, swap)]
+    expected = oracles.structured_pvalues(oracles.enumerated_sums(*points), points[0], difference)
+    for alternative, pvalue in expected.items():
+        result = structured_test(stay, swap, statistic.h, alternative=alternative)
+        check_pvalue(result, pvalue)
+        assert result.ties == "exact"
+    assert any(0 < pvalue < 1 for pvalue in expected.values())

@@ -52,7 +52,7 @@ def integer_matrix(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
 
 
 def _check_range(largest: int, name: str) -> None:
-    if largest > LARGEST:
+    if largest >= LARGEST:
         raise InputError(f"`{name}` holds an integer beyond 2^62 ({largest}); sums of it could overflow")
 
 
@@ -307,3 +307,50 @@ def _grouped_differences(
     for i, (j, sign) in sorted(source.items()):
         rows[:, i] = sign * rows[:, j]
     return rows, grouped_counts, tuple(totals)
+
+
+def signed_differences(
+    candidate: npt.NDArray[Any], baseline: npt.NDArray[Any]
+) -> tuple[npt.NDArray[Any], IntArray]:
+    """Return the distinct values of ``candidate - baseline``, ascending, and how often each occurs.
+
+    Works in chunks, so that beyond the inputs little memory is used where the values are close together.
+
+    Parameters
+    ----------
+    candidate, baseline : ndarray of integers, shape (N,)
+        Int64 or smaller, or Python integers (dtype object).
+
+    Returns
+    -------
+    values : ndarray of int64, or of Python integers, shape (K,)
+    counts : ndarray of int64, shape (K,)
+    """
+    wide = object if candidate.dtype == object or baseline.dtype == object else np.int64
+
+    def chunks() -> Iterator[npt.NDArray[Any]]:
+        for first in range(0, candidate.size, CHUNK):
+            part = slice(first, first + CHUNK)
+            yield np.subtract(candidate[part], baseline[part], dtype=wide, casting="unsafe")
+
+    if wide is np.int64:
+        if candidate.size <= CHUNK:
+            (once,) = chunks()
+            low, high = int(once.min()), int(once.max())
+        else:
+            once = None
+            ends = [(int(chunk.min()), int(chunk.max())) for chunk in chunks()]
+            low, high = min(end[0] for end in ends), max(end[1] for end in ends)
+        if high - low < CHUNK:
+            if once is not None:
+                once -= low
+                counts = np.bincount(once)
+            else:
+                counts = np.zeros(high - low + 1, dtype=np.int64)
+                for chunk in chunks():
+                    chunk -= low
+                    counts += np.bincount(chunk, minlength=counts.size)
+            (present,) = np.nonzero(counts)
+            return present + low, counts[present]
+    values, found = np.unique(np.concatenate(list(chunks())), return_counts=True)
+    return values, found.astype(np.int64)

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from trackperm.errors import InputError
+from trackperm.exact.bracket import rounded
 from trackperm.exact.characteristic import UNIT, FloatArray, SwapSum
-from trackperm.exact.lattice_statistic import LatticeStatistic
-from trackperm.exact.pmf import LOG_WINDOW, lattice_pmf, open_mesh, plan_window
+from trackperm.exact.counts import IntArray
+from trackperm.exact.lattice_statistic import Alternative
+from trackperm.exact.linear import LinearStatistic
+from trackperm.exact.pmf import BYTES_PER_CELL, LOG_WINDOW, lattice_pmf, open_mesh, plan_window
 
 NOISE = 64.0 * UNIT
 """Mass of a lattice point, relative to the largest, that cannot be told from rounding errors."""
 
 DIGITS = 12
 """Significant digits, of the largest value, to which values of the statistic are told apart."""
+
+POINTS = 2**16
+"""Points to which a linear statistic is rounded where its own are too many."""
 
 
 @dataclass(frozen=True)
@@ -31,15 +39,59 @@ class NullDistribution:
         Their probabilities.
     mass_error_bound : float
         Bound on the error of the mass of any set of values.
+    value_error_bound : float
+        How far values may be off, except with probability 1e-20: more than 0 where they had to be rounded.
     """
 
     values: FloatArray
     mass: FloatArray
     mass_error_bound: float
+    value_error_bound: float = 0.0
+
+    def quantile(self, probability: float) -> float:
+        """Return the least value v with P(T <= v) >= `probability`.
+
+        Raises
+        ------
+        InputError
+            If `probability` is not between 0 and 1.
+        """
+        if not 0.0 < probability < 1.0:
+            raise InputError(f"`probability` is {probability}; expected a number between 0 and 1")
+        cumulated = np.cumsum(self.mass)
+        return float(self.values[min(int(np.searchsorted(cumulated, probability)), self.values.size - 1)])
+
+    def attainable_pvalues(self, alternative: Alternative = "two-sided") -> FloatArray:
+        """Return the p-value that each of `values` would have, had it been observed; shape (J,)."""
+        if alternative == "less":
+            return np.minimum(np.cumsum(self.mass), 1.0)
+        if alternative == "greater":
+            return np.minimum(np.cumsum(self.mass[::-1])[::-1], 1.0)
+        sizes = np.abs(self.values)
+        order = np.argsort(-sizes, kind="stable")
+        cumulated = np.minimum(np.cumsum(self.mass[order]), 1.0)
+        # Values v and -v are equally extreme: both get the mass of both.
+        scale = float(sizes.max(initial=0.0)) or 1.0
+        rounded_sizes = np.round(sizes[order] / scale, DIGITS - 1)
+        last_of_size = np.searchsorted(-rounded_sizes, -rounded_sizes, side="right") - 1
+        pvalues = np.empty_like(cumulated)
+        pvalues[order] = cumulated[last_of_size]
+        return pvalues
 
 
-def null_distribution(law: SwapSum, statistic: LatticeStatistic, memory_budget: int) -> NullDistribution:
-    """Compute the null distribution of a statistic on a window that holds all but 1e-22 of the mass.
+def null_distribution(
+    law: SwapSum, values: Callable[[Sequence[IntArray]], FloatArray], memory_budget: int
+) -> NullDistribution:
+    """Compute the null distribution of a statistic on a window that holds all but 1e-20 of the mass.
+
+    Parameters
+    ----------
+    law : SwapSum
+        The law of X.
+    values : callable
+        The statistic at lattice points, given as r broadcastable coordinate arrays.
+    memory_budget : int
+        Bytes that may be allocated.
 
     Raises
     ------
@@ -47,18 +99,39 @@ def null_distribution(law: SwapSum, statistic: LatticeStatistic, memory_budget: 
         If the window does not fit `memory_budget` bytes.
     """
     if law.n_coins == 0:
-        return NullDistribution(np.array([statistic.observed]), np.ones(1), 0.0)
+        origin = [np.zeros(1, dtype=np.int64)] * law.rank
+        return NullDistribution(np.atleast_1d(values(origin)), np.ones(1), 0.0)
     none = np.zeros(law.rank)
     window = plan_window(law, [(none, LOG_WINDOW)])
     pmf = lattice_pmf(law, none, window, memory_budget)
-    values = statistic.values(open_mesh(window)).ravel()
+    found = values(open_mesh(window)).ravel()
     mass = pmf.mass.ravel()
-    attained = np.isfinite(values) & (mass > NOISE * float(mass.max()))
+    attained = np.isfinite(found) & (mass > NOISE * float(mass.max()))
     left_out = float(np.abs(mass[~attained]).sum())
-    values, mass = values[attained], mass[attained]
-    scale = float(np.abs(values).max(initial=0.0)) or 1.0
-    rounded = np.round(values / scale, DIGITS)
-    _, first, inverse = np.unique(rounded, return_index=True, return_inverse=True)
+    found, mass = found[attained], mass[attained]
+    scale = float(np.abs(found).max(initial=0.0)) or 1.0
+    _, first, inverse = np.unique(np.round(found / scale, DIGITS), return_index=True, return_inverse=True)
     merged: FloatArray = np.bincount(inverse, weights=mass).astype(np.float64)
     error = math.sqrt(window.size) * pmf.error_norm + 2.0 * math.exp(pmf.log_wrapped) + left_out
-    return NullDistribution(values[first], merged, error)
+    return NullDistribution(found[first], merged, error)
+
+
+def linear_distribution(statistic: LinearStatistic, memory_budget: int) -> NullDistribution:
+    """Compute the null distribution of a linear statistic; rounded where its points are too many."""
+    law = statistic.law
+    if law.n_coins == 0:
+        return NullDistribution(np.array([float(statistic.observed)]), np.ones(1), 0.0)
+    spacing = max(law.width // POINTS, 1) if law.width > memory_budget // (4 * BYTES_PER_CELL) else 1
+    if spacing == 1:
+        return null_distribution(law.lattice(), lambda points: statistic.values(points[0]), memory_budget)
+    rough, remainder_squares = rounded(law, spacing)
+    # Rounding moves both the centre and the values about it.
+    middle = float(statistic.value(0) + statistic.unit * law.total / 2)
+    step = float(statistic.unit * spacing)
+
+    def values(points: Sequence[IntArray]) -> FloatArray:
+        return np.asarray(middle + step * (points[0] - rough.total / 2), dtype=np.float64)
+
+    found = null_distribution(rough.lattice(), values, memory_budget)
+    reach = math.sqrt(remainder_squares * (math.log(2.0) - LOG_WINDOW) / 2.0)
+    return NullDistribution(found.values, found.mass, found.mass_error_bound, float(statistic.unit) * reach)

@@ -1,16 +1,27 @@
-"""Exact p-values of tiny inputs by listing what swaps can do, counted in integers."""
+"""Exact p-values by listing what swaps can do, counted in integers.
+
+Every configuration (j_1..j_K), the number of swapped pairs of each kind, stands for prod_k C(c_k, j_k) swaps.
+On the integers the kinds are split in two halves that are listed by themselves and met in the middle
+(Horowitz and Sahni 1974): the number of configurations enters by its square root.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from trackperm.errors import InputError
 from trackperm.exact.characteristic import SwapSum
-from trackperm.exact.counts import IntArray
+from trackperm.exact.counts import LARGEST, IntArray
+from trackperm.exact.line_law import LineLaw
 from trackperm.exact.region import INSIDE, UNDEFINED, Region
+
+MOST_COINS = 62
+"""Coins up to which numbers of swaps fit int64."""
 
 
 def n_configurations(multiplicities: IntArray) -> int:
@@ -18,10 +29,8 @@ def n_configurations(multiplicities: IntArray) -> int:
     return math.prod(int(c) + 1 for c in multiplicities)
 
 
-def count_inside(law: SwapSum, regions: Sequence[Region]) -> int:
-    """Return how many of the 2^n swaps lead into the union of disjoint `regions`.
-
-    Every configuration (j_1..j_K) stands for prod_k C(c_k, j_k) swaps.
+def count_inside(law: SwapSum, region: Region) -> int:
+    """Return how many of the 2^n swaps lead into a region.
 
     Raises
     ------
@@ -33,15 +42,49 @@ def count_inside(law: SwapSum, regions: Sequence[Region]) -> int:
     for step, c in zip(law.coordinates, law.multiplicities, strict=True):
         chosen = np.arange(int(c) + 1, dtype=np.int64)
         points = (points[:, None, :] + chosen[:, None] * step).reshape(-1, law.rank)
-        binomials = np.array([math.comb(int(c), j) for j in range(int(c) + 1)], dtype=object)
-        ways = (ways[:, None] * binomials).ravel()
-    total = 0
-    for region in regions:
-        membership = region.membership(list(points.T))
-        if (membership == UNDEFINED).any():
-            raise InputError(
-                "the statistic is undefined after some swaps of outputs: it divides by 0 there",
-                hint="declare the value of 0/0 with `undefined`; a non-zero number over 0 has no value.",
-            )
-        total += int(ways[membership == INSIDE].sum())
-    return total
+        ways = (ways[:, None] * _binomials(int(c))).ravel()
+    membership = region.membership(list(points.T))
+    if (membership == UNDEFINED).any():
+        raise InputError(
+            "the statistic is undefined after some swaps of outputs: it divides by 0 there",
+            hint="declare the value of 0/0 with `undefined`; a non-zero number over 0 has no value.",
+        )
+    return int(ways[membership == INSIDE].sum())
+
+
+def halves(law: LineLaw) -> tuple[list[int], list[int]]:
+    """Split the rows of a law so that both halves have about as many configurations."""
+    order = np.argsort(-law.multiplicities, kind="stable").tolist()
+    sides: tuple[list[int], list[int]] = ([], [])
+    sizes = [1, 1]
+    for row in order:
+        smaller = 0 if sizes[0] <= sizes[1] else 1
+        sides[smaller].append(row)
+        sizes[smaller] *= int(law.multiplicities[row]) + 1
+    return sides
+
+
+def counts_up_to(law: LineLaw, limits: Sequence[int]) -> list[int]:
+    """Return for how many of the 2^n swaps X <= limit, for each limit; steps may be integers of any size."""
+    left, right = (_listed(law, rows) for rows in halves(law))
+    order = np.argsort(right[0], kind="stable")
+    values, swaps = right[0][order], right[1][order]
+    cumulated = np.concatenate([np.zeros(1, dtype=swaps.dtype), np.add.accumulate(swaps)])
+    met = [np.searchsorted(values, limit - left[0], side="right") for limit in limits]
+    return [int((left[1] * cumulated[found]).sum()) for found in met]
+
+
+def _listed(law: LineLaw, rows: Sequence[int]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return the sums of the coins of some rows, and the number of swaps of each."""
+    sums = np.zeros(1, dtype=object if law.total > LARGEST else np.int64)
+    ways = np.ones(1, dtype=np.int64 if law.n_coins <= MOST_COINS else object)
+    for row in rows:
+        c = int(law.multiplicities[row])
+        chosen = np.arange(c + 1).astype(sums.dtype) * law.steps[row]
+        sums = (chosen[:, None] + sums).ravel()
+        ways = (_binomials(c).astype(ways.dtype)[:, None] * ways).ravel()
+    return sums, ways
+
+
+def _binomials(c: int) -> npt.NDArray[Any]:
+    return np.array([math.comb(c, j) for j in range(c + 1)], dtype=object)

@@ -68,12 +68,12 @@ def surviving_frequencies(
     heavy = order[: min(max(n_enough, 48), MOST_BOUNDING_ROWS)]
     steps = law.coordinates[heavy].astype(np.float64) * (math.pi / np.array(periods, dtype=np.float64))
     counts, sech2 = law.multiplicities[heavy].astype(np.float64), sech2[heavy]
-    tanh2 = np.tanh(a[heavy]) ** 2
     extents = np.array([*periods[:-1], periods[-1] // 2 + 1], dtype=np.int64)
     sizes = np.array([1 << (int(extent) - 1).bit_length() for extent in extents], dtype=np.int64)
     corners = np.zeros((1, law.rank), dtype=np.int64)
     while True:
-        corners = corners[_bounds(corners, sizes, steps, counts, sech2, tanh2) >= log_threshold]
+        if (sizes == 1).all() or _expected_bound(sizes, steps, counts, sech2) < log_threshold / 2.0:
+            corners = corners[_bounds(corners, sizes, steps, counts, sech2) >= log_threshold]
         if (sizes == 1).all():
             return corners
         # Halving the relatively widest axes keeps boxes about as long as the peak they cover.
@@ -91,18 +91,29 @@ def surviving_frequencies(
             )
 
 
+def _expected_bound(sizes: IntArray, steps: FloatArray, counts: FloatArray, sech2: FloatArray) -> float:
+    """Return about the mean of :func:`_bounds` over boxes far from any peak, where phases are random.
+
+    Over a uniform phase b, log(1 - sech^2 a sin^2 b) / 2 has the mean log((1 + tanh |a|) / 2); a reach of h
+    takes away about 1 - (1 - 2 h / pi)^4 of it.
+    """
+    reach = np.abs(steps) @ ((sizes - 1) / 2.0)
+    kept = np.maximum(1.0 - 2.0 / math.pi * reach, 0.0) ** 4
+    return float(counts @ (np.log((1.0 + np.sqrt(np.maximum(1.0 - sech2, 0.0))) / 2.0) * kept))
+
+
 def _bounds(
     corners: IntArray,
     sizes: IntArray,
     steps: FloatArray,
     counts: FloatArray,
     sech2: FloatArray,
-    tanh2: FloatArray,
 ) -> FloatArray:
     """Return upper bounds of the log modulus over boxes of the given sizes at `corners`."""
     reach = np.abs(steps) @ ((sizes - 1) / 2.0)
+    single = counts == 1.0
     bounds = np.empty(corners.shape[0])
-    rows = max(1, CHUNK // counts.size)
+    rows = max(1, CHUNK // max(counts.size, 1))
     for first in range(0, corners.shape[0], rows):
         block = corners[first : first + rows]
         # Boxes that stick out of the grid are bounded as if they did not: more, never less, survives.
@@ -110,10 +121,12 @@ def _bounds(
         distance = np.abs(b - math.pi * np.rint(b / math.pi))
         # Phases err by a few roundings of their size.
         nearest = np.maximum(distance - reach - 8.0 * UNIT * np.abs(b), 0.0)
-        sine2, cosine2 = np.sin(nearest) ** 2, np.cos(nearest) ** 2
-        with np.errstate(divide="ignore"):
-            logs = np.where(
-                sine2 <= 0.5, np.log1p(-np.minimum(sech2 * sine2, 0.75)), np.log(cosine2 + tanh2 * sine2)
-            )
-        bounds[first : first + rows] = (1.0 - 1e-6) * (logs @ counts) / 2.0
+        # Squared moduli, with room for their roundings.
+        factors = np.minimum(1.0 + 4.0 * UNIT - sech2 * np.sin(nearest) ** 2, 1.0)
+        # A product below the range of floats is below any threshold.
+        with np.errstate(divide="ignore", under="ignore"):
+            logs = np.log(factors[:, single].prod(axis=1))
+            if not single.all():
+                logs += np.log(factors[:, ~single]) @ counts[~single]
+        bounds[first : first + rows] = (1.0 - 1e-6) * logs / 2.0
     return bounds

@@ -20,6 +20,9 @@ from trackperm.exact.counts import LARGEST, DifferenceHistogram, IntArray
 
 IntMatrix = list[list[int]]
 
+MOST_REDUCED = 8
+"""Rank up to which a basis is reduced; beyond it no window fits, and drawing swaps needs no basis."""
+
 
 @dataclass(frozen=True)
 class Lattice:
@@ -30,7 +33,8 @@ class Lattice:
     basis : tuple of tuple of int, shape (m, r)
         Columns are basis vectors; r is the rank.
     coordinates : ndarray of int64, shape (K, r)
-        e_k = basis @ coordinates[k]; no smaller lattice contains them all.
+        e_k = basis @ coordinates[k]; no smaller lattice contains them all, up to rank 8. Beyond it the basis
+        is that of all integers, and the coordinates are the e_k themselves.
     """
 
     basis: tuple[tuple[int, ...], ...]
@@ -51,8 +55,13 @@ def reduce_rank(histogram: DifferenceHistogram) -> Lattice:
         If coordinates exceed 2^62.
     """
     rows = [[int(value) for value in row] for row in histogram.differences]
+    m = histogram.differences.shape[1]
+    reduced = _echelon_basis(rows)
+    if reduced is None:
+        identity = tuple(tuple(int(i == j) for j in range(m)) for i in range(m))
+        return Lattice(identity, histogram.differences)
     weights = [int(c) for c in histogram.multiplicities]
-    echelon, pivots = _echelon_basis(rows)
+    echelon, pivots = reduced
     coordinates = [_coordinates(row, echelon, pivots) for row in rows]
     rank = len(echelon)
     gram = [
@@ -68,13 +77,16 @@ def reduce_rank(histogram: DifferenceHistogram) -> Lattice:
         raise CapacityError("lattice coordinates of the differences exceed 2^62")
     basis = tuple(
         tuple(sum(echelon[i][row] * inverse[i][j] for i in range(rank)) for j in range(rank))
-        for row in range(histogram.differences.shape[1])
+        for row in range(m)
     )
     return Lattice(basis, np.array(coordinates, dtype=np.int64).reshape(len(rows), rank))
 
 
-def _echelon_basis(rows: IntMatrix) -> tuple[IntMatrix, list[int]]:
-    """Return a row-echelon basis of the integer span of `rows`, and the pivot column of each basis row."""
+def _echelon_basis(rows: IntMatrix) -> tuple[IntMatrix, list[int]] | None:
+    """Return a row-echelon basis of the integer span of `rows`, and the pivot column of each basis row.
+
+    None as soon as there are more than `MOST_REDUCED` basis rows.
+    """
     basis: dict[int, list[int]] = {}
     for row in rows:
         vector = list(row)
@@ -83,6 +95,8 @@ def _echelon_basis(rows: IntMatrix) -> tuple[IntMatrix, list[int]]:
                 continue
             if column not in basis:
                 basis[column] = vector
+                if len(basis) > MOST_REDUCED:
+                    return None
                 break
             # Euclid on the pivots: afterwards the basis row has the gcd and `vector` a zero here.
             pivot_row = basis[column]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,16 +15,35 @@ import numpy.typing as npt
 
 from trackperm.errors import InputError
 from trackperm.exact.characteristic import FloatArray
-from trackperm.exact.counts import DifferenceHistogram
+from trackperm.exact.counts import LARGEST, DifferenceHistogram, IntArray
 from trackperm.exact.lattice import Lattice
 from trackperm.exact.rational import Polynomial, RationalStatistic
 from trackperm.exact.rational_region import RationalRegion
-from trackperm.exact.real_region import CallableRegion
+from trackperm.exact.real import RealStatistic
+from trackperm.exact.real_number import RealNumber, UndefinedError
+from trackperm.exact.real_region import CallableRegion, ExactValues, RealRegion
 from trackperm.exact.region import Region
 
 Alternative = Literal["two-sided", "less", "greater"]
-Statistic = RationalStatistic | Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
-"""h: an exact rational function, or a NumPy callable from float64 arrays (..., m) to arrays (...)."""
+Statistic = RationalStatistic | RealStatistic | Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
+"""h: an exact rational or real function, or a NumPy callable from float64 arrays (..., m) to arrays (...)."""
+
+Ties = Literal["exact", "100 digits", "approximate"]
+
+SAMPLES = 64
+"""Random swaps at which antisymmetry that cannot be read off is checked, and a callable's scale is seen."""
+
+SAMPLED_COINS = 2**17
+"""Random numbers drawn for them at most, the order of rows apart."""
+
+
+def not_antisymmetric() -> InputError:
+    """Return the refusal of a two-sided test of a statistic whose sign does not tell the runs apart."""
+    return InputError(
+        "the two-sided test needs a statistic that changes sign when the two runs are exchanged, "
+        "and this one does not",
+        hint="test a difference of scores or the log of their ratio, or use `greater` or `less`.",
+    )
 
 
 @dataclass(frozen=True)
@@ -31,7 +52,7 @@ class LatticeStatistic:
 
     Attributes
     ----------
-    h : RationalStatistic or callable
+    h : RationalStatistic, RealStatistic or callable
         The statistic of m integers.
     histogram : DifferenceHistogram
         Gives the origin and the observed point.
@@ -44,13 +65,26 @@ class LatticeStatistic:
     lattice: Lattice
 
     @property
-    def is_exact(self) -> bool:
-        """Whether ties are decided exactly."""
-        return isinstance(self.h, RationalStatistic)
+    def ties(self) -> Ties:
+        """How ties with the observed value have been decided so far.
+
+        Those of a RealStatistic are exact too, unless a value of no closed form was tied by its digits: ask
+        when all regions have been asked.
+        """
+        if isinstance(self.observed_exact, RealNumber):
+            by_digits = self._exact_values.by_digits or self.observed_exact.compare(0)[1]
+            return "100 digits" if by_digits else "exact"
+        return "exact" if isinstance(self.h, RationalStatistic) else "approximate"
+
+    @cached_property
+    def _exact_values(self) -> ExactValues:
+        if not isinstance(self.h, RealStatistic):
+            raise TypeError("only a RealStatistic has them")
+        return ExactValues(self.h)
 
     @cached_property
     def local(self) -> RationalStatistic | None:
-        """The rational function t of the r lattice coordinates; None for a callable."""
+        """The rational function t of the r lattice coordinates; None for a statistic that is not rational."""
         if not isinstance(self.h, RationalStatistic):
             return None
         rank = max(self.lattice.rank, 1)
@@ -71,17 +105,19 @@ class LatticeStatistic:
         return tuple(int(x) for x in np.atleast_1d(moves)) if self.lattice.rank else ()
 
     @cached_property
-    def observed_exact(self) -> Fraction | None:
-        """The observed value of h as a fraction; None for a callable."""
-        if not isinstance(self.h, RationalStatistic):
-            return None
+    def observed_exact(self) -> Fraction | RealNumber | None:
+        """The observed value of h as a number that compares exactly; None for a callable."""
         try:
-            return self.h(self.histogram.stay)
-        except ZeroDivisionError as error:
+            if isinstance(self.h, RationalStatistic):
+                return self.h(self.histogram.stay)
+            if isinstance(self.h, RealStatistic):
+                return self._exact_values.at(self.histogram.stay)
+        except (ZeroDivisionError, UndefinedError) as error:
             raise InputError(
                 f"the observed value of the statistic is undefined: {error}",
                 hint="declare the value of 0/0 with `undefined`.",
             ) from error
+        return None
 
     @cached_property
     def observed(self) -> float:
@@ -92,15 +128,16 @@ class LatticeStatistic:
         InputError
             If it is undefined.
         """
-        if self.observed_exact is not None:
+        if self.observed_exact is None:
+            value = float(self.values_at_totals(np.array([self.histogram.stay], dtype=np.float64))[0])
+        else:
             try:
-                return float(self.observed_exact)
-            except OverflowError as error:
-                raise InputError(
-                    "the observed value of the statistic is beyond the range of floats"
-                ) from error
-        value = float(self.values_at_totals(np.array([self.histogram.stay], dtype=np.float64))[0])
-        if not np.isfinite(value):
+                value = float(self.observed_exact)
+            except OverflowError:
+                value = math.inf
+            if math.isinf(value):
+                raise InputError("the observed value of the statistic is beyond the range of floats")
+        if not math.isfinite(value):
             raise InputError(f"the observed value of the statistic is {value}; expected a finite number")
         return value
 
@@ -129,6 +166,35 @@ class LatticeStatistic:
                     totals[..., i] += x * float(step)
         return self.values_at_totals(totals)
 
+    def totals(self, points: Sequence[IntArray]) -> list[npt.NDArray[Any]]:
+        """Return the m entries of S at lattice points, exactly: int64, or Python integers beyond 2^62."""
+        reach = [int(np.abs(axis).max(initial=0)) for axis in points]
+        shape = np.broadcast_shapes(*(axis.shape for axis in points))
+        found = []
+        for start, row in zip(self.histogram.origin, self.lattice.basis, strict=True):
+            size = abs(start) + sum(abs(step) * r for step, r in zip(row, reach, strict=True))
+            total = np.full(shape, start, dtype=np.int64 if size <= LARGEST else object)
+            for x, step in zip(points, row, strict=True):
+                if step:
+                    total += x * step if total.dtype == np.int64 else x.astype(object) * step
+            found.append(total)
+        return found
+
+    def sample(self, rng: np.random.Generator) -> IntArray:
+        """Return lattice points that swaps can reach, shape (n, r): ends, the observed and random ones."""
+        coordinates, counts = self.lattice.coordinates, self.histogram.multiplicities
+        rows = rng.permutation(counts.size)[: SAMPLED_COINS // SAMPLES]
+        half = counts // 2
+        coins = rng.binomial(counts[rows], 0.5, size=(SAMPLES, rows.size)) - half[rows]
+        ends = np.array([np.zeros_like(half), half, self.histogram.n_up, counts]) @ coordinates
+        return np.vstack([ends, ends[1] + coins @ coordinates[rows]])
+
+    @cached_property
+    def _scale(self) -> float:
+        """The greatest finite absolute value of a callable on a fixed sample of points."""
+        values = np.abs(self.values(list(self.sample(np.random.default_rng(0)).T)))
+        return float(values[np.isfinite(values)].max(initial=abs(self.observed)))
+
     def affine(self) -> tuple[Fraction, tuple[Fraction, ...]] | None:
         """Return constant and coefficients of t where t is affine on the lattice, else None."""
         local = self.local
@@ -146,7 +212,8 @@ class LatticeStatistic:
     def check_antisymmetric(self, total: Sequence[int], rng: np.random.Generator) -> None:
         """Check that exchanging all pairs negates the statistic: t(E - x) = -t(x).
 
-        Exact for a rational h; on 64 random points for a callable.
+        By algebra for a rational h, and for a difference of one score of both runs; on random points
+        otherwise.
 
         Raises
         ------
@@ -161,24 +228,39 @@ class LatticeStatistic:
                 for i, e in enumerate(total)
             ]
             mirrored = not total or not (n * d.compose(mirror) + n.compose(mirror) * d).terms
+        elif isinstance(self.h, RealStatistic) and self._is_difference_of_runs(self.h, total):
+            return
         else:
-            coins = rng.binomial(self.histogram.multiplicities, 0.5, size=(64, len(self.histogram.n_up)))
-            points = coins @ self.lattice.coordinates
-            there = self.values(list(points.T))
-            back = self.values(list(np.array(total)[:, None] - points.T))
+            points = self.sample(rng)
+            there, back = (self.values(list(axes)) for axes in (points.T, (np.array(total) - points).T))
             both = np.isfinite(there) & np.isfinite(back)
             scale = max(1e-300, *np.abs(there[both]), abs(self.observed))
             mirrored = bool(np.all(np.abs(there + back)[both] <= 1e-9 * scale))
         if not mirrored:
-            raise InputError(
-                "the two-sided test needs a statistic that changes sign when the two runs are exchanged, "
-                "and this one does not",
-                hint="test a difference of scores or the log of their ratio, or use `greater` or `less`.",
-            )
+            raise not_antisymmetric()
+
+    def _is_difference_of_runs(self, h: RealStatistic, total: Sequence[int]) -> bool:
+        """Whether h is written f(S) - f(S'), where S' are the sums S after exchanging all pairs."""
+        match h:
+            case RealStatistic("+", _, (score, RealStatistic("*", _, (other, RealStatistic() as factor)))):
+                if factor.operation != "constant" or factor.value != -1:
+                    return False
+            case _:
+                return False
+        here = list(zip(self.histogram.origin, self.lattice.basis, strict=True))
+        there = [
+            (start + sum(map(operator.mul, row, total)), tuple(-step for step in row)) for start, row in here
+        ]
+        # Variables with the same values on the whole lattice are one.
+        first = [here.index(line) for line in here]
+        if any(there[i] not in here for i in score.variables):
+            return False
+        partner = [here.index(line) if line in here else i for i, line in enumerate(there)]
+        return score.renamed(partner) == other.renamed(first)
 
     def region(
         self,
-        threshold: Fraction | float,
+        threshold: Fraction | RealNumber | float,
         centre: Sequence[int],
         *,
         upper: bool,
@@ -189,8 +271,8 @@ class LatticeStatistic:
 
         Parameters
         ----------
-        threshold : Fraction or float
-            A fraction where the statistic is exact.
+        threshold : Fraction, RealNumber or float
+            A float for a callable only.
         centre : sequence of int, length r
             A lattice point near which most questions will be asked; it only affects speed.
         upper : bool
@@ -200,6 +282,12 @@ class LatticeStatistic:
         mirror : sequence of int, length r, optional
             E, where t(E - x) = -t(x) is relied upon: declared values of 0/0 are then checked for it.
         """
-        if self.local is not None:
+        if self.local is not None and not isinstance(threshold, RealNumber):
             return RationalRegion(self.local, Fraction(threshold), tuple(centre), upper, strict, mirror)
-        return CallableRegion(self.values, float(threshold), upper, strict)
+        if isinstance(self.h, RealStatistic):
+            if not isinstance(threshold, RealNumber):
+                threshold = Fraction(threshold)
+            if mirror is not None and self._is_difference_of_runs(self.h, mirror):
+                mirror = None
+            return RealRegion(self.h, self.totals, self._exact_values, threshold, upper, strict, mirror)
+        return CallableRegion(self.values, float(threshold), self._scale, upper, strict)

@@ -1,159 +1,143 @@
-"""The exact paired-permutation test: from integer arrays to a p-value with its certificate.
+"""The paired-permutation test: from arrays to a p-value with its certificate.
 
-Zmigrod, Vieira and Cotterell (2022), Algorithms 1 and 5, by other means: the null distribution lives on a
-lattice of low rank (`lattice`), its mass comes from one inverse transform of a tilted characteristic
-function (`characteristic`, `pmf`), ties are decided on integers (`region`), and tails add up with a
-certificate (`tail`).
+Zmigrod, Vieira and Cotterell (2022), Algorithms 1 and 5, by other means. A linear statistic is one weighted
+sum of coins (`linear`). For the others the null distribution lives on a lattice of low rank (`lattice`), ties
+are decided on integers (`rational_region`), and tails come from a tilted characteristic function and add up
+with a certificate (`tail`). Where the rank is too high for that, random swaps are drawn (`montecarlo`).
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
-from typing import Literal, get_args
+from functools import partial
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from trackperm.errors import CapacityError, InputError
 from trackperm.exact.characteristic import UNIT, SwapSum
-from trackperm.exact.counts import LARGEST, DifferenceHistogram, integer_matrix
-from trackperm.exact.distribution import NullDistribution, null_distribution
+from trackperm.exact.counts import LARGEST, DifferenceHistogram, IntArray, signed_differences
+from trackperm.exact.distribution import NullDistribution, linear_distribution, null_distribution
 from trackperm.exact.enumeration import count_inside, n_configurations
-from trackperm.exact.lattice import reduce_rank
-from trackperm.exact.lattice_statistic import Alternative, LatticeStatistic, Statistic
-from trackperm.exact.line import half_line
-from trackperm.exact.pmf import LOG_WINDOW, plan_window
+from trackperm.exact.lattice import MOST_REDUCED, Lattice, reduce_rank
+from trackperm.exact.lattice_statistic import (
+    Alternative,
+    LatticeStatistic,
+    Statistic,
+    Ties,
+    not_antisymmetric,
+)
+from trackperm.exact.linear import LinearStatistic, UpperRay, linear_tails
+from trackperm.exact.montecarlo import monte_carlo_tail
+from trackperm.exact.planning import Engine, Method, cheapest, demanded
+from trackperm.exact.pmf import BYTES_PER_CELL, LOG_WINDOW, plan_window
 from trackperm.exact.rational import RationalStatistic
+from trackperm.exact.real import RealStatistic
+from trackperm.exact.region import Region
+from trackperm.exact.result import PermutationTest
+from trackperm.exact.scores import scale_scores
 from trackperm.exact.tail import region_tail
-from trackperm.exact.tilt import CERTAIN, TailMass
-
-Method = Literal["auto", "enumerate", "lattice"]
+from trackperm.exact.tilt import CERTAIN, EMPTY, TailMass, share_of_swaps
 
 MEMORY_BUDGET = 2**30
 """Bytes that a test may allocate by default."""
 
+N_SAMPLES = 100_000
+"""Random swaps that Monte Carlo draws by default."""
+
 EXACT_IN_FLOATS = 2**52
 """Largest coordinate on the lattice whose half is exact in float64."""
 
-ENUMERABLE = 1024
-"""Configurations up to which swaps are listed in any case."""
+LISTABLE = 2**17
+"""Configurations up to which the swaps of several counts are listed."""
 
 BYTES_PER_CONFIGURATION = 256
 """Memory for one configuration: coordinates, its number of swaps as a Python integer, and work arrays."""
 
-LISTABLE = 2**17
-"""Configurations up to which swaps are listed where the window would be far larger."""
-
 
 @dataclass(frozen=True)
-class PermutationTest:
-    """Result of an exact paired-permutation test.
-
-    Attributes
-    ----------
-    alternative : {'two-sided', 'less', 'greater'}
-        Which values count as extreme: |t| >= |t observed|, t <= t observed or t >= t observed.
-    observed : float
-        The statistic of the runs as they are.
-    pvalue : float
-        Probability, under independent fair swaps, of a value at least as extreme. 0.0 only where it is below
-        the range of floats.
-    log10_pvalue : float
-        Its decimal logarithm, always finite.
-    error_bound : float
-        Certified bound on the error of the p-value, relative to it. 1 means that `pvalue` is only known to be
-        an upper bound.
-    method : str
-        Engine: ``enumerate`` or ``lattice``.
-    why : str
-        Why that engine.
-    ties : {'exact', 'approximate'}
-        Whether ties with the observed value were decided exactly, or within a stated rounding band.
-    n_examples, n_discordant : int
-        Examples, and those that a swap changes.
-    rank : int
-        Dimension of the lattice that the null distribution lives on.
-    n_better, n_worse : int or None
-        Discordant examples that raise and that lower the statistic, where it is one-dimensional and linear.
-    """
-
+class _Options:
     alternative: Alternative
-    observed: float
-    pvalue: float
-    log10_pvalue: float
-    error_bound: float
-    method: str
-    why: str
-    ties: Literal["exact", "approximate"]
-    n_examples: int
-    n_discordant: int
-    rank: int
-    n_better: int | None
-    n_worse: int | None
-    _problem: _Problem = field(repr=False, compare=False)
-    _memory_budget: int = field(repr=False, compare=False, default=MEMORY_BUDGET)
+    mid_p: bool
+    method: Method
+    n_samples: int
+    seed: int
+    exceedances: int | None
+    memory_budget: int
 
-    def format_pvalue(self, digits: int = 3) -> str:
-        """Write the p-value with `digits` significant digits, from its logarithm below 1e-300; never as 0."""
-        if self.pvalue >= 1e-300:
-            return f"{self.pvalue:.{digits}g}"
-        exponent = math.floor(self.log10_pvalue)
-        mantissa = f"{10 ** (self.log10_pvalue - exponent):.{digits}g}"
-        return f"1e{exponent + 1}" if float(mantissa) >= 10.0 else f"{mantissa}e{exponent}"
+    def __post_init__(self) -> None:
+        if self.alternative not in get_args(Alternative):
+            raise InputError(
+                f"`alternative` is {self.alternative!r}; expected 'two-sided', 'less' or 'greater'"
+            )
+        if self.method not in get_args(Method):
+            known = ", ".join(map(repr, get_args(Method)))
+            raise InputError(f"`method` is {self.method!r}; expected one of {known}")
+        if self.n_samples < 1:
+            raise InputError(f"`n_samples` is {self.n_samples}; expected at least 1")
+        if self.seed < 0:
+            raise InputError(f"`seed` is {self.seed}; expected an integer of at least 0")
+        if self.exceedances is not None and self.exceedances < 1:
+            raise InputError(f"`exceedances` is {self.exceedances}; expected at least 1, such as 20")
+        if self.mid_p and self.method == "monte-carlo":
+            raise InputError("the mid-p-value needs an exact method", hint="leave `mid_p` or `method` out.")
 
-    @cached_property
-    def null_distribution(self) -> NullDistribution:
-        """The law of the statistic under fair swaps, computed when first asked for.
-
-        Raises
-        ------
-        CapacityError
-            If it does not fit the memory budget of the test.
-        """
-        return null_distribution(self._problem.law, self._problem.statistic, self._memory_budget)
-
-
-@dataclass(frozen=True)
-class _Problem:
-    """A statistic on a lattice with the law of its random part, after linear collapse."""
-
-    law: SwapSum
-    statistic: LatticeStatistic
-    rank: int
+    @property
+    def two_sided(self) -> bool:
+        return self.alternative == "two-sided"
 
 
 def difference_test(
     candidate: npt.ArrayLike,
     baseline: npt.ArrayLike,
     *,
+    strata: npt.ArrayLike | None = None,
+    resolution: str | float | Fraction | Decimal | None = None,
     alternative: Alternative = "two-sided",
+    mid_p: bool = False,
     method: Method = "auto",
+    n_samples: int = N_SAMPLES,
+    seed: int = 0,
+    exceedances: int | None = None,
     memory_budget: int = MEMORY_BUDGET,
 ) -> PermutationTest:
-    """Test the difference in mean of integer scores of two systems on the same examples.
+    """Test the difference in mean of the scores of two systems on the same examples.
 
     Parameters
     ----------
-    candidate, baseline : array_like of int, shape (N,)
-        Scores of the two systems, example by example; booleans count as 0 and 1.
+    candidate, baseline : array_like, shape (N,)
+        Scores of the two systems, example by example: integers, booleans, fractions, decimals or floats.
+        Floats that are decimals or fractions, such as 0.3 or 1/3, are taken as such (`scores`), so that
+        0.1 + 0.2 ties with 0.3.
+    strata : array_like, shape (N,), optional
+        Group of each example. The statistic is then the mean over groups of their mean differences.
+    resolution : str, float, Fraction or Decimal, optional
+        Scores are rounded to multiples of it.
     alternative : {'two-sided', 'less', 'greater'}
         ``greater``: the candidate's mean is greater.
-    method : {'auto', 'enumerate', 'lattice'}
+    mid_p : bool
+        Count ties with the observed value half: less conservative, but no longer a valid p-value.
+    method : {'auto', 'binomial', 'enumerate', 'dp', 'lattice', 'bracket', 'monte-carlo'}
         Numerical engine.
+    n_samples, seed, exceedances : int
+        For Monte Carlo: random swaps, the seed that they come from, and the number of them at least as
+        extreme as the observed one at which drawing stops (Besag and Clifford 1991), if it should.
     memory_budget : int
         Bytes that the test may allocate.
 
     Raises
     ------
     InputTypeError
-        If scores are not integers.
+        If scores are not numbers.
     InputError
-        If shapes differ, there are no examples, or values exceed 2^62.
+        If shapes differ, there are no examples, or values are NaN, infinite or too large.
     CapacityError
-        If the computation does not fit `memory_budget`.
+        If the engine that was asked for cannot take the problem.
 
     Examples
     --------
@@ -164,17 +148,47 @@ def difference_test(
     ----------
     Zmigrod, Vieira and Cotterell (2022), Algorithm 1.
     """
-    u, v = integer_matrix(candidate, "candidate"), integer_matrix(baseline, "baseline")
-    if u.shape != v.shape or u.shape[1] != 1:
-        raise InputError(
-            f"`candidate` has shape {np.shape(candidate)} and `baseline` {np.shape(baseline)}; "
-            "expected (N,) twice"
-        )
-    histogram = DifferenceHistogram.from_pairs(u, v)
-    # With S the sum of u and T that of both, the mean difference is (2 S - T) / N; swaps leave T as it is.
-    both = histogram.stay[0] + histogram.swap[0]
-    mean_difference = (2 * RationalStatistic.variable(0, 1) - both) / histogram.n_examples
-    return _test(histogram, mean_difference, alternative, method, memory_budget)
+    options = _Options(alternative, mid_p, method, n_samples, seed, exceedances, memory_budget)
+    scores = scale_scores(candidate, baseline, resolution)
+    n_examples = scores.candidate.size
+    if strata is None:
+        differences, counts = signed_differences(scores.candidate, scores.baseline)
+        unit = Fraction(1, n_examples)
+    else:
+        differences, counts, unit = _stratified(scores.candidate - scores.baseline, strata)
+    unit *= scores.unit
+    if differences.dtype == object or n_examples * int(np.abs(differences).max()) > LARGEST:
+        moved = sum(d * c for d, c in zip(differences.tolist(), counts.tolist(), strict=True))
+    else:
+        moved = int(differences @ counts)
+    # A swap turns the difference d of an example into -d.
+    statistic = LinearStatistic.from_differences(differences, counts, 2 * unit, moved * unit)
+    note = "" if scores.how == "integers" else scores.note()
+    return _linear_test(statistic, n_examples, statistic.law.n_coins, options, note)
+
+
+def _stratified(
+    differences: npt.NDArray[Any], strata: npt.ArrayLike
+) -> tuple[npt.NDArray[Any], IntArray, Fraction]:
+    """Return distinct differences times a common multiple of the group sizes over their own, and the unit."""
+    labels = np.asarray(strata)
+    if labels.shape != differences.shape:
+        raise InputError(f"`strata` has shape {labels.shape}; expected one group for each of the scores")
+    _, groups, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    multiple = math.lcm(*sizes.tolist())
+    steps, counts = [], []
+    values, codes = np.unique(differences, return_inverse=True)
+    table = np.bincount(groups * values.size + codes, minlength=sizes.size * values.size)
+    for cell in np.flatnonzero(table).tolist():
+        group, value = divmod(cell, values.size)
+        steps.append(int(values[value]) * (multiple // int(sizes[group])))
+        counts.append(int(table[cell]))
+    fits = max(map(abs, steps)) <= LARGEST
+    return (
+        np.array(steps, dtype=np.int64 if fits else object),
+        np.array(counts, dtype=np.int64),
+        Fraction(1, sizes.size * multiple),
+    )
 
 
 def structured_test(
@@ -184,7 +198,11 @@ def structured_test(
     *,
     alternative: Alternative = "two-sided",
     multiplicities: npt.ArrayLike | None = None,
+    mid_p: bool = False,
     method: Method = "auto",
+    n_samples: int = N_SAMPLES,
+    seed: int = 0,
+    exceedances: int | None = None,
     memory_budget: int = MEMORY_BUDGET,
 ) -> PermutationTest:
     """Test a statistic h(g_1, ..., g_m) of integer counts that add up over examples.
@@ -193,16 +211,21 @@ def structured_test(
     ----------
     stay, swap : array_like of int, shape (N, m)
         g(u_n, v_n) and g(v_n, u_n): what example n contributes as it is, and with its outputs exchanged.
-    h : RationalStatistic or callable
-        A RationalStatistic of m variables: ties are decided exactly. Or a NumPy function from float64 arrays
-        of shape (..., m) to arrays of shape (...): values within 2^-40 of the largest value seen then count
-        as tied with the observed one, and the result says ``ties='approximate'``.
+    h : RationalStatistic, RealStatistic or callable
+        A RationalStatistic of m variables: ties are decided exactly. A RealStatistic, with roots and
+        logarithms: by 100 digits. Or a NumPy function from float64 arrays of shape (..., m) to arrays of
+        shape (...): values within 2^-40 of the largest value then count as tied with the observed one, and
+        the result says ``ties='approximate'``.
     alternative : {'two-sided', 'less', 'greater'}
         Two-sided is |t| >= |t observed| and needs a statistic that changes sign when the runs are exchanged.
     multiplicities : array_like of int, shape (N,), optional
         How many examples each row stands for.
-    method : {'auto', 'enumerate', 'lattice'}
-        Numerical engine.
+    mid_p : bool
+        Count ties with the observed value half: less conservative, but no longer a valid p-value.
+    method : {'auto', 'enumerate', 'lattice', 'monte-carlo'}
+        Numerical engine; for a linear h also ``binomial``, ``dp`` and ``bracket``.
+    n_samples, seed, exceedances : int
+        For Monte Carlo, as in :func:`difference_test`.
     memory_budget : int
         Bytes that the test may allocate.
 
@@ -214,7 +237,7 @@ def structured_test(
         If shapes differ, there are no examples, values exceed 2^62, the statistic is undefined where it is
         needed, or it is not antisymmetric and the test is two-sided.
     CapacityError
-        If the computation does not fit `memory_budget`.
+        If the engine that was asked for cannot take the problem.
 
     Examples
     --------
@@ -232,180 +255,313 @@ def structured_test(
     ----------
     Zmigrod, Vieira and Cotterell (2022), Algorithm 5 and Appendix B.
     """
+    options = _Options(alternative, mid_p, method, n_samples, seed, exceedances, memory_budget)
     histogram = DifferenceHistogram.from_pairs(stay, swap, multiplicities)
-    if isinstance(h, RationalStatistic) and h.n_variables != len(histogram.stay):
+    if isinstance(h, RationalStatistic | RealStatistic) and h.n_variables != len(histogram.stay):
         raise InputError(
             f"`h` has {h.n_variables} variables and the arrays have {len(histogram.stay)} columns"
         )
-    return _test(histogram, h, alternative, method, memory_budget)
+    if not isinstance(h, RationalStatistic) or h.affine is None:
+        return _lattice_test(histogram, h, options)
+    constant, by_variable = h.affine
+    slopes = [by_variable.get(i, Fraction(0)) for i in range(h.n_variables)]
+    observed = constant + sum(s * x for s, x in zip(slopes, histogram.stay, strict=True))
+    statistic = _linear_statistic(histogram, histogram.differences, slopes, observed)
+    return _linear_test(statistic, histogram.n_examples, histogram.n_discordant, options, "")
 
 
-def _test(
-    histogram: DifferenceHistogram,
-    h: Statistic,
-    alternative: Alternative,
-    method: Method,
-    memory_budget: int,
-) -> PermutationTest:
-    if alternative not in get_args(Alternative):
-        raise InputError(f"`alternative` is {alternative!r}; expected 'two-sided', 'less' or 'greater'")
-    if method not in get_args(Method):
-        raise InputError(f"`method` is {method!r}; expected 'auto', 'enumerate' or 'lattice'")
-    problem = _problem(histogram, h)
-    law, statistic = problem.law, problem.statistic
-    if alternative == "two-sided":
-        statistic.check_antisymmetric(law.total, np.random.default_rng(0))
-    tail, used, why = _pvalue(problem, alternative, method, memory_budget)
-    better, worse = _directions(problem)
-    log10 = min(tail.log / math.log(10.0), 0.0)
-    return PermutationTest(
-        alternative=alternative,
-        observed=statistic.observed,
-        pvalue=min(math.exp(tail.log_scale) * tail.scaled if tail.log_scale > -700.0 else 10.0**log10, 1.0),
-        log10_pvalue=log10,
-        error_bound=tail.error,
-        method=used,
-        why=why,
-        ties="exact" if statistic.is_exact else "approximate",
-        n_examples=histogram.n_examples,
-        n_discordant=histogram.n_discordant,
-        rank=problem.rank,
-        n_better=better,
-        n_worse=worse,
-        _problem=problem,
-        _memory_budget=memory_budget,
+def _linear_statistic(
+    histogram: DifferenceHistogram, moves: IntArray, slopes: Sequence[Fraction], observed: Fraction
+) -> LinearStatistic:
+    """Return the statistic that each member of row k changes by slopes . moves[k]."""
+    denominator = math.lcm(*(slope.denominator for slope in slopes))
+    weights = [int(slope * denominator) for slope in slopes]
+    reach = sum(abs(w) * int(x) for w, x in zip(weights, np.abs(moves).max(axis=0, initial=0), strict=True))
+    dtype = np.int64 if reach <= LARGEST else object
+    steps = moves.astype(dtype) @ np.array(weights, dtype=dtype)
+    down = histogram.multiplicities - histogram.n_up
+    differences, counts = np.concatenate([steps, -steps]), np.concatenate([histogram.n_up, down])
+    present = counts > 0
+    return LinearStatistic.from_differences(
+        differences[present], counts[present], Fraction(1, denominator), observed
     )
 
 
-def _problem(histogram: DifferenceHistogram, h: Statistic) -> _Problem:
-    """Reduce the rank, and collapse to one dimension where h is affine and that makes the window smaller."""
+def _linear_test(
+    statistic: LinearStatistic, n_examples: int, n_discordant: int, options: _Options, note: str
+) -> PermutationTest:
+    law, point = statistic.law, statistic.observed_point
+    if options.two_sided and not statistic.is_antisymmetric:
+        raise not_antisymmetric()
+    n_better = int(statistic.n_up.sum())
+    facts = _Facts(
+        observed=_as_float(statistic.observed),
+        ties=lambda: "exact",
+        n_examples=n_examples,
+        n_discordant=n_discordant,
+        rank=min(law.steps.size, 1),
+        n_better=n_better,
+        n_worse=law.n_coins - n_better,
+        distribution=partial(linear_distribution, statistic, options.memory_budget),
+    )
+    # X and E - X have the same law: the mass from x up is that up to E - x.
+    upper = options.alternative == "greater" or (options.two_sided and 2 * point > law.total)
+    greatest = law.total - point if upper else point
+    everything = _everything(law.n_coins, options.two_sided and 2 * point == law.total)
+    if options.method == "monte-carlo" and everything is None:
+        if law.total > LARGEST:
+            raise CapacityError("sums of the differences exceed 2^62", hint="`method='auto'` takes them.")
+        return _drawn(law.lattice(), UpperRay(law.total - greatest), options, facts)
+    limits = [] if everything is not None else [greatest]
+    if options.mid_p and greatest > 0:
+        limits.append(greatest - 1)
+    found = everything or _Found(EMPTY, "auto", "")
+    if limits:
+        tails, method, why = linear_tails(law, limits, options.method, options.memory_budget)
+        if everything is None:
+            found = _Found(tails[0], method, why)
+        if options.mid_p and greatest > 0:
+            found = replace(found, interior=tails[-1])
+    return _computed(replace(found, why=f"{found.why}; {note}") if note else found, options, facts)
+
+
+def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: _Options) -> PermutationTest:
     lattice = reduce_rank(histogram)
     law = SwapSum(lattice.coordinates, histogram.multiplicities)
     if any(max(abs(low), abs(high)) > LARGEST for low, high in law.support):
         raise CapacityError(
             "sums of the differences exceed 2^62", hint="give a statistic with smaller integers."
         )
+    if isinstance(h, RationalStatistic) and not _multiplies_out(h, lattice):
+        h = RealStatistic.from_rational(h)
     statistic = LatticeStatistic(h, histogram, lattice)
-    if lattice.rank > 1:
-        collapsed = _collapsed(histogram, statistic)
-        if collapsed is not None:
-            none, box = np.zeros(lattice.rank), plan_window(law, [(np.zeros(lattice.rank), LOG_WINDOW)])
-            line = plan_window(collapsed.law, [(none[:1], LOG_WINDOW)])
-            if line.size <= box.size:
-                return _Problem(collapsed.law, collapsed.statistic, lattice.rank)
-    return _Problem(law, statistic, lattice.rank)
-
-
-def _collapsed(histogram: DifferenceHistogram, statistic: LatticeStatistic) -> _Problem | None:
-    """Return the problem of the single weighted sum that an affine statistic is, or None."""
-    affine, observed = statistic.affine(), statistic.observed_exact
-    if affine is None or observed is None or not any(affine[1]):
-        return None
-    constant, slopes = affine
-    denominator = math.lcm(constant.denominator, *(slope.denominator for slope in slopes))
-    weights = np.array([int(slope * denominator) for slope in slopes], dtype=object)
-    steps = statistic.lattice.coordinates.astype(object) @ weights
-    if max(abs(int(step)) for step in steps) * histogram.n_examples > LARGEST:
-        return None
-    up, down = histogram.n_up, histogram.multiplicities - histogram.n_up
-    differences = np.concatenate([steps, -steps, [0]]).astype(np.int64)
-    counts = np.concatenate([up, down, [histogram.n_examples - histogram.n_discordant]])
-    present = counts > 0
-    line = DifferenceHistogram.from_pairs(
-        differences[present], np.zeros_like(differences[present]), counts[present]
-    )
-    offset = observed - Fraction(line.stay[0], denominator)
-    scaled = RationalStatistic.variable(0, 1) / denominator + offset
-    lattice = reduce_rank(line)
-    return _Problem(
-        SwapSum(lattice.coordinates, line.multiplicities),
-        LatticeStatistic(scaled, line, lattice),
-        statistic.lattice.rank,
-    )
-
-
-def _pvalue(
-    problem: _Problem, alternative: Alternative, method: Method, memory_budget: int
-) -> tuple[TailMass, str, str]:
-    law, statistic = problem.law, problem.statistic
     observed = statistic.observed if statistic.observed_exact is None else statistic.observed_exact
-    if law.n_coins == 0:
-        return (
-            TailMass(0.0, 1.0, 0.0),
-            "enumerate",
-            "no example differs, so every swap gives the observed value",
-        )
-    if alternative == "two-sided" and observed == 0:
-        return CERTAIN, "enumerate", "the observed value is 0, so every value is as extreme"
     affine = statistic.affine()
-    if affine is not None and not any(affine[1]):
-        return CERTAIN, "enumerate", "no swap changes the statistic"
-    upper = alternative == "greater" or (alternative == "two-sided" and observed > 0)
-    mirror = law.total if alternative == "two-sided" else None
-    sides = 2 if alternative == "two-sided" else 1
-    configurations = n_configurations(law.multiplicities)
-    if method == "enumerate" or (method == "auto" and _prefers_enumeration(law, configurations)):
-        if configurations * BYTES_PER_CONFIGURATION > memory_budget:
-            raise CapacityError(
-                f"enumeration would list 2^{configurations.bit_length() - 1} configurations or more; "
-                f"the memory budget is enough for {memory_budget // BYTES_PER_CONFIGURATION}",
-                hint="`method='lattice'` or `'auto'`.",
-            )
-        region = statistic.region(observed, statistic.observed_point, upper=upper, mirror=mirror)
-        share = Fraction(sides * count_inside(law, [region]), 2**law.n_coins)
-        why = f"{configurations} ways to swap, counted in integers"
-        return _from_fraction(min(share, Fraction(1))), "enumerate", why
-    if any(max(abs(low), abs(high)) > EXACT_IN_FLOATS for low, high in law.support):
-        raise CapacityError(
-            "sums of the differences exceed 2^52, beyond which floats are not exact",
-            hint="give a statistic with smaller integers.",
-        )
-    if affine is not None and law.rank == 1:
-        # X and E - X have the same law, so a lower tail is an upper tail of the mirrored point.
-        (point,), (total,) = statistic.observed_point, law.total
-        rising = affine[1][0] > 0
-        tail = half_line(law, point if upper == rising else total - point, memory_budget)
-        why = "linear statistic: one-dimensional lattice"
-    else:
-        tail = region_tail(
-            law,
-            statistic,
-            float(observed),
-            lambda centre: statistic.region(observed, centre, upper=upper, mirror=mirror),
-            upper=upper,
-            memory_budget=memory_budget,
-        )
-        why = f"{len(statistic.histogram.stay)} counts on a lattice of rank {law.rank}"
-    return TailMass(tail.log_scale, sides * tail.scaled, tail.error), "lattice", why
+    if affine is not None and isinstance(observed, Fraction):
+        linear = _linear_statistic(histogram, lattice.coordinates, affine[1], observed)
+        return _linear_test(linear, histogram.n_examples, histogram.n_discordant, options, "")
+    if options.two_sided:
+        statistic.check_antisymmetric(law.total, np.random.default_rng(0))
+    facts = _Facts(
+        observed=statistic.observed,
+        ties=lambda: statistic.ties,
+        n_examples=histogram.n_examples,
+        n_discordant=histogram.n_discordant,
+        rank=_rank(lattice),
+        n_better=None,
+        n_worse=None,
+        distribution=partial(null_distribution, law, statistic.values, options.memory_budget),
+    )
+    upper = options.alternative == "greater" or (options.two_sided and observed >= 0)
+    mirror = law.total if options.two_sided else None
+
+    def region(centre: Sequence[int], *, strict: bool = False) -> Region:
+        return statistic.region(observed, centre, upper=upper, strict=strict, mirror=mirror)
+
+    def tail(*, strict: bool) -> _Found:
+        engines = _engines(law, statistic, float(observed), partial(region, strict=strict), upper, options)
+        if options.method == "auto":
+            (mass,), engine = cheapest(engines, options.memory_budget)
+        else:
+            (mass,), engine = demanded(engines, options.method, options.memory_budget)
+        return _Found(mass, engine.name, engine.why)
+
+    found = _everything(law.n_coins, options.two_sided and observed == 0)
+    if found is None and options.method == "monte-carlo":
+        return _drawn(law, region(statistic.observed_point), options, facts)
+    if found is None:
+        try:
+            found = tail(strict=False)
+        except CapacityError as error:
+            if options.method != "auto" or options.mid_p:
+                raise
+            drawn = _drawn(law, region(statistic.observed_point), options, facts)
+            return replace(drawn, why=f"{drawn.why}; {error.message}")
+    if options.mid_p and law.n_coins:
+        found = replace(found, interior=tail(strict=True).mass)
+    return _computed(found, options, facts)
 
 
-def _prefers_enumeration(law: SwapSum, configurations: int) -> bool:
-    """Whether listing what swaps can do is cheaper than a window: tiny inputs, and few huge differences."""
-    if configurations <= ENUMERABLE:
-        return True
-    if configurations > LISTABLE:
+def _rank(lattice: Lattice) -> int:
+    """Return the dimension of what the coordinates span; beyond `MOST_REDUCED` they are not reduced to it."""
+    if lattice.rank <= MOST_REDUCED:
+        return lattice.rank
+    return int(np.linalg.matrix_rank(lattice.coordinates))
+
+
+def _multiplies_out(h: RationalStatistic, lattice: Lattice) -> bool:
+    """Whether h is a quotient of two polynomials of moderate size."""
+    if lattice.rank > MOST_REDUCED:
         return False
-    return plan_window(law, [(np.zeros(law.rank), LOG_WINDOW)]).size > 64 * configurations
+    try:
+        return bool(h.quotient)
+    except CapacityError:
+        return False
 
 
-def _from_fraction(share: Fraction) -> TailMass:
-    """Return a probability that is known exactly, rounded once, or as a logarithm where floats end."""
-    if share > Fraction(1, 2**1000):
-        return TailMass(0.0, float(share), UNIT if share.denominator.bit_length() > 53 else 0.0)
-    exponent = share.numerator.bit_length() - share.denominator.bit_length()
-    scaled = float(share / Fraction(2) ** exponent)
-    return TailMass(exponent * math.log(2.0), scaled, (2.0 + 2.0 * abs(exponent)) * UNIT)
+def _engines(
+    law: SwapSum,
+    statistic: LatticeStatistic,
+    threshold: float,
+    region: Callable[[Sequence[int]], Region],
+    upper: bool,
+    options: _Options,
+) -> list[Engine]:
+    configurations = n_configurations(law.multiplicities)
+    refusal, n_bytes = None, 0
+    if law.rank > MOST_REDUCED:
+        refusal = f"more than {MOST_REDUCED} counts vary independently"
+    elif law.rank > 2:
+        n_bytes = BYTES_PER_CELL * plan_window(law, [(np.zeros(law.rank), LOG_WINDOW)]).size
+    if any(max(abs(low), abs(high)) > EXACT_IN_FLOATS for low, high in law.support):
+        refusal = "sums of the differences exceed 2^52, beyond which floats are not exact"
+
+    def counted() -> list[TailMass]:
+        count = count_inside(law, region(statistic.observed_point))
+        return [share_of_swaps(count, law.n_coins) if count else EMPTY]
+
+    def summed() -> list[TailMass]:
+        budget = options.memory_budget
+        return [region_tail(law, statistic, threshold, region, upper=upper, memory_budget=budget)]
+
+    return [
+        Engine(
+            "enumerate",
+            seconds=1e-4 + 4e-6 * configurations if configurations <= LISTABLE else math.inf,
+            n_bytes=configurations * BYTES_PER_CONFIGURATION,
+            refusal=None,
+            why=f"{configurations} ways to swap, counted in integers",
+            run=counted,
+        ),
+        Engine(
+            "lattice",
+            seconds=5e-3 + 1e-8 * n_bytes,
+            n_bytes=n_bytes,
+            refusal=refusal,
+            why=f"{len(statistic.histogram.stay)} counts on a lattice of rank {law.rank}",
+            run=summed,
+        ),
+    ]
 
 
-def _directions(problem: _Problem) -> tuple[int | None, int | None]:
-    """Count the discordant examples that raise and that lower a one-dimensional linear statistic."""
-    statistic = problem.statistic
-    if problem.law.n_coins == 0:
-        return 0, 0
-    affine = statistic.affine() if problem.law.rank == 1 else None
-    if affine is None:
-        return None, None
-    rises = (statistic.lattice.coordinates[:, 0] > 0) == (affine[1][0] > 0)
-    n_up, counts = statistic.histogram.n_up, statistic.histogram.multiplicities
-    better = int(np.where(rises, n_up, counts - n_up).sum())
-    return better, int(counts.sum()) - better
+@dataclass(frozen=True)
+class _Found:
+    """The mass of one side of the region, and of its interior where ties count half.
+
+    `certain` says that the whole law is as extreme, so that there are no two sides to add.
+    """
+
+    mass: TailMass
+    method: Method
+    why: str
+    interior: TailMass = EMPTY
+    certain: bool = False
+
+
+def _everything(n_coins: int, is_zero: bool) -> _Found | None:
+    """Return the result where every swap is as extreme as what was observed."""
+    if n_coins == 0:
+        return _Found(CERTAIN, "enumerate", "no swap changes the statistic", certain=True)
+    if is_zero:
+        why = "the observed value is 0, so every value is as extreme"
+        return _Found(CERTAIN, "enumerate", why, certain=True)
+    return None
+
+
+def _computed(found: _Found, options: _Options, facts: _Facts) -> PermutationTest:
+    """Put the result together."""
+    sides = 2.0 if options.two_sided else 1.0
+    log_scale, error = found.mass.log_scale, found.mass.error
+    scaled = found.mass.scaled * (1.0 if found.certain else sides)
+    if options.mid_p:
+        apart = found.interior.log_scale - log_scale
+        scaled = (scaled + sides * found.interior.scaled * math.exp(apart)) / 2.0
+        error = max(error, found.interior.error) + 4.0 * UNIT * (1.0 + abs(apart))
+    log10 = min((log_scale + math.log(scaled)) / math.log(10.0), 0.0)
+    pvalue = min(math.exp(log_scale) * scaled if log_scale > -700.0 else 10.0**log10, 1.0)
+    bracketed = found.method == "bracket"
+    low = 0.0 if error >= 1.0 and not bracketed else pvalue / (1.0 + error)
+    return facts.result(
+        options,
+        pvalue=pvalue,
+        log10_pvalue=log10,
+        error_bound=error,
+        interval=(low, pvalue if bracketed else min(pvalue * (1.0 + error), 1.0)),
+        method=found.method,
+        why=found.why,
+    )
+
+
+def _drawn(law: SwapSum, region: Region, options: _Options, facts: _Facts) -> PermutationTest:
+    found = monte_carlo_tail(
+        law,
+        region,
+        two_sided=options.two_sided,
+        n_samples=options.n_samples,
+        seed=options.seed,
+        exceedances=options.exceedances,
+        memory_budget=options.memory_budget,
+    )
+    return facts.result(
+        options,
+        pvalue=found.pvalue,
+        log10_pvalue=math.log10(found.pvalue),
+        error_bound=math.inf,
+        interval=found.interval,
+        method="monte-carlo",
+        why=f"{found.n_samples} random swaps (seed {found.seed}), {found.n_extreme} of them as extreme",
+        n_samples=found.n_samples,
+    )
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What a result says whichever engine computes the p-value; of ties, once it has."""
+
+    observed: float
+    ties: Callable[[], Ties]
+    n_examples: int
+    n_discordant: int
+    rank: int
+    n_better: int | None
+    n_worse: int | None
+    distribution: Callable[[], NullDistribution]
+
+    def result(
+        self,
+        options: _Options,
+        *,
+        pvalue: float,
+        log10_pvalue: float,
+        error_bound: float,
+        interval: tuple[float, float],
+        method: Method,
+        why: str,
+        n_samples: int | None = None,
+    ) -> PermutationTest:
+        return PermutationTest(
+            alternative=options.alternative,
+            observed=self.observed,
+            pvalue=pvalue,
+            log10_pvalue=log10_pvalue,
+            error_bound=error_bound,
+            interval=interval,
+            method=method,
+            why=why,
+            ties=self.ties(),
+            mid_p=options.mid_p,
+            n_examples=self.n_examples,
+            n_discordant=self.n_discordant,
+            rank=self.rank,
+            n_better=self.n_better,
+            n_worse=self.n_worse,
+            n_samples=n_samples,
+            _distribution=self.distribution,
+        )
+
+
+def _as_float(value: Fraction) -> float:
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise InputError("the observed value of the statistic is beyond the range of floats") from error

@@ -18,7 +18,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.fft
 
 from trackperm.errors import CapacityError
 from trackperm.exact.characteristic import UNIT, FloatArray, SwapSum, characteristic_function
@@ -104,16 +103,14 @@ def plan_window(law: SwapSum, boxes: Sequence[tuple[FloatArray, float]], *, fast
             high = max(high, min(greatest, math.ceil(centre + radius)))
         starts.append(low)
         size = high - low + 1
-        periods.append(_fast_length(size, alone=law.rank == 1) if fast else size)
+        periods.append(_fast_length(size) if fast else size)
     return Window(tuple(starts), tuple(periods))
 
 
-def _fast_length(size: int, *, alone: bool) -> int:
+def _fast_length(size: int) -> int:
     """Return a fast transform length of at least `size`; 2^k and 3 * 2^k have small common multiples."""
     if size > LARGEST_PERIOD:
         return size
-    if alone:
-        return int(scipy.fft.next_fast_len(size, real=True))
     power = 1 << (size - 1).bit_length()
     return 3 * power // 4 if power >= 4 and 3 * power // 4 >= size else power
 
@@ -168,7 +165,7 @@ def lattice_pmf(law: SwapSum, tilt: FloatArray, window: Window, memory_budget: i
         norm_squares.append(float(twice @ (found.real**2 + found.imag**2)))
         error_squares.append(float(twice @ errors**2))
         kept += frequencies.shape[0]
-    mass = scipy.fft.irfftn(values, s=window.periods, overwrite_x=True)
+    mass = np.fft.irfftn(values, s=window.periods, axes=range(law.rank))
     root = math.sqrt(window.size)
     pruned = 2.0 * (math.prod(half_shape) - kept) * math.exp(2.0 * LOG_PRUNED)
     factors = math.sqrt(math.fsum(error_squares) + pruned) / root

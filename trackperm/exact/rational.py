@@ -328,6 +328,28 @@ class RationalStatistic:
         return numerator.exact_quotient(common), denominator.exact_quotient(common)
 
     @cached_property
+    def affine(self) -> tuple[Fraction, dict[int, Fraction]] | None:
+        """Constant and slopes by variable where h is written as an affine function, else None."""
+        if self.operation == "variable":
+            return Fraction(0), {self.index: Fraction(1)}
+        if self.operation == "constant":
+            return self.value, {}
+        left, right = (operand.affine for operand in self.operands)
+        if left is None or right is None:
+            return None
+        if self.operation == "+":
+            slopes = dict(left[1])
+            for index, slope in right[1].items():
+                slopes[index] = slopes.get(index, Fraction(0)) + slope
+            return left[0] + right[0], slopes
+        if self.operation == "*" and right[1]:
+            left, right = right, left
+        if right[1] or (self.operation == "/" and right[0] == 0):
+            return None
+        factor = right[0] if self.operation == "*" else 1 / right[0]
+        return left[0] * factor, {index: slope * factor for index, slope in left[1].items()}
+
+    @cached_property
     def divisors(self) -> tuple[Polynomial, ...]:
         """Polynomials at whose zeros some division of h is by zero; constants left out."""
         found = dict.fromkeys(divisor for operand in self.operands for divisor in operand.divisors)

@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.optimize
 
 from trackperm.exact.characteristic import UNIT, FloatArray, SwapSum, log_cosh_excess
 from trackperm.exact.counts import exact_column_sums
@@ -40,6 +39,19 @@ class TailMass:
 
 
 CERTAIN = TailMass(0.0, 1.0, 0.0)
+EMPTY = TailMass(0.0, 0.0, 0.0)
+
+
+def share_of_swaps(count: int, n_coins: int) -> TailMass:
+    """Return count / 2^n_coins, for a positive count, rounded once, or as a logarithm where floats end."""
+    spare = max(count.bit_length() - 64, 0)
+    exponent = count.bit_length() - n_coins
+    mantissa = math.ldexp(float(count >> spare), spare - count.bit_length())
+    # One rounding, and as much again for the bits beyond 64.
+    error = 0.0 if count.bit_length() <= 53 else 2.0 * UNIT
+    if exponent > -1000:
+        return TailMass(0.0, math.ldexp(mantissa, exponent), error)
+    return TailMass(exponent * math.log(2.0), mantissa, error + (2.0 + 2.0 * abs(exponent)) * UNIT)
 
 
 def quantised(tilt: FloatArray) -> FloatArray:
@@ -92,6 +104,27 @@ def certified(log_scale: float, total: float, error: float) -> TailMass:
     return TailMass(log_scale, total, error / (total - error))
 
 
+def line_tilt(law: SwapSum, target: float) -> float:
+    """Return a tilt of a law on the integers that puts its centred mean near `target`, inside the support.
+
+    Newton's method within a bracket, until the mean is within a thousandth of a standard deviation.
+    """
+    halves = law.coordinates[:, 0] / 2.0
+    weights = law.multiplicities * halves
+    tilt, low, high = 0.0, 0.0, math.inf
+    for _ in range(100):
+        tanh = np.tanh(tilt * halves)
+        gap = target - float(weights @ tanh)
+        variance = float((weights * halves) @ (1.0 - tanh * tanh))
+        if abs(gap) <= 1e-3 * math.sqrt(variance):
+            break
+        low, high = (tilt, high) if gap > 0 else (low, tilt)
+        tilt = tilt + gap / variance if variance > 0.0 else math.inf
+        if not low < tilt < high:
+            tilt = 2.0 * low if math.isinf(high) else (low + high) / 2.0
+    return tilt
+
+
 def tilt_along(law: SwapSum, direction: FloatArray, excess: Callable[[FloatArray], float]) -> float:
     """Return s > 0 at which the tilted mean for s * direction has excess 0, or is as far out as it gets."""
 
@@ -103,13 +136,27 @@ def tilt_along(law: SwapSum, direction: FloatArray, excess: Callable[[FloatArray
     low, high = 0.0, min(0.5 / max(spread, 1e-300), 1.0 / reach)
     slopes = law.coordinates @ direction
     moving = np.abs(slopes) > 1e-12 * reach
-    while at(high) < 0:
+    at_low, at_high = -1e300, at(high)
+    while at_high < 0:
         undecided = law.multiplicities * (1.0 - np.abs(np.tanh(high * slopes / 2.0)))
         rest = undecided[moving] @ np.abs(law.coordinates[moving])
         if float(rest.max()) < 0.1 or high * reach > 1e15:
             return high
-        low, high = high, 2 * high
-    return float(scipy.optimize.brentq(at, low, high, rtol=1e-7, xtol=1e-300))
+        low, at_low = high, at_high
+        high *= 2.0
+        at_high = at(high)
+    # False position with halved weights (the Illinois rule of Dowell and Jarratt 1971).
+    for _ in range(60):
+        if high - low <= 1e-6 * high:
+            break
+        share = at_low / (at_low - at_high) if at_low > -1e299 else 0.5
+        middle = low + min(max(share, 0.01), 0.99) * (high - low)
+        at_middle = at(middle)
+        if at_middle < 0:
+            low, at_low, at_high = middle, at_middle, at_high / 2.0
+        else:
+            high, at_high, at_low = middle, at_middle, at_low / 2.0
+    return high
 
 
 def dominating_tilt(law: SwapSum, excess: Callable[[FloatArray], float]) -> FloatArray:

@@ -9,7 +9,7 @@ import narwhals as nw
 
 from trackperm.errors import InputError, PairingError
 from trackperm.pairing.columns import PairedColumns
-from trackperm.pairing.counting import counted, discordant_examples, paired_counts
+from trackperm.pairing.counting import counted, discordant_examples, paired_counts, scaled
 from trackperm.pairing.digest import digest
 from trackperm.pairing.refusals import absences, label_disagreement, require_same_length, require_unique_ids
 from trackperm.pairing.report import Missing, PairingReport
@@ -26,15 +26,18 @@ class Pairing:
     ----------
     counts : PairedCounts
         Counts of both runs by example.
+    statistic : Statistic
+        What was counted, with the units of the counts.
     report : PairingReport
         How the examples were paired.
     discordant : narwhals.DataFrame
         Examples whose counts differ, ordered by id: ``id``, ``label`` where labels were checked, then
         ``baseline.<name>`` and ``candidate.<name>`` for every other column that the statistic reads and
-        every count; where a column has the name of a count, the count alone.
+        every count, in the units of the spec; where a column has the name of a count, the count alone.
     """
 
     counts: PairedCounts
+    statistic: Statistic
     report: PairingReport
     discordant: nw.DataFrame[Any]
 
@@ -89,9 +92,8 @@ def pair(
     paired = matched[0].filter(complete), matched[1].filter(complete)
     _refuse_differences(runs, matched, len(paired[0]), columns, missing)
 
-    counts = paired_counts(
-        paired[0].keys, counted(paired[0], statistic, types), counted(paired[1], statistic, types)
-    )
+    own = scaled(counted(paired[0], statistic, types), counted(paired[1], statistic, types), statistic)
+    counts = paired_counts(paired[0].keys, own.baseline, own.candidate)
     report = PairingReport(
         by="id" if columns.id else "position",
         n_baseline=len(baseline),
@@ -100,11 +102,12 @@ def pair(
         n_dropped=len(baseline) + len(candidate) - len(matched[0]) - len(paired[0]),
         labels_checked=columns.label is not None,
         missing=missing,
-        notes=(*columns.notes, *_rewritten_ids(baseline, candidate, columns, types)),
+        notes=(*columns.notes, *_rewritten_ids(baseline, candidate, columns, types), *own.notes),
         baseline_digest=digest(runs[0].frame, types),
         candidate_digest=digest(runs[1].frame, types),
     )
-    return Pairing(counts, report, discordant_examples(*paired, counts, columns))
+    discordant = discordant_examples(*paired, counts, columns, own.statistic)
+    return Pairing(counts, own.statistic, report, discordant)
 
 
 def _matched(baseline: KeyedRun, candidate: KeyedRun) -> tuple[KeyedRun, KeyedRun]:

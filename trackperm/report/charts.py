@@ -19,7 +19,7 @@ from trackperm.errors import MissingDependencyError
 from trackperm.exact import NullDistribution, PermutationTest
 from trackperm.exact.distribution import DIGITS
 from trackperm.report.templating import render
-from trackperm.report.text import certainty, format_number, shorten
+from trackperm.report.text import certainty, format_number, pvalue_name, shorten
 
 if TYPE_CHECKING:
     import altair as alt
@@ -135,15 +135,16 @@ def pmf_chart(comparison: Comparison) -> alt.LayerChart:
     ).encode(x="observed:Q", y=alt.value(4), text="label:N")
 
     names = [shorten(name, 40) for name in (comparison.candidate_name, comparison.baseline_name, statistic)]
+    pvalue = f"{pvalue_name(test)} = {test.format_pvalue()}"
     chart: alt.LayerChart = (
         alt.layer(region, mass, rule, text)
         .properties(
             width=640,
             height=300,
-            description=f"Null distribution of the statistic {names[2]}, {label}, p = {test.format_pvalue()}",
+            description=f"Null distribution of the statistic {names[2]}, {label}, {pvalue}",
             title=alt.TitleParams(
                 "{} against {} by {}".format(*names),
-                subtitle=f"p = {test.format_pvalue()} ({certainty(test.error_bound)}, {test.alternative}); "
+                subtitle=f"{pvalue} ({certainty(test)}, {test.alternative}); "
                 "the bars show what exchanging outputs at random gives",
                 anchor="start",
             ),

@@ -43,12 +43,16 @@ def _facts(comparison: Comparison) -> list[tuple[str, str, str]]:
         "difference": "candidate minus baseline",
     }
     test = comparison.test
-    certainty = text.certainty(test.error_bound)
+    certainty = text.certainty(test)
     if 0 < test.error_bound < 1:
         certainty += f", relative error at most {test.error_bound:.1g}"
     return [
         *((name, value, details.get(name, "")) for name, value in text.scores(comparison)),
-        ("p-value", test.format_pvalue(), f"{certainty}, {test.alternative}"),
+        (
+            "mid-p-value" if test.mid_p else "p-value",
+            test.format_pvalue(),
+            f"{certainty}, {test.alternative}",
+        ),
         ("examples", f"{test.n_examples}", text.discordance(comparison)),
     ]
 
@@ -56,6 +60,8 @@ def _facts(comparison: Comparison) -> list[tuple[str, str, str]]:
 def _sum(comparison: Comparison) -> str:
     """Say how the p-value shows in the chart, and how precisely."""
     pvalue, error = comparison.pvalue, comparison.null_distribution.mass_error_bound
+    if comparison.test.mid_p:
+        return "of the orange region, values equal to the observed one count half in the mid-p-value"
     if pvalue <= error or comparison.error_bound >= 1:
         return "the p-value is the probability of the orange region"
     error += comparison.error_bound * pvalue

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from trackperm.comparison import Comparison
+from trackperm.exact import PermutationTest
 
 SCOPE = "these two runs on these examples; not other seeds, prompts or test sets"
 
@@ -33,10 +34,10 @@ def lines(comparison: Comparison) -> list[str]:
         At least three lines, without line ends.
     """
     test = comparison.test
-    facts = ", ".join((f"{certainty(test.error_bound)}, {test.alternative}", examples(comparison)))
+    facts = ", ".join((f"{certainty(test)}, {test.alternative}", examples(comparison)))
     return [
         "   ".join((comparison.statistic.name, *(f"{name} {value}" for name, value in scores(comparison)))),
-        f"p = {test.format_pvalue()}  {facts}   {comparison.marker} {comparison.verdict}",
+        f"{pvalue_name(test)} = {test.format_pvalue()}  {facts}   {comparison.marker} {comparison.verdict}",
         f"scope: {SCOPE}",
         *notes(comparison),
     ]
@@ -59,7 +60,7 @@ def markdown(comparison: Comparison, remarks: Sequence[str] = ()) -> str:
     """
     pvalue = comparison.test.format_pvalue()
     table = [
-        ("p-value", f"{pvalue} ({certainty(comparison.error_bound)}, {comparison.test.alternative})"),
+        ("p-value", f"{pvalue} ({certainty(comparison.test)}, {comparison.test.alternative})"),
         *scores(comparison),
         ("examples", f"{comparison.n_examples} ({discordance(comparison)})"),
     ]
@@ -89,13 +90,24 @@ def format_number(value: float, *, sign: bool = False) -> str:
     return f"{value:{plus}.4g}"
 
 
-def certainty(error_bound: float) -> str:
-    """Say what is known about the error of a p-value, given its relative `error_bound`."""
-    if error_bound <= EXACT_WITHIN:
+def pvalue_name(test: PermutationTest) -> str:
+    """Say which p-value it is: ``p``, or ``mid-p`` where ties count half."""
+    return "mid-p" if test.mid_p else "p"
+
+
+def certainty(test: PermutationTest) -> str:
+    """Say what is known about the error of a p-value."""
+    if test.method == "monte-carlo":
+        low, high = test.interval
+        return f"Monte Carlo of {test.n_samples} swaps, 99 % interval {low:.3g} to {high:.3g}"
+    if test.error_bound <= EXACT_WITHIN:
         return "exact"
-    if error_bound < 1:
-        return f"exact within ±{100 * error_bound:.2g} %"
-    return "certified as an upper bound" if math.isfinite(error_bound) else "not certified"
+    if test.method == "bracket":
+        low = test.pvalue / (1.0 + test.error_bound)
+        return f"certified upper end, lower end {low:.3g}" if low > 0.0 else "certified upper end"
+    if test.error_bound < 1:
+        return f"exact within ±{100 * test.error_bound:.2g} %"
+    return "certified as an upper bound" if math.isfinite(test.error_bound) else "not certified"
 
 
 def scores(comparison: Comparison) -> list[tuple[str, str]]:
@@ -141,8 +153,20 @@ def notes(comparison: Comparison) -> list[str]:
         )
     if report.by == "position":
         found.append("paired by position: nothing proves that the rows are the same examples")
-    if test.ties != "exact":
+    if test.ties == "100 digits":
+        found.append("ties by 100 digits: irrational values that agree in them count as ties")
+    if test.ties == "approximate":
         found.append("ties approximate: values within a rounding band of the observed one count as ties")
+    if test.mid_p:
+        found.append("mid-p: ties with the observed value count half, so that p may be below its level")
+    if test.method == "monte-carlo":
+        found.append(f"Monte Carlo: {test.why}")
+    if comparison.n_discordant > 0 and test.log10_smallest_pvalue >= math.log10(comparison.alpha):
+        least = 10.0**test.log10_smallest_pvalue
+        found.append(
+            f"no verdict possible: with {comparison.n_discordant} discordant "
+            f"{'example' if comparison.n_discordant == 1 else 'examples'} no p is below {least:.3g}"
+        )
     return [*found, *report.notes]
 
 
@@ -150,11 +174,11 @@ def headline(comparison: Comparison) -> str:
     """Give the verdict in one sentence, without its marker."""
     baseline, candidate = shorten(comparison.baseline_name), shorten(comparison.candidate_name)
     statistic = comparison.statistic.name
-    pvalue = comparison.test.format_pvalue()
+    name, pvalue = pvalue_name(comparison.test), comparison.test.format_pvalue()
     if comparison.verdict == "undecided":
-        return f"Undecided: {candidate} and {baseline} are not told apart by {statistic} (p = {pvalue})"
+        return f"Undecided: {candidate} and {baseline} are not told apart by {statistic} ({name} = {pvalue})"
     note = "" if comparison.statistic.greater_is_better else ", where less is better"
-    return f"{candidate} is {comparison.verdict} than {baseline} by {statistic}{note} (p = {pvalue})"
+    return f"{candidate} is {comparison.verdict} than {baseline} by {statistic}{note} ({name} = {pvalue})"
 
 
 def explanation(comparison: Comparison) -> list[str]:
@@ -173,7 +197,8 @@ def explanation(comparison: Comparison) -> list[str]:
     sentences = [
         "If it made no difference which run an output came from, the outputs of the two runs could be "
         "exchanged on any example without changing what to expect.",
-        f"p is the share of all such exchanges in which {quantity} is {extreme} the observed one.",
+        f"p is the share of all such exchanges in which {quantity} is {extreme} the observed one"
+        + (", those equal to it counted half." if comparison.test.mid_p else "."),
     ]
     if comparison.verdict == "undecided":
         sentences.append(

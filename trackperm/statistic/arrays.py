@@ -1,11 +1,10 @@
-"""Expressions evaluated on NumPy arrays: g in exact integers, score and h in floating point."""
+"""Integer expressions, such as g, evaluated exactly on NumPy arrays."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import reduce
 from typing import Any
 
@@ -49,7 +48,7 @@ def integers(expression: Expression, values: Mapping[str, Array], size: int) -> 
     largest = max((int(np.abs(column).max(initial=0)) for column in values.values()), default=0)
     dtype = np.dtype(np.int64 if _magnitude(expression.tree, largest) <= 2**62 else object)
     values = {name: column.astype(dtype, copy=False) for name, column in values.items()}
-    return _Evaluator(expression, dtype, None).number(expression.tree, values, size)
+    return _Evaluator(expression, dtype).number(expression.tree, values, size)
 
 
 def _magnitude(node: Node, largest: int) -> int:
@@ -58,7 +57,7 @@ def _magnitude(node: Node, largest: int) -> int:
         case Literal(value=int(value)):
             return abs(value)
         case Literal():
-            return 2**62  # no int64
+            return 2**62 + 1  # no int64
         case Name():
             return largest
     parts = [_magnitude(child, largest) for child in children(node)]
@@ -73,40 +72,9 @@ def _magnitude(node: Node, largest: int) -> int:
 
 
 @dataclass(frozen=True)
-class ArrayFunction:
-    """An expression as a function of points, in floating point.
-
-    Attributes
-    ----------
-    expression : Expression
-        Checked, with its parameters bound.
-    names : tuple of str
-        What the coordinates of a point are called.
-    undefined : Fraction or None
-        Value of 0/0.
-    """
-
-    expression: Expression
-    names: tuple[str, ...]
-    undefined: Fraction | None = None
-
-    def __call__(self, points: Array) -> npt.NDArray[np.float64]:
-        """Return the values at `points`, shape (..., m); NaN where there is none."""
-        points = np.asarray(points, dtype=np.float64)
-        shape = points.shape[:-1]
-        flat = points.reshape(-1, len(self.names))
-        values = {name: flat[:, i] for i, name in enumerate(self.names)}
-        evaluator = _Evaluator(self.expression, np.dtype(np.float64), self.undefined)
-        with np.errstate(all="ignore"):
-            result = evaluator.number(self.expression.tree, values, len(flat))
-        return np.asarray(result, dtype=np.float64).reshape(shape)
-
-
-@dataclass(frozen=True)
 class _Evaluator:
     expression: Expression
     dtype: np.dtype[Any]
-    undefined: Fraction | None
 
     def number(self, node: Node, values: Mapping[str, Array], size: int) -> Array:
         """Evaluate `node`, with conditions counting 1 and 0."""
@@ -143,27 +111,14 @@ class _Evaluator:
     def arithmetic(self, node: Binary, values: Mapping[str, Array], size: int) -> Array:
         left = self.number(node.left, values, size)
         if node.operator == "**":
-            return self.power(left, constant_integer(node.right) or 0)
+            factors = [left] * (constant_integer(node.right) or 0)
+            return reduce(operator.mul, factors, np.full(left.shape, 1, dtype=self.dtype))
         right = self.number(node.right, values, size)
-        if node.operator == "/":
-            return self.quotient(left, right)
         if node.operator in ("//", "%"):
             if (right == 0).any():
                 raise self.expression.error(node.right, "a division by zero")
             return np.asarray(left // right if node.operator == "//" else left % right)
         return np.asarray(_OPERATORS[node.operator](left, right))
-
-    def power(self, base: Array, exponent: int) -> Array:
-        one = np.full(base.shape, 1, dtype=self.dtype)
-        result = reduce(operator.mul, [base] * abs(exponent), one)
-        return result if exponent >= 0 else self.quotient(one, result)
-
-    def quotient(self, left: Array, right: Array) -> Array:
-        """Divide; a number over zero has no value but, where it is declared, 0/0."""
-        result = np.where(right == 0, np.nan, left / right)
-        if self.undefined is not None:
-            result = np.where((left == 0) & (right == 0), float(self.undefined), result)
-        return result
 
     def short_circuit(self, node: Binary, values: Mapping[str, Array], size: int) -> Array:
         left = self.evaluate(node.left, values, size).astype(bool)
@@ -188,7 +143,4 @@ class _Evaluator:
     def call(self, node: Call, arguments: Sequence[Array]) -> Array:
         if node.function == "abs":
             return np.abs(arguments[0])
-        if node.function in ("min", "max"):
-            extreme = np.minimum if node.function == "min" else np.maximum
-            return np.asarray(reduce(extreme, arguments))
-        return np.asarray(np.sqrt(arguments[0]) if node.function == "sqrt" else np.log(arguments[0]))
+        return np.asarray(reduce(np.minimum if node.function == "min" else np.maximum, arguments))

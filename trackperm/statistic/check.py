@@ -51,7 +51,8 @@ class Checker:
     Attributes
     ----------
     integers : bool
-        Whether the expression must stay within integers (counts and g) or is a real number (score and h).
+        Whether the expression is built of what integers and decimals have in common (counts and g) or of any
+        function of real numbers (score and h).
     name_type : callable
         Type of a name; None where only the data will tell, which then fits everywhere. Raises SpecError
         for an unknown name.
@@ -59,12 +60,15 @@ class Checker:
         What messages call that which a name stands for: ``column`` or ``count``.
     column : callable
         What that is called, where it differs from the name.
+    decimals : bool
+        Whether the result may be a decimal although `integers` is set.
     """
 
     integers: bool
     name_type: NameType
     noun: str = "count"
     column: Callable[[str], str] = str
+    decimals: bool = False
 
     def result(self, expression: Expression, what: str) -> ColumnType | None:
         """Check a whole expression and return its type.
@@ -81,7 +85,7 @@ class Checker:
         if found is ColumnType.TEXT:
             hint = "compare it with something: a comparison counts 1 where it holds, else 0."
             raise expression.error(tree, f"{what} is {_a(found)}, not a number", hint=hint)
-        if self.integers and found is ColumnType.DECIMAL:
+        if self.integers and not self.decimals and found is ColumnType.DECIMAL:
             hint = "compare it, as in `score > 0.5`, or log it as an integer in a smaller unit."
             raise expression.error(tree, f"{what} is {_a(found)}, not an integer", hint=hint)
         return found

@@ -12,14 +12,16 @@ from pathlib import Path
 
 from trackperm.documents import Document, did_you_mean, kind, listed
 from trackperm.errors import InputError, InputTypeError, SpecError
-from trackperm.exact import RationalStatistic
-from trackperm.statistic.arrays import ArrayFunction
+from trackperm.exact import RationalStatistic, RealStatistic
+from trackperm.exact.resolution import Resolution, read_resolution
 from trackperm.statistic.check import MAX_INTEGER, Checker, NameType
-from trackperm.statistic.definition import ArrayStatistic, ParameterValue, Statistic
+from trackperm.statistic.definition import ParameterValue, Statistic
 from trackperm.statistic.expression import RESERVED, Binary, Expression, Name, Node, transform
 from trackperm.statistic.rational import is_rational, rational
+from trackperm.statistic.real import real
 from trackperm.statistic.schema import LongSpec, ShortSpec, validate
 from trackperm.statistic.symmetry import require_antisymmetry
+from trackperm.statistic.units import in_units, with_units
 from trackperm.tables import ColumnType
 
 _BUILTIN = Path(__file__).parent / "builtin"
@@ -37,6 +39,7 @@ def load_statistic(
     *,
     parameters: Mapping[str, object] | None = None,
     columns: Mapping[str, str] | None = None,
+    resolution: Resolution | Mapping[str, Resolution] | None = None,
 ) -> Statistic:
     """Load and compile a statistic.
 
@@ -44,30 +47,35 @@ def load_statistic(
     ----------
     source : str, path or Statistic
         Name of a built-in statistic, path of a spec (``.yaml`` or ``.yml``), or a statistic to be loaded
-        again with other parameters or columns.
+        again with other parameters, columns or resolution.
     parameters : mapping, optional
         Values in place of those in the spec.
     columns : mapping, optional
         Actual columns by name: ``id``, ``prediction``, ``label`` and any name in the counts.
+    resolution : str, float, Fraction, Decimal, or mapping of str to such, optional
+        What decimal counts are rounded to multiples of, all or by name, in place of what the spec says.
 
     Raises
     ------
     SpecError
         If there is no such statistic or its spec is not valid, with file, line and column.
     InputError
-        If a parameter or column is named that the statistic does not have.
+        If a parameter, column or count is named that the statistic does not have, or a resolution is not
+        above 0.
     InputTypeError
-        If a parameter's value is neither a finite number nor text nor a boolean, or a column's no text.
+        If a parameter's value is neither a finite number nor text nor a boolean, a column's no text, or a
+        resolution no number.
     """
     parameters, columns = dict(parameters or {}), dict(columns or {})
     if isinstance(source, Statistic):
-        if not parameters and not columns:
+        if not parameters and not columns and resolution is None:
             return source
         document, name = source._source, source.name
         parameters, columns = {**source.parameters, **parameters}, {**source.columns, **columns}
+        resolution = source.resolution if resolution is None else resolution
     else:
         document, name = _read(source)
-    return _Compiler(document, parameters, columns).statistic(name)
+    return _Compiler(document, parameters, columns, resolution).statistic(name)
 
 
 def _read(source: str | Path) -> tuple[Document, str]:
@@ -90,6 +98,7 @@ class _Compiler:
     document: Document
     overriding_parameters: Mapping[str, object]
     overriding_columns: Mapping[str, object]
+    overriding_resolution: Resolution | Mapping[str, Resolution] | None = None
 
     def statistic(self, name: str) -> Statistic:
         document = self.document
@@ -116,9 +125,16 @@ class _Compiler:
         self.check_h(h, g)
         columns = self.columns(counts, name)
         used = [columns[node.full] for expression in counts.values() for node in expression.names]
-        compiled = _function(h, tuple(g), undefined)
+        resolution = self.resolution(counts, name)
+        units = dict.fromkeys(counts, Fraction(1))
+        if not isinstance(resolution, Fraction):
+            units |= resolution
+        scaled = {key: in_units(expression, lambda node: units[node.name]) for key, expression in g.items()}
+        scaled_g = {key: expression for key, (expression, _) in scaled.items()}
+        real_h = with_units(h, {key: unit for key, (_, unit) in scaled.items()})
+        compiled = _function(real_h, tuple(g), undefined)
         if isinstance(spec, LongSpec) and spec.alternative == "two-sided":
-            require_antisymmetry(counts, g, compiled, h)
+            require_antisymmetry(counts, scaled_g, compiled, h)
         return Statistic(
             name=name,
             description=" ".join(spec.description.split()),
@@ -128,12 +144,14 @@ class _Compiler:
             columns=columns,
             used_columns=tuple(dict.fromkeys(used)),
             parameters=parameters,
+            resolution=resolution,
             g_names=tuple(g),
             h=compiled,
-            score=None if score is None else _function(score, tuple(counts), undefined),
+            score=None if score is None else _function(with_units(score, units), tuple(counts), undefined),
             undefined=undefined,
             _counts=counts,
             _g=g,
+            _scaled_g=scaled_g,
             _h=h,
             _source=document,
         )
@@ -169,6 +187,36 @@ class _Compiler:
         hint = "such as `0`, `0.5` or `1/2`."
         raise self.document.error(f"`{text}` is not an exact number", ("undefined",), hint=hint)
 
+    def resolution(self, counts: Collection[str], name: str) -> Fraction | dict[str, Fraction]:
+        """Return the units of counts by name, or one resolution for all that turn out to be decimals."""
+        known = f"the counts of this statistic are {', '.join(counts)}."
+        given = self.overriding_resolution
+        if given is not None and not isinstance(given, Mapping):
+            return read_resolution(given)
+        if given is not None:
+            for key in given:
+                if key not in counts:
+                    hint = known + did_you_mean(key, counts)
+                    raise InputError(f"the statistic `{name}` has no count `{key}`", hint=hint)
+            return {key: read_resolution(value) for key, value in given.items()}
+        section = self.document.data.get("resolution", {})
+        if not isinstance(section, Mapping):
+            return self.written_resolution(("resolution",))
+        for key in section:
+            if key not in counts:
+                hint = known + did_you_mean(key, counts)
+                raise self.document.error(
+                    f"there is no count `{key}`", ("resolution", key), key=True, hint=hint
+                )
+        return {key: self.written_resolution(("resolution", key)) for key in section}
+
+    def written_resolution(self, path: tuple[str, ...]) -> Fraction:
+        text = self.document.passage(path).text
+        try:
+            return read_resolution(text)
+        except InputError as error:
+            raise self.document.error(error.message, path, hint=error.hint) from None
+
     def expression(self, path: tuple[str, ...], parameters: dict[str, ParameterValue]) -> Expression:
         return Expression.parse(self.document.passage(path)).bind(parameters)
 
@@ -200,9 +248,9 @@ class _Compiler:
                 raise expression.error(node, f"`{node.full}` cannot stand in a count", hint=hint)
             return None
 
-        checker = Checker(True, column, "column")
         for name, expression in counts.items():
-            checker.result(expression, f"the count `{name}`")
+            reads = any(True for _ in expression.names)
+            Checker(True, column, "column", decimals=reads).result(expression, f"the count `{name}`")
 
     def check_score(self, score: Expression, counts: Collection[str]) -> None:
         hint = f"the counts of this statistic are {', '.join(counts)}."
@@ -301,7 +349,7 @@ def _difference_of(
 
 def _function(
     expression: Expression, names: tuple[str, ...], undefined: Fraction | None
-) -> RationalStatistic | ArrayStatistic:
+) -> RationalStatistic | RealStatistic:
     if is_rational(expression):
         return rational(expression, names, undefined)
-    return ArrayFunction(expression, names, undefined)
+    return real(expression, names, undefined)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from trackperm.documents import Document, did_you_mean, dump, listed
-from trackperm.exact import Alternative, RationalStatistic
+from trackperm.exact import Alternative, RationalStatistic, RealStatistic
+from trackperm.exact.resolution import format_unit
 from trackperm.statistic.arrays import integers
 from trackperm.statistic.check import Checker
 from trackperm.statistic.expression import Expression, Name
@@ -20,8 +21,8 @@ from trackperm.statistic.frames import count_expression
 from trackperm.tables import ColumnType
 
 ParameterValue = int | float | str | bool
+Units = Mapping[str, Fraction]
 Integers = npt.NDArray[np.int64]
-ArrayStatistic = Callable[[npt.NDArray[Any]], npt.NDArray[np.float64]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,18 +38,23 @@ class Statistic:
     greater_is_better : bool
         Whether a greater value is a better candidate.
     count_names : tuple of str
-        The integers that are counted on every example of one run.
+        What is counted on every example of one run, in integers of the unit that `resolution` gives it.
     columns : mapping of str to str
         Actual column of every name that the counts use, and of ``id`` and ``label``.
     used_columns : tuple of str
         The actual columns that the counts read.
     parameters : mapping
         Values of the parameters, as used.
+    resolution : mapping of str to Fraction, or Fraction
+        Units of counts, by name; others have the unit 1. Or what all decimal counts are to be rounded to
+        multiples of: which ones these are, only the data tell, and loading the statistic again with the units
+        of each makes it a mapping.
     g_names : tuple of str
         The integers of a pair whose sums h takes.
-    h : RationalStatistic or callable
-        Exact where h is built by ``+ - * /`` and integer powers; else a function of arrays (..., m).
-    score : RationalStatistic, callable or None
+    h : RationalStatistic or RealStatistic
+        Rational where it is built by ``+ - * /`` and integer powers alone. Its value is in the units of the
+        spec, whatever those of the integers that it takes.
+    score : RationalStatistic, RealStatistic or None
         Value of one run from the totals of its counts; None where the spec has the long form.
     """
 
@@ -60,20 +66,22 @@ class Statistic:
     columns: Mapping[str, str]
     used_columns: tuple[str, ...]
     parameters: Mapping[str, ParameterValue]
+    resolution: Units | Fraction
     g_names: tuple[str, ...]
-    h: RationalStatistic | ArrayStatistic = field(repr=False)
-    score: RationalStatistic | ArrayStatistic | None = field(repr=False)
+    h: RationalStatistic | RealStatistic = field(repr=False)
+    score: RationalStatistic | RealStatistic | None = field(repr=False)
     undefined: Fraction | None = field(repr=False)
     _counts: Mapping[str, Expression] = field(repr=False)
     _g: Mapping[str, Expression] = field(repr=False)
+    _scaled_g: Mapping[str, Expression] = field(repr=False)
     _h: Expression = field(repr=False)
     _source: Document = field(repr=False)
 
     def counts(self, types: Mapping[str, ColumnType]) -> dict[str, nw.Expr]:
-        """Return the data frame expression of every count, of type int64.
+        """Return the data frame expression of every count, of type int64, or float64 for decimals.
 
         A count whose arithmetic leaves 64 bits, divides by zero or meets NaN is
-        :data:`~trackperm.statistic.OUT_OF_RANGE` on that example.
+        :data:`~trackperm.statistic.OUT_OF_RANGE` on that example, or NaN if it is a decimal.
 
         Parameters
         ----------
@@ -93,7 +101,7 @@ class Statistic:
                 raise expression.error(node, f"the data has no column `{column}`", hint=hint)
             return types[column]
 
-        checker = Checker(True, column_type, "column", self.columns.__getitem__)
+        checker = Checker(True, column_type, "column", self.columns.__getitem__, decimals=True)
         expressions = {}
         for name, expression in self._counts.items():
             checker.result(expression, f"the count `{name}`")
@@ -108,7 +116,7 @@ class Statistic:
         Parameters
         ----------
         candidate, baseline : ndarray of int64, shape (K, p)
-            Counts of both runs, in the order of `count_names`.
+            Counts of both runs, in the order of `count_names`, in integers of their units.
 
         Returns
         -------
@@ -123,8 +131,8 @@ class Statistic:
 
     def _joint(self, u: npt.NDArray[np.int64], v: npt.NDArray[np.int64]) -> Integers:
         values = joint_values(self.count_names, u, v)
-        result = np.empty((len(u), len(self._g)), dtype=np.int64)
-        for i, (name, expression) in enumerate(self._g.items()):
+        result = np.empty((len(u), len(self._scaled_g)), dtype=np.int64)
+        for i, (name, expression) in enumerate(self._scaled_g.items()):
             column = integers(expression, values, len(u))
             if column.dtype == object:
                 largest = max(map(abs, column), default=0)
@@ -144,6 +152,7 @@ class Statistic:
         optional: dict[str, Any] = {
             "parameters": dict(self.parameters),
             "columns": {name: column for name, column in self.columns.items() if name != column},
+            "resolution": self._resolution_as_written(),
         }
         data: dict[str, Any] = {
             "name": self.name,
@@ -157,6 +166,11 @@ class Statistic:
         data["alternative"] = self.alternative
         data["greater_is_better"] = self.greater_is_better
         return dump(data)
+
+    def _resolution_as_written(self) -> Any:
+        if isinstance(self.resolution, Fraction):
+            return format_unit(self.resolution)
+        return {name: format_unit(unit) for name, unit in self.resolution.items()}
 
 
 def _plain(text: str) -> str | int:

@@ -2,7 +2,8 @@
 
 Engines wrap small integers, compare text with numbers, round integers to floats and divide by zero each in
 their own way. Here every column is cast first, arithmetic is 64-bit, and whatever could leave 64 bits or
-divide by zero is guarded: such a count becomes :data:`OUT_OF_RANGE`, which no valid count is.
+divide by zero is guarded: such a count becomes :data:`OUT_OF_RANGE`, which no valid count is, or NaN where
+counts are decimals.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class _Part:
 def count_expression(
     expression: Expression, columns: Mapping[str, str], types: Mapping[str, ColumnType]
 ) -> nw.Expr:
-    """Compile a checked expression to an int64 data frame expression.
+    """Compile a checked expression to a data frame expression of int64, or of float64 for decimals.
 
     Parameters
     ----------
@@ -79,7 +80,9 @@ def count_expression(
     values = _integer(part).values
     if part.valid is None:
         return values
-    return nw.when(part.valid).then(values).otherwise(_whole(OUT_OF_RANGE))
+    is_decimal = part.type is ColumnType.DECIMAL
+    invalid = nw.lit(float("nan"), nw.Float64) if is_decimal else _whole(OUT_OF_RANGE)
+    return nw.when(part.valid).then(values).otherwise(invalid)
 
 
 def _whole(value: int) -> nw.Expr:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from trackperm.errors import CapacityError
@@ -39,6 +40,24 @@ def rational(expression: Expression, names: Sequence[str], undefined: Fraction |
     return _compile(expression, expression.tree, index, undefined)
 
 
+def refuse_constant_zero(expression: Expression, divisor: Node, index: Mapping[str, int]) -> None:
+    """Refuse a divisor that is a rational function and zero everywhere.
+
+    Raises
+    ------
+    SpecError
+        If it is, with its place.
+    """
+    if not is_rational(replace(expression, tree=divisor)):
+        return
+    try:
+        vanishes = not _compile(expression, divisor, index, None).quotient[0].terms
+    except CapacityError:
+        vanishes = False  # a zero that long would show in every value
+    if vanishes:
+        raise expression.error(divisor, "a division by something that is always 0")
+
+
 def _compile(
     expression: Expression, node: Node, index: Mapping[str, int], undefined: Fraction | None
 ) -> RationalStatistic:
@@ -59,24 +78,12 @@ def _compile(
         case Binary(operator="*"):
             return compiled(node.left) * compiled(node.right)
         case Binary(operator="/"):
-            return compiled(node.left).divide(_divisor(expression, node.right, compiled), undefined)
+            refuse_constant_zero(expression, node.right, index)
+            return compiled(node.left).divide(compiled(node.right), undefined)
         case Binary(operator="**"):
             exponent = constant_integer(node.right) or 0
             if exponent >= 0:
                 return compiled(node.left) ** exponent
-            base = _divisor(expression, node.left, compiled)
-            return RationalStatistic.constant(1, len(index)).divide(base**-exponent)
+            refuse_constant_zero(expression, node.left, index)
+            return RationalStatistic.constant(1, len(index)).divide(compiled(node.left) ** -exponent)
     raise TypeError(f"not a rational expression: {node!r}")
-
-
-def _divisor(
-    expression: Expression, node: Node, compiled: Callable[[Node], RationalStatistic]
-) -> RationalStatistic:
-    divisor = compiled(node)
-    try:
-        vanishes = not divisor.quotient[0].terms
-    except CapacityError:
-        vanishes = False  # a zero that long would show in every value
-    if vanishes:
-        raise expression.error(node, "a division by something that is always 0")
-    return divisor

@@ -23,9 +23,18 @@ def _parameter(value: object) -> object:
     raise PydanticCustomError("parameter", "expected one value, found {found}", {"found": kind(value)})
 
 
+def _resolution(value: object) -> object:
+    if isinstance(value, str | int | float | dict) and not isinstance(value, bool):
+        return value
+    raise PydanticCustomError(
+        "resolution", "expected a number, or one for each count named, found {found}", {"found": kind(value)}
+    )
+
+
 # The text of an expression is read from the document, so that `1` and `0.5` keep their digits.
 Expression = Annotated[object, AfterValidator(_expression)]
 Parameter = Annotated[object, AfterValidator(_parameter)]
+Resolution = Annotated[object, AfterValidator(_resolution)]
 
 
 class _Spec(BaseModel):
@@ -35,6 +44,7 @@ class _Spec(BaseModel):
     description: str = ""
     parameters: dict[str, Parameter] = {}
     columns: dict[str, str] = {}
+    resolution: Resolution = None
     undefined: Expression = None
     alternative: Alternative = "two-sided"
     greater_is_better: bool = True

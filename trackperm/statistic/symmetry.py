@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from trackperm.errors import CapacityError, SpecError
-from trackperm.exact import RationalStatistic
+from trackperm.exact import RationalStatistic, RealStatistic
 from trackperm.statistic.arrays import integers
-from trackperm.statistic.definition import ArrayStatistic, joint_values
+from trackperm.statistic.definition import joint_values
 from trackperm.statistic.expression import Binary, Expression, Name, Node, transform, written
 
 _SAMPLES = 150
@@ -23,7 +23,7 @@ _EXAMPLES = 3  # in a sample
 def require_antisymmetry(
     counts: Mapping[str, Expression],
     g: Mapping[str, Expression],
-    h: RationalStatistic | ArrayStatistic,
+    h: RationalStatistic | RealStatistic,
     h_expression: Expression,
 ) -> None:
     """Refuse a two-sided test of an h that is not antisymmetric.
@@ -110,7 +110,7 @@ def _samples(
     return sums(*flat), sums(*reversed(flat))
 
 
-def _value(h: RationalStatistic | ArrayStatistic, point: Any) -> Fraction | float | None:
+def _value(h: RationalStatistic | RealStatistic, point: Any) -> Fraction | float | None:
     if isinstance(h, RationalStatistic):
         try:
             return h(point)

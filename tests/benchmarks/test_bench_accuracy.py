@@ -1,0 +1,139 @@
+"""Differences in accuracy beside the paper's algorithms (its Figure 1), SciPy, and the cost of counting."""
+
+from __future__ import annotations
+
+import pytest
+from benchmarks.memory import bytes_beyond_inputs
+from benchmarks.summary import Row
+from benchmarks.workloads import (
+    answers,
+    counting,
+    monte_carlo_difference,
+    paper_tokens,
+    scipy_resamples,
+    seconds,
+)
+
+from trackperm.exact import PermutationTest, difference_test
+from trackperm.exact.reference import convolve_dp, convolve_fft, exact_perm_test
+
+PAPER = [500, 1_000, 2_000, 4_000, 6_000, 8_000, 10_000]
+RESAMPLES = [5_000, 10_000, 20_000, 40_000]
+
+
+def note(result: PermutationTest) -> str:
+    return f"p = {result.format_pvalue()}, error_bound {result.error_bound:.1e}"
+
+
+def certified(result: PermutationTest) -> bool:
+    return result.error_bound < 1e-10
+
+
+def exact_reference(convolve, candidate, baseline, rounds: int) -> float:
+    difference = candidate - baseline
+    return seconds(exact_perm_test, difference, -difference, convolve=convolve, rounds=rounds)
+
+
+@pytest.mark.parametrize("n_examples", PAPER)
+def test_figure_1(benchmark, table, n_examples: int):
+    u, v = paper_tokens(n_examples)
+    result = benchmark(difference_test, u, v)
+    assert certified(result)
+    beside = {
+        "convolve_dp": exact_reference(convolve_dp, u, v, rounds=1),
+        "convolve_fft": exact_reference(convolve_fft, u, v, rounds=3 if n_examples < 5_000 else 1),
+    }
+    for k in RESAMPLES:
+        beside[f"monte_carlo, K = {k:,}"] = seconds(monte_carlo_difference, u, v, k)
+    beside["SciPy, 9,999 resamples"] = seconds(scipy_resamples, u, v)
+    for name, theirs in beside.items():
+        table.add(
+            Row(
+                f"token accuracy (Figure 1), N = {n_examples:,}",
+                benchmark.stats.stats.median,
+                beside=name,
+                theirs=theirs,
+                series="token accuracy",
+                n_examples=n_examples,
+                note=note(result),
+                summary=n_examples == PAPER[-1],
+            )
+        )
+
+
+@pytest.mark.parametrize("exponent", [5, 6, 7])
+def test_figure_1_beyond_the_paper(benchmark, table, exponent: int):
+    u, v = paper_tokens(10**exponent)
+    result = benchmark.pedantic(difference_test, args=(u, v), rounds=5, warmup_rounds=1)
+    assert certified(result)
+    table.add(
+        Row(
+            f"token accuracy (Figure 1), N = 10^{exponent}",
+            benchmark.stats.stats.median,
+            beside="bincount(abs(u - v))",
+            theirs=seconds(counting, u, v, rounds=5),
+            compare="share",
+            series="token accuracy",
+            n_examples=10**exponent,
+            note=note(result),
+        )
+    )
+
+
+def test_accuracy_at_ten_thousand(benchmark, table):
+    u, v = answers(10_000)
+    result = benchmark(difference_test, u, v)
+    assert certified(result)
+    beside = {
+        "convolve_dp": (exact_reference(convolve_dp, u, v, rounds=3), None),
+        "convolve_fft": (exact_reference(convolve_fft, u, v, rounds=5), 500),
+        "SciPy, 9,999 resamples": (seconds(scipy_resamples, u, v), 30_000),
+    }
+    for name, (theirs, limit) in beside.items():
+        table.add(
+            Row(
+                "accuracy, N = 10,000",
+                benchmark.stats.stats.median,
+                beside=name,
+                theirs=theirs,
+                limit=limit,
+                limit_on="ratio",
+                note=note(result),
+            )
+        )
+
+
+@pytest.mark.parametrize("exponent", [6, 7])
+def test_accuracy_beside_counting(benchmark, table, exponent: int):
+    u, v = answers(10**exponent)
+    before = seconds(counting, u, v, rounds=5)
+    result = benchmark.pedantic(difference_test, args=(u, v), rounds=7, warmup_rounds=1)
+    assert certified(result)
+    table.add(
+        Row(
+            f"accuracy, N = 10^{exponent}",
+            benchmark.stats.stats.median,
+            beside="bincount(abs(u - v))",
+            theirs=(before + seconds(counting, u, v, rounds=5)) / 2,
+            compare="share",
+            limit=2.5 if exponent == 7 else None,
+            limit_on="ratio",
+            note=note(result),
+        )
+    )
+
+
+def test_memory_of_accuracy(benchmark, table):
+    inputs, beyond = benchmark.pedantic(bytes_beyond_inputs, args=("difference_test", 10**7), rounds=1)
+    table.add(
+        Row(
+            "accuracy, N = 10^7: memory",
+            beyond,
+            unit="B",
+            beside="the inputs",
+            theirs=inputs,
+            compare="share",
+            limit=0.5,
+            limit_on="ratio",
+        )
+    )

@@ -1,0 +1,61 @@
+"""A difference in F1 from four counts, for which the paper's algorithm has no memory beyond N = 200."""
+
+from __future__ import annotations
+
+import pytest
+from benchmarks.memory import bytes_beyond_inputs
+from benchmarks.summary import Row
+from benchmarks.workloads import entities, f1_of_sums, f1_test, long_texts, seconds
+
+from trackperm.exact.reference import monte_carlo
+
+LIMITS = {10**4: 0.015, 10**6: 0.15}
+
+
+@pytest.mark.parametrize("exponent", [2, 3, 4, 5, 6])
+def test_f1(benchmark, table, exponent: int):
+    n_examples = 10**exponent
+    stay, swap = entities(n_examples)
+    result = benchmark.pedantic(f1_test, args=(stay, swap), rounds=7, warmup_rounds=1)
+    resampled = exponent <= 4
+    table.add(
+        Row(
+            f"F1, N = {f'{n_examples:,}' if resampled else f'10^{exponent}'}",
+            benchmark.stats.stats.median,
+            beside="monte_carlo, K = 9,999" if resampled else "",
+            theirs=seconds(monte_carlo, stay, swap, f1_of_sums, rng=0) if resampled else None,
+            limit=LIMITS.get(n_examples),
+            series="F1",
+            n_examples=n_examples,
+            note=f"log10 p = {result.log10_pvalue:.6g}, error_bound {result.error_bound:.1e}",
+        )
+    )
+    assert result.error_bound < 1e-8
+
+
+def test_f1_of_long_texts(benchmark, table):
+    result = benchmark.pedantic(f1_test, args=long_texts(10_000), rounds=7, warmup_rounds=1)
+    table.add(
+        Row(
+            "F1, N = 10,000, 10 entities in each",
+            benchmark.stats.stats.median,
+            note=f"log10 p = {result.log10_pvalue:.6g}, error_bound {result.error_bound:.1e}",
+            summary=True,
+        )
+    )
+    assert result.error_bound < 1e-8
+
+
+def test_memory_of_f1(benchmark, table):
+    inputs, beyond = benchmark.pedantic(bytes_beyond_inputs, args=("f1_test", 10**6), rounds=1)
+    table.add(
+        Row(
+            "F1, N = 10^6: memory",
+            beyond,
+            unit="B",
+            beside="the inputs",
+            theirs=inputs,
+            compare="share",
+            limit=256 * 2**20,
+        )
+    )

@@ -1,0 +1,126 @@
+"""What the benchmarks run on: seeded inputs of any size, and the programs that stand beside ours."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from trackperm.exact import PermutationTest, RationalStatistic, difference_test, structured_test
+from trackperm.exact.reference import monte_carlo
+
+Integers = npt.NDArray[np.int64]
+
+
+def paper_tokens(n_examples: int, seed: int = 0) -> tuple[Integers, Integers]:
+    """Tokens tagged right by two systems: Zmigrod, Vieira and Cotterell (2022), section 5, Table 1."""
+    rng = np.random.default_rng(seed)
+    lengths = np.maximum(np.ceil(np.abs(rng.normal(12, 10, n_examples))), 1).astype(np.int64)
+
+    def right(mean: float) -> Integers:
+        return rng.binomial(lengths, np.clip(rng.normal(mean, 0.1116, n_examples), 0, 1))
+
+    return right(0.9543), right(0.98 * 0.9543)
+
+
+def answers(n_examples: int, seed: int = 0) -> tuple[Integers, Integers]:
+    """Right and wrong answers, 1 and 0, of two systems that agree on most examples."""
+    rng = np.random.default_rng(seed)
+    baseline = rng.binomial(1, 0.88, n_examples)
+    candidate = np.where(rng.random(n_examples) < 0.8, baseline, rng.binomial(1, 0.9, n_examples))
+    return candidate, baseline
+
+
+def entities(n_examples: int, seed: int = 0) -> tuple[Integers, Integers]:
+    """(true positives, incorrect predictions) of two systems: stay and swap, four counts each."""
+    rng = np.random.default_rng(seed)
+    u = rng.binomial(3, (0.8, 0.2), size=(n_examples, 2))
+    v = rng.binomial(3, (0.79, 0.21), size=(n_examples, 2))
+    return np.hstack([u, v]), np.hstack([v, u])
+
+
+def long_texts(n_examples: int, seed: int = 0) -> tuple[Integers, Integers]:
+    """The same counts with 10 entities in an example on average: more than a hundred distinct differences."""
+    rng = np.random.default_rng(seed)
+    gold = rng.poisson(10, n_examples)
+
+    def counts(recall: float, spurious: float) -> Integers:
+        found = rng.binomial(gold, recall)
+        return np.stack([found, gold - found + rng.poisson(spurious, n_examples)], axis=1)
+
+    u, v = counts(0.8, 4.0), counts(0.79, 4.2)
+    return np.hstack([u, v]), np.hstack([v, u])
+
+
+def strata(n_examples: int, n_strata: int, seed: int = 0) -> tuple[Integers, Integers, Integers]:
+    """Answers of two systems, and the stratum of each example; strata of random, nearly equal sizes."""
+    candidate, baseline = answers(n_examples, seed)
+    sizes = np.random.default_rng(seed).multinomial(n_examples, np.full(n_strata, 1 / n_strata))
+    return candidate, baseline, np.repeat(np.arange(n_strata), sizes)
+
+
+def f1_difference() -> RationalStatistic:
+    """F1 of the candidate minus that of the baseline, from the four counts of :func:`entities`."""
+    tp_u, in_u, tp_v, in_v = (RationalStatistic.variable(i, 4) for i in range(4))
+    return tp_u.divide(tp_u + in_u / 2, undefined=0) - tp_v.divide(tp_v + in_v / 2, undefined=0)
+
+
+def f1_test(stay: Integers, swap: Integers) -> PermutationTest:
+    return structured_test(stay, swap, f1_difference())
+
+
+def f1_of_sums(point: tuple[int, ...]) -> float:
+    """|F1 - F1| at the sums of the four counts, in floats as Monte Carlo programs do."""
+    tp_u, in_u, tp_v, in_v = point
+    return abs(tp_u / max(tp_u + in_u / 2, 0.5) - tp_v / max(tp_v + in_v / 2, 0.5))
+
+
+def counting(candidate: Integers, baseline: Integers) -> Integers:
+    """The least that a test of the difference has to do."""
+    return np.bincount(np.abs(candidate - baseline))
+
+
+def scipy_resamples(
+    candidate: npt.ArrayLike, baseline: npt.ArrayLike, n_resamples: int = 9_999, batch: int = 500
+) -> float:
+    """P-value of the difference in mean by SciPy, vectorised; its default batch would take 6 GiB."""
+
+    def mean_difference(u, v, axis):
+        return np.mean(u, axis=axis) - np.mean(v, axis=axis)
+
+    data = (candidate, baseline)
+    result = stats.permutation_test(
+        data,
+        mean_difference,
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=n_resamples,
+        batch=batch,
+        rng=np.random.default_rng(0),
+    )
+    return float(result.pvalue)
+
+
+def monte_carlo_difference(candidate: Integers, baseline: Integers, n_resamples: int) -> float:
+    """P-value of the difference in mean by our reference of the paper's Monte Carlo test."""
+    difference = (candidate - baseline)[:, None]
+    return monte_carlo(difference, -difference, lambda sums: abs(sums[0]), n_resamples=n_resamples, rng=0)
+
+
+def seconds(function: Callable, *args, rounds: int = 1, **kwargs) -> float:
+    """Median wall time of a call."""
+
+    def once() -> float:
+        start = time.perf_counter()
+        function(*args, **kwargs)
+        return time.perf_counter() - start
+
+    return statistics.median(once() for _ in range(rounds))
+
+
+MEASURED = {"difference_test": (answers, difference_test), "f1_test": (entities, f1_test)}
+"""Inputs and calls whose memory is measured, by name, so that a fresh process can find them."""

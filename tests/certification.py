@@ -1,0 +1,101 @@
+"""The claims of a result held against an integer count of swaps, fast enough for 100,000 of them.
+
+`certificates.check_pvalue` does the same for one result and any Fraction; here p = count / 2**bits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import flint
+
+from trackperm.exact import PermutationTest
+
+UNIT = 2.0**-53
+
+TARGET = 1e-10
+"""The relative error that every engine but the bracket must reach."""
+
+LOOSE = 1_000.0
+"""In the median a bound may be this many times the true error, or 2^-52 where that is smaller."""
+
+ALWAYS_NORMAL = -1021
+"""Binary logarithm above which floats have full precision."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """A probability between low / 2**bits and high / 2**bits; the two are equal where it was counted."""
+
+    low: int
+    high: int
+    bits: int
+
+    @classmethod
+    def of(cls, count: int, bits: int) -> Share:
+        return cls(count, count, bits)
+
+    @property
+    def is_normal(self) -> bool:
+        return self.low.bit_length() - self.bits > ALWAYS_NORMAL
+
+    def log10(self) -> tuple[flint.arb, flint.arb]:
+        ten, two = flint.arb(10).log(), flint.arb(2).log()
+        return tuple((flint.arb(end).log() - self.bits * two) / ten for end in (self.low, self.high))
+
+
+def true_error(result: PermutationTest, truth: Share) -> float:
+    """Relative error of the p-value, or of what its logarithm says where floats end."""
+    if truth.is_normal:
+        a, b = result.pvalue.as_integer_ratio()
+        off = abs((a << truth.bits) - truth.low * b)
+        return float((off << 100) // (truth.low * b)) / 2.0**100
+    with flint.ctx.workprec(160):
+        low, _ = truth.log10()
+        return abs(float((flint.arb(result.log10_pvalue) - low) * flint.arb(10).log()))
+
+
+def violations(result: PermutationTest, truth: Share) -> Iterator[str]:
+    """Say what a result claims and does not keep."""
+    p, e = result.pvalue, result.error_bound
+    if not 0.0 <= p <= 1.0 or not math.isfinite(result.log10_pvalue) or not e >= 0.0:
+        yield "no p-value"
+        return
+    bracketed = result.method == "bracket"
+    if not bracketed and e > TARGET:
+        yield f"the bound is {e:.1e}"
+    if truth.is_normal:
+        if p == 0.0:
+            yield "p is 0"
+        if not _within(p, e, truth, bracketed=bracketed):
+            yield f"p errs by {true_error(result, truth):.3e}, the bound is {e:.3e}"
+        low, high = result.interval
+        if _exceeds(low, truth.high, truth.bits) or _exceeds(high, truth.low, truth.bits, reverse=True):
+            yield f"the interval {result.interval} does not hold the truth"
+    with flint.ctx.workprec(160):
+        low, high = truth.log10()
+        # The logarithm is a float itself: 4 roundings of its own size.
+        slack = 4 * UNIT * abs(result.log10_pvalue)
+        below = (-math.log1p(-e) if e < 1.0 else math.inf) / math.log(10.0) + slack
+        above = math.log1p(e) / math.log(10.0) + slack
+        if bracketed:
+            below, above = slack + 1e-15, above
+        found = flint.arb(result.log10_pvalue)
+        if found < low - below or found > high + above:
+            yield f"log10 p is {result.log10_pvalue!r}, {float(found - low):.3e} off, the bound is {e:.3e}"
+
+
+def _within(p: float, e: float, truth: Share, *, bracketed: bool) -> bool:
+    """|p - truth| <= e truth, or truth <= p <= (1 + e) truth for a bracket, in integers."""
+    a, b = p.as_integer_ratio()
+    ea, eb = e.as_integer_ratio()
+    scaled = (a << truth.bits) * eb
+    low = truth.low * b * (eb if bracketed else max(eb - ea, 0))
+    return low <= scaled <= truth.high * b * (eb + ea)
+
+
+def _exceeds(value: float, count: int, bits: int, *, reverse: bool = False) -> bool:
+    a, b = value.as_integer_ratio()
+    return (a << bits) < count * b if reverse else (a << bits) > count * b

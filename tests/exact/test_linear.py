@@ -1,0 +1,243 @@
+"""Linear statistics: every engine against integer polynomials, and the choice among engines."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+
+import flint
+import numpy as np
+import pytest
+from certificates import check_pvalue
+
+from trackperm.errors import CapacityError, InputError
+from trackperm.exact import RationalStatistic, difference_test, structured_test
+from trackperm.exact.binomial import binomial_tail
+from trackperm.exact.line_law import LineLaw
+from trackperm.exact.linear import linear_tails
+
+BUDGET = 2**30
+
+
+def law(steps: list[int], counts: list[int]) -> LineLaw:
+    largest = max(steps)
+    return LineLaw(np.array(steps, dtype=object if largest > 2**62 else np.int64), np.array(counts))
+
+
+def counts_up_to(steps: list[int], counts: list[int]) -> list[int]:
+    """Numbers of swaps with a sum of at most 0, 1, 2, ..."""
+    product = flint.fmpz_poly([1])
+    for step, count in zip(steps, counts, strict=True):
+        product *= flint.fmpz_poly([1] + [0] * (step - 1) + [1]) ** count
+    return [int(c) for c in itertools.accumulate(product.coeffs())]
+
+
+def check_tail(tail, truth: Fraction) -> None:
+    """The stated relative error covers the true one; logarithms are floats with an error of their own."""
+    if tail.log_scale == 0.0:
+        assert abs(Fraction(tail.scaled) - truth) <= Fraction(tail.error) * truth
+    else:
+        with flint.ctx.workprec(400):
+            off = (
+                flint.arb(tail.log_scale).exp()
+                * flint.arb(tail.scaled)
+                / flint.arb(flint.fmpq(truth.numerator, truth.denominator))
+            )
+            assert abs(off - 1) <= tail.error * (1 + 1e-6) + 2.0**-60
+
+
+def laws() -> Iterator[tuple[list[int], list[int]]]:
+    rng = np.random.default_rng(5)
+    for _ in range(60):
+        steps = np.unique(rng.integers(1, rng.choice([3, 12, 70]), rng.integers(1, 8)))
+        yield steps.tolist(), rng.integers(1, rng.choice([3, 9, 80]), steps.size).tolist()
+
+
+@pytest.mark.parametrize(("steps", "counts"), list(laws()))
+def test_every_engine_against_integer_polynomials(steps: list[int], counts: list[int]) -> None:
+    up_to, n = counts_up_to(steps, counts), sum(counts)
+    rng = np.random.default_rng(0)
+    for limit in rng.integers(0, len(up_to), 4).tolist():
+        truth = Fraction(up_to[limit], 2**n)
+        for method in ("auto", "binomial", "enumerate", "dp", "lattice", "bracket"):
+            try:
+                (tail,), used, why = linear_tails(law(steps, counts), [limit], method, BUDGET)
+            except (CapacityError, InputError):
+                assert method in ("binomial", "enumerate")
+                continue
+            assert why
+            check_tail(tail, truth)
+            if used != "bracket":
+                assert tail.error <= 1e-10
+
+
+@pytest.mark.parametrize("n", [1, 2, 63, 130, 500, 1_025, 20_000, 10**6])
+@pytest.mark.parametrize("deviations", [0.0, 0.7, -0.7, 3.0, 12.0, 36.0])
+def test_binomial_tail(n: int, deviations: float) -> None:
+    limit = min(max(math.floor(n / 2 - deviations * math.sqrt(n) / 2), 0), n)
+    tail = binomial_tail(n, limit)
+    with flint.ctx.workprec(300):
+        x = flint.arb(0.5)
+        truth = x.beta_lower(n - limit, limit + 1, regularized=True)
+        if limit == n:
+            truth = flint.arb(1)
+        off = flint.arb(tail.log_scale).exp() * flint.arb(tail.scaled) / truth
+        assert abs(off - 1) <= tail.error * (1 + 1e-6) + 1e-60
+    assert tail.error <= 1e-10
+
+
+def test_two_limits_at_once_are_two_tails() -> None:
+    steps, counts = [1, 4, 6, 9], [40, 50, 60, 70]
+    up_to, n = counts_up_to(steps, counts), sum(counts)
+    limits = [500, 499]
+    for method in ("dp", "lattice"):
+        tails, _, _ = linear_tails(law(steps, counts), limits, method, BUDGET)
+        for tail, limit in zip(tails, limits, strict=True):
+            check_tail(tail, Fraction(up_to[limit], 2**n))
+
+
+@pytest.mark.parametrize("deviations", [0.0, 0.5, 2.0, 5.0])
+@pytest.mark.parametrize("n", [60, 150, 800])
+def test_bracket_holds_the_truth_and_is_narrow(n: int, deviations: float) -> None:
+    """Steps that have a lattice, so that the truth is known, but are bracketed on demand."""
+    rng = np.random.default_rng(n)
+    steps = np.unique(rng.integers(1, 4_000, n))
+    counts = np.ones(steps.size, dtype=np.int64)
+    total, root = int(steps.sum()), math.sqrt(float((steps.astype(float) ** 2).sum()))
+    limit = int(total / 2 - deviations * root / 2)
+    truth, _, _ = linear_tails(LineLaw(steps, counts), [limit], "auto", BUDGET)
+    (tail,), used, _ = linear_tails(LineLaw(steps, counts), [limit], "bracket", BUDGET)
+    assert used == "bracket"
+    high, exact = tail.log, truth[0].log
+    assert high >= exact - 1e-12
+    assert high - math.log1p(tail.error) <= exact + 1e-12
+    assert tail.error <= 0.01
+
+
+def test_differences_of_hundreds_of_bits() -> None:
+    """A macro-average over strata whose common denominator does not fit any machine word."""
+    rng = np.random.default_rng(2)
+    n = 20_000
+    strata = rng.integers(0, 100, n)
+    candidate, baseline = rng.binomial(1, 0.62, n), rng.binomial(1, 0.6, n)
+    result = difference_test(candidate, baseline, strata=strata)
+    macro = np.mean([(candidate - baseline)[strata == s].mean() for s in range(100)])
+    assert result.method == "bracket"
+    assert math.isclose(result.observed, macro, rel_tol=1e-12)
+    assert result.interval[1] / result.interval[0] <= 1.02
+    drawn = difference_test(candidate, baseline, strata=strata[:n] // 100, method="monte-carlo")
+    assert drawn.interval[0] <= drawn.pvalue <= drawn.interval[1]
+
+
+def enumerated(differences: list[Fraction], alternative: str, *, mid: bool) -> Fraction:
+    """P-value of the sum of signed differences by listing the signs."""
+    observed, n = sum(differences), len(differences)
+    share = Fraction(0)
+    for signs in itertools.product((1, -1), repeat=n):
+        value = sum(s * d for s, d in zip(signs, differences, strict=True))
+        side = {
+            "two-sided": abs(value) - abs(observed),
+            "less": observed - value,
+            "greater": value - observed,
+        }
+        beyond = side[alternative]
+        share += Fraction(1) if beyond > 0 else Fraction(int(beyond == 0), 2 if mid else 1)
+    return share / 2**n
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
+@pytest.mark.parametrize("mid", [False, True])
+def test_strata_real_scores_and_mid_p_against_enumeration(alternative: str, mid: bool) -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(12):
+        n = int(rng.integers(1, 10))
+        candidate, baseline = rng.integers(0, 4, n) / 10, rng.integers(0, 4, n) / 10
+        strata = rng.integers(0, 3, n)
+        sizes = {s: int((strata == s).sum()) for s in set(strata.tolist())}
+        differences = [
+            Fraction(round(10 * (u - v)), 10 * sizes[s] * len(sizes))
+            for u, v, s in zip(candidate.tolist(), baseline.tolist(), strata.tolist(), strict=True)
+        ]
+        result = difference_test(candidate, baseline, strata=strata, alternative=alternative, mid_p=mid)
+        assert result.mid_p == mid
+        check_pvalue(result, enumerated(differences, alternative, mid=mid))
+        assert math.isclose(result.observed, float(sum(differences)), abs_tol=1e-15)
+
+
+def test_mid_p_of_a_structured_statistic() -> None:
+    rng = np.random.default_rng(4)
+    tp_u, in_u, tp_v, in_v = (RationalStatistic.variable(i, 4) for i in range(4))
+    h = tp_u.divide(tp_u + in_u / 2, undefined=0) - tp_v.divide(tp_v + in_v / 2, undefined=0)
+    for _ in range(6):
+        stay = rng.integers(0, 3, (8, 4))
+        swap = stay[:, [2, 3, 0, 1]]
+        for alternative in ("two-sided", "greater"):
+            beyond = ties = 0
+            observed = h(stay.sum(axis=0).tolist())
+            for signs in itertools.product((False, True), repeat=8):
+                value = h(np.where(np.array(signs)[:, None], stay, swap).sum(axis=0).tolist())
+                size = abs(value) - abs(observed) if alternative == "two-sided" else value - observed
+                beyond, ties = beyond + (size > 0), ties + (size == 0)
+            for method in ("auto", "lattice"):
+                result = structured_test(stay, swap, h, alternative=alternative, mid_p=True, method=method)
+                check_pvalue(result, Fraction(2 * beyond + ties, 2**9))
+
+
+def test_the_engine_follows_the_problem() -> None:
+    rng = np.random.default_rng(6)
+    ones = difference_test(rng.integers(0, 2, 4_000), rng.integers(0, 2, 4_000))
+    assert ones.method == "binomial"
+    few = difference_test([0.1, 12.7, 3.14159, 2.71828, 9.5], [0.0] * 5)
+    assert few.method == "enumerate"
+    assert difference_test(rng.integers(0, 11, 60), rng.integers(0, 11, 60)).method == "dp"
+    assert difference_test(rng.integers(0, 11, 6_000), rng.integers(0, 11, 6_000)).method == "lattice"
+    assert difference_test(rng.random(400), rng.random(400)).method == "bracket"
+
+
+@pytest.mark.parametrize(
+    ("n", "method", "error", "said"),
+    [
+        (1_199, "enumerate", CapacityError, "ways to swap; it takes 2^42"),
+        (1_199, "dp", CapacityError, "it takes 1000"),
+        (60, "binomial", InputError, "here there are 'enumerate', 'dp', 'lattice', 'bracket'"),
+        (60, "fft", InputError, "`method` is 'fft'"),
+    ],
+)
+def test_an_engine_that_cannot_is_refused(n: int, method: str, error: type[Exception], said: str) -> None:
+    scores = [(-1) ** i * (i * i % 5_003) for i in range(1, n + 1)]
+    with pytest.raises(error) as refusal:
+        difference_test(scores, [0] * n, method=method)
+    assert said in str(refusal.value)
+
+
+def test_an_engine_beyond_the_budget_is_refused_before_it_starts() -> None:
+    scores = [10**9 * (-1) ** i + i * i for i in range(60)]
+    with pytest.raises(CapacityError, match=r"the memory budget is 1\.0 GiB"):
+        difference_test(scores, [0] * 60, method="dp")
+
+
+def test_what_is_attainable() -> None:
+    result = difference_test([1, 1, 1, 1, 0, 1], [0, 0, 1, 0, 0, 0])
+    assert result.log10_smallest_pvalue == pytest.approx(math.log10(2 / 2**4))
+    null = result.null_distribution
+    assert null.values.tolist() == pytest.approx([-4 / 6, -2 / 6, 0, 2 / 6, 4 / 6])
+    assert null.mass.tolist() == pytest.approx([1 / 16, 4 / 16, 6 / 16, 4 / 16, 1 / 16])
+    assert null.attainable_pvalues().tolist() == pytest.approx([2 / 16, 10 / 16, 1, 10 / 16, 2 / 16])
+    assert null.attainable_pvalues("greater").tolist() == pytest.approx([1, 15 / 16, 11 / 16, 5 / 16, 1 / 16])
+    assert null.attainable_pvalues("less").tolist() == pytest.approx([1 / 16, 5 / 16, 11 / 16, 15 / 16, 1])
+    assert [null.quantile(q) for q in (0.01, 0.3, 0.5, 0.99)] == pytest.approx([-4 / 6, -2 / 6, 0, 4 / 6])
+    with pytest.raises(InputError, match="between 0 and 1"):
+        null.quantile(1.0)
+
+
+def test_the_distribution_of_real_scores_is_rounded_and_says_so() -> None:
+    rng = np.random.default_rng(7)
+    candidate, baseline = rng.random(300), rng.random(300)
+    null = difference_test(candidate, baseline).null_distribution
+    assert 0.0 < null.value_error_bound < 1e-3
+    deviation = math.sqrt(float(((candidate - baseline) ** 2).sum())) / 300
+    found = math.sqrt(float(null.mass @ null.values**2))
+    assert math.isclose(found, deviation, rel_tol=1e-4)
+    assert math.isclose(float(null.mass.sum()), 1.0, abs_tol=1e-9)

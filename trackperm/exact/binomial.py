@@ -1,0 +1,81 @@
+r"""The tail of a binomial distribution with probability 1/2: every discordant example counts the same.
+
+For n coins and j <= n/2,
+
+    P(X <= j) = P(X = j) sum_{i <= j} prod_{l < i} (j - l) / (n - j + 1 + l),
+
+a sum of positive terms. With e = (n - 2j)/n and the remainder s of Stirling's series for log n!,
+
+    P(X = j) = sqrt(n / (2 pi j (n - j))) exp(s(n) - s(j) - s(n - j) - n/2 (log(1 - e^2) + 2 e atanh e)),
+
+where no terms cancel (Loader 2000, Fast and accurate computation of binomial probabilities, in this form).
+The certificate: the exponent's roundings, and for each term two roundings a factor.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from trackperm.exact.characteristic import UNIT
+from trackperm.exact.tilt import TailMass, share_of_swaps
+
+COUNTED = 64
+"""Terms up to which coefficients are added as integers."""
+
+MOST_COINS = 2**32
+"""Coins up to which the terms of the sum are few enough to be listed."""
+
+STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)
+"""Coefficients of 1/n, 1/n^3, ... in log n! - log(sqrt(2 pi n) (n/e)^n) (Abramowitz and Stegun 6.1.41)."""
+
+
+def binomial_tail(n_coins: int, greatest: int) -> TailMass:
+    """Return P(X <= greatest) for X ~ Binomial(n_coins, 1/2), with n_coins up to 2^32.
+
+    Parameters
+    ----------
+    n_coins : int
+        n, at least 1.
+    greatest : int
+        j, from 0 to n.
+    """
+    if (min(greatest, n_coins - greatest) < COUNTED and n_coins <= 2**20) or n_coins <= 2 * COUNTED:
+        return _counted(n_coins, greatest)
+    if 2 * greatest > n_coins:
+        rest = binomial_tail(n_coins, n_coins - greatest - 1)
+        share = math.exp(rest.log)
+        return TailMass(0.0, 1.0 - share, share * rest.error + UNIT)
+    n, j = n_coins, greatest
+    e = (n - 2 * j) / n
+    divergence = n / 2 * (math.log1p(-e * e) + 2.0 * e * math.atanh(e))
+    log = _stirling(n) - _stirling(j) - _stirling(n - j) - divergence
+    # Beyond 7 sqrt(n) terms the rest is below exp(-98) of the first.
+    index = np.arange(min(j, 7 * math.isqrt(n) + 64), dtype=np.float64)
+    terms = np.concatenate([[1.0], np.cumprod((j - index) / (n - j + 1 + index))])
+    total = float(terms.sum())
+    roundings = 2.0 * float(terms @ np.arange(terms.size)) / total + math.log2(terms.size) + 8.0
+    error = UNIT * (roundings + 8.0 * divergence + 16.0) + math.exp(-90.0)
+    return TailMass(log, total * math.sqrt(n / (2.0 * math.pi * j * (n - j))), error)
+
+
+def _counted(n_coins: int, greatest: int) -> TailMass:
+    """Add the binomial coefficients of the shorter side as integers."""
+    if 2 * greatest > n_coins:
+        return share_of_swaps(2**n_coins - _coefficients(n_coins, n_coins - greatest - 1), n_coins)
+    return share_of_swaps(_coefficients(n_coins, greatest), n_coins)
+
+
+def _coefficients(n_coins: int, greatest: int) -> int:
+    """Return sum_{i <= greatest} C(n, i)."""
+    total, term = 0, 1
+    for i in range(greatest + 1):
+        total += term
+        term = term * (n_coins - i) // (i + 1)
+    return total
+
+
+def _stirling(n: int) -> float:
+    """Return log n! - log(sqrt(2 pi n) (n/e)^n) for n of at least 100: the series then ends in floats."""
+    return math.fsum(coefficient / n ** (2 * k + 1) for k, coefficient in enumerate(STIRLING))

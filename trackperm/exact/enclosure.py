@@ -1,0 +1,175 @@
+"""Floating-point arithmetic on arrays with a running bound on its rounding errors.
+
+Every operation adds the error that its operands' errors can cause to that of its own rounding, which is at
+most `ROUNDING` times the result, an underflow apart. Where a bound is infinite or NaN nothing is known: a
+condition, a divisor or the argument of a root or logarithm is too close to its limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+ROUNDING = 2.0**-52
+"""Relative error of one operation: twice that of a correctly rounded one."""
+
+TRANSCENDENTAL = 2.0**-49
+"""Relative error of a logarithm: eight times that of a correctly rounded one."""
+
+SLACK = 1.0 + 2.0**-30
+"""Covers the roundings in the computation of the bounds."""
+
+EXACT = 2.0**53
+"""Sums and products of integers are exact below."""
+
+SMALL, UNDERFLOW = 1e-290, 1e-300
+"""Results below the first may have lost digits to underflow, of the size of the second at most."""
+
+
+@dataclass(frozen=True)
+class Enclosure:
+    """Values, bounds on their absolute errors, and where there certainly is no value.
+
+    The three arrays broadcast. Conditions have the values 1 and 0.
+    """
+
+    value: FloatArray
+    error: FloatArray
+    undefined: BoolArray
+
+    @classmethod
+    def of_integers(cls, integers: npt.NDArray[Any]) -> Enclosure:
+        """Return integers of any size, or float64 integers."""
+        value = integers.astype(np.float64)
+        return cls(value, _rounding(value, integral=True), np.zeros((), dtype=bool))
+
+    @classmethod
+    def of_constant(cls, constant: Fraction) -> Enclosure:
+        """Return one rational number."""
+        try:
+            value = np.asarray(float(constant))
+        except OverflowError:
+            value = np.asarray(np.inf)
+        exact = np.isfinite(value) and Fraction(float(value)) == constant
+        return cls(
+            value,
+            np.zeros(()) if exact else np.abs(value) * ROUNDING + UNDERFLOW,
+            np.zeros((), dtype=bool),
+        )
+
+    @property
+    def is_zero(self) -> BoolArray:
+        """Where the value certainly is zero."""
+        return np.asarray((self.value == 0) & (self.error == 0))
+
+    @property
+    def bound(self) -> FloatArray:
+        """The error, with what the computation of errors may have lost itself."""
+        return self.error * SLACK
+
+    def add(self, other: Enclosure, *, integral: bool) -> Enclosure:
+        """Add; `integral` says that both are integers and so is each value that floats can hold."""
+        value = self.value + other.value
+        error = self.error + other.error + _rounding(value, integral)
+        return Enclosure(value, error, self.undefined | other.undefined)
+
+    def multiply(self, other: Enclosure, *, integral: bool) -> Enclosure:
+        """Multiply; `integral` as in :meth:`add`."""
+        value = self.value * other.value
+        error = np.abs(self.value) * other.error + (np.abs(other.value) + other.error) * self.error
+        error = error + _rounding(value, integral)
+        if not integral:
+            error = error + _lost(value, ~(self.is_zero | other.is_zero))
+        return Enclosure(value, error, self.undefined | other.undefined)
+
+    def divide(self, other: Enclosure, declared: Fraction | None) -> Enclosure:
+        """Divide, with a declared value of 0/0."""
+        value = self.value / other.value
+        margin = np.abs(other.value) - other.bound
+        error = (self.error + np.abs(value) * other.error) / margin + np.abs(value) * ROUNDING
+        error = error + _lost(value, ~self.is_zero)
+        error = np.where(margin > 0, error, np.inf)
+        by_zero, of_zero = other.is_zero, self.is_zero
+        undefined = self.undefined | other.undefined
+        if declared is None:
+            return Enclosure(value, error, undefined | by_zero)
+        constant = Enclosure.of_constant(declared)
+        both = by_zero & of_zero
+        return Enclosure(
+            np.where((self.value == 0) & (other.value == 0), constant.value, value),
+            np.where(both, constant.error, error),
+            undefined | (by_zero & (np.abs(self.value) > self.bound)),
+        )
+
+    def power(self, exponent: int, *, integral: bool) -> Enclosure:
+        """Raise to an integer power, 1 or more."""
+        return reduce(lambda power, _: power.multiply(self, integral=integral), range(exponent - 1), self)
+
+    def sqrt(self) -> Enclosure:
+        """Take the square root."""
+        value = np.sqrt(np.maximum(self.value, 0.0))
+        # |sqrt a' - sqrt a| <= |a' - a| / sqrt a
+        error = self.error / value + value * ROUNDING
+        error = np.where(self.value >= self.bound, error, np.inf)
+        error = np.where(self.is_zero, 0.0, error)
+        return Enclosure(value, error, self.undefined | (self.value < -self.bound))
+
+    def log(self) -> Enclosure:
+        """Take the natural logarithm."""
+        value = np.log(self.value)
+        # |log a' - log a| <= |a' - a| / min(a', a)
+        margin = self.value - self.bound
+        error = np.where(margin > 0, self.error / margin + np.abs(value) * TRANSCENDENTAL, np.inf)
+        return Enclosure(value, error, self.undefined | self.is_zero | (self.value < -self.bound))
+
+    def abs(self) -> Enclosure:
+        """Take the absolute value."""
+        return Enclosure(np.abs(self.value), self.error, self.undefined)
+
+    def extreme(self, other: Enclosure, *, greater: bool) -> Enclosure:
+        """Take the greater, or the smaller, of two numbers: its error is none of the greater error."""
+        choose = np.maximum if greater else np.minimum
+        return Enclosure(
+            choose(self.value, other.value),
+            np.maximum(self.error, other.error),
+            self.undefined | other.undefined,
+        )
+
+    def holds(self, comparison: str) -> Enclosure:
+        """Compare with zero: ``> 0``, ``>= 0`` or ``== 0``."""
+        value = {"> 0": np.greater, ">= 0": np.greater_equal, "== 0": np.equal}[comparison](self.value, 0.0)
+        settled = (np.abs(self.value) > self.bound) | (self.error == 0)
+        return Enclosure(value.astype(np.float64), np.where(settled, 0.0, np.inf), self.undefined)
+
+    def choose(self, yes: Enclosure, no: Enclosure) -> Enclosure:
+        """Take `yes` where this condition holds, and `no` elsewhere."""
+        holds, settled = self.value != 0, self.error == 0
+        return Enclosure(
+            np.where(holds, yes.value, no.value),
+            np.where(settled, np.where(holds, yes.error, no.error), np.inf),
+            self.undefined | (settled & np.where(holds, yes.undefined, no.undefined)),
+        )
+
+
+def _rounding(value: FloatArray, integral: bool) -> FloatArray:
+    rounding = np.abs(value) * ROUNDING
+    return np.where(np.abs(value) < EXACT, 0.0, rounding) if integral else rounding
+
+
+def _lost(value: FloatArray, nonzero: BoolArray) -> FloatArray:
+    """Bound what an underflow has taken from a product or quotient of numbers that may not be zero."""
+    return np.where((np.abs(value) < SMALL) & nonzero, UNDERFLOW, 0.0)
+
+
+def extreme_of(enclosures: Sequence[Enclosure], *, greater: bool) -> Enclosure:
+    """Return the greatest, or the smallest, of several numbers."""
+    return reduce(lambda one, other: one.extreme(other, greater=greater), enclosures)

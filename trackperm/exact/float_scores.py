@@ -1,0 +1,336 @@
+r"""Floats as integer multiples of one unit, so that sums and ties of them are exact.
+
+Floats are read as what they were most likely computed from: 0.1 + 0.2 is 0.3. In this order:
+
+1. integers, where every score is one;
+2. decimals of at most 9 digits: multiples of 10^-d, for the smallest d that does;
+3. fractions of denominators up to 10^4, over their common denominator;
+4. the binary numbers that they are: exact where 62 bits hold them over one power of two, else rounded to
+   2^-52 of the power of two above the largest score.
+
+A score x is read as a decimal or fraction y if \|x - y\| <= t eps \|x\|, with t = 4 and eps = 2^-52, or 2^-23
+in a run that holds only values of single precision. How likely is that by chance? Multiples of 10^-d are that
+close to an arbitrary real with probability 2 t eps \|x\| 10^d, and fractions of denominators up to Q with
+probability (6 / pi^2) t eps \|x\| Q^2, since a unit interval has about 3 Q^2 / pi^2 of them. As *every* score
+has to pass, the probability that scores pass of which at least one is an arbitrary real is at most the
+largest of these. t, d and Q are such that each of these stays below 1/500: first t gives way, down to the 1/2
+of a correctly rounded division, then d and Q.
+
+p / q is a convergent of the continued fraction of x wherever \|x - p / q\| < 1 / (2 q^2) (Legendre), which
+the bound on Q implies, so that no other fractions have to be tried.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from trackperm.exact.counts import CHUNK, LARGEST
+from trackperm.exact.resolution import format_unit
+
+How = Literal["integers", "decimals", "fractions", "binary", "resolution"]
+Floats = npt.NDArray[np.float64]
+
+CHANCE = 2e-3
+"""Largest probability that arbitrary reals pass as decimals or fractions."""
+
+ULPS = 4.0
+MOST_DIGITS = 9
+MOST_DENOMINATOR = 10_000
+WIDE_EXAMPLES = 100_000
+WIDE_BITS = 1_024
+"""Python integers stand for at most this many scores, over a common denominator of at most this many bits."""
+
+DOUBLE, SINGLE = 2.0**-52, 2.0**-23
+_TINY = 1e-300
+
+
+@dataclass(frozen=True)
+class ScaledScores:
+    """Scores of two runs, example by example, as integers over one unit.
+
+    Attributes
+    ----------
+    candidate, baseline : ndarray, shape (N,)
+        Integers: int64, the integer or boolean array that was given, or Python integers where a common
+        denominator does not fit 62 bits.
+    unit : Fraction
+        A score is its integer times this.
+    how : {'integers', 'decimals', 'fractions', 'binary', 'resolution'}
+        What scores were taken as.
+    largest_change : float
+        Largest absolute difference between a score and its integer times the unit; 0.0 where scores are taken
+        exactly.
+    """
+
+    candidate: npt.NDArray[Any]
+    baseline: npt.NDArray[Any]
+    unit: Fraction
+    how: How
+    largest_change: float = 0.0
+
+    def note(self) -> str:
+        """Say what scores were taken as, to stand behind ``scores:`` or the name of a count."""
+        unit = format_unit(self.unit)
+        if self.largest_change:
+            return f"rounded to multiples of {unit} (largest change {self.largest_change:.2g})"
+        if self.how == "integers":
+            return "integers"
+        if self.how == "decimals":
+            digits = len(str(self.unit.denominator)) - 1
+            return f"{digits} decimal{'s' if digits > 1 else ''}, taken exactly"
+        kind = {"fractions": "fractions", "binary": "binary numbers"}.get(self.how, "numbers")
+        if self.how == "fractions" and self.unit.denominator > LARGEST:
+            bits = self.unit.denominator.bit_length()
+            return f"fractions, taken exactly over a common denominator of {bits} bits"
+        return f"{kind}, taken exactly as multiples of {unit}"
+
+
+@dataclass(frozen=True)
+class Run:
+    """Scores of one run.
+
+    Attributes
+    ----------
+    values : ndarray of float64, shape (N,)
+        Finite.
+    largest : float
+        The largest in magnitude.
+    eps : float
+        Their relative precision.
+    """
+
+    values: Floats
+    largest: float
+    eps: float = DOUBLE
+
+    @classmethod
+    def of(cls, values: Floats) -> Run:
+        """Take scores of double precision; if one is not finite, the largest is not either."""
+        if not values.size:
+            return cls(values, 0.0)
+        return cls(values, float(np.maximum(-values.min(), values.max())))
+
+    @property
+    def blocks(self) -> Iterator[Floats]:
+        """A sample, which mostly settles what scores are not, and then all scores."""
+        yield self.values[:: max(1, self.values.size // 1024)]
+        for first in range(0, self.values.size, CHUNK):
+            yield self.values[first : first + CHUNK]
+
+    def single(self) -> Run:
+        """Take the scores for single precision, if they are."""
+        with np.errstate(over="ignore"):
+            is_single = all((block.astype(np.float32) == block).all() for block in self.blocks)
+        return Run(self.values, self.largest, SINGLE if is_single else DOUBLE)
+
+    def are_integers(self) -> bool:
+        """Whether every score is an integer that 62 bits hold."""
+        return self.largest <= LARGEST and all((np.rint(block) == block).all() for block in self.blocks)
+
+    def are_multiples(self, scale: int) -> bool:
+        """Whether every score is a multiple of 1 / `scale`, so closely that chance is no explanation."""
+        ulps = min(ULPS, CHANCE / (2.0 * self.eps * scale * max(self.largest, _TINY)))
+        if ulps < 0.5:
+            return False
+        for block in self.blocks:
+            deviation = block * float(scale)
+            np.rint(deviation, out=deviation)
+            deviation /= scale
+            deviation -= block
+            if (np.abs(deviation, out=deviation) > ulps * self.eps * np.abs(block)).any():
+                return False
+        return True
+
+    def scaled(self, scale: float) -> npt.NDArray[np.int64]:
+        """Return the integers nearest to `scale` times the scores."""
+        result = np.empty(self.values.size, dtype=np.int64)
+        for first in range(0, result.size, CHUNK):
+            part = self.values[first : first + CHUNK] * scale
+            result[first : first + CHUNK] = np.rint(part, out=part)
+        return result
+
+
+Runs = tuple[Run, Run]
+
+
+def read_floats(runs: Runs, *, wide: bool) -> ScaledScores:
+    """Read floats as integers, decimals, fractions or binary numbers, whichever comes first."""
+    if all(run.are_integers() for run in runs):
+        return ScaledScores(runs[0].scaled(1.0), runs[1].scaled(1.0), Fraction(1), "integers")
+    single = runs[0].single(), runs[1].single()
+    for attempt in (runs, single) if SINGLE in (single[0].eps, single[1].eps) else (runs,):
+        found = _decimals(attempt) or _fractions(attempt, wide=wide)
+        if found is not None:
+            return found
+    return _binary(runs)
+
+
+def _decimals(runs: Runs) -> ScaledScores | None:
+    for digits in range(MOST_DIGITS + 1):
+        scale = 10**digits
+        if all(run.are_multiples(scale) for run in runs):
+            return ScaledScores(runs[0].scaled(scale), runs[1].scaled(scale), Fraction(1, scale), "decimals")
+    return None
+
+
+@dataclass(frozen=True)
+class _Distinct:
+    """The distinct scores of a run as fractions."""
+
+    values: Floats
+    numerators: npt.NDArray[np.int64]
+    denominators: npt.NDArray[np.int64]
+
+    @classmethod
+    def find(cls, run: Run, ulps: float) -> _Distinct | None:
+        """Read every score as a fraction, or none."""
+        tolerance = ulps * run.eps
+        chance = 6.0 / math.pi**2 * tolerance * max(run.largest, _TINY)
+        limit = int(min(MOST_DENOMINATOR, math.sqrt(CHANCE / chance)))
+        if limit < 2 or denominators(next(run.blocks), tolerance, limit) is None:
+            return None
+        distinct = np.unique(run.values)
+        found = denominators(distinct, tolerance, limit)
+        if found is None:
+            return None
+        return cls(distinct, np.rint(distinct * found).astype(np.int64), found)
+
+    def integers(self, denominator: int) -> list[int]:
+        """Return the distinct scores as integers over a common denominator."""
+        pairs = zip(self.numerators.tolist(), self.denominators.tolist(), strict=True)
+        return [p * (denominator // q) for p, q in pairs]
+
+
+def denominators(values: Floats, tolerance: float, limit: int) -> npt.NDArray[np.int64] | None:
+    """Return the denominator of the first convergent of each value that is close enough.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (K,)
+    tolerance : float
+        How close, relatively.
+    limit : int
+        Largest denominator.
+
+    Returns
+    -------
+    ndarray of int64, shape (K,), or None
+        None if some value has no such convergent.
+    """
+    magnitudes = np.abs(values)
+    fraction = magnitudes - np.floor(magnitudes)
+    result = np.ones(values.size, dtype=np.int64)
+    (active,) = np.nonzero(fraction > tolerance * magnitudes)
+    fraction, tolerances = fraction[active], tolerance * magnitudes[active]
+    rest = fraction
+    # Rows p and q of the convergents p / q; they start with 1/0 and 0/1.
+    previous, current = np.array([[[1.0], [0.0]], [[0.0], [1.0]]]) + np.zeros(active.size)
+    while active.size:
+        rest = 1.0 / np.maximum(rest, _TINY)
+        quotient = np.floor(rest)
+        rest -= quotient
+        previous, current = current, quotient * current + previous
+        if (current[1] > limit).any():
+            return None
+        settled = np.abs(fraction - current[0] / current[1]) <= tolerances
+        result[active[settled]] = current[1, settled].astype(np.int64)
+        active, fraction, tolerances, rest = (x[~settled] for x in (active, fraction, tolerances, rest))
+        previous, current = previous[:, ~settled], current[:, ~settled]
+    return result
+
+
+def _fractions(runs: Runs, *, wide: bool) -> ScaledScores | None:
+    for ulps in (ULPS, 0.5):
+        first = _Distinct.find(runs[0], ulps)
+        second = None if first is None else _Distinct.find(runs[1], ulps)
+        if first is not None and second is not None:
+            return _over_common_denominator(runs, (first, second), wide=wide)
+    return None
+
+
+def _over_common_denominator(
+    runs: Runs, parts: tuple[_Distinct, _Distinct], *, wide: bool
+) -> ScaledScores | None:
+    denominator = common_denominator(q for part in parts for q in np.unique(part.denominators).tolist())
+    if denominator is None:
+        return None
+    integers = [part.integers(denominator) for part in parts]
+    dtype = integer_type(integers[0] + integers[1], runs[0].values.size, wide=wide)
+    if dtype is None:
+        return None
+    columns: list[npt.NDArray[Any]] = [
+        np.array(own, dtype=dtype)[np.searchsorted(part.values, run.values)]
+        for own, part, run in zip(integers, parts, runs, strict=True)
+    ]
+    return ScaledScores(columns[0], columns[1], Fraction(1, denominator), "fractions")
+
+
+def common_denominator(found: Iterable[int]) -> int | None:
+    """Return the least common multiple, or None beyond :data:`WIDE_BITS`."""
+    common = 1
+    for denominator in found:
+        common = math.lcm(common, denominator)
+        if common.bit_length() > WIDE_BITS:
+            return None
+    return common
+
+
+def integer_type(integers: Sequence[int], n_examples: int, *, wide: bool) -> type | None:
+    """Return int64 where 62 bits hold all `integers`, else object; None where that is too many of them."""
+    if max(map(abs, integers)) < LARGEST:
+        return np.int64
+    return object if wide and n_examples <= WIDE_EXAMPLES else None
+
+
+def _binary(runs: Runs) -> ScaledScores:
+    """Take floats as multiples of a power of two."""
+    _, exponent = math.frexp(max(run.largest for run in runs))
+    fine = [np.rint(np.ldexp(run.values, 61 - exponent)) for run in runs]
+    if all(
+        np.array_equal(np.ldexp(part, exponent - 61), run.values)
+        for part, run in zip(fine, runs, strict=True)
+    ):
+        candidate, baseline = (part.astype(np.int64) for part in fine)
+        # What no integer has set below the lowest bit belongs to the unit.
+        bits = int(np.bitwise_or.reduce(candidate) | np.bitwise_or.reduce(baseline))
+        shift = (bits & -bits).bit_length() - 1
+        unit = Fraction(2) ** (exponent - 61 + shift)
+        return ScaledScores(candidate >> shift, baseline >> shift, unit, "binary")
+    # The largest float below a power of two lies half a unit from the last integer before it too.
+    last = 2.0**52 - 1.0
+    rounded = [np.clip(np.rint(np.ldexp(run.values, 52 - exponent)), -last, last) for run in runs]
+    change = max(
+        float(np.abs(np.ldexp(near, exponent - 52) - run.values).max())
+        for near, run in zip(rounded, runs, strict=True)
+    )
+    candidate, baseline = (near.astype(np.int64) for near in rounded)
+    return ScaledScores(candidate, baseline, Fraction(2) ** (exponent - 52), "binary", change)
+
+
+def round_floats(runs: Runs, unit: Fraction) -> ScaledScores | None:
+    """Round floats to multiples of `unit`; None where floats are not precise enough to tell which."""
+    largest = max(run.largest for run in runs)
+    p, q = unit.numerator, unit.denominator
+    # A power of two divides without rounding; else quotients are off by less than 2^-51, relatively.
+    is_power = p & (p - 1) == 0 and q & (q - 1) == 0 and max(p, q) < 2**1000
+    if not is_power and (max(p, q) > 2**53 or largest / unit > 2**49):
+        return None
+    results, change = [], 0.0
+    for run in runs:
+        result = np.empty(run.values.size, dtype=np.int64)
+        for first in range(0, result.size, CHUNK):
+            block = run.values[first : first + CHUNK]
+            near = np.rint(block * float(q) / float(p))
+            deviation = np.abs(near * float(p) / float(q) - block)
+            deviation[deviation <= ULPS * DOUBLE * np.abs(block)] = 0.0
+            change = max(change, float(deviation.max()))
+            result[first : first + CHUNK] = near
+        results.append(result)
+    return ScaledScores(results[0], results[1], unit, "resolution", change)

@@ -1,0 +1,293 @@
+"""Linear statistics: one weighted sum of fair coins, its tail, and the choice among the engines for it.
+
+Whatever h(g_1..g_m) is affine in the g_i is observed + unit * (X - X observed) with X = sum_k B_k d_k:
+accuracy, means, macro-averages. Swaps that move the sum beyond reach are taken out first: in P(X <= x),
+every coin with a step beyond x must show 0, so only those with smaller steps are left to chance.
+
+Each engine says beforehand what it would cost. The cheapest exact one runs; where none is within reach, the
+sum is bracketed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from trackperm.errors import CapacityError
+from trackperm.exact import binomial, dynamic, enumeration
+from trackperm.exact.bracket import LOG_FAILURE, bracket_tail, sufficient_spacing
+from trackperm.exact.characteristic import UNIT
+from trackperm.exact.counts import LARGEST, IntArray
+from trackperm.exact.enumeration import counts_up_to, halves
+from trackperm.exact.line import BYTES_PER_FREQUENCY, upper_tails
+from trackperm.exact.line_law import LineLaw
+from trackperm.exact.planning import Engine, Method, cheapest, demanded
+from trackperm.exact.pmf import FEW, LARGEST_PERIOD, LOG_PRUNED
+from trackperm.exact.region import INSIDE, OUTSIDE, Membership
+from trackperm.exact.tilt import CERTAIN, TailMass, share_of_swaps
+
+EXACT_IN_FLOATS = 2**52
+"""Largest integer whose half is exact in float64."""
+
+LOG2_LISTED = 21
+"""Binary logarithm of the ways to swap one half of the examples that are listed at the most."""
+
+BRACKET_WIDTH = 2e-3
+"""Relative width of a bracket that is aimed at."""
+
+MOST_GUESSES = 40
+"""Rough brackets at the most; each may come closer to the size of the tail by exp(LOG_FAILURE)."""
+
+
+@dataclass(frozen=True)
+class LinearStatistic:
+    """observed + unit * (X - X observed), with X = sum_k d_k Binomial(c_k, 1/2).
+
+    Attributes
+    ----------
+    law : LineLaw
+        The law of X under fair swaps.
+    n_up : ndarray of int64, shape (K,)
+        How many coins of each kind show 1 in the runs as they are.
+    unit : Fraction
+        What one unit of X adds to the statistic; positive.
+    observed : Fraction
+        The statistic of the runs as they are.
+    """
+
+    law: LineLaw
+    n_up: IntArray
+    unit: Fraction
+    observed: Fraction
+
+    @classmethod
+    def from_differences(
+        cls, differences: npt.NDArray[Any], counts: IntArray, unit: Fraction, observed: Fraction
+    ) -> LinearStatistic:
+        """Fold signed differences d_n, each of which a swap takes away: X has steps |d_n|.
+
+        Parameters
+        ----------
+        differences : ndarray of int64 or of Python integers, shape (J,)
+            Distinct or not.
+        counts : ndarray of int64, shape (J,)
+            How many examples have each.
+        unit, observed : Fraction
+            As in the class.
+        """
+        moving = differences != 0
+        sizes, inverse = np.unique(np.abs(differences[moving]), return_inverse=True)
+        totals, ups = np.zeros(sizes.size, dtype=np.int64), np.zeros(sizes.size, dtype=np.int64)
+        np.add.at(totals, inverse, counts[moving])
+        np.add.at(ups, inverse, np.where(differences[moving] > 0, counts[moving], 0))
+        law, divisor = LineLaw(sizes, totals).divided()
+        return cls(law, ups, divisor * unit, observed)
+
+    @cached_property
+    def observed_point(self) -> int:
+        """X of the runs as they are."""
+        if self.law.total <= LARGEST:
+            return int(self.law.steps.astype(np.int64) @ self.n_up)
+        return sum(d * n for d, n in zip(self.law.steps.tolist(), self.n_up.tolist(), strict=True))
+
+    @property
+    def is_antisymmetric(self) -> bool:
+        """Whether exchanging all pairs negates the statistic."""
+        return 2 * self.observed == self.unit * (2 * self.observed_point - self.law.total)
+
+    def value(self, point: int) -> Fraction:
+        """Return the statistic where X = `point`."""
+        return self.observed + self.unit * (point - self.observed_point)
+
+    def values(self, points: IntArray) -> npt.NDArray[np.float64]:
+        """Return the statistic at integer points, in floating point."""
+        return float(self.value(0)) + float(self.unit) * points.astype(np.float64)
+
+
+@dataclass(frozen=True)
+class UpperRay:
+    """The integers from `least` up, as a region."""
+
+    least: int
+
+    def membership(self, points: Sequence[IntArray]) -> Membership:
+        """Classify integers, given as one coordinate array."""
+        return np.where(points[0] >= self.least, INSIDE, OUTSIDE).astype(np.int8)
+
+
+def linear_tails(
+    law: LineLaw, limits: Sequence[int], method: Method, memory_budget: int
+) -> tuple[list[TailMass], Method, str]:
+    """Return P(X <= limit) for each limit, with the engine that computed them and why.
+
+    Parameters
+    ----------
+    law : LineLaw
+        The law of X.
+    limits : sequence of int
+        At least 0, the greatest first, close to each other.
+    method : str
+        ``auto`` or the name of an engine.
+    memory_budget : int
+        Bytes that may be allocated.
+
+    Raises
+    ------
+    CapacityError
+        If the engine that was asked for cannot run.
+    InputError
+        If the engine that was asked for is not for linear statistics.
+    """
+    if limits[-1] >= law.total:
+        return [CERTAIN for _ in limits], "enumerate", "every swap is as extreme"
+    rest = law.below(limits[0])
+    n_forced = law.n_coins - rest.n_coins
+    if rest.n_coins == 0:
+        only = share_of_swaps(1, law.n_coins)
+        return [only for _ in limits], "enumerate", "no other arrangement is as extreme"
+    rest, divisor = rest.divided()
+    limits = [limit // divisor for limit in limits]
+    if method == "auto":
+        try:
+            tails, engine = cheapest(_exact_engines(rest, limits), memory_budget)
+        except CapacityError:
+            engine = _bracket(rest, limits, memory_budget)
+            tails = engine.run()
+    else:
+        engines = [*_exact_engines(rest, limits), _bracket(rest, limits, memory_budget)]
+        tails, engine = demanded(engines, method, memory_budget)
+    return [_scaled(tail, n_forced) for tail in tails], engine.name, engine.why
+
+
+def _scaled(tail: TailMass, n_coins: int) -> TailMass:
+    """Return the probability times 2^-n_coins."""
+    if n_coins == 0:
+        return tail
+    log_scale = tail.log_scale - n_coins * math.log(2.0)
+    if tail.log_scale == 0.0 and tail.log + log_scale > -690.0:
+        return TailMass(0.0, math.ldexp(tail.scaled, -n_coins), tail.error)
+    return TailMass(log_scale, tail.scaled, tail.error + (2.0 * n_coins + 2.0 * abs(log_scale)) * UNIT)
+
+
+def _exact_engines(law: LineLaw, limits: Sequence[int]) -> list[Engine]:
+    engines = [_enumerate(law, limits), _dp(law, limits), _lattice(law, limits)]
+    if law.steps.size == 1 and law.n_coins <= binomial.MOST_COINS:
+        engines.insert(0, _binomial(law, limits))
+    return engines
+
+
+def _binomial(law: LineLaw, limits: Sequence[int]) -> Engine:
+    return Engine(
+        "binomial",
+        seconds=0.0,
+        n_bytes=64 * 7 * math.isqrt(law.n_coins),
+        refusal=None,
+        why="every differing example counts the same",
+        run=lambda: [binomial.binomial_tail(law.n_coins, limit) for limit in limits],
+    )
+
+
+def _enumerate(law: LineLaw, limits: Sequence[int]) -> Engine:
+    refusal, n_listed, small = None, 0, law.n_coins <= enumeration.MOST_COINS and law.total <= LARGEST
+    log_configurations = float(np.log2(law.multiplicities + 1.0).sum())
+    if log_configurations > 2 * LOG2_LISTED:
+        refusal = f"there are 2^{log_configurations:.0f} ways to swap; it takes 2^{2 * LOG2_LISTED}"
+    else:
+        n_listed = sum(math.prod(int(law.multiplicities[row]) + 1 for row in side) for side in halves(law))
+    return Engine(
+        "enumerate",
+        seconds=4e-5 + 8e-6 * law.steps.size + n_listed * (3e-7 if small else 3e-6),
+        n_bytes=n_listed * (80 if small else 512),
+        refusal=refusal,
+        why=f"{law.n_coins} examples whose swaps are listed in two halves",
+        run=lambda: [share_of_swaps(count, law.n_coins) for count in counts_up_to(law, limits)],
+    )
+
+
+def _dp(law: LineLaw, limits: Sequence[int]) -> Engine:
+    refusal = None
+    if law.n_coins > dynamic.MOST_COINS:
+        refusal = f"{law.n_coins} differing examples; it takes {dynamic.MOST_COINS}"
+    return Engine(
+        "dp",
+        seconds=3e-5 + law.n_coins * (1.5e-6 + 0.5e-9 * (limits[0] + 1)),
+        n_bytes=dynamic.BYTES_PER_CELL * (limits[0] + 1),
+        refusal=refusal,
+        why=f"{law.n_coins} differing examples, {limits[0] + 1} values in the tail",
+        run=lambda: dynamic.dynamic_tails(law, limits),
+    )
+
+
+def _lattice(law: LineLaw, limits: Sequence[int]) -> Engine:
+    refusal, frequencies, n_boxes = None, 0.0, 0.0
+    width = law.width
+    if law.total > EXACT_IN_FLOATS:
+        refusal = "sums of the differences exceed 2^52, beyond which floats are not exact"
+    elif width > LARGEST_PERIOD:
+        refusal = f"about 2^{width.bit_length()} points matter; it takes 2^31"
+    else:
+        # For random phases log |cos| has mean -log 2 and variance pi^2 / 12; 31 frequencies make a lone peak.
+        counts = law.multiplicities.astype(np.float64)
+        deviation = math.pi * math.sqrt(float(counts @ counts) / 12.0)
+        share = math.erfc((math.log(2.0) * law.n_coins + LOG_PRUNED) / (deviation * math.sqrt(2.0))) / 2.0
+        frequencies = min(31.0 + width / 2 * share, width / 2 + 1)
+        # Boxes of frequencies can be left out once they are narrower than a turn of the largest step.
+        n_boxes = min(width / 2, 4.0 * float(law.steps[-1]))
+    n_factors = (frequencies + 2.0) * law.steps.size + n_boxes * min(law.steps.size, 64)
+    return Engine(
+        "lattice",
+        seconds=4e-4 + 3e-8 * n_factors,
+        n_bytes=int(BYTES_PER_FREQUENCY * min(frequencies, FEW)) + 128 * law.steps.size,
+        refusal=refusal,
+        why="linear statistic: one-dimensional lattice",
+        run=lambda: upper_tails(law.lattice(), [law.total - limit for limit in limits]),
+    )
+
+
+def _bracket(law: LineLaw, limits: Sequence[int], memory_budget: int) -> Engine:
+    def run() -> list[TailMass]:
+        return [_bracketed(law, limit, memory_budget) for limit in limits]
+
+    return Engine(
+        "bracket",
+        seconds=math.inf,
+        n_bytes=0,
+        refusal=None,
+        why=f"{law.n_coins} differing examples on no common lattice that fits: rounded, with certified ends",
+        run=run,
+    )
+
+
+def _bracketed(law: LineLaw, greatest: int, memory_budget: int) -> TailMass:
+    """Return a bracket at the finest rounding that fits, from the one that is fine enough on."""
+
+    def tails(rough: LineLaw, limits: list[int]) -> list[TailMass]:
+        if limits[-1] >= rough.total:
+            return [CERTAIN for _ in limits]
+        rest = rough.below(limits[0])
+        n_forced = rough.n_coins - rest.n_coins
+        if rest.n_coins == 0:
+            return [share_of_swaps(1, rough.n_coins) for _ in limits]
+        found, _ = cheapest(_exact_engines(rest, limits), memory_budget)
+        return [_scaled(tail, n_forced) for tail in found]
+
+    spacing = sufficient_spacing(law, greatest, BRACKET_WIDTH)
+    # Hoeffding's bound; rough brackets then tell how likely the tail is, on which the width depends.
+    log_guess = -((max(law.total - 2 * greatest, 0) / law.root) ** 2) / 2.0
+    while spacing <= law.root:
+        try:
+            for _ in range(MOST_GUESSES):
+                last, log_guess = log_guess, bracket_tail(law, greatest, 64 * spacing, log_guess, tails).log
+                if log_guess > last + LOG_FAILURE / 2.0:
+                    break
+            return bracket_tail(law, greatest, spacing, log_guess, tails)
+        except CapacityError:
+            spacing *= 4
+    raise CapacityError(f"{law.steps.size} distinct differences are too many, however they are rounded")

@@ -1,0 +1,338 @@
+"""Statistics with square roots, logarithms and conditions, evaluated in floats and exactly.
+
+In floating point a value comes with a bound on its rounding errors (`enclosure`). At one point it can be had
+exactly: in integers and fractions where no irrational number is involved, as a sum of roots and logarithms
+where it has that form (`closed_form`), else to as many digits as are asked for (`ball`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Context, Decimal
+from fractions import Fraction
+from functools import cached_property, reduce
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from trackperm.errors import InputError
+from trackperm.exact.enclosure import Enclosure, FloatArray, extreme_of
+from trackperm.exact.rational import RationalStatistic
+from trackperm.exact.real_number import Arithmetic, RealNumber, UndefinedError, Value, as_ball
+
+RealOperation = Literal[
+    "variable",
+    "constant",
+    "+",
+    "*",
+    "/",
+    "**",
+    "sqrt",
+    "log",
+    "abs",
+    "min",
+    "max",
+    "where",
+    "> 0",
+    ">= 0",
+    "== 0",
+]
+
+
+@dataclass(frozen=True)
+class RealStatistic:
+    r"""A real function h of m integers: arithmetic, roots, logarithms, extremes and conditions.
+
+    Built with :meth:`variable`, :meth:`constant`, arithmetic and the methods below; integers and fractions
+    mix in freely. Conditions, such as ``x > 1``, are statistics with the values 1 and 0; ``&``, ``|`` and
+    ``~`` join them.
+
+    >>> tp, predicted, actual = (RealStatistic.variable(i, 3) for i in range(3))
+    >>> fowlkes_mallows = tp.divide((predicted * actual).sqrt(), undefined=0)
+    >>> fowlkes_mallows(np.array([[3, 4, 4], [0, 0, 5]]))
+    array([0.75, 0.  ])
+    >>> fowlkes_mallows.exact([1, 2, 1], digits=30)
+    Decimal('0.707106781186547524400844362105')
+
+    Notes
+    -----
+    There is no value where a number other than 0 is divided by 0, where 0/0 has no declared value, at the
+    root of a negative number, at the logarithm of one that is not positive, and where a part that is needed
+    has none; a branch of :meth:`where` that is not chosen is not needed.
+    """
+
+    operation: RealOperation
+    n_variables: int
+    operands: tuple[RealStatistic, ...] = ()
+    index: int = 0
+    value: Fraction = Fraction(0)
+    undefined: Fraction | None = None
+
+    @classmethod
+    def variable(cls, index: int, n_variables: int) -> RealStatistic:
+        """Return the statistic x_index of `n_variables` variables."""
+        if not 0 <= index < n_variables:
+            raise InputError(f"variable {index} of a statistic of {n_variables} variables does not exist")
+        return cls("variable", n_variables, index=index)
+
+    @classmethod
+    def constant(cls, value: int | Fraction, n_variables: int) -> RealStatistic:
+        """Return the statistic that is `value` everywhere."""
+        return cls("constant", n_variables, value=Fraction(value))
+
+    @classmethod
+    def from_rational(cls, h: RationalStatistic) -> RealStatistic:
+        """Return a rational statistic as it is written, never multiplied out."""
+        operands = tuple(cls.from_rational(operand) for operand in h.operands)
+        return cls(h.operation, h.n_variables, operands, h.index, h.value, h.undefined)
+
+    def _coerce(self, other: RealStatistic | int | Fraction) -> RealStatistic:
+        if isinstance(other, RealStatistic):
+            if other.n_variables != self.n_variables:
+                raise InputError(
+                    f"statistics of {self.n_variables} and of {other.n_variables} variables do not mix"
+                )
+            return other
+        return RealStatistic.constant(other, self.n_variables)
+
+    def _join(self, operation: RealOperation, *others: RealStatistic | int | Fraction) -> RealStatistic:
+        return RealStatistic(operation, self.n_variables, (self, *map(self._coerce, others)))
+
+    def __add__(self, other: RealStatistic | int | Fraction) -> RealStatistic:
+        return self._join("+", other)
+
+    def __radd__(self, other: int | Fraction) -> RealStatistic:
+        return self + other
+
+    def __neg__(self) -> RealStatistic:
+        return self * -1
+
+    def __sub__(self, other: RealStatistic | int | Fraction) -> RealStatistic:
+        return self + -self._coerce(other)
+
+    def __rsub__(self, other: int | Fraction) -> RealStatistic:
+        return self._coerce(other) - self
+
+    def __mul__(self, other: RealStatistic | int | Fraction) -> RealStatistic:
+        return self._join("*", other)
+
+    def __rmul__(self, other: int | Fraction) -> RealStatistic:
+        return self * other
+
+    def __truediv__(self, other: RealStatistic | int | Fraction) -> RealStatistic:
+        return self.divide(other)
+
+    def __rtruediv__(self, other: int | Fraction) -> RealStatistic:
+        return self._coerce(other).divide(self)
+
+    def __pow__(self, exponent: int) -> RealStatistic:
+        if exponent < 0:
+            return 1 / self**-exponent
+        if exponent == 0:
+            return self._coerce(1)
+        return self if exponent == 1 else replace(self._join("**"), index=exponent)
+
+    def divide(
+        self, other: RealStatistic | int | Fraction, undefined: int | Fraction | None = None
+    ) -> RealStatistic:
+        """Divide, with `undefined` as the value of 0/0.
+
+        Raises
+        ------
+        InputError
+            If the divisor is the constant 0.
+        """
+        divisor = self._coerce(other)
+        if divisor.operation == "constant" and divisor.value == 0:
+            raise InputError("the statistic divides by the constant 0")
+        quotient = self._join("/", divisor)
+        return quotient if undefined is None else replace(quotient, undefined=Fraction(undefined))
+
+    def sqrt(self) -> RealStatistic:
+        """Return the square root."""
+        return self._join("sqrt")
+
+    def log(self) -> RealStatistic:
+        """Return the natural logarithm."""
+        return self._join("log")
+
+    def __abs__(self) -> RealStatistic:
+        return self._join("abs")
+
+    def minimum(self, *others: RealStatistic | int | Fraction) -> RealStatistic:
+        """Return the smallest of this statistic and others."""
+        return self._join("min", *others)
+
+    def maximum(self, *others: RealStatistic | int | Fraction) -> RealStatistic:
+        """Return the greatest of this statistic and others."""
+        return self._join("max", *others)
+
+    def __gt__(self, other: RealStatistic | int | Fraction) -> RealStatistic:
+        return (self - other)._join("> 0")
+
+    def __ge__(self, other: RealStatistic | int | Fraction) -> RealStatistic:
+        return (self - other)._join(">= 0")
+
+    def __lt__(self, other: RealStatistic | int | Fraction) -> RealStatistic:
+        return self._coerce(other) > self
+
+    def __le__(self, other: RealStatistic | int | Fraction) -> RealStatistic:
+        return self._coerce(other) >= self
+
+    def equals(self, other: RealStatistic | int | Fraction) -> RealStatistic:
+        """Return the condition that this statistic equals another."""
+        return (self - other)._join("== 0")
+
+    def __and__(self, other: RealStatistic) -> RealStatistic:
+        return self.minimum(other)
+
+    def __or__(self, other: RealStatistic) -> RealStatistic:
+        return self.maximum(other)
+
+    def __invert__(self) -> RealStatistic:
+        return 1 - self
+
+    def where(self, yes: RealStatistic | int | Fraction, no: RealStatistic | int | Fraction) -> RealStatistic:
+        """Return `yes` where this condition holds and `no` elsewhere; only the one that is chosen is read."""
+        return self._join("where", yes, no)
+
+    @cached_property
+    def _number(self) -> int | Fraction:
+        """The constant, as an integer if it is one, since their arithmetic is faster."""
+        return self.value.numerator if self.value.denominator == 1 else self.value
+
+    @cached_property
+    def variables(self) -> tuple[int, ...]:
+        """Indices of the variables that occur, ascending."""
+        if self.operation == "variable":
+            return (self.index,)
+        return tuple(sorted({index for operand in self.operands for index in operand.variables}))
+
+    @cached_property
+    def is_integral(self) -> bool:
+        """Whether all values are integers, by the way that it is written."""
+        if self.operation == "constant":
+            return self.value.denominator == 1
+        if self.operation in ("/", "sqrt", "log"):
+            return False
+        if self.operation in ("> 0", ">= 0", "== 0"):
+            return True
+        return all(operand.is_integral for operand in self.operands[self.operation == "where" :])
+
+    def renamed(self, variables: Sequence[int]) -> RealStatistic:
+        """Return x -> h(x[variables])."""
+        if self.operation == "variable":
+            return replace(self, index=variables[self.index])
+        return replace(self, operands=tuple(operand.renamed(variables) for operand in self.operands))
+
+    def __call__(self, points: npt.ArrayLike) -> FloatArray:
+        """Return the values at `points`, shape (..., m), in floating point; NaN where there is none."""
+        array = np.asarray(points)
+        enclosure = self.enclosed([array[..., i] for i in range(self.n_variables)])
+        value = np.where(enclosure.undefined | ~np.isfinite(enclosure.value), np.nan, enclosure.value)
+        return np.array(np.broadcast_to(value, array.shape[:-1]))
+
+    def enclosed(self, totals: Sequence[npt.NDArray[Any]]) -> Enclosure:
+        """Return values in floating point with a bound on their errors.
+
+        Parameters
+        ----------
+        totals : sequence of m ndarrays of integers
+            The variables: int64, float64 or Python integers, in shapes that broadcast.
+        """
+        used = {index: Enclosure.of_integers(totals[index]) for index in self.variables}
+        with np.errstate(all="ignore"):
+            return self._enclosed(used)
+
+    def _enclosed(self, totals: Mapping[int, Enclosure]) -> Enclosure:
+        if self.operation == "variable":
+            return totals[self.index]
+        if self.operation == "constant":
+            return Enclosure.of_constant(self.value)
+        first, *others = (operand._enclosed(totals) for operand in self.operands)
+        match self.operation:
+            case "+":
+                return first.add(others[0], integral=self.is_integral)
+            case "*":
+                return first.multiply(others[0], integral=self.is_integral)
+            case "/":
+                return first.divide(others[0], self.undefined)
+            case "**":
+                return first.power(self.index, integral=self.is_integral)
+            case "sqrt":
+                return first.sqrt()
+            case "log":
+                return first.log()
+            case "abs":
+                return first.abs()
+            case "min" | "max":
+                return extreme_of([first, *others], greater=self.operation == "max")
+            case "where":
+                return first.choose(others[0], others[1])
+        return first.holds(self.operation)
+
+    def exact(self, point: Sequence[int], digits: int) -> Decimal | None:
+        """Return the value at one point of integers to so many significant digits; None where there is none.
+
+        It is not rounded correctly: the last digit may be off by one, and more where the value has no closed
+        form and cancels.
+        """
+        try:
+            value = self.number(point).at(digits + 10)
+        except UndefinedError:
+            return None
+        return Context(prec=digits).plus(as_ball(value, digits + 10).middle)
+
+    def number(self, point: Sequence[int]) -> RealNumber:
+        """Return the value at one point of integers, to be compared exactly.
+
+        Raises
+        ------
+        UndefinedError
+            If there is none.
+        """
+        integers = [int(x) for x in point]
+        return RealNumber(lambda arithmetic: self.evaluate(integers, arithmetic))
+
+    def evaluate(self, point: Sequence[int], arithmetic: Arithmetic) -> Value:
+        """Return the value at one point of Python integers.
+
+        Raises
+        ------
+        UndefinedError
+            If there is none.
+        """
+        match self.operation:
+            case "variable":
+                return point[self.index]
+            case "constant":
+                return self._number
+            case "where":
+                condition, yes, no = self.operands
+                holds = arithmetic.sign(condition.evaluate(point, arithmetic)) != 0
+                return (yes if holds else no).evaluate(point, arithmetic)
+        values = [operand.evaluate(point, arithmetic) for operand in self.operands]
+        match self.operation:
+            case "+":
+                return arithmetic.add(values[0], values[1])
+            case "*":
+                return arithmetic.multiply(values[0], values[1])
+            case "/":
+                return arithmetic.divide(values[0], values[1], self.undefined)
+            case "**":
+                return reduce(arithmetic.multiply, [values[0]] * self.index)
+            case "sqrt":
+                return arithmetic.sqrt(values[0])
+            case "log":
+                return arithmetic.log(values[0])
+            case "abs":
+                return arithmetic.multiply(values[0], -1) if arithmetic.sign(values[0]) < 0 else values[0]
+            case "min" | "max":
+                side = 1 if self.operation == "max" else -1
+                return reduce(lambda a, b: b if side * arithmetic.order(b, a) > 0 else a, values)
+            case "== 0":
+                return int(arithmetic.sign(values[0]) == 0)
+        sign = arithmetic.sign(values[0])
+        return int(sign > 0 or (sign == 0 and self.operation == ">= 0"))

@@ -1,0 +1,209 @@
+"""Exact arithmetic with roots and logarithms, as far as it goes, and with balls of many digits beyond.
+
+A value is an integer, a fraction, a sum of roots and logarithms of rational numbers (`closed_form`), or,
+where an operation leaves these, a ball of so many digits (`ball`). Signs are exact, except that a ball with
+0 in it counts as 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from functools import total_ordering
+
+from trackperm.exact.ball import Ball
+from trackperm.exact.closed_form import ClosedForm, Rational
+
+Value = Rational | ClosedForm | Ball
+
+_RATIONAL = (int, Fraction)
+
+DIGITS = (120, 240, 480)
+"""Digits to which two values are told apart; the greater ones where values have lost most of the fewer."""
+
+TIED = Decimal("1e-100")
+"""Relative difference below which values of no closed form count as tied."""
+
+
+class UndefinedError(ArithmeticError):
+    """A statistic has no value at a point."""
+
+
+class Arithmetic:
+    """Arithmetic on values: exact where that can be, to so many digits elsewhere.
+
+    Parameters
+    ----------
+    digits : int
+        Digits where there is no closed form.
+
+    Attributes
+    ----------
+    by_digits : bool
+        Whether a number has been taken for 0 since its digits are.
+    """
+
+    def __init__(self, digits: int) -> None:
+        self.digits = digits
+        self.by_digits = False
+
+    def _balls(self, *values: Value) -> list[Ball]:
+        return [as_ball(value, self.digits) for value in values]
+
+    def add(self, a: Value, b: Value) -> Value:
+        """Return a + b."""
+        if isinstance(a, _RATIONAL) and isinstance(b, _RATIONAL):
+            return a + b
+        if isinstance(a, Ball) or isinstance(b, Ball):
+            one, other = self._balls(a, b)
+            return one + other
+        return _plain(_closed(a) + _closed(b))
+
+    def multiply(self, a: Value, b: Value) -> Value:
+        """Return a b."""
+        if isinstance(a, _RATIONAL) and isinstance(b, _RATIONAL):
+            return a * b
+        if not isinstance(a, Ball) and not isinstance(b, Ball):
+            product = _closed(a).times(_closed(b))
+            if product is not None:
+                return _plain(product)
+        one, other = self._balls(a, b)
+        return one * other
+
+    def divide(self, a: Value, b: Value, declared: Fraction | None) -> Value:
+        """Return a / b, with a declared value of 0/0."""
+        if self.sign(b) == 0:
+            if self.sign(a) != 0:
+                raise UndefinedError("it divides a number other than 0 by 0")
+            if declared is None:
+                raise UndefinedError("it divides 0 by 0, and no value is declared for that")
+            return declared
+        if isinstance(a, _RATIONAL) and isinstance(b, _RATIONAL):
+            return Fraction(a, b)
+        if not isinstance(b, Ball):
+            inverse = _closed(b).reciprocal()
+            if inverse is not None:
+                return self.multiply(a, _plain(inverse))
+        one, other = self._balls(a, b)
+        return one / other
+
+    def sqrt(self, a: Value) -> Value:
+        """Return the square root."""
+        sign = self.sign(a)
+        if sign < 0:
+            raise UndefinedError("it takes the square root of a negative number")
+        if sign == 0:
+            return 0
+        return _plain(ClosedForm.root(a)) if isinstance(a, _RATIONAL) else as_ball(a, self.digits).sqrt()
+
+    def log(self, a: Value) -> Value:
+        """Return the natural logarithm."""
+        if self.sign(a) <= 0:
+            raise UndefinedError("it takes the logarithm of a number that is not positive")
+        if isinstance(a, _RATIONAL):
+            return _plain(ClosedForm.log(a))
+        term = a.single_root() if isinstance(a, ClosedForm) else None
+        if term is None:
+            return as_ball(a, self.digits).log()
+        # log(c sqrt(d)) = log(c^2 d) / 2
+        return _plain(ClosedForm.log(term[1] ** 2 * term[0]).scaled(Fraction(1, 2)))
+
+    def order(self, a: Value, b: Value) -> int:
+        """Return the sign of a - b."""
+        if isinstance(a, _RATIONAL) and isinstance(b, _RATIONAL):
+            return (a > b) - (a < b)
+        return self.sign(self.add(a, self.multiply(b, -1)))
+
+    def sign(self, a: Value) -> int:
+        """Return the sign, 0 for a number of no closed form that its digits do not tell from 0."""
+        if isinstance(a, _RATIONAL):
+            return (a > 0) - (a < 0)
+        if isinstance(a, ClosedForm):
+            return a.sign
+        if a.sign is None:
+            self.by_digits = True
+            return 0
+        return a.sign
+
+
+def _closed(value: Rational | ClosedForm) -> ClosedForm:
+    return value if isinstance(value, ClosedForm) else ClosedForm(value)
+
+
+def _plain(value: ClosedForm) -> Value:
+    return value.rational if value.is_rational else value
+
+
+def as_ball(value: Value, digits: int) -> Ball:
+    """Return a value to so many digits, or to those that it has."""
+    if isinstance(value, Ball):
+        return value
+    return value.ball(digits) if isinstance(value, ClosedForm) else Ball.of(value, digits)
+
+
+@total_ordering
+class RealNumber:
+    """A number that can be evaluated again to more digits, to be compared with others.
+
+    Parameters
+    ----------
+    evaluate : callable
+        Computes it in the arithmetic that it is given.
+
+    Attributes
+    ----------
+    by_digits : bool
+        Whether, on the way to the value, a number has been taken for 0 since its digits are.
+    """
+
+    def __init__(self, evaluate: Callable[[Arithmetic], Value]) -> None:
+        self._evaluate = evaluate
+        arithmetic = Arithmetic(DIGITS[0])
+        self._value = evaluate(arithmetic)
+        self.by_digits = arithmetic.by_digits
+
+    def at(self, digits: int) -> Value:
+        """Return the value, with so many digits if it has no closed form."""
+        if not isinstance(self._value, Ball) or digits == DIGITS[0]:
+            return self._value
+        return self._evaluate(Arithmetic(digits))
+
+    def compare(self, other: RealNumber | Rational) -> tuple[int, bool]:
+        """Compare with another number.
+
+        Returns
+        -------
+        sign : int
+            Sign of the difference; 0 also where 100 digits do not tell the two apart.
+        by_digits : bool
+            Whether that is so, here or on the way to one of the values.
+        """
+        if other is self:
+            return 0, self.by_digits
+        doubtful = self.by_digits or (isinstance(other, RealNumber) and other.by_digits)
+        for digits in DIGITS:
+            one = self.at(digits)
+            another = other.at(digits) if isinstance(other, RealNumber) else other
+            arithmetic = Arithmetic(digits)
+            difference = arithmetic.add(one, arithmetic.multiply(another, -1))
+            sign = arithmetic.sign(difference)
+            if not arithmetic.by_digits:
+                return sign, doubtful
+            size = max(as_ball(one, digits).size, as_ball(another, digits).size)
+            if as_ball(difference, digits).radius <= TIED * size:
+                break
+        return 0, True
+
+    def __neg__(self) -> RealNumber:
+        return RealNumber(lambda arithmetic: arithmetic.multiply(self._evaluate(arithmetic), -1))
+
+    def __float__(self) -> float:
+        """Return the nearest float; infinity beyond their range."""
+        return float(as_ball(self._value, DIGITS[0]).middle)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RealNumber | int | Fraction) and self.compare(other)[0] == 0
+
+    def __lt__(self, other: RealNumber | Rational) -> bool:
+        return self.compare(other)[0] < 0

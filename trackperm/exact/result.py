@@ -1,0 +1,101 @@
+"""What a permutation test returns: the p-value, and everything that says how far to trust it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from trackperm.exact.distribution import NullDistribution
+from trackperm.exact.lattice_statistic import Alternative, Ties
+from trackperm.exact.planning import Method
+
+
+@dataclass(frozen=True)
+class PermutationTest:
+    """Result of a paired-permutation test.
+
+    Attributes
+    ----------
+    alternative : {'two-sided', 'less', 'greater'}
+        Which values count as extreme: |t| >= |t observed|, t <= t observed or t >= t observed.
+    observed : float
+        The statistic of the runs as they are.
+    pvalue : float
+        Probability, under independent fair swaps, of a value at least as extreme; with ``mid_p`` values equal
+        to the observed one count half. 0.0 only where it is below the range of floats. An upper bound where
+        `method` is ``bracket``; (extreme + 1) / (drawn + 1) where it is ``monte-carlo``.
+    log10_pvalue : float
+        Its decimal logarithm, always finite.
+    error_bound : float
+        Certified bound on the error of the p-value, relative to it. 1 means that `pvalue` is only known to be
+        an upper bound; infinity, that nothing is certified, as with Monte Carlo.
+    interval : tuple of float
+        Ends between which the exact p-value lies: certainly, or with 99 % confidence for Monte Carlo.
+    method : str
+        Engine: ``binomial``, ``enumerate``, ``dp``, ``lattice``, ``bracket`` or ``monte-carlo``.
+    why : str
+        Why that engine.
+    ties : {'exact', '100 digits', 'approximate'}
+        How ties with the observed value were decided: in integers; irrational values by 100 digits, beyond
+        which they count as tied; within a stated rounding band.
+    mid_p : bool
+        Whether ties count half.
+    n_examples, n_discordant : int
+        Examples, and those that a swap changes.
+    rank : int
+        Dimension of the lattice that the null distribution lives on.
+    n_better, n_worse : int or None
+        Discordant examples that raise and that lower the statistic, where it is one-dimensional and linear.
+    n_samples : int or None
+        Random swaps drawn, for Monte Carlo.
+    """
+
+    alternative: Alternative
+    observed: float
+    pvalue: float
+    log10_pvalue: float
+    error_bound: float
+    interval: tuple[float, float]
+    method: Method
+    why: str
+    ties: Ties
+    mid_p: bool
+    n_examples: int
+    n_discordant: int
+    rank: int
+    n_better: int | None
+    n_worse: int | None
+    n_samples: int | None
+    _distribution: Callable[[], NullDistribution] = field(repr=False, compare=False)
+
+    def format_pvalue(self, digits: int = 3) -> str:
+        """Write the p-value with `digits` significant digits, from its logarithm below 1e-300; never as 0."""
+        if self.pvalue >= 1e-300:
+            return f"{self.pvalue:.{digits}g}"
+        exponent = math.floor(self.log10_pvalue)
+        mantissa = f"{10 ** (self.log10_pvalue - exponent):.{digits}g}"
+        return f"1e{exponent + 1}" if float(mantissa) >= 10.0 else f"{mantissa}e{exponent}"
+
+    @property
+    def log10_smallest_pvalue(self) -> float:
+        """Decimal logarithm of a p-value below which no outcome on these discordant examples could get.
+
+        One swap of n discordant examples has probability 2^-n, and a two-sided test counts its mirror image
+        too. For linear statistics that is attained, when every discordant example points the same way.
+        """
+        swaps = self.n_discordant - (self.alternative == "two-sided")
+        halved = 1 if self.mid_p else 0
+        return min(-(swaps + halved) * math.log10(2.0), 0.0)
+
+    @cached_property
+    def null_distribution(self) -> NullDistribution:
+        """The law of the statistic under fair swaps, computed when first asked for.
+
+        Raises
+        ------
+        CapacityError
+            If it does not fit the memory budget of the test.
+        """
+        return self._distribution()
