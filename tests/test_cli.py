@@ -104,6 +104,30 @@ def test_several_statistics(folder: Path):
     assert "▲ better" in second
 
 
+def test_real_scores_engines_and_their_labels(folder: Path):
+    """Exact, drawn and mid-p-values of the same real scores, each under its own name."""
+    scores = [0.1, 0.3, 0.7, 0.25, 0.9, 0.4, 0.35, 0.8, 0.15, 0.6]
+    for name, shift in (("lower", 0.0), ("higher", 0.3)):
+        column = [round(s + shift * (i % 4 != 0), 2) for i, s in enumerate(scores)]
+        frame = pl.DataFrame({"id": [f"q{i}" for i in range(10)], "score": column})
+        frame.write_csv(folder / f"{name}.csv")
+    arguments = ("compare", "lower.csv", "higher.csv", "-s", "mean")
+    exact = trackperm(folder, *arguments)
+    assert (exact.returncode, exact.stderr) == (0, "")
+    assert "p = 0.0156  exact, two-sided" in exact.stdout
+    assert "`total`: 2 decimals, taken exactly" in exact.stdout
+    drawn = trackperm(folder, *arguments, "--method", "monte-carlo", "--samples", "2000", "--seed", "3")
+    assert "Monte Carlo of 2000 swaps, 99 % interval" in drawn.stdout
+    assert drawn.stdout == trackperm(folder, *arguments, *drawn.args[6:]).stdout
+    mid = trackperm(folder, *arguments, "--mid-p")
+    assert "mid-p = 0.00781  exact, two-sided" in mid.stdout
+    rounded = trackperm(folder, *arguments, "--resolution", "0.5")
+    assert "rounded to multiples of 0.5 (largest change 0.25)" in rounded.stdout
+    refused = trackperm(folder, *arguments, "--method", "fft")
+    assert refused.returncode == 2
+    assert "Traceback" not in refused.stderr
+
+
 def test_json(folder: Path):
     result = trackperm(folder, "compare", "base.parquet", "cand.csv", "--json")
     assert (result.returncode, result.stderr) == (0, "")

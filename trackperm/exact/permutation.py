@@ -40,6 +40,7 @@ from trackperm.exact.rational import RationalStatistic
 from trackperm.exact.real import RealStatistic
 from trackperm.exact.region import Region
 from trackperm.exact.result import PermutationTest
+from trackperm.exact.rows import BYTES_PER_INTERVAL
 from trackperm.exact.scores import scale_scores
 from trackperm.exact.tail import region_tail
 from trackperm.exact.tilt import CERTAIN, EMPTY, TailMass, share_of_swaps
@@ -411,8 +412,10 @@ def _engines(
     refusal, n_bytes = None, 0
     if law.rank > MOST_REDUCED:
         refusal = f"more than {MOST_REDUCED} counts vary independently"
-    elif law.rank > 2:
-        n_bytes = BYTES_PER_CELL * plan_window(law, [(np.zeros(law.rank), LOG_WINDOW)]).size
+    else:
+        window = plan_window(law, [(np.zeros(law.rank), LOG_WINDOW)], fast=False)
+        # In the plane, rows are summed without a grid.
+        n_bytes = BYTES_PER_CELL * window.size if law.rank > 2 else BYTES_PER_INTERVAL * window.periods[0]
     if any(max(abs(low), abs(high)) > EXACT_IN_FLOATS for low, high in law.support):
         refusal = "sums of the differences exceed 2^52, beyond which floats are not exact"
 
@@ -474,9 +477,14 @@ def _computed(found: _Found, options: _Options, facts: _Facts) -> PermutationTes
     log_scale, error = found.mass.log_scale, found.mass.error
     scaled = found.mass.scaled * (1.0 if found.certain else sides)
     if options.mid_p:
-        apart = found.interior.log_scale - log_scale
-        scaled = (scaled + sides * found.interior.scaled * math.exp(apart)) / 2.0
-        error = max(error, found.interior.error) + 4.0 * UNIT * (1.0 + abs(apart))
+        scaled /= 2.0
+        if found.interior.scaled > 0.0:
+            apart = found.interior.log_scale - log_scale
+            interior = sides * found.interior.scaled * math.exp(apart) / 2.0
+            roundings = 4.0 * UNIT * (1.0 + abs(apart))
+            off = error * scaled + (found.interior.error + roundings) * interior
+            scaled += interior
+            error = off / (scaled - off) if off < scaled else 1.0
     log10 = min((log_scale + math.log(scaled)) / math.log(10.0), 0.0)
     pvalue = min(math.exp(log_scale) * scaled if log_scale > -700.0 else 10.0**log10, 1.0)
     bracketed = found.method == "bracket"

@@ -7,13 +7,10 @@ A region that is an interval [a, b] in every row x (`rows`) has, under the tilt 
 with z = (x, y) and a reference point r, and P_lambda(X = z) is a sum over the few frequencies that matter:
 over y it is geometric, over the frequencies of x one matrix product.
 
-One tilt serves only the rows where its weights stay moderate. So several are used: the first has its mean at
-the dominating point of R, each further one at the end of the row that the tilts so far serve worst. Every row
-goes to the tilt with the least Chernoff bound there, K - lambda . (point - E/2), which is the size of its
-rounding errors. Rows and ends of rows that cannot matter are left out, and their mass is bounded: since the
-Hessian of K is at most C = sum_k c_k x_k x_k^T / 4,
-
-    P(X = z) <= exp(K(lambda) - lambda . (z - E/2) - (z - mean)^T C^-1 (z - mean) / 2).
+One tilt serves only the rows where its weights stay moderate (`tilted`). So several are used: the first has
+its mean at the dominating point of R, each further one at the end of the row that the others serve worst.
+Every row goes to the tilt with the least Chernoff bound there. Rows and ends of rows that cannot matter are
+left out, and their mass is bounded.
 
 The certificate adds up, for each tilt: spectrum errors and pruned frequencies (norm of weights times norm of
 errors, by Cauchy, Schwarz and Parseval); wrapped mass times the greatest weight; roundings that all rows of a
@@ -25,7 +22,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -41,29 +37,33 @@ from trackperm.exact.counts import IntArray
 from trackperm.exact.frequencies import surviving_frequencies
 from trackperm.exact.pmf import (
     FEW,
-    LOG_PRUNED,
-    LOG_WINDOW,
-    Window,
     conjugate_weights,
     log_outside,
     plan_window,
 )
-from trackperm.exact.rational_region import RationalRegion
+from trackperm.exact.reach import Flags, Reach, without_undefined
 from trackperm.exact.region import Region
-from trackperm.exact.rows import RowIntervals, row_intervals
-from trackperm.exact.tilt import ScaleFactor, TailMass, certified, mean_tilt, quantised, scale_factor
+from trackperm.exact.rows import BYTES_PER_INTERVAL, RowIntervals, plane_region
+from trackperm.exact.tilt import TailMass, certified, quantised
+from trackperm.exact.tilted import Tilted, common_scale, least_precision, never_zero, tilt_at
 
-LOG_IGNORED = -44.0
+LOG_IGNORED = -31.0
 """Logarithm, relative to the expected tail, of all mass that may be left out of rows."""
 
-LOG_EXCESS = 4.0
+LOG_EXCESS = 8.0
 """Logarithm of the Chernoff bound of a row, relative to the tail, from which another tilt is worth it."""
+
+LOG_WINDOW = -42.0
+"""Logarithm of the mass that a window may leave out, under its tilt, or relative to the expected tail."""
+
+LOG_PRUNED = -42.0
+"""Logarithm of the modulus below which a frequency is left out."""
 
 MOST_TILTS = 24
 """Tilts at the most."""
 
 LARGEST_WEIGHT = 300.0
-"""Logarithm of the weight from which a tilt is of no use to a row."""
+"""Logarithm of the largest weight, relative to the tail, that a tilt gives: points beyond are left out."""
 
 SPREAD = 6.0
 """Standard deviations of the rounding error of a sum of rows that the certificate covers."""
@@ -74,64 +74,19 @@ ROWS = 2**12
 BYTES_PER_TERM = 128
 """Memory for one frequency of one row: complex factors, products and their sizes."""
 
-BYTES_PER_ROW = 1024
-"""Memory for the interval ends of a row and for judging them."""
-
-
-@dataclass(frozen=True)
-class _Tilt:
-    """A tilt with what is needed to judge and to sum rows under it."""
-
-    law: SwapSum
-    tilt: FloatArray
-    reference: tuple[int, int]
-    scale: ScaleFactor
-    mean: FloatArray
-    window: Window
-
-    @classmethod
-    def of(cls, law: SwapSum, tilt: FloatArray) -> _Tilt:
-        centred = law.centred_mean(tilt)
-        middle = np.array([float(e) / 2 for e in law.total])
-        mean = centred + middle
-        reference = (round(float(mean[0])), round(float(mean[1])))
-        scale = scale_factor(law, tilt, reference)
-        return cls(law, tilt, reference, scale, mean, plan_window(law, [(tilt, LOG_WINDOW)], fast=False))
-
-    def chernoff(self, x: IntArray, y: IntArray | FloatArray) -> FloatArray:
-        """Return log bounds of P(X = (x, y)), which are the logarithms of the scaled weights there."""
-        return self.scale.log + self.log_weight(x, y)
-
-    def log_weight(self, x: IntArray, y: IntArray | FloatArray) -> FloatArray:
-        """Return -lambda . ((x, y) - reference)."""
-        dx, dy = x - self.reference[0], y - self.reference[1]
-        return np.asarray(-float(self.tilt[0]) * dx - float(self.tilt[1]) * dy, dtype=np.float64)
-
-    def near(self, first: IntArray, last: IntArray) -> IntArray:
-        """Return the end of each row with the greater weight."""
-        return first if self.tilt[1] >= 0 else last
-
-    def log_mass_bound(self, rows: RowIntervals, precision: FloatArray) -> FloatArray:
-        """Return log bounds of the mass in each interval; -inf for empty ones."""
-        dx = rows.x - self.mean[0]
-        vertex = self.mean[1] - (self.tilt[1] + precision[0, 1] * dx) / precision[1, 1]
-        y = np.clip(vertex, rows.first, rows.last)
-        dy = y - self.mean[1]
-        quadratic = precision[0, 0] * dx**2 + 2 * precision[0, 1] * dx * dy + precision[1, 1] * dy**2
-        n_cells = np.maximum(rows.last - rows.first + 1, 0)
-        spread = np.minimum(n_cells, 2.0 + math.sqrt(2.0 * math.pi / precision[1, 1]))
-        height = self.chernoff(rows.x, y) - quadratic / 2.0
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.where(n_cells > 0, height + np.log(spread), -np.inf))
+INTERVALS_PER_ROW = 16
+"""Intervals in a row on average, beyond which a transform is cheaper."""
 
 
 def plane_tail(
     law: SwapSum,
     first_tilt: FloatArray,
+    log_tail: float,
     region: Callable[[Sequence[int]], Region],
+    reach: Reach,
     memory_budget: int,
-) -> TailMass | None:
-    """Return the probability of a region of a plane lattice; None where its rows are not simple intervals.
+) -> TailMass:
+    """Return the probability of a region of a plane lattice.
 
     Parameters
     ----------
@@ -139,117 +94,165 @@ def plane_tail(
         The law of X, of rank 2.
     first_tilt : ndarray of float, shape (2,)
         Zero if the region contains the mean of X, else a tilt with its mean near the dominating point.
+    log_tail : float
+        The expected logarithm of the probability.
     region : callable
         Gives the region, made for questions near a lattice point.
+    reach : Reach
+        Says which points swaps may lead to.
     memory_budget : int
-        Bytes that may be allocated; None is returned where they are too few for the rows.
+        Bytes that may be allocated.
 
     Raises
     ------
     CapacityError
-        If the frequencies that matter are too many.
+        If the rows, their intervals or the frequencies that matter are too many.
+    InputError
+        If the statistic is undefined at points that swaps lead to.
     """
-    tilts = [_Tilt.of(law, first_tilt)]
-    log_tail = tilts[0].scale.log - 3.0 if first_tilt.any() else -1.0
+    first = Tilted.of(law, first_tilt, LOG_WINDOW, fast=False)
     none = np.zeros(2)
     window = plan_window(law, [(none, LOG_WINDOW + min(log_tail, 0.0))], fast=False)
-    if window.periods[0] * BYTES_PER_ROW > memory_budget:
-        return None
-    asked = region(tilts[0].reference)
-    rows = row_intervals(asked, window) if isinstance(asked, RationalRegion) else None
-    if rows is None:
-        return None
-    covariance = law.covariance(none)
-    precision: FloatArray = np.asarray(np.linalg.inv(covariance) * (1.0 - 1e-9), dtype=np.float64)
-    threshold = log_tail + LOG_IGNORED - math.log(rows.x.size + 1.0)
+    n_rows = window.periods[0]
+    if n_rows * BYTES_PER_INTERVAL > memory_budget:
+        raise CapacityError(f"the region has {n_rows} rows, beyond the memory budget")
+    found = plane_region(region(first.reference), window, reach, memory_budget)
+    if found.inside.x.size > INTERVALS_PER_ROW * n_rows:
+        raise CapacityError(f"the region has {found.inside.x.size} intervals in {n_rows} rows")
+    log_beyond = log_outside(law, none, window)
+    tail = _tail(law, first, found.inside, log_tail, log_beyond, memory_budget)
+    if found.undefined.x.size == 0:
+        return tail
+    undefined = _tail(law, first, found.undefined, log_tail, -math.inf, memory_budget)
+    return without_undefined(tail, undefined, (int(found.undefined.x[0]), int(found.undefined.first[0])))
+
+
+def _tail(
+    law: SwapSum,
+    first: Tilted,
+    rows: RowIntervals,
+    log_tail: float,
+    log_beyond: float,
+    memory_budget: int,
+) -> TailMass:
+    """Return the mass of intervals; `log_beyond` bounds the mass outside the window that holds them."""
+    precision = least_precision(law)
+    tilts = [first]
+    bounds = _log_mass_bounds(first, rows, precision)
+    chosen = np.full(rows.x.size, -1, dtype=np.int64)
+    best = np.full(rows.x.size, np.inf)
     while True:
-        chosen, worst = _assign(tilts, rows, precision, threshold)
-        if worst is None or len(tilts) >= MOST_TILTS:
-            break
-        row, excess = worst
-        if excess <= log_tail + LOG_EXCESS:
+        _reassign(tilts, rows, log_tail, best, chosen)
+        needed = _needed(bounds, log_tail + LOG_IGNORED)
+        worst = int(np.argmax(np.where(needed, best, -np.inf))) if rows.x.size else 0
+        if not needed.any() or best[worst] <= log_tail + LOG_EXCESS or len(tilts) >= MOST_TILTS:
             break
         # The row's likeliest point under the null: its conditional mean, moved into the interval.
-        dx = float(rows.x[row]) - law.total[0] / 2
+        dx = float(rows.x[worst]) - law.total[0] / 2
         middle = law.total[1] / 2 - precision[0, 1] / precision[1, 1] * dx
-        y = min(max(middle, float(rows.first[row])), float(rows.last[row]))
-        further = quantised(mean_tilt(law, np.array([float(rows.x[row]), y])))
+        y = min(max(middle, float(rows.first[worst])), float(rows.last[worst]))
+        further = quantised(tilt_at(law, np.array([float(rows.x[worst]), y])))
         if any(np.array_equal(further, tilt.tilt) for tilt in tilts):
             break
-        tilts.append(_Tilt.of(law, further))
-    return _summed(law, tilts, rows, chosen, precision, log_outside(law, none, window), memory_budget)
+        tilts.append(Tilted.of(law, further, LOG_WINDOW, fast=False))
+        bounds = np.minimum(bounds, _log_mass_bounds(tilts[-1], rows, precision))
+    chosen[~needed] = -1
+    return _summed(law, tilts, rows, chosen, precision, log_tail, log_beyond, memory_budget)
 
 
-def _clipped(rows: RowIntervals, window: Window) -> RowIntervals:
-    low, high = window.start[1], window.start[1] + window.periods[1] - 1
-    return RowIntervals(rows.x, np.maximum(rows.first, low), np.minimum(rows.last, high))
+def _near(tilt: Tilted, rows: RowIntervals) -> IntArray:
+    """Return the end of each interval with the greater weight."""
+    return rows.first if tilt.tilt[1] >= 0 else rows.last
 
 
-def _assign(
-    tilts: Sequence[_Tilt], rows: RowIntervals, precision: FloatArray, threshold: float
-) -> tuple[IntArray, tuple[int, float] | None]:
-    """Return the tilt of each row, -1 for those left out, and the worst row with its Chernoff bound."""
-    ignored = np.full(rows.x.size, np.inf)
-    best = np.full(rows.x.size, np.inf)
-    chosen = np.full(rows.x.size, -1, dtype=np.int64)
-    for index, tilt in enumerate(tilts):
-        ignored = np.minimum(ignored, tilt.log_mass_bound(rows, precision))
-        low, high = tilt.window.start[0], tilt.window.start[0] + tilt.window.periods[0] - 1
-        kept = _clipped(rows, tilt.window)
-        weight = tilt.log_weight(rows.x, tilt.near(kept.first, kept.last))
-        bound = tilt.scale.log + weight
-        usable = (rows.x >= low) & (rows.x <= high) & (kept.first <= kept.last)
-        usable &= (bound < best) & (weight < LARGEST_WEIGHT)
-        best[usable], chosen[usable] = bound[usable], index
-    chosen[ignored <= threshold] = -1
-    needed = ignored > threshold
-    if not needed.any():
-        return chosen, None
-    row = int(np.argmax(np.where(needed, best, -np.inf)))
-    return chosen, (row, float(best[row]))
+def _trimmed(tilt: Tilted, rows: RowIntervals, log_tail: float) -> RowIntervals:
+    """Return what a tilt's window and the largest weight leave of intervals; first > last for nothing."""
+    (x0, y0), (n_x, n_y) = tilt.window.start, tilt.window.periods
+    first, last = np.maximum(rows.first, y0), np.minimum(rows.last, y0 + n_y - 1)
+    at_reference = tilt.chernoff([rows.x, np.full_like(rows.x, tilt.reference[1])])
+    spare = log_tail + LARGEST_WEIGHT - at_reference
+    slope = float(tilt.tilt[1])
+    if slope == 0.0:
+        last = np.where(spare < 0, first - 1, last)
+    else:
+        end = np.clip(-spare / slope, -n_y, n_y) + tilt.reference[1]
+        if slope > 0:
+            first = np.maximum(first, np.ceil(end).astype(np.int64))
+        else:
+            last = np.minimum(last, np.floor(end).astype(np.int64))
+    outside = (rows.x < x0) | (rows.x >= x0 + n_x)
+    return RowIntervals(rows.x, first, np.where(outside, first - 1, last))
+
+
+def _log_mass_bounds(tilt: Tilted, rows: RowIntervals, precision: FloatArray) -> FloatArray:
+    """Return log bounds of the mass in each interval; -inf for empty ones."""
+    dx = rows.x - tilt.mean[0]
+    vertex = tilt.mean[1] - (tilt.tilt[1] + precision[0, 1] * dx) / precision[1, 1]
+    y = np.clip(vertex, rows.first, rows.last)
+    slope_x, slope_y = tilt.tilt.tolist()
+    chernoff = tilt.scale.log - slope_x * (rows.x - tilt.reference[0]) - slope_y * (y - tilt.reference[1])
+    height = chernoff - tilt.falling_off([rows.x, y], precision)
+    n_cells = np.maximum(rows.sizes, 0)
+    spread = np.minimum(n_cells, 2.0 + math.sqrt(2.0 * math.pi / precision[1, 1]))
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.where(n_cells > 0, height + np.log(spread), -np.inf))
+
+
+def _needed(bounds: FloatArray, log_ignored: float) -> Flags:
+    """Say which rows are left when those of the least mass are dropped, up to exp(log_ignored) in all."""
+    order = np.argsort(bounds)
+    dropped = np.cumsum(np.exp(np.minimum(bounds[order] - log_ignored, 1.0)))
+    needed = np.ones(bounds.size, dtype=np.bool_)
+    needed[order[dropped <= 1.0]] = False
+    return needed
+
+
+def _reassign(
+    tilts: Sequence[Tilted], rows: RowIntervals, log_tail: float, best: FloatArray, chosen: IntArray
+) -> None:
+    """Give the rows that the last of the tilts serves best to it: `best` are least Chernoff bounds."""
+    tilt = tilts[-1]
+    kept = _trimmed(tilt, rows, log_tail)
+    bound = tilt.chernoff([rows.x, _near(tilt, kept)])
+    usable = (kept.first <= kept.last) & (bound < best)
+    best[usable], chosen[usable] = bound[usable], len(tilts) - 1
 
 
 def _summed(
     law: SwapSum,
-    tilts: Sequence[_Tilt],
+    tilts: Sequence[Tilted],
     rows: RowIntervals,
     chosen: IntArray,
     precision: FloatArray,
+    log_tail: float,
     log_beyond: float,
     memory_budget: int,
 ) -> TailMass:
     """Sum every row under its tilt, and what was left out into the certificate."""
-    log_scale = max(tilts[j].scale.log for j in range(len(tilts)) if j == 0 or (chosen == j).any())
-    total, error = 0.0, math.exp(min(log_beyond - log_scale, 700.0))
-    left_out = [_log_bound(tilts, _subset(rows, chosen == -1), precision)]
+    log_scale = common_scale(tilts, log_tail)
+    total, error = 0.0, float(never_zero(log_beyond - log_scale))
+    left_out = [rows.chosen(chosen == -1)]
     for index, tilt in enumerate(tilts):
-        mine = _subset(rows, chosen == index)
+        mine = rows.chosen(chosen == index)
         if mine.x.size == 0:
             continue
-        kept = _clipped(mine, tilt.window)
-        left_out.append(_log_bound(tilts, RowIntervals(mine.x, mine.first, kept.first - 1), precision))
-        left_out.append(_log_bound(tilts, RowIntervals(mine.x, kept.last + 1, mine.last), precision))
-        mass, mass_error = _row_sums(law, tilt, kept, memory_budget)
-        mass_error += tilt.scale.error * abs(mass)
-        scale = math.exp(min(tilt.scale.log - log_scale, 700.0))
-        total += scale * mass
-        error += scale * mass_error
-    for bounds in left_out:
-        error += float(np.exp(np.minimum(bounds - log_scale, 700.0)).sum())
+        kept = _trimmed(tilt, mine, log_tail)
+        left_out.append(RowIntervals(mine.x, mine.first, kept.first - 1))
+        left_out.append(RowIntervals(mine.x, kept.last + 1, mine.last))
+        shift = tilt.scale.log - log_scale
+        mass, mass_error = _row_sums(law, tilt, kept, shift, memory_budget)
+        total += mass
+        error += mass_error + (tilt.scale.error + 4.0 * UNIT * abs(shift)) * abs(mass)
+    for part in left_out:
+        bounds = np.min([_log_mass_bounds(tilt, part, precision) for tilt in tilts], axis=0)
+        error += float(never_zero(bounds - log_scale).sum())
     return certified(log_scale, total, error)
 
 
-def _subset(rows: RowIntervals, kept: IntArray) -> RowIntervals:
-    return RowIntervals(rows.x[kept], rows.first[kept], rows.last[kept])
-
-
-def _log_bound(tilts: Sequence[_Tilt], rows: RowIntervals, precision: FloatArray) -> FloatArray:
-    """Return the least of the tilts' log bounds of the mass in each interval."""
-    return np.asarray(np.min([tilt.log_mass_bound(rows, precision) for tilt in tilts], axis=0))
-
-
-def _row_sums(law: SwapSum, tilt: _Tilt, rows: RowIntervals, memory_budget: int) -> tuple[float, float]:
-    """Return the scaled mass of rows under one tilt, and a bound of its absolute error.
+def _row_sums(
+    law: SwapSum, tilt: Tilted, rows: RowIntervals, shift: float, memory_budget: int
+) -> tuple[float, float]:
+    """Return the mass of rows under one tilt, and a bound of its absolute error; weights times exp(shift).
 
     Raises
     ------
@@ -276,19 +279,22 @@ def _row_sums(law: SwapSum, tilt: _Tilt, rows: RowIntervals, memory_budget: int)
     columns = np.zeros(along.size, dtype=np.complex128)
     weight_squares, rounding_squares, largest = 0.0, 0.0, 0.0
     for first in range(0, rows.x.size, n_together):
-        block = _subset(rows, np.arange(first, min(first + n_together, rows.x.size)))
-        n_cells = block.last - block.first + 1
-        end = block.first if forward else block.last
-        row_weights = np.exp(tilt.log_weight(block.x, end))
+        block = rows.chosen(slice(first, first + n_together))
+        n_cells = block.sizes
+        end = _near(tilt, block)
+        exponents = tilt.log_weight([block.x, end]) + shift
+        row_weights = np.exp(exponents)
         table = turns[0][(block.x - reference[0])[:, None] * across % periods[0]]
         transformed = table @ matrix
         sums, sizes = _geometric(along, n_cells, rate, forward, periods[1])
         sums *= turns[1][(end - reference[1])[:, None] * along % periods[1]]
         sums *= transformed
-        total.append(float(row_weights @ sums.real.sum(axis=1)))
+        total.append(float((row_weights * sums.real.sum(axis=1)).sum()))
         columns += row_weights @ sums
-        # Roundings of a row: those of the matrix product and of geometric sums, relative to their sizes.
-        roundings = (8.0 + math.sqrt(across.size)) * UNIT * (sizes @ column_sizes)
+        # Roundings of a row: those of the matrix product and of geometric sums, relative to their sizes, and
+        # of the weight's exponent where it is not exact.
+        steps = 8.0 + math.sqrt(across.size) + (np.abs(exponents) if shift else 0.0)
+        roundings = steps * UNIT * (sizes @ column_sizes)
         rounding_squares += float((row_weights * roundings) @ (row_weights * roundings))
         squares = np.minimum(n_cells, 1.0 / -np.expm1(-2.0 * rate) if rate > 0 else np.inf)
         weight_squares += float(row_weights**2 @ squares)

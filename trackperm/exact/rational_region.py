@@ -8,6 +8,7 @@ evaluated one by one in fractions.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -17,9 +18,10 @@ import numpy.typing as npt
 from trackperm.errors import InputError
 from trackperm.exact.characteristic import UNIT, FloatArray
 from trackperm.exact.counts import IntArray
-from trackperm.exact.pmf import Window
 from trackperm.exact.rational import Polynomial, RationalStatistic
 from trackperm.exact.region import INSIDE, OUTSIDE, UNDEFINED, Membership
+
+Signs = npt.NDArray[np.int8]
 
 
 class RationalRegion:
@@ -60,54 +62,51 @@ class RationalRegion:
             inside[special] = [self._decide(point) for point in zip(*grids, strict=True)]
         return inside
 
-    def quadratic_rows(self, window: Window, x: IntArray) -> tuple[FloatArray, FloatArray, FloatArray] | None:
-        """Return the comparison along rows of a plane lattice as a y^2 + b y + c, y from the centre.
+    def quadratics(self, x: IntArray) -> RowQuadratics | None:
+        """Return the comparison along rows of a plane lattice; None where its degree in a row is above 2.
 
         Parameters
         ----------
-        window : Window
-            A box of rank 2.
         x : ndarray of int64, shape (n,)
-            First coordinates of rows of the box.
-
-        Returns
-        -------
-        a, b, c : ndarray of float64, shape (n,)
-            Rounded coefficients; or None where the degree is greater or a division may be by 0.
+            First coordinates of the rows.
         """
-        low = [start - c for start, c in zip(window.start, self._centre, strict=True)]
-        high = [at + period - 1 for at, period in zip(low, window.periods, strict=True)]
-        if any(straddles_zero(divisor, low, high) for divisor in self._divisors):
-            return None
         by_power = self._excess.coefficients_of_last()
-        if len(by_power) > 3:
+        if self._local.n_variables != 2 or len(by_power) > 3:
             return None
-        scale = self._scale
+        # Scaling by a power of two is exact and keeps huge coefficients within the range of floats.
+        scale = 1 << max(max((abs(c).bit_length() for c in self._excess.terms.values()), default=0) - 400, 0)
         offsets = (x - self._centre[0]).astype(np.float64)
-        rows = [np.zeros(x.size), np.zeros(x.size), np.zeros(x.size)]
+        powers = [np.ones(x.size)]
+        for _ in range(self._excess.degree):
+            powers.append(powers[-1] * offsets)
+        coefficients, sizes = np.zeros((3, x.size)), np.zeros((3, x.size))
         for power, polynomial in enumerate(by_power):
             for (exponent,), c in polynomial.terms.items():
-                rows[power] = rows[power] + (c / scale) * offsets**exponent
-        return rows[2], rows[1], rows[0]
+                term = c / scale * powers[exponent]
+                coefficients[power] += term
+                sizes[power] += np.abs(term)
+        return RowQuadratics(self._excess, self._centre, x, coefficients, sizes, scale)
+
+    def denominator_signs(self, points: Sequence[IntArray]) -> Signs:
+        """Return the signs of the product of all divisors, at r broadcastable coordinate arrays."""
+        return _signs(self._denominator, [axis - c for axis, c in zip(points, self._centre, strict=True)])
 
     @property
-    def _scale(self) -> int:
-        """A power of two that keeps coefficients well within the range of floats."""
-        return 1 << max(max((abs(c).bit_length() for c in self._excess.terms.values()), default=0) - 400, 0)
-
-    def linear_size(self, x: IntArray) -> FloatArray:
-        """Return the sum of the absolute terms of the coefficient b of :meth:`quadratic_rows`."""
-        by_power = self._excess.coefficients_of_last()
-        offsets = np.abs(x - self._centre[0]).astype(np.float64)
-        size = np.zeros(x.size)
-        for (exponent,), c in by_power[1].terms.items() if len(by_power) > 1 else ():
-            size = size + abs(c) / self._scale * offsets**exponent
-        return size
+    def affine_divisors(self) -> list[tuple[int, tuple[int, ...]]] | None:
+        """Constant and slopes of each divisor in lattice coordinates; None if one is not affine."""
+        rank = self._local.n_variables
+        units = [tuple(int(i == j) for j in range(rank)) for i in range(rank)]
+        if any(divisor.degree > 1 for divisor in self._local.divisors):
+            return None
+        return [
+            (divisor.coefficient(*[0] * rank), tuple(divisor.coefficient(*unit) for unit in units))
+            for divisor in self._local.divisors
+        ]
 
     @property
-    def centre(self) -> tuple[int, ...]:
-        """The lattice point that polynomials are written around."""
-        return self._centre
+    def strict(self) -> bool:
+        """Whether ties with the threshold are outside."""
+        return self._strict
 
     def _decide(self, point: tuple[int, ...]) -> int:
         try:
@@ -129,7 +128,79 @@ class RationalRegion:
         return INSIDE if (beyond > 0 if self._strict else beyond >= 0) else OUTSIDE
 
 
-def _signs(polynomial: Polynomial, offsets: Sequence[IntArray]) -> npt.NDArray[np.int8]:
+@dataclass(frozen=True)
+class RowQuadratics:
+    """A polynomial of degree at most 2 in the last of two coordinates, as c + b v + a v^2 along rows.
+
+    Attributes
+    ----------
+    polynomial : Polynomial
+        The polynomial itself, in offsets from `centre`.
+    centre : tuple of int, length 2
+        Where v is 0.
+    x : ndarray of int64, shape (n,)
+        First coordinates of the rows.
+    coefficients : ndarray of float64, shape (3, n)
+        c, b and a of each row, rounded and divided by `scale`.
+    sizes : ndarray of float64, shape (3, n)
+        Sums of the absolute terms that each coefficient is made of.
+    scale : int
+        A power of two.
+    """
+
+    polynomial: Polynomial
+    centre: tuple[int, ...]
+    x: IntArray
+    coefficients: FloatArray
+    sizes: FloatArray
+    scale: int
+
+    def signs(self, y: IntArray) -> Signs:
+        """Return the exact signs at second coordinates, shape (..., n)."""
+        offsets = y - self.centre[1]
+        v = offsets.astype(np.float64)
+        c, b, a = self.coefficients
+        values = (a * v + b) * v + c
+        signs: Signs = np.sign(values).astype(np.int8)
+        distances = np.abs(v)
+        c, b, a = self.sizes
+        sizes = (a * distances + b) * distances + c
+        if self.scale == 1 and sizes.max(initial=0.0) < 2**52:
+            return signs
+        # Roundings: one for each sum, a few for the factors of each term, four for Horner's rule.
+        roundings = len(self.polynomial.terms) + self.polynomial.degree + 12
+        near = np.abs(values) <= 2.0 * roundings * UNIT * sizes
+        if near.any():
+            rows = np.broadcast_to(self.x - self.centre[0], y.shape)
+            point = [rows[near].astype(object), offsets[near].astype(object)]
+            exact = np.atleast_1d(self.polynomial(point))
+            signs[near] = np.array([(value > 0) - (value < 0) for value in exact], dtype=np.int8)
+        return signs
+
+    @property
+    def roots(self) -> tuple[FloatArray, FloatArray]:
+        """Both real roots in y by the form that does not cancel; NaN for none."""
+        c, b, a = self.coefficients
+        with np.errstate(all="ignore"):
+            root = np.sqrt(np.maximum(b * b - 4.0 * a * c, 0.0))
+            q = -0.5 * (b + np.where(b < 0, -root, root))
+            far, near = q / a + self.centre[1], c / q + self.centre[1]
+        return np.where(np.isfinite(far), far, np.nan), np.where(np.isfinite(near), near, np.nan)
+
+    @property
+    def vertices(self) -> tuple[FloatArray, FloatArray]:
+        """Where each quadratic turns, in y, and bounds of the rounding errors of that."""
+        _, b, a = self.coefficients
+        _, b_error, a_error = 16.0 * UNIT * self.sizes
+        with np.errstate(all="ignore"):
+            vertex = -b / (2.0 * a)
+            error = (b_error + 2.0 * np.abs(vertex) * a_error) / (2.0 * np.abs(a) - 2.0 * a_error)
+        error = np.where(2.0 * a_error < np.abs(a), error, np.inf)
+        # Without a quadratic term there is no vertex and at most one change, which unequal ends show.
+        return vertex + self.centre[1], np.where(self.sizes[2] == 0.0, 0.0, error)
+
+
+def _signs(polynomial: Polynomial, offsets: Sequence[IntArray]) -> Signs:
     """Return the exact signs of a polynomial at integer points, given as broadcastable arrays."""
     shape = np.broadcast_shapes(*(axis.shape for axis in offsets))
     reach = [int(np.abs(axis).max(initial=0)) for axis in offsets]
@@ -154,19 +225,6 @@ def _signs(polynomial: Polynomial, offsets: Sequence[IntArray]) -> npt.NDArray[n
         grids = [axis[near].astype(object) for axis in np.broadcast_arrays(*offsets)]
         signs[near] = np.array([(v > 0) - (v < 0) for v in np.atleast_1d(polynomial(grids))], dtype=np.int8)
     return signs
-
-
-def straddles_zero(polynomial: Polynomial, low: Sequence[int], high: Sequence[int]) -> bool:
-    """Whether interval arithmetic leaves room for a zero in the box between two corners."""
-    least, greatest = 0, 0
-    for exponents, c in polynomial.terms.items():
-        ends = [c]
-        for a, b, e in zip(low, high, exponents, strict=True):
-            if e:
-                powers = [a**e, b**e] + ([0] if a < 0 < b else [])
-                ends = [end * power for end in (min(ends), max(ends)) for power in powers]
-        least, greatest = least + min(ends), greatest + max(ends)
-    return least <= 0 <= greatest
 
 
 def polynomial_size(polynomial: Polynomial, reach: Sequence[int]) -> int:

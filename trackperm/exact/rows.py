@@ -1,42 +1,53 @@
 r"""Regions of a plane lattice as intervals in its rows.
 
-Where the statistic is rational, of degree at most 2 in the second coordinate, and no division is by zero in
-the window, the region in a row is where a quadratic q(y) has one sign: an interval, the complement of one,
-all or nothing. Its ends are found in floating point from the roots and then proved on integers:
+Points that swaps cannot lead to are left out (`reach`). On the others each divisor that is affine in the
+coordinates has a known range: a row is split where a divisor may change its sign, and points where one is 0
+are decided one by one. On each piece of a row, the region of a rational statistic of degree at most 2 in the
+second coordinate is where a quadratic q(y) has one sign: an interval, the complement of one, all or nothing.
+Its ends are found in floating point from the roots and then proved on integers:
 
 - each end lies between two neighbouring points of different membership;
-- membership at both ends of the row agrees with that at the ends found;
-- membership along a row of a quadratic changes at most twice, so one change between unequal ends, or two
-  between equal ones, is all there is;
+- membership at both ends of the piece agrees with that at the ends found;
+- membership along a piece changes at most twice, so one change between unequal ends, or two between equal
+  ones, is all there is;
 - with none found between equal ends, the points next to the vertex have the same membership as the ends,
   and no other point is closer to a change.
 
-A row that fails a proof is decided point by point.
+A piece that fails a proof, and any other region, is decided point by point.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from trackperm.exact.characteristic import UNIT, FloatArray
+from trackperm.errors import CapacityError
+from trackperm.exact.characteristic import FloatArray
 from trackperm.exact.counts import IntArray
 from trackperm.exact.pmf import Window
 from trackperm.exact.rational_region import RationalRegion
-from trackperm.exact.region import INSIDE
+from trackperm.exact.reach import Flags, Reach, Strip
+from trackperm.exact.region import INSIDE, UNDEFINED, Membership, Region
 
-Flags = npt.NDArray[np.bool_]
-
-REACH = 8
+AROUND = 8
 """Points on either side of a vertex that are looked at where both changes are close to it."""
+
+BLOCK = 2**18
+"""Points decided at a time."""
+
+MOST_CELLS = 2**27
+"""Points that are decided one by one at the most (some ten seconds)."""
+
+BYTES_PER_INTERVAL = 256
+"""Memory for an interval and for judging it."""
 
 
 @dataclass(frozen=True)
 class RowIntervals:
-    """Intervals {x} x [first, last] of lattice points, at most two for each row.
+    """Intervals {x} x [first, last] of lattice points, any number of them in a row.
 
     Attributes
     ----------
@@ -50,122 +61,204 @@ class RowIntervals:
     first: IntArray
     last: IntArray
 
+    def chosen(self, which: npt.NDArray[np.bool_] | IntArray | slice) -> RowIntervals:
+        """Return some of the intervals."""
+        return RowIntervals(self.x[which], self.first[which], self.last[which])
 
-def row_intervals(region: RationalRegion, window: Window) -> RowIntervals | None:
-    """Return the region inside a window of a plane lattice as intervals; None where it is not so simple.
+    def cut(self, strip: Strip) -> RowIntervals:
+        """Return the parts in a strip."""
+        first, last = strip.cut(self.x, self.first, self.last)
+        return RowIntervals(self.x, first, last).chosen(first <= last)
+
+    @property
+    def sizes(self) -> IntArray:
+        """Points in each interval."""
+        return self.last - self.first + 1
+
+
+def joined(parts: list[RowIntervals]) -> RowIntervals:
+    """Return all intervals of a list."""
+    nothing = np.zeros(0, dtype=np.int64)
+    parts = [RowIntervals(nothing, nothing, nothing), *parts]
+    return RowIntervals(
+        np.concatenate([part.x for part in parts]),
+        np.concatenate([part.first for part in parts]),
+        np.concatenate([part.last for part in parts]),
+    )
+
+
+@dataclass(frozen=True)
+class PlaneRegion:
+    """A region inside a window: intervals of points in it, and of points where the statistic is undefined."""
+
+    inside: RowIntervals
+    undefined: RowIntervals
+
+
+def plane_region(region: Region, window: Window, reach: Reach, memory_budget: int) -> PlaneRegion:
+    """Return a region of a plane lattice as intervals.
 
     Parameters
     ----------
-    region : RationalRegion
+    region : Region
         The region.
     window : Window
-        A box of rank 2.
+        A box of rank 2; points outside are left out.
+    reach : Reach
+        Says which points swaps may lead to; others are left out.
+    memory_budget : int
+        Bytes that the intervals may take.
+
+    Raises
+    ------
+    CapacityError
+        If too many points are to be decided one by one, or there are too many intervals.
     """
     (x0, y0), (n_rows, n_columns) = window.start, window.periods
     x = np.arange(x0, x0 + n_rows, dtype=np.int64)
-    quadratic = region.quadratic_rows(window, x)
-    if quadratic is None:
+    rows = RowIntervals(x, np.full_like(x, y0), np.full_like(x, y0 + n_columns - 1))
+    for strip in reach.strips:
+        rows = rows.cut(strip)
+    divisors = region.affine_divisors if isinstance(region, RationalRegion) else None
+    if divisors is not None and isinstance(region, RationalRegion):
+        pieces, special = _split(rows, [reach.strip(*divisor) for divisor in divisors])
+        found = _quadratic_intervals(region, pieces)
+        if found is not None:
+            points = _scanned(region, special, memory_budget)
+            return PlaneRegion(joined([found, points.inside]), points.undefined)
+    return _scanned(region, rows, memory_budget)
+
+
+def _split(rows: RowIntervals, divisors: list[Strip]) -> tuple[RowIntervals, RowIntervals]:
+    """Return the pieces of rows where no divisor vanishes or changes its sign, and the rest."""
+    special = []
+    for divisor in divisors:
+        if divisor.least <= 0 <= divisor.greatest:
+            special.append(rows.cut(divisor.between(0, 0)))
+            below, above = divisor.between(divisor.least, -1), divisor.between(1, divisor.greatest)
+            rows = joined([rows.cut(side) for side in (below, above) if side.least <= side.greatest])
+        else:
+            rows = rows.cut(divisor)
+    return rows, joined(special)
+
+
+def _quadratic_intervals(region: RationalRegion, pieces: RowIntervals) -> RowIntervals | None:
+    """Return the region in pieces of rows without poles; None where its degree in a row is above 2."""
+    x, low, high = pieces.x, pieces.first, pieces.last
+    quadratics = region.quadratics(x)
+    if quadratics is None:
         return None
-    low, high = np.int64(y0), np.int64(y0 + n_columns - 1)
+    denominator = region.denominator_signs([x, low])
 
     def inside(y: IntArray) -> Flags:
-        return np.asarray(region.membership([x, y]) == INSIDE)
+        signs = quadratics.signs(y) * denominator
+        return np.asarray(signs > 0 if region.strict else signs >= 0)
 
-    lower, upper = (_cut(root + region.centre[1], low, high) for root in _roots(quadratic))
     # Cuts are first points of a new stretch: a change lies between cut - 1 and cut.
-    at_low, at_high = inside(np.full_like(x, low)), inside(np.full_like(x, high))
-    lower, lower_found = _adjusted(inside, lower, low, high)
-    upper, upper_found = _adjusted(inside, upper, low, high)
-    twice = lower_found & upper_found & (lower == upper)
-    upper_found = upper_found & ~twice
+    lower, upper = (np.maximum(_cut(root, low, high), np.minimum(low + 1, high)) for root in quadratics.roots)
+    vertices, vertex_errors = quadratics.vertices
+    vertex = _cut(vertices, low, high)
+    steps = np.arange(-2, 2)[:, None]
+    left, right = np.maximum(vertex - AROUND, low), np.minimum(vertex + AROUND, high)
+    around = [np.clip(middle + steps, low, high) for middle in (lower, upper, vertex)]
+    decided = inside(np.concatenate([low[None], high[None], left[None], right[None], *around]))
+    at_low, at_high, at_left, at_right = decided[:4]
+    lower, lower_found = _adjusted(lower, low, high, decided[4:8])
+    upper, upper_found = _adjusted(upper, low, high, decided[8:12])
+    upper_found &= ~(lower_found & (lower == upper))
     n_changes = lower_found.astype(int) + upper_found
-    vertex = _cut(_vertex(quadratic) + region.centre[1], low, high)
-    sharp = _vertex_error(quadratic, region.linear_size(x)) < 0.5
-    same_at_vertex = np.ones(x.size, dtype=bool)
-    for step in (-2, -1, 0, 1):
-        same_at_vertex &= inside(np.clip(vertex + step, low, high)) == at_low
-    proved = np.where(
-        at_low == at_high, (n_changes == 2) | ((n_changes == 0) & same_at_vertex & sharp), n_changes == 1
-    )
-    first_cut = np.where(lower_found, np.where(upper_found, np.minimum(lower, upper), lower), upper)
+    sharp = vertex_errors < 0.5
+    unchanged = sharp & (decided[12:] == at_low).all(axis=0)
+    proved = np.where(at_low == at_high, (n_changes == 2) | ((n_changes == 0) & unchanged), n_changes == 1)
+    both = lower_found & upper_found
+    first_cut = np.where(both, np.minimum(lower, upper), np.where(lower_found, lower, upper))
     second_cut = np.maximum(lower, upper)
-    pieces: list[tuple[IntArray, IntArray, IntArray]] = []
-
-    def add(rows: Flags, first: IntArray | np.int64, last: IntArray | np.int64) -> None:
-        pieces.append((x[rows], np.broadcast_to(first, x.shape)[rows], np.broadcast_to(last, x.shape)[rows]))
-
-    add(proved & (n_changes == 0) & at_low, low, high)
-    add(proved & (n_changes == 1) & at_low, low, first_cut - 1)
-    add(proved & (n_changes == 1) & at_high, first_cut, high)
-    add(proved & (n_changes == 2) & at_low, low, first_cut - 1)
-    add(proved & (n_changes == 2) & at_low, second_cut, high)
-    add(proved & (n_changes == 2) & ~at_low, first_cut, second_cut - 1)
-    # Both changes close to the vertex (a region one point wide, say), or a row that floats cannot settle.
-    left, right = np.clip(vertex - REACH, low, high), np.clip(vertex + REACH, low, high)
-    around = sharp & (at_low == at_high) & (inside(left) == at_low) & (inside(right) == at_low)
-    for row in np.flatnonzero(~proved):
-        ends = (left[row], right[row]) if around[row] else (low, high)
-        pieces.append(_scanned(region, int(x[row]), (int(ends[0]), int(ends[1])), (int(low), int(high))))
-    return RowIntervals(*(np.concatenate(part) for part in zip(*pieces, strict=True)))
-
-
-def _roots(quadratic: tuple[FloatArray, FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
-    """Return both real roots of a y^2 + b y + c by the form that does not cancel; NaN for none."""
-    a, b, c = quadratic
-    with np.errstate(all="ignore"):
-        root = np.sqrt(np.maximum(b * b - 4.0 * a * c, 0.0))
-        q = -0.5 * (b + np.where(b < 0, -root, root))
-        far, near = q / a, c / q
-    return np.where(np.isfinite(far), far, np.nan), np.where(np.isfinite(near), near, np.nan)
+    none, one, two = (proved & (n_changes == n) for n in range(3))
+    found = [
+        pieces.chosen(none & at_low),
+        RowIntervals(x, low, first_cut - 1).chosen((one | two) & at_low),
+        RowIntervals(x, first_cut, high).chosen(one & at_high),
+        RowIntervals(x, second_cut, high).chosen(two & at_low),
+        RowIntervals(x, first_cut, second_cut - 1).chosen(two & ~at_low),
+    ]
+    if not proved.all():
+        # Both changes close to the vertex (a region one point wide, say), or a row that floats cannot settle.
+        near = ~proved & sharp & (at_low == at_high) & (at_left == at_low) & (at_right == at_low)
+        rest = near & at_low
+        found.append(RowIntervals(x, low, left - 1).chosen(rest & (low < left)))
+        found.append(RowIntervals(x, right + 1, high).chosen(rest & (right < high)))
+        ends = np.where(near, left, low), np.where(near, right, high)
+        settled = _scanned(region, RowIntervals(x, *ends).chosen(~proved), None)
+        found.append(settled.inside)
+    return joined(found)
 
 
-def _vertex(quadratic: tuple[FloatArray, FloatArray, FloatArray]) -> FloatArray:
-    a, b, _ = quadratic
-    with np.errstate(all="ignore"):
-        return np.asarray(-b / (2.0 * a))
-
-
-def _vertex_error(
-    quadratic: tuple[FloatArray, FloatArray, FloatArray], linear_size: FloatArray
-) -> FloatArray:
-    """Return a bound of the rounding error of the vertex; `linear_size` is that of the terms of b."""
-    a, b, _ = quadratic
-    with np.errstate(all="ignore"):
-        error = 16.0 * UNIT * (linear_size + np.abs(b)) / (2.0 * np.abs(a))
-    # Without a quadratic term there is no vertex and at most one change, which unequal ends show.
-    return np.where(a == 0.0, 0.0, error)
-
-
-def _cut(root: FloatArray, low: np.int64, high: np.int64) -> IntArray:
-    """Return the first integer at or above a root, kept inside the row; its low end for no root."""
-    bounded = np.clip(np.nan_to_num(np.ceil(root), nan=float(low)), float(low), float(high))
+def _cut(at: FloatArray, low: IntArray, high: IntArray) -> IntArray:
+    """Return the first integers at or above `at`, kept inside the pieces; their low ends for NaN."""
+    bounded = np.minimum(np.maximum(np.where(np.isnan(at), low, np.ceil(at)), low), high)
     return np.asarray(bounded, dtype=np.int64)
 
 
-def _adjusted(
-    inside: Callable[[IntArray], Flags], cut: IntArray, low: np.int64, high: np.int64
-) -> tuple[IntArray, Flags]:
-    """Move each cut by at most one point to where membership changes; say where it does."""
-    found = np.zeros(cut.size, dtype=bool)
+def _adjusted(cut: IntArray, low: IntArray, high: IntArray, around: Flags) -> tuple[IntArray, Flags]:
+    """Move each cut by at most one point to where membership changes; say where it does.
+
+    `around` is membership at cut - 2, ..., cut + 1, as far as these are inside the pieces.
+    """
+    found = np.zeros(cut.size, dtype=np.bool_)
     best = cut.copy()
-    if low == high:
-        return best, found
     for step in (0, 1, -1):
-        moved = np.clip(cut + step, low + 1, high)
-        changes = ~found & (inside(moved) != inside(moved - 1))
+        moved = cut + step
+        changes = ~found & (low < moved) & (moved <= high) & (around[step + 2] != around[step + 1])
         best[changes] = moved[changes]
         found |= changes
     return best, found
 
 
-def _scanned(
-    region: RationalRegion, x: int, ends: tuple[int, int], row: tuple[int, int]
-) -> tuple[IntArray, IntArray, IntArray]:
-    """Decide a row point by point between `ends`, beyond which membership is that of the ends."""
-    low, high = ends
-    y = np.arange(low, high + 1, dtype=np.int64)
-    flags = np.concatenate([[False], region.membership([np.full_like(y, x), y]) == INSIDE, [False]])
-    edges = np.flatnonzero(np.diff(flags))
-    first, last = low + edges[::2], low + edges[1::2] - 1
-    first[first == low], last[last == high] = row
-    return np.full(first.size, x, dtype=np.int64), first, last
+def _scanned(region: Region, rows: RowIntervals, memory_budget: int | None) -> PlaneRegion:
+    """Decide rows point by point."""
+    n_cells = int(rows.sizes.sum())
+    if n_cells > MOST_CELLS:
+        raise CapacityError(
+            f"{n_cells} lattice points are to be decided one by one; the limit is {MOST_CELLS}",
+            hint="counts that are fewer, smaller or tied to each other need less.",
+        )
+    inside, undefined, n_found = [], [], 0
+    for x, first, n_each in _blocks(rows):
+        starts = np.cumsum(n_each) - n_each
+        y = np.arange(int(n_each.sum()), dtype=np.int64) + np.repeat(first - starts, n_each)
+        membership = region.membership([np.repeat(x, n_each), y])
+        inside.append(_runs(x, y, starts, membership, INSIDE))
+        undefined.append(_runs(x, y, starts, membership, UNDEFINED))
+        n_found += inside[-1].x.size + undefined[-1].x.size
+        if memory_budget is not None and n_found * BYTES_PER_INTERVAL > memory_budget:
+            raise CapacityError(f"the region has more than {n_found} intervals, beyond the memory budget")
+    return PlaneRegion(joined(inside), joined(undefined))
+
+
+def _blocks(rows: RowIntervals) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
+    """Yield x, first point and number of points of rows, in blocks of at most BLOCK points."""
+    chunks = -(-rows.sizes // BLOCK)
+    which = np.repeat(np.arange(rows.x.size), chunks)
+    offsets = BLOCK * (np.arange(which.size) - np.repeat(np.cumsum(chunks) - chunks, chunks))
+    first = rows.first[which] + offsets
+    sizes = np.minimum(rows.last[which] - first + 1, BLOCK)
+    ends = np.cumsum(sizes)
+    start = 0
+    while start < which.size:
+        stop = int(np.searchsorted(ends, ends[start] - sizes[start] + BLOCK, side="right"))
+        yield rows.x[which[start:stop]], first[start:stop], sizes[start:stop]
+        start = stop
+
+
+def _runs(x: IntArray, y: IntArray, starts: IntArray, membership: Membership, wanted: int) -> RowIntervals:
+    """Return the runs of one kind of points among rows that begin at `starts`."""
+    kind = membership == wanted
+    begins = np.zeros(kind.size + 1, dtype=np.bool_)
+    begins[starts] = True
+    begins[-1] = True
+    first = kind.copy()
+    first[1:] &= ~kind[:-1] | begins[1:-1]
+    last = kind.copy()
+    last[:-1] &= ~kind[1:] | begins[1:-1]
+    row = np.repeat(np.arange(x.size), np.diff(np.append(starts, kind.size)))[first]
+    return RowIntervals(x[row], y[first], y[last])

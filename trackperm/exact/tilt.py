@@ -184,38 +184,3 @@ def dominating_tilt(law: SwapSum, excess: Callable[[FloatArray], float]) -> Floa
         if change <= 1e-4 * float(np.abs(tilt * scale).max()):
             break
     return tilt
-
-
-def mean_tilt(law: SwapSum, target: FloatArray) -> FloatArray:
-    """Return a tilt whose mean is near `target`, a point of the lattice's space.
-
-    Newton's method on the convex function K(lambda) - lambda . (target - E/2), with halved steps. Outside
-    the support's hull there is no such tilt; the steep one that the search ends with is as valid as any.
-    """
-    goal = target - np.array([float(e) / 2 for e in law.total])
-    tilt = np.zeros(law.rank)
-    scale = np.sqrt(np.maximum(np.diag(law.covariance(tilt)), 1e-300))
-
-    def objective(at: FloatArray) -> float:
-        return law.cumulant(at) - float(at @ goal)
-
-    value = objective(tilt)
-    for _ in range(60):
-        gradient = goal - law.centred_mean(tilt)
-        if float(np.abs(gradient / scale).max()) < 1e-2:
-            return tilt
-        try:
-            step = np.linalg.solve(law.covariance(tilt), gradient)
-        except np.linalg.LinAlgError:
-            return tilt
-        # Steps beyond 20 in the exponent leave the range where the quadratic model says anything.
-        size = min(1.0, 20.0 / max(float(np.abs(law.coordinates @ step).max()), 1e-300))
-        while not (objective(tilt + size * step) < value):
-            size /= 2.0
-            if size < 1e-6:
-                return tilt
-        tilt = tilt + size * step
-        value = objective(tilt)
-        if float(np.abs(law.coordinates @ tilt).max()) > 100.0:
-            return tilt
-    return tilt
