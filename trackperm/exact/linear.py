@@ -156,7 +156,8 @@ def linear_tails(
     limits = [limit // divisor for limit in limits]
     if method == "auto":
         try:
-            tails, engine = cheapest(_exact_engines(rest, limits), memory_budget)
+            engines = [_binomial(rest, limits)] if _is_binomial(rest) else _exact_engines(rest, limits)
+            tails, engine = cheapest(engines, memory_budget)
         except CapacityError:
             engine = _bracket(rest, limits, memory_budget)
             tails = engine.run()
@@ -177,10 +178,12 @@ def _scaled(tail: TailMass, n_coins: int) -> TailMass:
 
 
 def _exact_engines(law: LineLaw, limits: Sequence[int]) -> list[Engine]:
-    engines = [_enumerate(law, limits), _dp(law, limits), _lattice(law, limits)]
-    if law.steps.size == 1 and law.n_coins <= binomial.MOST_COINS:
-        engines.insert(0, _binomial(law, limits))
-    return engines
+    others = [_enumerate(law, limits), _dp(law, limits), _lattice(law, limits)]
+    return [_binomial(law, limits), *others] if _is_binomial(law) else others
+
+
+def _is_binomial(law: LineLaw) -> bool:
+    return law.steps.size == 1 and law.n_coins <= binomial.MOST_COINS
 
 
 def _binomial(law: LineLaw, limits: Sequence[int]) -> Engine:

@@ -60,7 +60,7 @@ class Polynomial:
     def affine(cls, constant: int, coefficients: Sequence[int]) -> Polynomial:
         """Return ``constant + sum_i coefficients[i] * x_i``."""
         n = len(coefficients)
-        terms = {tuple(int(i == j) for j in range(n)): int(c) for i, c in enumerate(coefficients)}
+        terms = {tuple(int(i == j) for j in range(n)): int(c) for i, c in enumerate(coefficients) if c}
         return cls({(0,) * n: int(constant)} | terms, n)
 
     def __add__(self, other: Polynomial) -> Polynomial:
