@@ -9,6 +9,7 @@ a sum of positive terms. With e = (n - 2j)/n and the remainder s of Stirling's s
     P(X = j) = sqrt(n / (2 pi j (n - j))) exp(s(n) - s(j) - s(n - j) - n/2 (log(1 - e^2) + 2 e atanh e)),
 
 where no terms cancel (Loader 2000, Fast and accurate computation of binomial probabilities, in this form).
+Near the edge, where 1 - e^2 loses digits, the last term is j log(2j/n) + (n - j) log(2(n - j)/n).
 The certificate: the exponent's roundings, and for each term two roundings a factor.
 """
 
@@ -19,7 +20,7 @@ import math
 import numpy as np
 
 from trackperm.exact.characteristic import UNIT
-from trackperm.exact.tilt import TailMass, share_of_swaps
+from trackperm.exact.tilt import CERTAIN, TailMass, share_of_swaps
 
 COUNTED = 64
 """Terms up to which coefficients are added as integers."""
@@ -39,17 +40,24 @@ def binomial_tail(n_coins: int, greatest: int) -> TailMass:
     n_coins : int
         n, at least 1.
     greatest : int
-        j, from 0 to n.
+        j, at least 0.
     """
-    if (min(greatest, n_coins - greatest) < COUNTED and n_coins <= 2**20) or n_coins <= 2 * COUNTED:
-        return _counted(n_coins, greatest)
+    if greatest >= n_coins:
+        return CERTAIN
+    if greatest < COUNTED:
+        return share_of_swaps(_coefficients(n_coins, greatest), n_coins)
+    if 2 * greatest > n_coins and n_coins <= 2 * COUNTED:
+        return share_of_swaps(2**n_coins - _coefficients(n_coins, n_coins - greatest - 1), n_coins)
     if 2 * greatest > n_coins:
         rest = binomial_tail(n_coins, n_coins - greatest - 1)
         share = math.exp(rest.log)
         return TailMass(0.0, 1.0 - share, share * rest.error + UNIT)
     n, j = n_coins, greatest
     e = (n - 2 * j) / n
-    divergence = n / 2 * (math.log1p(-e * e) + 2.0 * e * math.atanh(e))
+    if e <= 0.5:
+        divergence = n / 2 * (math.log1p(-e * e) + 2.0 * e * math.atanh(e))
+    else:
+        divergence = j * math.log(2 * j / n) + (n - j) * math.log(2 * (n - j) / n)
     log = _stirling(n) - _stirling(j) - _stirling(n - j) - divergence
     # Beyond 7 sqrt(n) terms the rest is below exp(-98) of the first.
     index = np.arange(min(j, 7 * math.isqrt(n) + 64), dtype=np.float64)
@@ -58,13 +66,6 @@ def binomial_tail(n_coins: int, greatest: int) -> TailMass:
     roundings = 2.0 * float(terms @ np.arange(terms.size)) / total + math.log2(terms.size) + 8.0
     error = UNIT * (roundings + 8.0 * divergence + 16.0) + math.exp(-90.0)
     return TailMass(log, total * math.sqrt(n / (2.0 * math.pi * j * (n - j))), error)
-
-
-def _counted(n_coins: int, greatest: int) -> TailMass:
-    """Add the binomial coefficients of the shorter side as integers."""
-    if 2 * greatest > n_coins:
-        return share_of_swaps(2**n_coins - _coefficients(n_coins, n_coins - greatest - 1), n_coins)
-    return share_of_swaps(_coefficients(n_coins, greatest), n_coins)
 
 
 def _coefficients(n_coins: int, greatest: int) -> int:

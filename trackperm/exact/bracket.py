@@ -55,17 +55,19 @@ def bracket_tail(
         (2 * (greatest + shift) - law.total + rough.total * spacing) // (2 * spacing) for shift in (rho, -rho)
     ]
     ends = tails(rough, [limit for limit in limits if limit >= 0]) if limits[0] >= 0 else []
-    failure = math.exp(LOG_FAILURE)
+    reference = max(log_guess, *(end.log for end in ends), -math.inf)
+    failure = math.exp(log_failure - reference)
     # The observed swap itself is in the tail.
-    low, high = math.exp(-law.n_coins * math.log(2.0) - log_guess), failure
+    low, high = math.exp(-law.n_coins * math.log(2.0) - reference), failure
     if len(ends) > 0:
-        high += math.exp(ends[0].log - log_guess) * (1.0 + ends[0].error)
+        high += math.exp(ends[0].log - reference) * (1.0 + ends[0].error)
     if len(ends) > 1:
-        low = max(low, math.exp(ends[1].log - log_guess) * (1.0 - min(ends[1].error, 1.0)) - failure)
+        low = max(low, math.exp(ends[1].log - reference) * (1.0 - min(ends[1].error, 1.0)) - failure)
     high = max(high, low)
     # Two exponentials and a logarithm of this size.
-    roundings = 16.0 * UNIT * (4.0 + abs(log_guess))
-    return TailMass(log_guess, high * (1.0 + roundings), high / low * (1.0 + 4.0 * roundings) - 1.0)
+    roundings = 16.0 * UNIT * (4.0 + abs(reference))
+    width = high / low * (1.0 + 4.0 * roundings) - 1.0 if low > 0.0 else math.inf
+    return TailMass(reference, high * (1.0 + roundings), width)
 
 
 def sufficient_spacing(law: LineLaw, greatest: int, width: float) -> int:

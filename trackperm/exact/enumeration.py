@@ -87,4 +87,8 @@ def _listed(law: LineLaw, rows: Sequence[int]) -> tuple[npt.NDArray[Any], npt.ND
 
 
 def _binomials(c: int) -> npt.NDArray[Any]:
-    return np.array([math.comb(c, j) for j in range(c + 1)], dtype=object)
+    """Return C(c, 0), ..., C(c, c) as Python integers, each from the one before."""
+    coefficients = [1]
+    for j in range(c):
+        coefficients.append(coefficients[-1] * (c - j) // (j + 1))
+    return np.array(coefficients, dtype=object)

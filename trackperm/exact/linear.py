@@ -147,13 +147,10 @@ def linear_tails(
     """
     if limits[-1] >= law.total:
         return [CERTAIN for _ in limits], "enumerate", "every swap is as extreme"
-    rest = law.below(limits[0])
-    n_forced = law.n_coins - rest.n_coins
+    reduced = _Reduced.of(law, limits)
+    rest, limits = reduced.law, reduced.limits
     if rest.n_coins == 0:
-        only = share_of_swaps(1, law.n_coins)
-        return [only for _ in limits], "enumerate", "no other arrangement is as extreme"
-    rest, divisor = rest.divided()
-    limits = [limit // divisor for limit in limits]
+        return reduced.tails([CERTAIN for _ in limits]), "enumerate", "no other arrangement is as extreme"
     if method == "auto":
         try:
             engines = [_binomial(rest, limits)] if _is_binomial(rest) else _exact_engines(rest, limits)
@@ -164,7 +161,28 @@ def linear_tails(
     else:
         engines = [*_exact_engines(rest, limits), _bracket(rest, limits, memory_budget)]
         tails, engine = demanded(engines, method, memory_budget)
-    return [_scaled(tail, n_forced) for tail in tails], engine.name, engine.why
+    return reduced.tails(tails), engine.name, engine.why
+
+
+@dataclass(frozen=True)
+class _Reduced:
+    """What is left of a law below a limit: coins with greater steps show 0, and common divisors go.
+
+    P(X <= x) = 2^-n_forced P(X / divisor <= x // divisor) over the coins that are left.
+    """
+
+    law: LineLaw
+    limits: list[int]
+    n_forced: int
+
+    @classmethod
+    def of(cls, law: LineLaw, limits: Sequence[int]) -> _Reduced:
+        rest, divisor = law.below(max(limits)).divided()
+        return cls(rest, [limit // divisor for limit in limits], law.n_coins - rest.n_coins)
+
+    def tails(self, tails: Sequence[TailMass]) -> list[TailMass]:
+        """Turn tails of what is left into those of the law."""
+        return [_scaled(tail, self.n_forced) for tail in tails]
 
 
 def _scaled(tail: TailMass, n_coins: int) -> TailMass:
@@ -199,6 +217,7 @@ def _binomial(law: LineLaw, limits: Sequence[int]) -> Engine:
 
 def _enumerate(law: LineLaw, limits: Sequence[int]) -> Engine:
     refusal, n_listed, small = None, 0, law.n_coins <= enumeration.MOST_COINS and law.total <= LARGEST
+    n_bits = law.n_coins + law.total.bit_length()
     log_configurations = float(np.log2(law.multiplicities + 1.0).sum())
     if log_configurations > 2 * LOG2_LISTED:
         refusal = f"there are 2^{log_configurations:.0f} ways to swap; it takes 2^{2 * LOG2_LISTED}"
@@ -206,8 +225,8 @@ def _enumerate(law: LineLaw, limits: Sequence[int]) -> Engine:
         n_listed = sum(math.prod(int(law.multiplicities[row]) + 1 for row in side) for side in halves(law))
     return Engine(
         "enumerate",
-        seconds=4e-5 + 8e-6 * law.steps.size + n_listed * (3e-7 if small else 3e-6),
-        n_bytes=n_listed * (80 if small else 512),
+        seconds=4e-5 + 8e-6 * law.steps.size + n_listed * (3e-7 if small else 3e-6 + 1e-9 * n_bits),
+        n_bytes=n_listed * (80 if small else 512 + n_bits // 2),
         refusal=refusal,
         why=f"{law.n_coins} examples whose swaps are listed in two halves",
         run=lambda: [share_of_swaps(count, law.n_coins) for count in counts_up_to(law, limits)],
@@ -274,12 +293,11 @@ def _bracketed(law: LineLaw, greatest: int, memory_budget: int) -> TailMass:
     def tails(rough: LineLaw, limits: list[int]) -> list[TailMass]:
         if limits[-1] >= rough.total:
             return [CERTAIN for _ in limits]
-        rest = rough.below(limits[0])
-        n_forced = rough.n_coins - rest.n_coins
-        if rest.n_coins == 0:
-            return [share_of_swaps(1, rough.n_coins) for _ in limits]
-        found, _ = cheapest(_exact_engines(rest, limits), memory_budget)
-        return [_scaled(tail, n_forced) for tail in found]
+        reduced = _Reduced.of(rough, limits)
+        if reduced.law.n_coins == 0:
+            return reduced.tails([CERTAIN for _ in limits])
+        found, _ = cheapest(_exact_engines(reduced.law, reduced.limits), memory_budget)
+        return reduced.tails(found)
 
     spacing = sufficient_spacing(law, greatest, BRACKET_WIDTH)
     # Hoeffding's bound; rough brackets then tell how likely the tail is, on which the width depends.

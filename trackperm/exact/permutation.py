@@ -319,8 +319,9 @@ def _linear_test(
     found = everything or _Found(EMPTY, "auto", "")
     if limits:
         tails, method, why = linear_tails(law, limits, options.method, options.memory_budget)
+        found = replace(found, method=method, why=why)
         if everything is None:
-            found = _Found(tails[0], method, why)
+            found = replace(found, mass=tails[0])
         if options.mid_p and greatest > 0:
             found = replace(found, interior=tails[-1])
     return _computed(replace(found, why=f"{found.why}; {note}") if note else found, options, facts)
@@ -379,7 +380,8 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: _Option
             drawn = _drawn(law, region(statistic.observed_point), options, facts)
             return replace(drawn, why=f"{drawn.why}; {error.message}")
     if options.mid_p and law.n_coins:
-        found = replace(found, interior=tail(strict=True).mass)
+        interior = tail(strict=True)
+        found = replace(found, interior=interior.mass, method=interior.method, why=interior.why)
     return _computed(found, options, facts)
 
 
@@ -431,7 +433,7 @@ def _engines(
         Engine(
             "enumerate",
             seconds=1e-4 + 4e-6 * configurations if configurations <= LISTABLE else math.inf,
-            n_bytes=configurations * BYTES_PER_CONFIGURATION,
+            n_bytes=configurations * (BYTES_PER_CONFIGURATION + law.n_coins // 4),
             refusal=None,
             why=f"{configurations} ways to swap, counted in integers",
             run=counted,
@@ -474,27 +476,37 @@ def _everything(n_coins: int, is_zero: bool) -> _Found | None:
 def _computed(found: _Found, options: _Options, facts: _Facts) -> PermutationTest:
     """Put the result together."""
     sides = 2.0 if options.two_sided else 1.0
-    log_scale, error = found.mass.log_scale, found.mass.error
-    scaled = found.mass.scaled * (1.0 if found.certain else sides)
+    is_upper_end = found.method == "bracket"
+    parts = [(found.mass, 1.0 if found.certain else sides)]
     if options.mid_p:
-        scaled /= 2.0
-        if found.interior.scaled > 0.0:
-            apart = found.interior.log_scale - log_scale
-            interior = sides * found.interior.scaled * math.exp(apart) / 2.0
-            roundings = 4.0 * UNIT * (1.0 + abs(apart))
-            off = error * scaled + (found.interior.error + roundings) * interior
-            scaled += interior
-            error = off / (scaled - off) if off < scaled else 1.0
+        parts = [(tail, share / 2.0) for tail, share in [*parts, (found.interior, sides)]]
+    log_scale = found.mass.log_scale
+    scaled = low = high = 0.0
+    for tail, share in parts:
+        if tail.scaled > 0.0:
+            apart = tail.log_scale - log_scale
+            mass = share * tail.scaled * math.exp(apart)
+            error = tail.error + (4.0 * UNIT * (1.0 + abs(apart)) if len(parts) > 1 else 0.0)
+            # |p - truth| <= error * truth; an error of 1 and more leaves the upper end alone.
+            scaled += mass
+            low += 0.0 if error >= 1.0 and not is_upper_end else mass / (1.0 + error)
+            high += mass if error >= 1.0 or is_upper_end else mass / (1.0 - error)
+    error = max(scaled / low - 1.0, 1.0 - scaled / high) if low > 0.0 else math.inf
+    if len(parts) == 1:
+        error = found.mass.error
+    elif math.isinf(error) and not is_upper_end:
+        error = 1.0
     log10 = min((log_scale + math.log(scaled)) / math.log(10.0), 0.0)
     pvalue = min(math.exp(log_scale) * scaled if log_scale > -700.0 else 10.0**log10, 1.0)
-    bracketed = found.method == "bracket"
-    low = 0.0 if error >= 1.0 and not bracketed else pvalue / (1.0 + error)
     return facts.result(
         options,
         pvalue=pvalue,
         log10_pvalue=log10,
         error_bound=error,
-        interval=(low, pvalue if bracketed else min(pvalue * (1.0 + error), 1.0)),
+        interval=(
+            math.nextafter(pvalue * (low / scaled), 0.0) if error else pvalue,
+            min(math.nextafter(pvalue * (high / scaled), 2.0), 1.0) if error else pvalue,
+        ),
         method=found.method,
         why=found.why,
     )
