@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from trackperm.errors import InputError, InputTypeError
 from trackperm.tables import ColumnType, ExampleTable, PairedCounts, typed_columns, unusable
 
-INTEGER, DECIMAL, BOOLEAN, TEXT = ColumnType
+INTEGER, DECIMAL, BOOLEAN, TEXT, TEXT_LIST, INTEGER_LIST = ColumnType
 
 
 def table(values: Any, origin: str = "a") -> ExampleTable:
@@ -182,7 +182,19 @@ CLASHES = {
         "(largest: 9223372036854775808)",
     ),
     "would round": (table([2**53 + 1]), table([0.5], "b"), "column `x` of `a` has integers above 2^53"),
-    "lists": (table([[1]]), table([1], "b"), "column `x` of `a` holds lists or objects"),
+    "lists": (
+        table([[1]]),
+        table([1], "b"),
+        "column `x` is list of integers in `a` (first: [1]) but integer",
+    ),
+    "lists of both types": (table([[1]]), table([["a"]], "b"), "column `x` is list of integers in `a`"),
+    "lists of decimals": (table([[0.5]]), table([[1]], "b"), "column `x` of `a` holds lists of Float64"),
+    "lists of lists": (table([[[1]]]), table([[1]], "b"), "column `x` of `a` holds lists of List(Int64)"),
+    "lists of too large integers": (
+        table(pl.Series([[2**63]], dtype=pl.List(pl.UInt64))),
+        table([[1]], "b"),
+        "column `x` of `a`, inside its lists, has integers outside the range of int64",
+    ),
     "objects": (table([{"a": 1}]), table([1], "b"), "column `x` of `a` holds lists or objects"),
     "dates": (
         table([dt.date(2020, 1, 1)]),

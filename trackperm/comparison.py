@@ -30,7 +30,7 @@ from trackperm.exact import (
 )
 from trackperm.exact.permutation import N_SAMPLES
 from trackperm.exact.resolution import Resolution
-from trackperm.pairing import PairingReport, pair
+from trackperm.pairing import Missing, PairingReport, pair
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.tables import ExampleTable
 from trackperm.trackers.base import Published, RunReference, TrackedRun, Tracker, open_tracker
@@ -331,7 +331,7 @@ def compare(
     columns: Mapping[str, str] | None = None,
     resolution: Resolution | Mapping[str, Resolution] | None = None,
     artifact: str | tuple[str, str] | None = None,
-    missing: Literal["error", "drop"] = "error",
+    missing: Missing = "error",
     by_position: bool = False,
     mid_p: bool = False,
     method: Method = "auto",
@@ -363,8 +363,9 @@ def compare(
         What decimal counts are rounded to multiples of, all or by name, in place of what the spec says.
     artifact : str or (str, str), optional
         Artifact path in the runs, or one for each.
-    missing : {'error', 'drop'}
-        What to do with examples that only one run has.
+    missing : {'error', 'drop', 'wrong'}
+        What to do with examples that only one run has, or that lack a value: refuse, leave them out, or count
+        what the statistic says of a missing prediction.
     by_position : bool
         Pair rows by position where there is no id column.
     mid_p : bool
@@ -438,7 +439,7 @@ def compare_runs(
     *,
     alternative: Alternative | None = None,
     alpha: float = 0.05,
-    missing: Literal["error", "drop"] = "error",
+    missing: Missing = "error",
     by_position: bool = False,
     mid_p: bool = False,
     method: Method = "auto",
@@ -451,14 +452,14 @@ def compare_runs(
         raise InputError(f"`alpha` is {alpha}; expected a number between 0 and 1, such as 0.05")
     pairing = pair(baseline.table, candidate.table, statistic, missing=missing, by_position=by_position)
     statistic = pairing.statistic
-    table = CountTable.from_counts(pairing.counts.names, *pairing.counts.grouped())
+    table = pairing.count_table()
     stay, swap = statistic.pairs(table.candidate, table.baseline)
     _require_defined_scores(statistic, table)
     tested = alternative or statistic.alternative
     test = structured_test(
         stay,
         swap,
-        statistic.h,
+        statistic.tested(stay, swap, table.multiplicities),
         alternative=tested,
         multiplicities=table.multiplicities,
         mid_p=mid_p,
@@ -491,11 +492,13 @@ def _require_defined_scores(statistic: Statistic, table: CountTable) -> None:
     Raises
     ------
     InputError
-        If a division by 0 is part of both scores.
+        If a division by 0 is part of both scores, and of those of every stratum.
     """
-    if not isinstance(statistic.score, RationalStatistic):
+    score, p = statistic.stratum_score, len(statistic.count_names)
+    if not isinstance(score, RationalStatistic):
         return
-    if all(any(divisor(totals) == 0 for divisor in statistic.score.divisors) for totals in table.totals()):
+    parts = [totals[i : i + p] for totals in table.totals() for i in range(0, len(totals), p)]
+    if all(any(divisor(part) == 0 for divisor in score.divisors) for part in parts):
         given = ", ".join(f"`{name}` is {value!r}" for name, value in statistic.parameters.items())
         raise InputError(
             f"`{statistic.name}` is 0/0 in both runs, so there is nothing to compare",

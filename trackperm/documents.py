@@ -347,9 +347,17 @@ class Document:
         """
         try:
             return model.model_validate(self.data)
+        except ValidationError:
+            raise self.misfits(model)[0] from None
+
+    def misfits(self, model: type[Model]) -> list[SpecError]:
+        """Return all that does not fit a pydantic model, in the order of the document."""
+        try:
+            model.model_validate(self.data)
         except ValidationError as error:
-            problems = error.errors(include_url=False)
-        raise self._misfit(min(problems, key=self._rank), list(model.model_fields))
+            problems = sorted(error.errors(include_url=False), key=self._rank)
+            return [self._misfit(problem, list(model.model_fields)) for problem in problems]
+        return []
 
     def _find(self, path: Sequence[str | int]) -> tuple[yaml.Node | None, yaml.Node, int]:
         """Follow `path` as far as it goes: the last key, the value and how many steps were taken."""

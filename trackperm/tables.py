@@ -28,13 +28,19 @@ class ColumnType(enum.Enum):
     DECIMAL = "decimal"
     BOOLEAN = "boolean"
     TEXT = "text"
+    TEXT_LIST = "list of text"
+    INTEGER_LIST = "list of integers"
 
 
-_DTYPES = {
+LISTS = (ColumnType.TEXT_LIST, ColumnType.INTEGER_LIST)
+
+_DTYPES: dict[ColumnType, Any] = {
     ColumnType.INTEGER: pl.Int64,
     ColumnType.DECIMAL: pl.Float64,
     ColumnType.BOOLEAN: pl.Boolean,
     ColumnType.TEXT: pl.String,
+    ColumnType.TEXT_LIST: pl.List(pl.String),
+    ColumnType.INTEGER_LIST: pl.List(pl.Int64),
 }
 
 
@@ -165,6 +171,7 @@ def typed_columns(
     Columns that both runs know types of keep them: a boolean counts as an integer where the other run has
     integers, and decimals count as integers where every value of both runs is integral. Columns of an
     untyped table are integer, decimal or text by all values of both runs together. NaN becomes null.
+    Lists hold text or integers, where booleans count as integers.
 
     Parameters
     ----------
@@ -238,7 +245,7 @@ class _Column:
         )
 
     def first(self) -> object:
-        return self.values.drop_nulls()[0]
+        return self.values.drop_nulls().head(1).to_list()[0]
 
 
 def _to_polars(series: nw.Series[Any], where: str) -> pl.Series:
@@ -276,8 +283,27 @@ def _normalised(values: pl.Series, where: str) -> tuple[pl.Series, ColumnType | 
         return decimals, ColumnType.DECIMAL
     if dtype in (pl.String, pl.Categorical, pl.Enum):
         return values.cast(pl.String), ColumnType.TEXT
+    if isinstance(dtype, pl.List | pl.Array):
+        lists = values.arr.to_list() if isinstance(dtype, pl.Array) else values
+        return _normalised_lists(lists, where)
     kind = "lists or objects" if dtype.is_nested() or dtype == pl.Object else f"values of type {dtype}"
     raise InputTypeError(f"{where} holds {kind}", hint="integers, decimals, booleans and text can be used.")
+
+
+def _normalised_lists(lists: pl.Series, where: str) -> tuple[pl.Series, ColumnType]:
+    """Bring lists to int64 or text; to text where all are empty."""
+    items = lists.filter(lists.list.len() > 0).explode()
+    _, type_ = _normalised(items, f"{where}, inside its lists,")
+    allowed = {
+        None: ColumnType.TEXT_LIST,
+        ColumnType.TEXT: ColumnType.TEXT_LIST,
+        ColumnType.INTEGER: ColumnType.INTEGER_LIST,
+        ColumnType.BOOLEAN: ColumnType.INTEGER_LIST,
+    }
+    if type_ not in allowed:
+        raise InputTypeError(f"{where} holds lists of {items.dtype}", hint="lists hold text or integers.")
+    found = allowed[type_]
+    return lists.cast(_DTYPES[found]), found
 
 
 def _as_written(pair: tuple[_Column, _Column]) -> tuple[_Column, _Column]:
@@ -340,9 +366,11 @@ def _common_type(pair: tuple[_Column, _Column]) -> ColumnType:
         column.is_exact() for column in pair if column.type is ColumnType.DECIMAL
     ):
         types = types - {ColumnType.DECIMAL} | {ColumnType.INTEGER}
+    if types == set(LISTS) and not all(column.values.list.len().sum() for column in pair):
+        types = {column.type for column in pair if column.type and column.values.list.len().sum()} or types
     if len(types) == 1:
         return types.pop()
-    for clash in ({ColumnType.TEXT}, {ColumnType.BOOLEAN, ColumnType.DECIMAL}):
+    for clash in ({ColumnType.TEXT}, *({lists} for lists in LISTS), {ColumnType.BOOLEAN, ColumnType.DECIMAL}):
         if clash <= types:
             raise InputTypeError(
                 f"column `{pair[0].values.name}` is "

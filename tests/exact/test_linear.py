@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
 from collections.abc import Iterator
 from fractions import Fraction
 
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 from certificates import check_pvalue
 
-from trackperm.errors import CapacityError, InputError
+from trackperm.errors import CapacityError, InputError, InputTypeError
 from trackperm.exact import RationalStatistic, difference_test, structured_test
 from trackperm.exact.binomial import binomial_tail
 from trackperm.exact.line_law import LineLaw
@@ -200,7 +201,6 @@ def test_the_engine_follows_the_problem() -> None:
     ("n", "method", "error", "said"),
     [
         (1_199, "enumerate", CapacityError, "ways to swap; it takes 2^42"),
-        (1_199, "dp", CapacityError, "it takes 1000"),
         (60, "binomial", InputError, "here there are 'enumerate', 'dp', 'lattice', 'bracket'"),
         (60, "fft", InputError, "`method` is 'fft'"),
     ],
@@ -216,6 +216,107 @@ def test_an_engine_beyond_the_budget_is_refused_before_it_starts() -> None:
     scores = [10**9 * (-1) ** i + i * i for i in range(60)]
     with pytest.raises(CapacityError, match=r"the memory budget is 1\.0 GiB"):
         difference_test(scores, [0] * 60, method="dp")
+
+
+@pytest.mark.parametrize("n", [1_048_577, 1_048_578, 200_001])
+def test_binomial_tail_where_the_exponent_cancels(n: int) -> None:
+    """About a quarter of the coins, where the terms of the exponent are far larger than their sum."""
+    for limit in range(int(0.23 * n), int(0.27 * n), n // 60):
+        tail = binomial_tail(n, limit)
+        with flint.ctx.workprec(300):
+            truth = flint.arb(0.5).beta_lower(n - limit, limit + 1, regularized=True)
+            off = flint.arb(tail.log_scale).exp() * flint.arb(tail.scaled) / truth
+            assert abs(off - 1) <= tail.error / 2
+
+
+@pytest.mark.parametrize(("step", "n"), [(1, 1_500), (3, 2_600)])
+def test_dp_beyond_the_range_of_floats(step: int, n: int) -> None:
+    """More coins than 2^n fits a float: counts are scaled down on the way."""
+    steps, counts = [step, step + 1], [n, n // 3]
+    up_to = counts_up_to(steps, counts)
+    for limit in (3, len(up_to) // 3, len(up_to) // 2, len(up_to) - 5):
+        (tail,), _, _ = linear_tails(law(steps, counts), [limit], "dp", BUDGET)
+        check_tail(tail, Fraction(up_to[limit], 2 ** sum(counts)))
+        assert tail.error <= 1e-10
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint8, np.int16, np.uint64, object])
+def test_every_integer_type_is_the_same_scores(dtype: type) -> None:
+    candidate, baseline = [1, 0, 1, 1, 0, 1], [0, 1, 1, 0, 1, 0]
+    strata = [0, 0, 1, 1, 1, 2]
+    for options in ({}, {"strata": strata}):
+        expected = difference_test(candidate, baseline, **options)
+        found = difference_test(np.array(candidate, dtype), np.array(baseline, dtype), **options)
+        assert (found.observed, found.pvalue) == (expected.observed, expected.pvalue)
+
+
+def test_small_types_do_not_wrap() -> None:
+    candidate, baseline = np.array([100, 0, 5, 1], np.int8), np.array([-100, 1, 6, 0], np.int8)
+    for options in ({}, {"strata": [0, 0, 1, 1]}):
+        assert difference_test(candidate, baseline, **options) == difference_test(
+            candidate.astype(int), baseline.astype(int), **options
+        )
+
+
+@pytest.mark.parametrize(
+    ("candidate", "baseline"),
+    [
+        (np.array([2**63 - 1, 3, 1]), np.array([-2, 1, 0])),
+        (np.array([2**63 + 5, 3, 1], np.uint64), np.array([0, 0, 0])),
+        (np.array([2**62, 3, 1]), np.array([-(2**62), 1, 0])),
+    ],
+)
+def test_differences_beyond_64_bits(candidate: np.ndarray, baseline: np.ndarray) -> None:
+    result = difference_test(candidate, baseline)
+    assert result.pvalue == 0.25
+    assert result.observed == pytest.approx(sum(map(int, candidate)) / 3 - sum(map(int, baseline)) / 3)
+
+
+@pytest.mark.parametrize(
+    ("strata", "error", "said"),
+    [
+        ([0, 1], InputError, "expected one group for each"),
+        (["a", None, "b"], InputError, "no group at index 1"),
+        ([1.0, 2.0, float("nan")], InputError, "no group at index 2"),
+        (np.array(["a", 1, 2.5], dtype=object), InputTypeError, "mixes types"),
+    ],
+)
+def test_strata_that_cannot_be_used(strata: object, error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said):
+        difference_test([1, 0, 1], [0, 1, 0], strata=strata)
+
+
+@pytest.mark.parametrize("options", [{"n_samples": 1e3}, {"seed": None}, {"exceedances": 0}])
+def test_options_of_monte_carlo_are_checked(options: dict[str, object]) -> None:
+    (name,) = options
+    with pytest.raises(InputError, match=f"`{name}` is .*; expected an integer of at least"):
+        difference_test([1, 0, 1], [0, 1, 0], method="monte-carlo", **options)
+
+
+def test_denominators_of_thousands_of_bits() -> None:
+    sizes = [n for n in range(2, 800) if all(n % k for k in range(2, math.isqrt(n) + 1))]
+    strata = np.repeat(np.arange(len(sizes)), sizes)
+    rng = np.random.default_rng(8)
+    result = difference_test(rng.integers(0, 2, strata.size), rng.integers(0, 2, strata.size), strata=strata)
+    assert result.method == "bracket"
+    assert result.error_bound <= 0.02
+    assert float(result.null_distribution.mass.sum()) == pytest.approx(1.0)
+
+
+def test_real_scores_that_mostly_point_one_way_are_quick() -> None:
+    """A steep tilt leaves little of each factor, so that more rows must bound the frequencies."""
+    rng = np.random.default_rng(0)
+    scores = rng.random(2_000) * np.where(rng.random(2_000) < 0.75, 1, -1)
+    start = time.process_time()
+    result = difference_test(scores, np.zeros(2_000))
+    assert time.process_time() - start < 10.0
+    assert result.error_bound <= 0.1
+
+
+def test_values_that_agree_share_an_attainable_pvalue() -> None:
+    null = difference_test([5_001, 2_048, 1_143, 0], [0] * 4).null_distribution
+    pvalues = null.attainable_pvalues()
+    assert pvalues.tolist() == pytest.approx([0.25, 0.5, 0.75, 1, 1, 0.75, 0.5, 0.25])
 
 
 def test_what_is_attainable() -> None:

@@ -246,7 +246,7 @@ def test_ids_that_are_no_ids() -> None:
 
 def test_nested_ids() -> None:
     run = table(id=[[1], [2]], score=[1, 1])
-    with pytest.raises(InputTypeError, match="column `id` of `base` holds lists or objects"):
+    with pytest.raises(PairingError, match="column `id` is list of integers, which identifies no examples"):
         pair(run, run, MEAN)
 
 
@@ -461,8 +461,8 @@ class TestMissingDrop:
             pair(BASELINE, REFUSED[case][0], ACCURACY, missing="drop")
 
     def test_other_words_are_refused(self) -> None:
-        with pytest.raises(InputError, match="`missing` is 'error' or 'drop', not 'wrong'"):
-            pair(BASELINE, CANDIDATE, ACCURACY, missing="wrong")  # type: ignore[arg-type]
+        with pytest.raises(InputError, match="`missing` is 'error', 'drop' or 'wrong', not 'guess'"):
+            pair(BASELINE, CANDIDATE, ACCURACY, missing="guess")  # type: ignore[arg-type]
 
 
 class TestByPosition:
@@ -530,7 +530,7 @@ class TestLabelsThatNoCountReads:
             ((None, None), "neither run has a column `label`"),
             (([1], None), "`cand` has no column `label`"),
             ((None, [1]), "`base` has no column `label`"),
-            (([1], [[1]]), "column `label` of `cand` holds lists or objects"),
+            (([1], [{"a": 1}]), "column `label` of `cand` holds lists or objects"),
         ],
     )
     def test_what_cannot_be_compared_is_noted(self, labels: Any, reason: str) -> None:

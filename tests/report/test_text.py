@@ -228,3 +228,44 @@ def test_markdown_begins_with_the_verdict():
         "**▲ candidate is better than baseline by accuracy (p = "
     )
     assert text.markdown(accuracy(1, 0, both=3)).startswith("**≈ Undecided: ")
+
+
+def test_explanation_names_the_statistic_and_the_floor():
+    sentences = text.explanation(accuracy(12, 3))
+    assert sentences[0] == "accuracy: Share of examples whose prediction equals the label: correct / n."
+    assert "exchanged on any example without changing" in sentences[1]
+    assert sentences[-2] == f"With 15 discordant examples no p is below {2.0**-14:.3g}."
+    assert text.explanation(accuracy(5, 0))[-2] == (
+        "With 5 discordant examples no p is below 0.0625, so that 0.05 is out of reach."
+    )
+    assert "with 1 discordant example no p is below 1" in text.floor(accuracy(1, 0))
+    assert text.floor(accuracy(1100, 0)).endswith("no p is below 1e-331")  # 2^-1099 = 10^-330.8
+    assert not any("discordant" in sentence for sentence in text.explanation(accuracy(0, 0, both=3)))
+
+
+@pytest.mark.parametrize(
+    ("line", "exchanged", "floor"),
+    [
+        (
+            "cluster: passage",
+            "all examples with the same `passage` together without",
+            "With 5 discordant clusters no p is below 0.0625, so that 0.05 is out of reach.",
+        ),
+        (
+            "repeats: sum",
+            "any example, all of its rows together, without",
+            "With 10 discordant examples no p is below 0.00195.",
+        ),
+    ],
+)
+def test_explanation_says_what_is_exchanged_as_a_whole(tmp_path, line, exchanged, floor):
+    spec = tmp_path / "share.yaml"
+    spec.write_text(
+        f"counts: {{right: prediction == label, n: 1}}\nscore: right / n\n{line}\n", encoding="utf-8"
+    )
+    rows = {"id": [f"q{i // (2 if 'repeats' in line else 1)}" for i in range(20)]}
+    rows |= {"passage": [f"p{i // 4}" for i in range(20)], "label": [1] * 20}
+    runs = [pl.DataFrame({**rows, "prediction": [x] * 20}) for x in (0, 1)]
+    sentences = text.explanation(trackperm.compare(*runs, spec))
+    assert exchanged in sentences[0], "without a description, the null hypothesis comes first"
+    assert sentences[-2] == floor

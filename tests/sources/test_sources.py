@@ -241,6 +241,10 @@ JSON_VALUES = {
     "text": (["a", None, "\u2028 ü"], pl.String, ["a", None, "\u2028 ü"]),
     "text and NaN": (["a", math.nan], pl.String, ["a", None]),
     "null": ([None, None], pl.Null, [None, None]),
+    "lists of text": ([["a", None], None, []], pl.List(pl.String), [["a", None], None, []]),
+    "lists of integers": ([[1], [-1, 2]], pl.List(pl.Int64), [[1], [-1, 2]]),
+    "lists of booleans": ([[True]], pl.List(pl.Boolean), [[True]]),
+    "empty lists": ([[], None], pl.List(pl.String), [[], None]),
 }
 
 
@@ -261,7 +265,9 @@ UNUSABLE = {
     "text and integers": (["a", None, 1, 2], "mixes text (line 1) and integers (line 3)"),
     "booleans and integers": ([True, 1], "mixes booleans (line 1) and integers (line 2)"),
     "objects and text": ([{"a": 1}, "a"], "mixes objects (line 1) and text (line 2)"),
-    "lists": ([[1], ["a"]], "holds lists or objects"),
+    "lists of both types": ([[1], ["a"]], "holds lists that are not of text alone or of integers alone"),
+    "lists of decimals": ([[0.5], []], "holds lists that are not of text alone or of integers alone"),
+    "lists of lists": ([[[1]]], "holds lists that are not of text alone or of integers alone"),
     "objects": ([{"a": 1}, {"b": 2}, [3]], "holds lists or objects"),
     "an integer beyond int64": ([1, 2**63], "has an integer outside the range of int64 (line 2)"),
     "an integer below int64": ([1, -(2**63) - 1], "has an integer outside the range of int64 (line 2)"),

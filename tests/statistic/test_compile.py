@@ -383,7 +383,10 @@ def test_documents_of_built_ins_read_back(tmp_path: Path, name: str) -> None:
     assert again.count_names == statistic.count_names
     assert again.g_names == statistic.g_names
     point = list(range(3, 3 + len(again.g_names)))
-    assert rational(again.h)(point) == rational(statistic.h)(point)
+    if isinstance(statistic.h, RationalStatistic):
+        assert rational(again.h)(point) == statistic.h(point)
+    else:
+        assert again.h == statistic.h
 
 
 @pytest.mark.parametrize(

@@ -51,20 +51,26 @@ def binomial_tail(n_coins: int, greatest: int) -> TailMass:
     if 2 * greatest > n_coins:
         rest = binomial_tail(n_coins, n_coins - greatest - 1)
         share = math.exp(rest.log)
-        return TailMass(0.0, 1.0 - share, share * rest.error + UNIT)
+        off = share * (rest.error + 4.0 * UNIT * (1.0 + abs(rest.log)))
+        return TailMass(0.0, 1.0 - share, off / (1.0 - share) + 2.0 * UNIT)
     n, j = n_coins, greatest
     e = (n - 2 * j) / n
     if e <= 0.5:
-        divergence = n / 2 * (math.log1p(-e * e) + 2.0 * e * math.atanh(e))
+        terms_of_exponent = n / 2 * math.log1p(-e * e), n * e * math.atanh(e)
+        lost = 0.0
     else:
-        divergence = j * math.log(2 * j / n) + (n - j) * math.log(2 * (n - j) / n)
+        terms_of_exponent = j * math.log(2 * j / n), (n - j) * math.log(2 * (n - j) / n)
+        # The logarithms' arguments are rounded: j and n - j times one rounding.
+        lost = float(n)
+    divergence = sum(terms_of_exponent)
     log = _stirling(n) - _stirling(j) - _stirling(n - j) - divergence
     # Beyond 7 sqrt(n) terms the rest is below exp(-98) of the first.
     index = np.arange(min(j, 7 * math.isqrt(n) + 64), dtype=np.float64)
     terms = np.concatenate([[1.0], np.cumprod((j - index) / (n - j + 1 + index))])
     total = float(terms.sum())
     roundings = 2.0 * float(terms @ np.arange(terms.size)) / total + math.log2(terms.size) + 8.0
-    error = UNIT * (roundings + 8.0 * divergence + 16.0) + math.exp(-90.0)
+    exponent_roundings = lost + 8.0 * sum(map(abs, terms_of_exponent)) + 4.0 * abs(log) + 32.0
+    error = UNIT * (roundings + exponent_roundings) + math.exp(-90.0)
     return TailMass(log, total * math.sqrt(n / (2.0 * math.pi * j * (n - j))), error)
 
 
@@ -78,5 +84,5 @@ def _coefficients(n_coins: int, greatest: int) -> int:
 
 
 def _stirling(n: int) -> float:
-    """Return log n! - log(sqrt(2 pi n) (n/e)^n) for n of at least 100: the series then ends in floats."""
+    """Return log n! - log(sqrt(2 pi n) (n/e)^n) for n of at least 64: the series then ends in floats."""
     return math.fsum(coefficient / n ** (2 * k + 1) for k, coefficient in enumerate(STIRLING))

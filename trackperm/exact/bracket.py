@@ -73,12 +73,12 @@ def bracket_tail(
 def sufficient_spacing(law: LineLaw, greatest: int, width: float) -> int:
     """Return about the largest spacing that makes a bracket of P(X <= greatest) as narrow as `width`.
 
-    Narrow relative to the tail itself, or to its logarithm where that is beyond 4.
+    Narrow relative to the tail itself; beyond two standard deviations, less so in proportion.
     """
     # With z standard deviations below the mean, the mass grows by about 1.2 (1 + z) a standard deviation,
     # and remainders spread evenly over a spacing have the mean square spacing^2 / 12.
     z = max((law.total - 2 * greatest) / law.root, 0.0)
-    rho_in_deviations = width * max(1.0, z * z / 8.0) / (2.4 * (1.0 + z))
+    rho_in_deviations = width * max(1.0, z / 2.0) / (2.4 * (1.0 + z))
     log_failure = LOG_FAILURE - z * z / 2.0
     spacing = rho_in_deviations / 2.0 * math.sqrt(24.0 / (law.n_coins * (math.log(2.0) - log_failure)))
     return max(int(law.root * Fraction(spacing)), 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,9 @@ IntArray = npt.NDArray[np.int64]
 
 LARGEST = 2**62
 """Largest absolute value of a count; sums of two do not overflow."""
+
+FEW_VALUES = 4
+"""Distinct values up to which comparing with each is faster than a histogram."""
 
 CHUNK = 2**17
 """Rows, and cells of a histogram, that are worked on at a time."""
@@ -38,8 +42,8 @@ def integer_matrix(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
         raise InputError(f"`{name}` has shape {array.shape}; expected (N,) or (N, m)")
     if array.shape[0] == 0:
         raise InputError(f"`{name}` is empty; a test needs at least one example")
-    if array.dtype.kind == "O" and all(isinstance(x, int) for x in array.flat):
-        _check_range(max(map(abs, array.flat)), name)
+    if array.dtype.kind == "O" and all(isinstance(x, numbers.Integral) for x in array.flat):
+        _check_range(max(abs(int(x)) for x in array.flat), name)
         array = array.astype(np.int64)
     if array.dtype.kind not in "bui":
         raise InputTypeError(
@@ -309,6 +313,14 @@ def _grouped_differences(
     return rows, grouped_counts, tuple(totals)
 
 
+def differences(candidate: npt.NDArray[Any], baseline: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return ``candidate - baseline`` of integers of any type, as int64, or Python integers beyond 2^62."""
+    wide = _difference_type(_range(candidate), _range(baseline))
+    if wide is object:
+        return np.asarray(candidate.astype(object) - baseline.astype(object))
+    return np.asarray(np.subtract(candidate, baseline, dtype=np.int64, casting="unsafe"))
+
+
 def signed_differences(
     candidate: npt.NDArray[Any], baseline: npt.NDArray[Any]
 ) -> tuple[npt.NDArray[Any], IntArray]:
@@ -318,39 +330,35 @@ def signed_differences(
 
     Parameters
     ----------
-    candidate, baseline : ndarray of integers, shape (N,)
-        Int64 or smaller, or Python integers (dtype object).
+    candidate, baseline : ndarray of integers or booleans, shape (N,)
+        Of any width, or Python integers (dtype object).
 
     Returns
     -------
     values : ndarray of int64, or of Python integers, shape (K,)
     counts : ndarray of int64, shape (K,)
     """
-    wide = object if candidate.dtype == object or baseline.dtype == object else np.int64
-
-    def chunks() -> Iterator[npt.NDArray[Any]]:
-        for first in range(0, candidate.size, CHUNK):
-            part = slice(first, first + CHUNK)
-            yield np.subtract(candidate[part], baseline[part], dtype=wide, casting="unsafe")
-
-    if wide is np.int64:
-        if candidate.size <= CHUNK:
-            (once,) = chunks()
-            low, high = int(once.min()), int(once.max())
+    own, other = _range(candidate), _range(baseline)
+    low, high = own[0] - other[1], own[1] - other[0]
+    if _difference_type(own, other) is object or high - low >= CHUNK:
+        values, found = np.unique(differences(candidate, baseline), return_counts=True)
+        return values, found.astype(np.int64)
+    counts: IntArray = np.zeros(high - low + 1, dtype=np.int64)
+    for first in range(0, candidate.size, CHUNK):
+        part = slice(first, first + CHUNK)
+        chunk = np.subtract(candidate[part], baseline[part], dtype=np.int64, casting="unsafe")
+        if counts.size <= FEW_VALUES:
+            counts += [np.count_nonzero(chunk == value) for value in range(low, high + 1)]
         else:
-            once = None
-            ends = [(int(chunk.min()), int(chunk.max())) for chunk in chunks()]
-            low, high = min(end[0] for end in ends), max(end[1] for end in ends)
-        if high - low < CHUNK:
-            if once is not None:
-                once -= low
-                counts = np.bincount(once)
-            else:
-                counts = np.zeros(high - low + 1, dtype=np.int64)
-                for chunk in chunks():
-                    chunk -= low
-                    counts += np.bincount(chunk, minlength=counts.size)
-            (present,) = np.nonzero(counts)
-            return present + low, counts[present]
-    values, found = np.unique(np.concatenate(list(chunks())), return_counts=True)
-    return values, found.astype(np.int64)
+            chunk -= low
+            counts += np.bincount(chunk, minlength=counts.size)
+    (present,) = np.nonzero(counts)
+    return present + low, counts[present]
+
+
+def _range(values: npt.NDArray[Any]) -> tuple[int, int]:
+    return int(values.min()), int(values.max())
+
+
+def _difference_type(own: tuple[int, int], other: tuple[int, int]) -> type:
+    return np.int64 if max(-own[0], own[1], -other[0], other[1]) < LARGEST else object

@@ -71,9 +71,8 @@ class NullDistribution:
         order = np.argsort(-sizes, kind="stable")
         cumulated = np.minimum(np.cumsum(self.mass[order]), 1.0)
         # Values v and -v are equally extreme: both get the mass of both.
-        scale = float(sizes.max(initial=0.0)) or 1.0
-        rounded_sizes = np.round(sizes[order] / scale, DIGITS - 1)
-        last_of_size = np.searchsorted(-rounded_sizes, -rounded_sizes, side="right") - 1
+        groups = _groups(-sizes[order])
+        last_of_size = np.searchsorted(groups, groups, side="right") - 1
         pvalues = np.empty_like(cumulated)
         pvalues[order] = cumulated[last_of_size]
         return pvalues
@@ -109,9 +108,11 @@ def null_distribution(
     attained = np.isfinite(found) & (mass > NOISE * float(mass.max()))
     left_out = float(np.abs(mass[~attained]).sum())
     found, mass = found[attained], mass[attained]
-    scale = float(np.abs(found).max(initial=0.0)) or 1.0
-    _, first, inverse = np.unique(np.round(found / scale, DIGITS), return_index=True, return_inverse=True)
-    merged: FloatArray = np.bincount(inverse, weights=mass).astype(np.float64)
+    order = np.argsort(found, kind="stable")
+    found, mass = found[order], mass[order]
+    groups = _groups(found)
+    first = np.flatnonzero(np.diff(groups, prepend=-1))
+    merged: FloatArray = np.bincount(groups, weights=mass).astype(np.float64)
     error = math.sqrt(window.size) * pmf.error_norm + 2.0 * math.exp(pmf.log_wrapped) + left_out
     return NullDistribution(found[first], merged, error)
 
@@ -133,5 +134,12 @@ def linear_distribution(statistic: LinearStatistic, memory_budget: int) -> NullD
         return np.asarray(middle + step * (points[0] - rough.total / 2), dtype=np.float64)
 
     found = null_distribution(rough.lattice(), values, memory_budget)
-    reach = math.sqrt(remainder_squares * (math.log(2.0) - LOG_WINDOW) / 2.0)
-    return NullDistribution(found.values, found.mass, found.mass_error_bound, float(statistic.unit) * reach)
+    # rho^2 = squares (log 2 - LOG_WINDOW) / 2, rounded up to an integer.
+    reach = math.isqrt(remainder_squares * math.ceil(32.0 * (math.log(2.0) - LOG_WINDOW)) // 64) + 1
+    return NullDistribution(found.values, found.mass, found.mass_error_bound, float(statistic.unit * reach))
+
+
+def _groups(ascending: FloatArray) -> IntArray:
+    """Return numbers for values in ascending order, one for those that agree to DIGITS of the largest."""
+    scale = float(np.abs(ascending).max(initial=0.0))
+    return np.cumsum(np.diff(ascending, prepend=ascending[:1]) > 10.0**-DIGITS * scale)

@@ -19,10 +19,10 @@ from trackperm.errors import CapacityError
 from trackperm.exact.characteristic import UNIT, FloatArray, SwapSum
 from trackperm.exact.counts import IntArray
 
-BOUNDING_COINS = 200
-"""Coins whose factors take part in bounding: enough that boxes away from all peaks fall below a threshold."""
+BOUNDING_LOG = 140.0
+"""Expected loss of log modulus, at a random frequency, by the rows that take part in bounding: ample."""
 
-MOST_BOUNDING_ROWS = 256
+FEWEST_BOUNDING_ROWS, MOST_BOUNDING_ROWS = 48, 1024
 """Rows of the histogram that take part in bounding at the most."""
 
 CHUNK = 2**20
@@ -64,8 +64,9 @@ def surviving_frequencies(
     # Weight of a row in the curvature at the main peak, a proxy for how much it prunes.
     weight = law.multiplicities * sech2 * np.abs(law.coordinates / law.ranges).max(axis=1) ** 2
     order = np.argsort(-weight, kind="stable")
-    n_enough = int(np.searchsorted(np.cumsum(law.multiplicities[order]), BOUNDING_COINS)) + 1
-    heavy = order[: min(max(n_enough, 48), MOST_BOUNDING_ROWS)]
+    expected = -law.multiplicities[order] * _mean_log(sech2[order])
+    n_enough = int(np.searchsorted(np.cumsum(expected), BOUNDING_LOG)) + 1
+    heavy = order[: min(max(n_enough, FEWEST_BOUNDING_ROWS), MOST_BOUNDING_ROWS)]
     steps = law.coordinates[heavy].astype(np.float64) * (math.pi / np.array(periods, dtype=np.float64))
     counts, sech2 = law.multiplicities[heavy].astype(np.float64), sech2[heavy]
     extents = np.array([*periods[:-1], periods[-1] // 2 + 1], dtype=np.int64)
@@ -94,12 +95,16 @@ def surviving_frequencies(
 def _expected_bound(sizes: IntArray, steps: FloatArray, counts: FloatArray, sech2: FloatArray) -> float:
     """Return about the mean of :func:`_bounds` over boxes far from any peak, where phases are random.
 
-    Over a uniform phase b, log(1 - sech^2 a sin^2 b) / 2 has the mean log((1 + tanh |a|) / 2); a reach of h
-    takes away about 1 - (1 - 2 h / pi)^4 of it.
+    A reach of h takes away about 1 - (1 - 2 h / pi)^4 of the mean of the log modulus.
     """
     reach = np.abs(steps) @ ((sizes - 1) / 2.0)
     kept = np.maximum(1.0 - 2.0 / math.pi * reach, 0.0) ** 4
-    return float(counts @ (np.log((1.0 + np.sqrt(np.maximum(1.0 - sech2, 0.0))) / 2.0) * kept))
+    return float(counts @ (_mean_log(sech2) * kept))
+
+
+def _mean_log(sech2: FloatArray) -> FloatArray:
+    """Return the mean of log(1 - sech^2 a sin^2 b) / 2 over a uniform phase b: log((1 + tanh |a|) / 2)."""
+    return np.asarray(np.log((1.0 + np.sqrt(np.maximum(1.0 - sech2, 0.0))) / 2.0))
 
 
 def _bounds(
@@ -119,8 +124,9 @@ def _bounds(
         # Boxes that stick out of the grid are bounded as if they did not: more, never less, survives.
         b = (block + (sizes - 1) / 2.0) @ steps.T
         distance = np.abs(b - math.pi * np.rint(b / math.pi))
-        # Phases err by a few roundings of their size.
-        nearest = np.maximum(distance - reach - 8.0 * UNIT * np.abs(b), 0.0)
+        # Phases err by a few roundings of the sizes of their terms.
+        size = (block + (sizes - 1) / 2.0) @ np.abs(steps).T if sizes.size > 1 else np.abs(b)
+        nearest = np.maximum(distance - reach - 8.0 * UNIT * size, 0.0)
         # Squared moduli, with room for their roundings.
         factors = np.minimum(1.0 + 4.0 * UNIT - sech2 * np.sin(nearest) ** 2, 1.0)
         # A product below the range of floats is below any threshold.

@@ -35,6 +35,16 @@ BYTES_PER_FREQUENCY = 256
 """Work arrays for one frequency."""
 
 
+def upper_tilt(law: SwapSum, point: int) -> FloatArray:
+    """Return the tilt, shape (1,), that puts the mean at a point of the upper half; 0 for the lower half."""
+    ((_, greatest),) = law.support
+    if 2 * point <= law.total[0]:
+        return np.zeros(1)
+    # At the very edge the tilt would be infinite; a quarter of a step inside does as well.
+    target = min((2 * point - law.total[0]) / 2, (2 * greatest - law.total[0]) / 2 - 0.25)
+    return quantised(np.array([line_tilt(law, target)]))
+
+
 def upper_tails(law: SwapSum, points: Sequence[int]) -> list[TailMass]:
     """Return P(X >= point) for X on the integers (rank 1), each relative to its own size.
 
@@ -43,19 +53,14 @@ def upper_tails(law: SwapSum, points: Sequence[int]) -> list[TailMass]:
     law : SwapSum
         The law of X.
     points : sequence of int
-        Within the support, above its least value, close to each other: the first one decides the tilt.
+        Close to each other: the first one decides the tilt.
 
     Raises
     ------
     CapacityError
         If too many frequencies matter.
     """
-    ((_, greatest),) = law.support
-    tilt = np.zeros(1)
-    if 2 * points[0] > law.total[0]:
-        # At the very edge the tilt would be infinite; a quarter of a step inside does as well.
-        target = min((2 * points[0] - law.total[0]) / 2, (2 * greatest - law.total[0]) / 2 - 0.25)
-        tilt = quantised(np.array([line_tilt(law, target)]))
+    tilt = upper_tilt(law, points[0])
     window = plan_window(law, [(tilt, LOG_WINDOW)], fast=False)
     (period,), (start,) = window.periods, window.start
     rate = float(tilt[0])

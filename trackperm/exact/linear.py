@@ -22,11 +22,12 @@ import numpy.typing as npt
 
 from trackperm.errors import CapacityError
 from trackperm.exact import binomial, dynamic, enumeration
-from trackperm.exact.bracket import LOG_FAILURE, bracket_tail, sufficient_spacing
+from trackperm.exact.bracket import LOG_FAILURE, bracket_tail, rounded, sufficient_spacing
 from trackperm.exact.characteristic import UNIT
 from trackperm.exact.counts import LARGEST, IntArray
 from trackperm.exact.enumeration import counts_up_to, halves
-from trackperm.exact.line import BYTES_PER_FREQUENCY, upper_tails
+from trackperm.exact.frequencies import BOUNDING_LOG, FEWEST_BOUNDING_ROWS
+from trackperm.exact.line import BYTES_PER_FREQUENCY, upper_tails, upper_tilt
 from trackperm.exact.line_law import LineLaw
 from trackperm.exact.planning import Engine, Method, cheapest, demanded
 from trackperm.exact.pmf import FEW, LARGEST_PERIOD, LOG_PRUNED
@@ -38,6 +39,12 @@ EXACT_IN_FLOATS = 2**52
 
 LOG2_LISTED = 21
 """Binary logarithm of the ways to swap one half of the examples that are listed at the most."""
+
+QUICK = 1.0
+"""Seconds that one tail of a bracket may take."""
+
+MOST_BITS = 50
+"""Bits of a number of cells beyond which it is not even estimated what they would take."""
 
 BRACKET_WIDTH = 2e-3
 """Relative width of a bracket that is aimed at."""
@@ -149,8 +156,8 @@ def linear_tails(
         return [CERTAIN for _ in limits], "enumerate", "every swap is as extreme"
     reduced = _Reduced.of(law, limits)
     rest, limits = reduced.law, reduced.limits
-    if rest.n_coins == 0:
-        return reduced.tails([CERTAIN for _ in limits]), "enumerate", "no other arrangement is as extreme"
+    if limits[-1] >= rest.total:
+        return reduced.tails([CERTAIN for _ in limits]), "enumerate", "what is as extreme follows at once"
     if method == "auto":
         try:
             engines = [_binomial(rest, limits)] if _is_binomial(rest) else _exact_engines(rest, limits)
@@ -190,6 +197,10 @@ def _scaled(tail: TailMass, n_coins: int) -> TailMass:
     if n_coins == 0:
         return tail
     log_scale = tail.log_scale - n_coins * math.log(2.0)
+    if tail.error >= 1.0:
+        # An upper bound stays one; a lower end, if there is one, moves up by no more than it.
+        roundings = 4.0 * UNIT * (n_coins + abs(log_scale))
+        return TailMass(log_scale, tail.scaled * (1.0 + roundings), tail.error * (1.0 + 4.0 * roundings))
     if tail.log_scale == 0.0 and tail.log + log_scale > -690.0:
         return TailMass(0.0, math.ldexp(tail.scaled, -n_coins), tail.error)
     return TailMass(log_scale, tail.scaled, tail.error + (2.0 * n_coins + 2.0 * abs(log_scale)) * UNIT)
@@ -234,35 +245,32 @@ def _enumerate(law: LineLaw, limits: Sequence[int]) -> Engine:
 
 
 def _dp(law: LineLaw, limits: Sequence[int]) -> Engine:
-    refusal = None
-    if law.n_coins > dynamic.MOST_COINS:
-        refusal = f"{law.n_coins} differing examples; it takes {dynamic.MOST_COINS}"
+    n_cells = limits[0] + 1
+    huge = n_cells.bit_length() > MOST_BITS
     return Engine(
         "dp",
-        seconds=3e-5 + law.n_coins * (1.5e-6 + 0.5e-9 * (limits[0] + 1)),
-        n_bytes=dynamic.BYTES_PER_CELL * (limits[0] + 1),
-        refusal=refusal,
-        why=f"{law.n_coins} differing examples, {limits[0] + 1} values in the tail",
+        seconds=math.inf if huge else 3e-5 + law.n_coins * (1.5e-6 + 0.5e-9 * n_cells),
+        n_bytes=dynamic.BYTES_PER_CELL * n_cells,
+        refusal=None,
+        why=f"{law.n_coins} differing examples, {'many' if huge else n_cells} values in the tail",
         run=lambda: dynamic.dynamic_tails(law, limits),
     )
 
 
 def _lattice(law: LineLaw, limits: Sequence[int]) -> Engine:
-    refusal, frequencies, n_boxes = None, 0.0, 0.0
+    refusal, frequencies, n_boxes, n_bounding = None, 0.0, 0.0, 0.0
     width = law.width
     if law.total > EXACT_IN_FLOATS:
         refusal = "sums of the differences exceed 2^52, beyond which floats are not exact"
     elif width > LARGEST_PERIOD:
         refusal = f"about 2^{width.bit_length()} points matter; it takes 2^31"
     else:
-        # For random phases log |cos| has mean -log 2 and variance pi^2 / 12; 31 frequencies make a lone peak.
-        counts = law.multiplicities.astype(np.float64)
-        deviation = math.pi * math.sqrt(float(counts @ counts) / 12.0)
-        share = math.erfc((math.log(2.0) * law.n_coins + LOG_PRUNED) / (deviation * math.sqrt(2.0))) / 2.0
+        share, mean_log = _share_of_frequencies(law, limits[0])
         frequencies = min(31.0 + width / 2 * share, width / 2 + 1)
         # Boxes of frequencies can be left out once they are narrower than a turn of the largest step.
-        n_boxes = min(width / 2, 4.0 * float(law.steps[-1]))
-    n_factors = (frequencies + 2.0) * law.steps.size + n_boxes * min(law.steps.size, 64)
+        n_boxes = min(width / 2, 4.0 * float(law.steps[-1]) + 4.0 * frequencies)
+        n_bounding = min(law.steps.size, max(BOUNDING_LOG / mean_log, FEWEST_BOUNDING_ROWS))
+    n_factors = (frequencies + 2.0) * law.steps.size + n_boxes * n_bounding
     return Engine(
         "lattice",
         seconds=4e-4 + 3e-8 * n_factors,
@@ -271,6 +279,22 @@ def _lattice(law: LineLaw, limits: Sequence[int]) -> Engine:
         why="linear statistic: one-dimensional lattice",
         run=lambda: upper_tails(law.lattice(), [law.total - limit for limit in limits]),
     )
+
+
+def _share_of_frequencies(law: LineLaw, limit: int) -> tuple[float, float]:
+    """Return about which share of random frequencies matters, and how much a row takes off a log modulus.
+
+    Over a uniform phase, the log modulus of a coin under a tilt has the mean log((1 + tanh |a|) / 2), and the
+    variance pi^2 / 12 of log |cos| where a = 0, taken to shrink with the square of the mean.
+    """
+    lattice = law.lattice()
+    halves = law.steps.astype(np.float64) * (float(upper_tilt(lattice, law.total - limit)[0]) / 2.0)
+    means = np.log((1.0 + np.tanh(halves)) / 2.0)
+    counts = law.multiplicities.astype(np.float64)
+    deviation = math.pi / math.sqrt(12.0) / math.log(2.0) * math.sqrt(float(counts**2 @ means**2))
+    excess = LOG_PRUNED - float(counts @ means)
+    share = math.erfc(excess / (max(deviation, 1e-300) * math.sqrt(2.0))) / 2.0
+    return share, max(float(-(counts @ means)) / law.steps.size, 1e-9)
 
 
 def _bracket(law: LineLaw, limits: Sequence[int], memory_budget: int) -> Engine:
@@ -294,12 +318,14 @@ def _bracketed(law: LineLaw, greatest: int, memory_budget: int) -> TailMass:
         if limits[-1] >= rough.total:
             return [CERTAIN for _ in limits]
         reduced = _Reduced.of(rough, limits)
-        if reduced.law.n_coins == 0:
+        if reduced.limits[-1] >= reduced.law.total:
             return reduced.tails([CERTAIN for _ in limits])
         found, _ = cheapest(_exact_engines(reduced.law, reduced.limits), memory_budget)
         return reduced.tails(found)
 
     spacing = sufficient_spacing(law, greatest, BRACKET_WIDTH)
+    while spacing <= law.root and _seconds(law, greatest, spacing, memory_budget) > QUICK:
+        spacing *= 4
     # Hoeffding's bound; rough brackets then tell how likely the tail is, on which the width depends.
     log_guess = -((max(law.total - 2 * greatest, 0) / law.root) ** 2) / 2.0
     while spacing <= law.root:
@@ -312,3 +338,16 @@ def _bracketed(law: LineLaw, greatest: int, memory_budget: int) -> TailMass:
         except CapacityError:
             spacing *= 4
     raise CapacityError(f"{law.steps.size} distinct differences are too many, however they are rounded")
+
+
+def _seconds(law: LineLaw, greatest: int, spacing: int, memory_budget: int) -> float:
+    """Estimate the time of a tail of the law with its steps rounded to multiples of `spacing`."""
+    rough, _ = rounded(law, spacing)
+    limit = (2 * greatest - law.total + rough.total * spacing) // (2 * spacing)
+    if not 0 <= limit < rough.total:
+        return 0.0
+    reduced = _Reduced.of(rough, [limit])
+    if reduced.limits[-1] >= reduced.law.total:
+        return 0.0
+    engines = _exact_engines(reduced.law, reduced.limits)
+    return min(math.inf if e.obstacle(memory_budget) is not None else e.seconds for e in engines)

@@ -19,9 +19,15 @@ from typing import Any, get_args
 import numpy as np
 import numpy.typing as npt
 
-from trackperm.errors import CapacityError, InputError
+from trackperm.errors import CapacityError, InputError, InputTypeError
 from trackperm.exact.characteristic import UNIT, SwapSum
-from trackperm.exact.counts import LARGEST, DifferenceHistogram, IntArray, signed_differences
+from trackperm.exact.counts import (
+    LARGEST,
+    DifferenceHistogram,
+    IntArray,
+    differences,
+    signed_differences,
+)
 from trackperm.exact.distribution import NullDistribution, linear_distribution, null_distribution
 from trackperm.exact.enumeration import count_inside, n_configurations
 from trackperm.exact.lattice import MOST_REDUCED, Lattice, reduce_rank
@@ -79,12 +85,11 @@ class _Options:
         if self.method not in get_args(Method):
             known = ", ".join(map(repr, get_args(Method)))
             raise InputError(f"`method` is {self.method!r}; expected one of {known}")
-        if self.n_samples < 1:
-            raise InputError(f"`n_samples` is {self.n_samples}; expected at least 1")
-        if self.seed < 0:
-            raise InputError(f"`seed` is {self.seed}; expected an integer of at least 0")
-        if self.exceedances is not None and self.exceedances < 1:
-            raise InputError(f"`exceedances` is {self.exceedances}; expected at least 1, such as 20")
+        least = {"n_samples": 1, "seed": 0} | ({} if self.exceedances is None else {"exceedances": 1})
+        for name, smallest in least.items():
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or value < smallest:
+                raise InputError(f"`{name}` is {value!r}; expected an integer of at least {smallest}")
         if self.mid_p and self.method == "monte-carlo":
             raise InputError("the mid-p-value needs an exact method", hint="leave `mid_p` or `method` out.")
 
@@ -153,43 +158,46 @@ def difference_test(
     scores = scale_scores(candidate, baseline, resolution)
     n_examples = scores.candidate.size
     if strata is None:
-        differences, counts = signed_differences(scores.candidate, scores.baseline)
+        moves, counts = signed_differences(scores.candidate, scores.baseline)
         unit = Fraction(1, n_examples)
     else:
-        differences, counts, unit = _stratified(scores.candidate - scores.baseline, strata)
+        moves, counts, unit = _stratified(differences(scores.candidate, scores.baseline), strata)
     unit *= scores.unit
-    if differences.dtype == object or n_examples * int(np.abs(differences).max()) > LARGEST:
-        moved = sum(d * c for d, c in zip(differences.tolist(), counts.tolist(), strict=True))
-    else:
-        moved = int(differences @ counts)
+    moved = sum(d * c for d, c in zip(moves.tolist(), counts.tolist(), strict=True))
     # A swap turns the difference d of an example into -d.
-    statistic = LinearStatistic.from_differences(differences, counts, 2 * unit, moved * unit)
+    statistic = LinearStatistic.from_differences(moves, counts, 2 * unit, moved * unit)
     note = "" if scores.how == "integers" else scores.note()
     return _linear_test(statistic, n_examples, statistic.law.n_coins, options, note)
 
 
 def _stratified(
-    differences: npt.NDArray[Any], strata: npt.ArrayLike
+    moves: npt.NDArray[Any], strata: npt.ArrayLike
 ) -> tuple[npt.NDArray[Any], IntArray, Fraction]:
-    """Return distinct differences times a common multiple of the group sizes over their own, and the unit."""
+    """Return distinct differences times a common multiple of the group sizes over their own, and the unit.
+
+    Groups of the same size need not be told apart.
+    """
     labels = np.asarray(strata)
-    if labels.shape != differences.shape:
+    if labels.shape != moves.shape:
         raise InputError(f"`strata` has shape {labels.shape}; expected one group for each of the scores")
-    _, groups, sizes = np.unique(labels, return_inverse=True, return_counts=True)
-    multiple = math.lcm(*sizes.tolist())
-    steps, counts = [], []
-    values, codes = np.unique(differences, return_inverse=True)
-    table = np.bincount(groups * values.size + codes, minlength=sizes.size * values.size)
-    for cell in np.flatnonzero(table).tolist():
-        group, value = divmod(cell, values.size)
-        steps.append(int(values[value]) * (multiple // int(sizes[group])))
-        counts.append(int(table[cell]))
-    fits = max(map(abs, steps)) <= LARGEST
-    return (
-        np.array(steps, dtype=np.int64 if fits else object),
-        np.array(counts, dtype=np.int64),
-        Fraction(1, sizes.size * multiple),
-    )
+    missing = labels != labels if labels.dtype.kind == "f" else labels == None  # noqa: E711
+    if np.any(missing):
+        raise InputError(f"`strata` has no group at index {int(np.argmax(missing))}")
+    try:
+        _, groups, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    except TypeError as error:
+        raise InputTypeError("`strata` mixes types; expected text throughout, or numbers") from error
+    distinct_sizes, size_codes = np.unique(sizes, return_inverse=True)
+    values, codes = np.unique(moves, return_inverse=True)
+    cells, counts = np.unique(size_codes[groups] * values.size + codes, return_counts=True)
+    multiple = math.lcm(*distinct_sizes.tolist())
+    steps = [
+        int(values[value]) * (multiple // int(distinct_sizes[size]))
+        for size, value in (divmod(cell, values.size) for cell in cells.tolist())
+    ]
+    fits = max(map(abs, steps)) < LARGEST
+    unit = Fraction(1, sizes.size * multiple)
+    return np.array(steps, dtype=np.int64 if fits else object), counts.astype(np.int64), unit
 
 
 def structured_test(
@@ -268,7 +276,7 @@ def structured_test(
     slopes = [by_variable.get(i, Fraction(0)) for i in range(h.n_variables)]
     observed = constant + sum(s * x for s, x in zip(slopes, histogram.stay, strict=True))
     statistic = _linear_statistic(histogram, histogram.differences, slopes, observed)
-    return _linear_test(statistic, histogram.n_examples, histogram.n_discordant, options, "")
+    return _affine_test(statistic, histogram, options)
 
 
 def _linear_statistic(
@@ -281,19 +289,25 @@ def _linear_statistic(
     dtype = np.int64 if reach <= LARGEST else object
     steps = moves.astype(dtype) @ np.array(weights, dtype=dtype)
     down = histogram.multiplicities - histogram.n_up
-    differences, counts = np.concatenate([steps, -steps]), np.concatenate([histogram.n_up, down])
+    moves_and_back, counts = np.concatenate([steps, -steps]), np.concatenate([histogram.n_up, down])
     present = counts > 0
     return LinearStatistic.from_differences(
-        differences[present], counts[present], Fraction(1, denominator), observed
+        moves_and_back[present], counts[present], Fraction(1, denominator), observed
     )
+
+
+def _affine_test(
+    statistic: LinearStatistic, histogram: DifferenceHistogram, options: _Options
+) -> PermutationTest:
+    if options.two_sided and not statistic.is_antisymmetric:
+        raise not_antisymmetric()
+    return _linear_test(statistic, histogram.n_examples, histogram.n_discordant, options, "")
 
 
 def _linear_test(
     statistic: LinearStatistic, n_examples: int, n_discordant: int, options: _Options, note: str
 ) -> PermutationTest:
     law, point = statistic.law, statistic.observed_point
-    if options.two_sided and not statistic.is_antisymmetric:
-        raise not_antisymmetric()
     n_better = int(statistic.n_up.sum())
     facts = _Facts(
         observed=_as_float(statistic.observed),
@@ -341,7 +355,7 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: _Option
     affine = statistic.affine()
     if affine is not None and isinstance(observed, Fraction):
         linear = _linear_statistic(histogram, lattice.coordinates, affine[1], observed)
-        return _linear_test(linear, histogram.n_examples, histogram.n_discordant, options, "")
+        return _affine_test(linear, histogram, options)
     if options.two_sided:
         statistic.check_antisymmetric(law.total, np.random.default_rng(0))
     facts = _Facts(

@@ -32,8 +32,8 @@ LOG_WINDOW = -46.0
 LARGEST_PERIOD = 2**31
 """Largest size of a window on an axis: products of two such integers do not overflow."""
 
-MOST_FACTORS = 2**30
-"""Factors of the characteristic function that are evaluated at the most (a minute)."""
+MOST_FACTORS = 2**28
+"""Factors of the characteristic function that are evaluated at the most (a quarter of a minute)."""
 
 LOG_PRUNED = -50.0
 """Logarithm of the modulus below which a frequency is left out."""

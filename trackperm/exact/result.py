@@ -30,7 +30,7 @@ class PermutationTest:
         Its decimal logarithm, always finite.
     error_bound : float
         Certified bound on the error of the p-value, relative to it. 1 means that `pvalue` is only known to be
-        an upper bound; infinity, that nothing is certified, as with Monte Carlo.
+        an upper bound; infinity, that nothing is certified, as by Monte Carlo, or no lower end, of a bracket.
     interval : tuple of float
         Ends between which the exact p-value lies: certainly, or with 99 % confidence for Monte Carlo.
     method : str
@@ -85,9 +85,8 @@ class PermutationTest:
         One swap of n discordant examples has probability 2^-n, and a two-sided test counts its mirror image
         too. For linear statistics that is attained, when every discordant example points the same way.
         """
-        swaps = self.n_discordant - (self.alternative == "two-sided")
-        halved = 1 if self.mid_p else 0
-        return min(-(swaps + halved) * math.log10(2.0), 0.0)
+        swaps = max(self.n_discordant - (self.alternative == "two-sided"), 0)
+        return -(swaps + int(self.mid_p)) * math.log10(2.0)
 
     @cached_property
     def null_distribution(self) -> NullDistribution:

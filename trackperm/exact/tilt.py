@@ -25,7 +25,7 @@ from trackperm.exact.counts import exact_column_sums
 class TailMass:
     """A probability exp(log_scale) * scaled, which errs by at most `error` relative to itself.
 
-    `error` above 1 means that nothing but the upper bound exp(log_scale) * scaled * (1 + error) is known.
+    An `error` of 1 means that nothing is known but that exp(log_scale) * scaled is an upper bound.
     """
 
     log_scale: float
@@ -98,8 +98,8 @@ def scale_factor(law: SwapSum, tilt: FloatArray, point: Sequence[int]) -> ScaleF
 
 def certified(log_scale: float, total: float, error: float) -> TailMass:
     """Turn a sum with an absolute error into a probability with a relative one."""
-    if total <= error:
-        # Nothing but an upper bound is known; report that bound itself, which errs by at most 1.
+    if total <= 2.0 * error:
+        # Little but an upper bound is known; report that bound itself.
         return TailMass(log_scale, total + error if total + error > 0 else error, 1.0)
     return TailMass(log_scale, total, error / (total - error))
 

@@ -1,6 +1,6 @@
 """Which examples of two runs are the same example: decided here and nowhere else."""
 
 from trackperm.pairing.align import Pairing, pair
-from trackperm.pairing.report import PairingReport
+from trackperm.pairing.report import Missing, PairingReport
 
-__all__ = ["Pairing", "PairingReport", "pair"]
+__all__ = ["Missing", "Pairing", "PairingReport", "pair"]

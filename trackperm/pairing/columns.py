@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from trackperm.errors import InputError
+from trackperm.pairing.report import Missing
 from trackperm.statistic import Statistic
 from trackperm.tables import ExampleTable, unusable
 
@@ -25,7 +26,13 @@ class PairedColumns:
     label : str or None
         The column of reference answers; None where a run has none and the statistic needs none.
     used : tuple of str
-        The columns that the statistic reads.
+        The columns that the statistic reads, those of clusters and strata among them.
+    texts : tuple of str
+        Those that stay text where a table is untyped, since counters read them.
+    cluster, strata : str or None
+        The columns of clusters and strata.
+    repeats : bool
+        Whether an id may stand in several rows.
     notes : tuple of str
         What was found that a reader should know.
     """
@@ -33,11 +40,43 @@ class PairedColumns:
     id: str | None
     label: str | None
     used: tuple[str, ...]
+    texts: tuple[str, ...]
+    cluster: str | None
+    strata: str | None
+    repeats: bool
     notes: tuple[str, ...]
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Columns of clusters and strata."""
+        return tuple(dict.fromkeys(name for name in (self.cluster, self.strata) if name is not None))
+
+    @property
+    def of_examples(self) -> tuple[str, ...]:
+        """Columns that say what an example is, the same in every run."""
+        names = (self.id, self.label, *self.groups)
+        return tuple(dict.fromkeys(name for name in names if name is not None))
+
+    @property
+    def of_runs(self) -> tuple[str, ...]:
+        """Columns that the statistic reads of each run."""
+        return tuple(name for name in self.used if name not in self.of_examples)
+
+    @property
+    def tie_breakers(self) -> tuple[str, ...]:
+        """Columns that order the rows of one id."""
+        if not self.repeats:
+            return ()
+        return tuple(dict.fromkeys((*self.of_examples[1:], *sorted(self.used))))
 
     @classmethod
     def find(
-        cls, baseline: ExampleTable, candidate: ExampleTable, statistic: Statistic, by_position: bool
+        cls,
+        baseline: ExampleTable,
+        candidate: ExampleTable,
+        statistic: Statistic,
+        by_position: bool,
+        missing: Missing,
     ) -> PairedColumns:
         """Find the columns that `statistic` names.
 
@@ -45,11 +84,19 @@ class PairedColumns:
         ------
         InputError
             If a run lacks a column that the statistic reads, or the id column where rows are not paired by
-            position.
+            position; or if examples of several rows are to be paired by position.
         """
         tables = (baseline, candidate)
-        id_, used = statistic.columns["id"], tuple(statistic.used_columns)
-        label: str | None = statistic.columns["label"]
+        if by_position and statistic.repeats:
+            raise InputError(
+                f"`{statistic.name}` adds up the rows of an example, which pairing by position cannot tell",
+                hint="`--id NAME` names a column that identifies the examples.",
+            )
+        id_, label = statistic.columns["id"], _column(statistic, "label")
+        cluster, strata = _column(statistic, statistic.cluster), _column(statistic, statistic.strata)
+        of_missing = label if missing == "wrong" and statistic.missing_reads_label else None
+        names = (*statistic.used_columns, of_missing, cluster, strata)
+        used = tuple(dict.fromkeys(name for name in names if name is not None))
         needed = used if by_position else (id_, *used)
         if any(name not in table.columns for table in tables for name in needed):
             raise _lacking(dict.fromkeys(needed), tables, statistic)
@@ -61,7 +108,20 @@ class PairedColumns:
             if reason:
                 notes.append(f"labels were not compared: {reason}")
                 label = None
-        return cls(None if by_position else id_, label, used, tuple(notes))
+        return cls(
+            None if by_position else id_,
+            label,
+            used,
+            statistic.counter_columns,
+            cluster,
+            strata,
+            statistic.repeats,
+            tuple(notes),
+        )
+
+
+def _column(statistic: Statistic, name: str | None) -> str | None:
+    return None if name is None else statistic.columns[name]
 
 
 def _lacking(needed: Iterable[str], tables: tuple[ExampleTable, ...], statistic: Statistic) -> InputError:

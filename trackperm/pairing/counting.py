@@ -13,10 +13,11 @@ import numpy.typing as npt
 from trackperm.errors import InputError
 from trackperm.exact.scores import scale_scores
 from trackperm.pairing.columns import PairedColumns
+from trackperm.pairing.grouping import STRATUM
 from trackperm.pairing.refusals import shown
 from trackperm.pairing.run import KEY, KeyedRun
-from trackperm.statistic import OUT_OF_RANGE, Statistic, load_statistic
-from trackperm.tables import ColumnType, PairedCounts
+from trackperm.statistic import OUT_OF_RANGE, Statistic, UncountableError, load_statistic
+from trackperm.tables import PairedCounts
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,16 +40,31 @@ class ScaledCounts:
     notes: tuple[str, ...]
 
 
-def counted(run: KeyedRun, statistic: Statistic, types: Mapping[str, ColumnType]) -> nw.DataFrame[Any]:
+def counted(
+    run: KeyedRun, statistic: Statistic, expressions: Mapping[str, nw.Expr], *, missing: bool = False
+) -> nw.DataFrame[Any]:
     """Count the outcomes of one run by example, as int64, or float64 where they are decimals.
+
+    Parameters
+    ----------
+    expressions : mapping of str to Expr
+        Of every count: ``statistic.counts``, or with `missing` ``statistic.missing_counts``.
 
     Raises
     ------
     InputError
         If a count is undefined on an example or out of range.
     """
-    expressions = statistic.counts(types)
-    frame = run.frame.select(KEY, *(expressions[name].alias(name) for name in statistic.count_names))
+    try:
+        columns = statistic.with_counters(run.frame, missing=missing)
+    except UncountableError as error:
+        key = run.frame.get_column(KEY)[error.row]
+        raise InputError(
+            f"`{statistic.name}` cannot be counted on example {shown(key)} of `{run.origin}`:"
+            f" {error.problem}",
+            hint=error.hint,
+        ) from None
+    frame = columns.select(KEY, *(expressions[name].alias(name) for name in statistic.count_names))
     for name in statistic.count_names:
         values = frame.get_column(name)
         is_decimal = values.dtype.is_float()
@@ -122,31 +138,45 @@ def paired_counts(
     return PairedCounts(nw.concat(columns, how="horizontal"), tuple(baseline.columns))
 
 
-def discordant_examples(
-    baseline: KeyedRun,
-    candidate: KeyedRun,
+def read_columns(baseline: KeyedRun, candidate: KeyedRun, columns: PairedColumns) -> nw.DataFrame[Any]:
+    """Put side by side what the statistic read of both runs, by example."""
+    frame = nw.concat(
+        [
+            _prefixed(baseline.frame.select(KEY, *columns.of_runs), "baseline"),
+            _prefixed(candidate.frame.select(KEY, *columns.of_runs), "candidate"),
+        ],
+        how="horizontal",
+    )
+    names = [f"{run}.{name}" for name in columns.of_runs for run in ("baseline", "candidate")]
+    if columns.label is None:
+        return frame.select(names)
+    return frame.with_columns(baseline.frame.get_column(columns.label).alias("label")).select("label", *names)
+
+
+def discordant_rows(
     counts: PairedCounts,
-    columns: PairedColumns,
+    strata: nw.Series[Any] | None,
+    read: nw.DataFrame[Any] | None,
     statistic: Statistic,
 ) -> nw.DataFrame[Any]:
-    """Select the examples whose counts differ, with what the statistic read of both runs."""
-    shared = ["id"] if columns.label is None else ["id", "label"]
-    own = [name for name in columns.used if name not in (columns.id, columns.label, *counts.names)]
-    frames = [
-        _prefixed(baseline.frame.select(own), "baseline"),
-        _prefixed(candidate.frame.select(own), "candidate"),
-        counts.frame,
-    ]
-    if columns.label is not None:
-        frames.append(baseline.frame.get_column(columns.label).alias("label").to_frame())
-    frame = nw.concat([frame for frame in frames if frame.columns], how="horizontal")
-    names = [f"{run}.{name}" for name in (*own, *counts.names) for run in ("baseline", "candidate")]
+    """Select the rows whose counts differ, with what the statistic read of both runs where that is given."""
+    frame = counts.frame
+    if strata is not None:
+        frame = frame.with_columns(strata.alias(STRATUM))
+    shared = [name for name in frame.columns if name in ("id", STRATUM)]
+    own = [f"{run}.{name}" for name in counts.names for run in ("baseline", "candidate")]
+    if read is not None and read.columns:
+        names = [name for name in read.columns if name not in own]
+        frame = nw.concat([frame, read.select(names)], how="horizontal")
+        shared += [name for name in names if name == "label"]
+        own = [*(name for name in names if name != "label"), *own]
+    order = [name for name in ("id", "label", STRATUM) if name in shared]
     real = [
         _real(f"{run}.{name}", unit)
         for name, unit in _units(statistic).items()
         for run in ("baseline", "candidate")
     ]
-    return frame.filter(counts.differ()).with_columns(*real).select(*shared, *names)
+    return frame.filter(counts.differ()).with_columns(*real).select(*order, *own)
 
 
 def _units(statistic: Statistic) -> Mapping[str, Fraction]:

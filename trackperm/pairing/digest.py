@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import narwhals as nw
 import numpy as np
+import polars as pl
 
-from trackperm.tables import ColumnType
+from trackperm.tables import LISTS, ColumnType
 
 _BYTES = {ColumnType.INTEGER: "<i8", ColumnType.DECIMAL: "<f8", ColumnType.BOOLEAN: "u1"}
 
@@ -24,8 +25,25 @@ def digest(frame: nw.DataFrame[Any], types: Mapping[str, ColumnType]) -> str:
         if types[name] is ColumnType.TEXT:
             sha.update(json.dumps(values.to_list()).encode())
             continue
+        if types[name] in LISTS:
+            for part in _list_bytes(values.to_polars()):
+                sha.update(part)
+            continue
         is_null = values.is_null().to_numpy()
         present = values.drop_nulls().to_numpy().astype(_BYTES[types[name]])
         sha.update(np.packbits(is_null).tobytes())
         sha.update((present + 0 if types[name] is ColumnType.DECIMAL else present).tobytes())  # -0.0 is 0.0
     return sha.hexdigest()
+
+
+def _list_bytes(lists: pl.Series) -> Iterator[bytes]:
+    """How long lists and their items are (-1 where there is none), and then the items end to end."""
+    lengths = lists.list.len()
+    items = lists.filter(lengths > 0).explode()
+    yield lengths.cast(pl.Int64).fill_null(-1).to_numpy().astype("<i8").tobytes()
+    if items.dtype == pl.String:
+        yield items.str.len_bytes().cast(pl.Int64).fill_null(-1).to_numpy().astype("<i8").tobytes()
+        yield "".join(items.drop_nulls()).encode()
+    else:
+        yield np.packbits(items.is_null().to_numpy()).tobytes()
+        yield items.drop_nulls().to_numpy().astype("<i8").tobytes()

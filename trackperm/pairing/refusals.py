@@ -9,7 +9,7 @@ from typing import Any
 import narwhals as nw
 
 from trackperm.errors import PairingError
-from trackperm.pairing.run import KeyedRun
+from trackperm.pairing.run import KEY, KeyedRun
 
 _SHOWN = 5
 _WIDTH = 40
@@ -53,6 +53,29 @@ def require_unique_ids(baseline: KeyedRun, candidate: KeyedRun, id_: str) -> Non
             hint="each example has one row. Was the table logged twice? MLflow's `log_table` appends to a"
             " table that is there already. `--id NAME` names another column.",
         )
+
+
+def require_same_repeats(baseline: KeyedRun, candidate: KeyedRun) -> None:
+    """Refuse examples that have more rows in one run than in the other.
+
+    Raises
+    ------
+    PairingError
+        If there are such.
+    """
+    if len(baseline) == len(candidate) and (baseline.keys == candidate.keys).all():
+        return
+    sizes = [run.frame.group_by(KEY).agg(nw.len().alias("n")).sort(KEY) for run in (baseline, candidate)]
+    rows = [size.get_column("n") for size in sizes]
+    differ = rows[0] != rows[1]
+    found = [_few(series.filter(differ)) for series in (sizes[0].get_column(KEY), *rows)]
+    table = _side_by_side(
+        ("example", f"`{baseline.origin}`", f"`{candidate.origin}`"), zip(*found, strict=True)
+    )
+    raise PairingError(
+        f"{int(differ.sum())} of {len(differ)} examples have more rows in one run than in the other{table}",
+        hint="repeats are added up, so both runs need as many of each example.",
+    )
 
 
 def label_disagreement(baseline: KeyedRun, candidate: KeyedRun, label: str, *, nulls: bool) -> str | None:

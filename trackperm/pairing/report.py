@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-Missing = Literal["error", "drop"]
+Missing = Literal["error", "drop", "wrong"]
 
 
 @dataclass(frozen=True)
@@ -19,12 +19,12 @@ class PairingReport:
     n_baseline, n_candidate : int
         Number of examples in each run.
     n_paired : int
-        Number of examples that are in the test.
+        Number of examples that are in the test; of their rows, where an example has several.
     n_dropped : int
         Number of examples of either run that are not.
     labels_checked : bool
         Whether both runs were seen to have the same reference answers.
-    missing : {"error", "drop"}
+    missing : {"error", "drop", "wrong"}
         What was to be done with examples that lack a partner or a value.
     notes : tuple of str
         What a reader of the result should know.

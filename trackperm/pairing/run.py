@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import narwhals as nw
@@ -38,12 +38,12 @@ class KeyedRun:
     rows_without_id: tuple[int, ...] = ()
 
     @classmethod
-    def by_id(cls, table: ExampleTable, id_: str) -> KeyedRun:
-        """Take column `id_` as key."""
+    def by_id(cls, table: ExampleTable, id_: str, tie_breakers: Collection[str] = ()) -> KeyedRun:
+        """Take column `id_` as key; rows with the same are ordered by `tie_breakers`."""
         frame = table.frame.with_columns(nw.col(id_).alias(KEY))
         is_null = frame.get_column(KEY).is_null()
         rows_without_id = tuple(is_null.arg_true().to_list())
-        return cls(frame.filter(~is_null).sort(KEY), table.origin, len(frame), rows_without_id)
+        return cls(frame.filter(~is_null), table.origin, len(frame), rows_without_id).ordered(tie_breakers)
 
     @classmethod
     def by_position(cls, table: ExampleTable) -> KeyedRun:
@@ -62,6 +62,10 @@ class KeyedRun:
     def filter(self, rows: nw.Series[Any]) -> KeyedRun:
         """Keep some rows."""
         return KeyedRun(self.frame.filter(rows), self.origin, self.n_rows)
+
+    def ordered(self, columns: Collection[str]) -> KeyedRun:
+        """Sort rows by the key, and by `columns` where it is the same."""
+        return replace(self, frame=self.frame.sort(KEY, *columns))
 
     def join(self, other: KeyedRun, how: Literal["semi", "anti"]) -> KeyedRun:
         """Keep the rows whose key `other` has (`semi`) or lacks (`anti`)."""
@@ -84,11 +88,18 @@ def keyed_runs(
     InputTypeError
         If a column cannot be used, or its types in the two runs do not go together.
     PairingError
-        If ids are neither integers nor text.
+        If ids are neither integers nor text, or clusters or strata are decimals.
     """
     names = [name for name in (columns.id, columns.label, *columns.used) if name is not None]
     id_ = columns.id
-    baseline, candidate, types = typed_columns(baseline, candidate, names, text=() if id_ is None else (id_,))
+    texts = (*columns.texts, *(() if id_ is None else (id_,)))
+    baseline, candidate, types = typed_columns(baseline, candidate, names, text=texts)
+    for name in columns.groups:
+        if types[name] not in (ColumnType.INTEGER, ColumnType.TEXT, ColumnType.BOOLEAN):
+            raise PairingError(
+                f"column `{name}` is {types[name].value}, which names no clusters or strata",
+                hint="clusters and strata are integers, text or booleans.",
+            )
     if id_ is None:
         return (KeyedRun.by_position(baseline), KeyedRun.by_position(candidate)), types
     if types[id_] not in (ColumnType.INTEGER, ColumnType.TEXT):
@@ -96,4 +107,5 @@ def keyed_runs(
             f"column `{id_}` is {types[id_].value}, which identifies no examples",
             hint="`--id NAME` names a column of integers or text.",
         )
-    return (KeyedRun.by_id(baseline, id_), KeyedRun.by_id(candidate, id_)), types
+    ties = columns.tie_breakers
+    return (KeyedRun.by_id(baseline, id_, ties), KeyedRun.by_id(candidate, id_, ties)), types

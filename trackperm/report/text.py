@@ -103,7 +103,7 @@ def certainty(test: PermutationTest) -> str:
     if test.error_bound <= EXACT_WITHIN:
         return "exact"
     if test.method == "bracket":
-        low = test.pvalue / (1.0 + test.error_bound)
+        low = test.interval[0]
         return f"certified upper end, lower end {low:.3g}" if low > 0.0 else "certified upper end"
     if test.error_bound < 1:
         return f"exact within ±{100 * test.error_bound:.2g} %"
@@ -161,13 +161,17 @@ def notes(comparison: Comparison) -> list[str]:
         found.append("mid-p: ties with the observed value count half, so that p may be below its level")
     if test.method == "monte-carlo":
         found.append(f"Monte Carlo: {test.why}")
-    if comparison.n_discordant > 0 and test.log10_smallest_pvalue >= math.log10(comparison.alpha):
-        least = 10.0**test.log10_smallest_pvalue
-        found.append(
-            f"no verdict possible: with {comparison.n_discordant} discordant "
-            f"{'example' if comparison.n_discordant == 1 else 'examples'} no p is below {least:.3g}"
-        )
+    if comparison.n_discordant > 0 and not _is_within_reach(comparison):
+        found.append(f"no verdict possible: {floor(comparison)}")
     return [*found, *report.notes]
+
+
+def floor(comparison: Comparison) -> str:
+    """Say which p-value no outcome on so many discordant examples can get below."""
+    exponent = comparison.test.log10_smallest_pvalue
+    least = f"{10.0**exponent:.3g}" if exponent > -300 else f"1e{math.floor(exponent)}"
+    number, noun = comparison.n_discordant, "example" if comparison.statistic.cluster is None else "cluster"
+    return f"with {number} discordant {noun if number == 1 else noun + 's'} no p is below {least}"
 
 
 def headline(comparison: Comparison) -> str:
@@ -194,9 +198,11 @@ def explanation(comparison: Comparison) -> list[str]:
         "less": "at most",
         "greater": "at least",
     }[alternative]
-    sentences = [
+    description = shorten(comparison.statistic.description, _PROSE_LIMIT)
+    sentences = [f"{statistic}: {_sentence(description)}"] if description else []
+    sentences += [
         "If it made no difference which run an output came from, the outputs of the two runs could be "
-        "exchanged on any example without changing what to expect.",
+        f"exchanged on {_exchanged(comparison)} without changing what to expect.",
         f"p is the share of all such exchanges in which {quantity} is {extreme} the observed one"
         + (", those equal to it counted half." if comparison.test.mid_p else "."),
     ]
@@ -210,7 +216,23 @@ def explanation(comparison: Comparison) -> list[str]:
             f"Here that share is below {comparison.alpha:g}, so chance alone is a poor explanation; "
             "whether the difference is large enough to matter is another question."
         )
+    if comparison.n_discordant > 0:
+        reach = "" if _is_within_reach(comparison) else f", so that {comparison.alpha:g} is out of reach"
+        sentences.append(_sentence(floor(comparison) + reach))
     return [*sentences, f"The test is about {SCOPE}."]
+
+
+def _exchanged(comparison: Comparison) -> str:
+    """Name what the two runs exchange as a whole."""
+    statistic = comparison.statistic
+    if statistic.cluster is not None:
+        return f"all examples with the same `{statistic.columns[statistic.cluster]}` together"
+    return "any example, all of its rows together," if statistic.repeats else "any example"
+
+
+def _is_within_reach(comparison: Comparison) -> bool:
+    """Whether some outcome on as many discordant examples would be significant."""
+    return comparison.test.log10_smallest_pvalue < math.log10(comparison.alpha)
 
 
 def escape_markdown(text: str) -> str:

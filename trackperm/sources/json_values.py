@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import narwhals as nw
@@ -85,6 +86,8 @@ def _typed(name: str, values: Sequence[Any], place: Callable[[int], str]) -> pl.
             if type(value) is int and abs(value) > _LARGEST_EXACT:
                 raise _UnusableError(f"mixes decimals with an integer above 2^53 ({place(index)})")
         return pl.Series(name, values, dtype=pl.Float64, strict=False)
+    if types == {list}:
+        return _lists(name, values)
     if types <= {list, dict}:
         raise _UnusableError("holds lists or objects")
     firsts = sorted((list(map(type, values)).index(type_), _NAMES[type_]) for type_ in types)
@@ -101,6 +104,17 @@ def _texts(name: str, values: Sequence[Any], place: Callable[[int], str]) -> pl.
     except UnicodeEncodeError as error:
         index = values.index(error.object)
         raise _UnusableError(f"has half a surrogate pair ({place(index)}), which is no text") from error
+
+
+def _lists(name: str, values: Sequence[Any]) -> pl.Series:
+    dtypes: dict[type, Any] = {str: pl.String, int: pl.Int64, bool: pl.Boolean}
+    types = _types(chain.from_iterable(filter(None, values))) or {str}
+    if len(types) > 1 or not types <= set(dtypes):
+        raise _UnusableError("holds lists that are not of text alone or of integers alone")
+    try:
+        return pl.Series(name, values, dtype=pl.List(dtypes[types.pop()]))
+    except (UnicodeEncodeError, OverflowError) as error:
+        raise _UnusableError(f"holds lists that cannot be read: {error}") from error
 
 
 def _integers(name: str, values: Sequence[Any], place: Callable[[int], str]) -> pl.Series:

@@ -1,8 +1,18 @@
 """What is tested: specs in YAML, and the statistics that they compile to."""
 
 from trackperm.statistic.compile import builtin_names, load_statistic
+from trackperm.statistic.counters import UncountableError
 from trackperm.statistic.definition import Statistic
 from trackperm.statistic.frames import OUT_OF_RANGE
+from trackperm.statistic.schema import json_schema
 from trackperm.tables import ColumnType
 
-__all__ = ["OUT_OF_RANGE", "ColumnType", "Statistic", "builtin_names", "load_statistic"]
+__all__ = [
+    "OUT_OF_RANGE",
+    "ColumnType",
+    "Statistic",
+    "UncountableError",
+    "builtin_names",
+    "json_schema",
+    "load_statistic",
+]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from trackperm.documents import did_you_mean, listed
+from trackperm.statistic.counters import COUNTERS
 from trackperm.statistic.expression import (
     COMPARISONS,
     Binary,
@@ -17,7 +19,7 @@ from trackperm.statistic.expression import (
     children,
     written,
 )
-from trackperm.tables import ColumnType
+from trackperm.tables import LISTS, ColumnType
 
 MAX_DEGREE = 32
 MAX_INTEGER = 2**63 - 1
@@ -96,9 +98,7 @@ class Checker:
         kind = f"{found.value} " if found is not None else ""
         match node:
             case Name():
-                column = self.column(node.full)
-                note = "" if column == node.full else f" (`{node.full}`)"
-                return f"{kind}{self.noun} `{column}`{note}"
+                return self._named(node, found)
             case Literal(parameter=str(name)):
                 return f"{kind}parameter `{name}` ({node.value!r})"
             case Literal():
@@ -113,7 +113,7 @@ class Checker:
                     raise expression.error(node, "an integer of more than 64 bits")
                 return literal_type(node.value)
             case Name():
-                return self.name_type(expression, node)
+                return self._scalar(expression, node)
             case Unary(operator="-" | "+"):
                 return self._number(expression, node, (node.operand,))
             case Unary():
@@ -126,6 +126,8 @@ class Checker:
                 return self._arithmetic(expression, node)
             case Call(function="where"):
                 return self._where(expression, node)
+            case Call() if node.function in COUNTERS:
+                return self._counter(expression, node)
             case Call():
                 if self.integers and node.function in ("sqrt", "log"):
                     hint = f"use `{node.function}` in `score` or `h`."
@@ -133,6 +135,53 @@ class Checker:
                 found = self._number(expression, node, node.arguments)
                 return ColumnType.DECIMAL if node.function in ("sqrt", "log") else found
         raise TypeError(f"not a part of an expression: {node!r}")
+
+    def _scalar(self, expression: Expression, node: Name) -> ColumnType | None:
+        found = self.name_type(expression, node)
+        if found in LISTS:
+            column = self._named(node, found)
+            hint = "such as `token_matches(prediction, label)`."
+            raise expression.error(node, f"{column} can be read by counters alone", hint=hint)
+        return found
+
+    def _counter(self, expression: Expression, node: Call) -> ColumnType:
+        if self.noun != "column":
+            hint = "name it there, and use the name here."
+            raise expression.error(node, f"`{node.function}` can stand in `counts` alone", hint=hint)
+        counter = COUNTERS[node.function]
+        types = []
+        for argument, allowed in zip(node.arguments, counter.columns, strict=False):
+            if not isinstance(argument, Name):
+                text = self.describe(expression, argument)
+                raise expression.error(argument, f"`{node.function}` takes a column, not {text}")
+            found = self.name_type(expression, argument)
+            if found is not None and found not in allowed:
+                wanted = " or ".join(sorted(type_.value for type_ in allowed))
+                message = f"`{node.function}` takes {wanted}, not {self._named(argument, found)}"
+                raise expression.error(argument, message)
+            types.append(found)
+        if ColumnType.INTEGER_LIST in types and len(set(types) - {None}) > 1:
+            sides = [
+                self._named(argument, found)
+                for argument, found in zip(node.arguments, types, strict=False)
+                if isinstance(argument, Name)
+            ]
+            raise expression.error(node, " is counted with ".join(sides), hint="both need the same type.")
+        for choice in node.arguments[len(counter.columns) :]:
+            value = choice.value if isinstance(choice, Literal) else None
+            if value not in counter.choices:
+                hint = f"it takes {listed([repr(known) for known in counter.choices])}."
+                if isinstance(value, str):
+                    hint += did_you_mean(value, counter.choices)
+                message = f"`{node.function}` does not know {self.describe(expression, choice)}"
+                raise expression.error(choice, message, hint=hint)
+        return ColumnType.DECIMAL if counter.decimal else ColumnType.INTEGER
+
+    def _named(self, node: Name, found: ColumnType | None) -> str:
+        column = self.column(node.full)
+        note = "" if column == node.full else f" (`{node.full}`)"
+        kind = f"{found.value} " if found is not None else ""
+        return f"{kind}{self.noun} `{column}`{note}"
 
     def _operator(self, node: Node) -> str:
         return f"`{node.function if isinstance(node, Call) else getattr(node, 'operator', '')}`"

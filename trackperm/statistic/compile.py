@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -14,17 +14,38 @@ from trackperm.documents import Document, did_you_mean, kind, listed
 from trackperm.errors import InputError, InputTypeError, SpecError
 from trackperm.exact import RationalStatistic, RealStatistic
 from trackperm.exact.resolution import Resolution, read_resolution
-from trackperm.statistic.check import MAX_INTEGER, Checker, NameType
+from trackperm.statistic.check import MAX_INTEGER, Checker, NameType, literal_type
 from trackperm.statistic.definition import ParameterValue, Statistic
-from trackperm.statistic.expression import RESERVED, Binary, Expression, Name, Node, transform
+from trackperm.statistic.expression import (
+    RESERVED,
+    Binary,
+    Call,
+    Expression,
+    Literal,
+    Name,
+    Node,
+    children,
+    transform,
+)
 from trackperm.statistic.rational import is_rational, rational
 from trackperm.statistic.real import real
-from trackperm.statistic.schema import LongSpec, ShortSpec, validate
+from trackperm.statistic.schema import Contrast, LongSpec, ShortSpec, validate
+from trackperm.statistic.strata import (
+    MAX_STRATA,
+    first_not_additive,
+    in_strata,
+    in_stratum,
+    weighted_mean,
+)
 from trackperm.statistic.symmetry import require_antisymmetry
 from trackperm.statistic.units import in_units, with_units
 from trackperm.tables import ColumnType
 
 _BUILTIN = Path(__file__).parent / "builtin"
+
+TEMPLATE = Path(__file__).parent / "template.yaml"
+"""A spec with comments, to write one from."""
+
 _ROLES = ("id", "prediction", "label")
 _MAX_NAMES = 200
 
@@ -40,6 +61,7 @@ def load_statistic(
     parameters: Mapping[str, object] | None = None,
     columns: Mapping[str, str] | None = None,
     resolution: Resolution | Mapping[str, Resolution] | None = None,
+    strata: Collection[str] | None = None,
 ) -> Statistic:
     """Load and compile a statistic.
 
@@ -54,28 +76,30 @@ def load_statistic(
         Actual columns by name: ``id``, ``prediction``, ``label`` and any name in the counts.
     resolution : str, float, Fraction, Decimal, or mapping of str to such, optional
         What decimal counts are rounded to multiples of, all or by name, in place of what the spec says.
+    strata : collection of str, optional
+        The strata that there are in the data, where the spec names a column of them.
 
     Raises
     ------
     SpecError
         If there is no such statistic or its spec is not valid, with file, line and column.
     InputError
-        If a parameter, column or count is named that the statistic does not have, or a resolution is not
-        above 0.
+        If a parameter, column or count is named that the statistic does not have, a resolution is not above
+        0, or the strata are not those that have weights.
     InputTypeError
-        If a parameter's value is neither a finite number nor text nor a boolean, a column's no text, or a
-        resolution no number.
+        If a parameter's value is neither a finite number nor text nor a boolean, or not of the type of its
+        default, a column's no text, or a resolution no number.
     """
     parameters, columns = dict(parameters or {}), dict(columns or {})
     if isinstance(source, Statistic):
-        if not parameters and not columns and resolution is None:
+        if not parameters and not columns and resolution is None and strata is None:
             return source
         document, name = source._source, source.name
         parameters, columns = {**source.parameters, **parameters}, {**source.columns, **columns}
         resolution = source.resolution if resolution is None else resolution
     else:
         document, name = _read(source)
-    return _Compiler(document, parameters, columns, resolution).statistic(name)
+    return _Compiler(document, parameters, columns, resolution, strata).statistic(name)
 
 
 def _read(source: str | Path) -> tuple[Document, str]:
@@ -99,6 +123,7 @@ class _Compiler:
     overriding_parameters: Mapping[str, object]
     overriding_columns: Mapping[str, object]
     overriding_resolution: Resolution | Mapping[str, Resolution] | None = None
+    known_strata: Collection[str] | None = None
 
     def statistic(self, name: str) -> Statistic:
         document = self.document
@@ -118,23 +143,41 @@ class _Compiler:
         else:
             counts = self.expressions("counts", parameters)
             score = self.expression(("score",), parameters)
+            g, h = _contrast_of(score, counts, spec.contrast)
+        missing = self.expressions("missing", parameters)
+        self.check_parameters(parameters, [*counts.values(), *missing.values(), *g.values(), h], name)
+        if score is not None:
             self.check_score(score, counts)
-            g, h = _difference_of(score, counts)
         self.check_counts(counts)
+        self.check_missing(missing, counts)
         self.check_g(g, counts, declared="counts" in document.data)
         self.check_h(h, g)
-        columns = self.columns(counts, name)
+        self.check_groups(spec, g)
+        columns = self.columns(counts, spec, name)
         used = [columns[node.full] for expression in counts.values() for node in expression.names]
         resolution = self.resolution(counts, name)
         units = dict.fromkeys(counts, Fraction(1))
         if not isinstance(resolution, Fraction):
             units |= resolution
-        scaled = {key: in_units(expression, lambda node: units[node.name]) for key, expression in g.items()}
-        scaled_g = {key: expression for key, (expression, _) in scaled.items()}
-        real_h = with_units(h, {key: unit for key, (_, unit) in scaled.items()})
-        compiled = _function(real_h, tuple(g), undefined)
+        scaled_g, compiled = _compiled(g, h, units, undefined)
         if isinstance(spec, LongSpec) and spec.alternative == "two-sided":
-            require_antisymmetry(counts, scaled_g, compiled, h)
+            require_antisymmetry(counts, missing, scaled_g, compiled, h)
+        weights = self.weights(spec, name)
+        names, total = tuple(counts), score
+        stratum_score = None if score is None else _function(with_units(score, units), names, undefined)
+        if weights:
+            names = in_strata(counts, weights)
+            units = dict(zip(names, [*units.values()] * len(weights), strict=True))
+            if isinstance(spec, LongSpec):
+                of_strata = [
+                    in_stratum(expression, stratum) for stratum in weights for expression in g.values()
+                ]
+                stratified = dict(zip(in_strata(g, weights), of_strata, strict=True))
+                scaled_g, compiled = _compiled(stratified, weighted_mean(h, weights), units, undefined)
+            elif score is not None:
+                total = weighted_mean(score, weights)
+                stratified, contrast = _contrast_of(total, dict.fromkeys(names, total), spec.contrast)
+                scaled_g, compiled = _compiled(stratified, contrast, units, undefined)
         return Statistic(
             name=name,
             description=" ".join(spec.description.split()),
@@ -145,14 +188,22 @@ class _Compiler:
             used_columns=tuple(dict.fromkeys(used)),
             parameters=parameters,
             resolution=resolution,
-            g_names=tuple(g),
+            g_names=tuple(scaled_g),
             h=compiled,
-            score=None if score is None else _function(with_units(score, units), tuple(counts), undefined),
+            score=None if total is None else _function(with_units(total, units), names, undefined),
+            stratum_score=stratum_score,
+            contrast=spec.contrast if isinstance(spec, ShortSpec) else "difference",
+            repeats=spec.repeats is not None,
+            cluster=spec.cluster,
+            strata=spec.strata,
+            weights=weights,
             undefined=undefined,
             _counts=counts,
             _g=g,
             _scaled_g=scaled_g,
             _h=h,
+            _score=score,
+            _missing=missing,
             _source=document,
         )
 
@@ -181,11 +232,87 @@ class _Compiler:
     def undefined(self) -> Fraction | None:
         if self.document.data.get("undefined") is None:
             return None
-        text = self.document.passage(("undefined",)).text
+        return self.exact_number(("undefined",))
+
+    def exact_number(self, path: tuple[str, ...]) -> Fraction:
+        text = self.document.passage(path).text
         if re.fullmatch(r"[-+]?(\d{1,50}(/0*[1-9]\d{0,50})?|\d{0,50}\.\d{1,50})", text, re.ASCII):
             return Fraction(text)
         hint = "such as `0`, `0.5` or `1/2`."
-        raise self.document.error(f"`{text}` is not an exact number", ("undefined",), hint=hint)
+        raise self.document.error(f"`{text}` is not an exact number", path, hint=hint)
+
+    def check_missing(self, missing: Mapping[str, Expression], counts: Collection[str]) -> None:
+        """Check that what a missing prediction counts is said of every count, from the label alone."""
+
+        def label(expression: Expression, node: Name) -> None:
+            if node.full != "label":
+                hint = "an example without a prediction has a `label` alone."
+                raise expression.error(node, f"`{node.full}` cannot stand in `missing`", hint=hint)
+
+        hint = f"the counts of this statistic are {', '.join(counts)}."
+        for key, expression in missing.items():
+            if key not in counts:
+                more = did_you_mean(key, counts)
+                raise self.document.error(
+                    f"there is no count `{key}`", ("missing", key), key=True, hint=hint + more
+                )
+            Checker(True, label, "column").result(expression, f"the missing count `{key}`")
+        lacking = [key for key in counts if key not in missing]
+        if missing and lacking:
+            raise self.document.error(f"`missing` says nothing of {listed(lacking)}", ("missing",), hint=hint)
+
+    def weights(self, spec: ShortSpec | LongSpec, name: str) -> dict[str, Fraction]:
+        """Return the weights of the strata in their order; none as long as these are not known."""
+        if spec.strata is None:
+            if spec.weights:
+                hint = "`strata: COLUMN` names the column that has them."
+                raise self.document.error("there are no strata to weigh", ("weights",), key=True, hint=hint)
+            return {}
+        written = {key: self.exact_number(("weights", key)) for key in spec.weights}
+        for key, weight in written.items():
+            if weight <= 0:
+                raise self.document.error(f"the weight {weight} is not above 0", ("weights", key))
+        strata = sorted(written if self.known_strata is None else self.known_strata)
+        if len(strata) > MAX_STRATA:
+            raise InputError(f"`{name}` has {len(strata)} strata; the limit is {MAX_STRATA}")
+        if not written:
+            return dict.fromkeys(strata, Fraction(1))
+        for lacking, problem in (
+            (sorted(set(strata) - set(written)), "have no weight"),
+            (sorted(set(written) - set(strata)), "have a weight and no example"),
+        ):
+            if lacking:
+                message = f"{len(lacking)} strata of `{name}` {problem} (first: {lacking[0]!r})"
+                raise InputError(message, hint="`weights` in its file gives every stratum of the data one.")
+        return {key: written[key] for key in strata}
+
+    def check_groups(self, spec: ShortSpec | LongSpec, g: Mapping[str, Expression]) -> None:
+        """Check that g of added counts are the added g, where counts are added before g is computed."""
+        groups = [key for key in ("repeats", "cluster", "strata") if getattr(spec, key) is not None]
+        for name, expression in g.items() if groups else ():
+            place = first_not_additive(expression.tree)
+            if place is not None:
+                raise expression.error(
+                    place,
+                    f"`{name}` does not add up over examples, as `{groups[0]}` needs",
+                    hint="there `g` is made of sums and multiples of counts.",
+                )
+
+    def check_parameters(
+        self, parameters: Mapping[str, ParameterValue], expressions: Iterable[Expression], name: str
+    ) -> None:
+        """Refuse values of another type than the default's, except for labels, which are only compared."""
+        typed = {key for expression in expressions for key in _computed_with(expression.tree)}
+        for key in self.overriding_parameters:
+            default, value = self.document.data["parameters"][key], parameters[key]
+            found, wanted = literal_type(value), literal_type(default)
+            widened = (found, wanted) == (ColumnType.INTEGER, ColumnType.DECIMAL)
+            if key in typed and found is not wanted and not widened:
+                raise InputTypeError(
+                    f"the parameter `{key}` of `{name}` is {wanted.value}, as its default {default!r};"
+                    f" {value!r} is {found.value}",
+                    hint=f"`--set {key}={default}`, for example.",
+                )
 
     def resolution(self, counts: Collection[str], name: str) -> Fraction | dict[str, Fraction]:
         """Return the units of counts by name, or one resolution for all that turn out to be decimals."""
@@ -269,10 +396,13 @@ class _Compiler:
         hint = f"h takes {', '.join(g)}."
         Checker(False, _known(g, hint), "value").result(h, "h")
 
-    def columns(self, counts: Mapping[str, Expression], name: str) -> dict[str, str]:
-        """Return the column of every name that the counts use, and of ``id`` and ``label``."""
+    def columns(
+        self, counts: Mapping[str, Expression], spec: ShortSpec | LongSpec, name: str
+    ) -> dict[str, str]:
+        """Return the column of every name that the spec uses, and of ``id`` and ``label``."""
         used = [node.full for expression in counts.values() for node in expression.names]
-        needed = list(dict.fromkeys(["id", "label", *used]))
+        groups = [column for column in (spec.cluster, spec.strata) if column is not None]
+        needed = list(dict.fromkeys(["id", "label", *used, *groups]))
         allowed = {*needed, *_ROLES}
         chosen = dict(self.document.data.get("columns", {}))
         hint = f"the names are {listed(sorted(allowed))}."
@@ -328,10 +458,18 @@ def _implicit_counts(g: Mapping[str, Expression]) -> dict[str, Expression]:
     return counts
 
 
-def _difference_of(
-    score: Expression, counts: Mapping[str, Expression]
+def _computed_with(node: Node) -> set[str]:
+    """Return the parameters in a tree that are more than compared for equality."""
+    found = set().union(*map(_computed_with, children(node)))
+    compared = isinstance(node, Binary) and node.operator in ("==", "!=")
+    operands = () if compared else children(node)
+    return found | {part.parameter for part in operands if isinstance(part, Literal) and part.parameter}
+
+
+def _contrast_of(
+    score: Expression, counts: Mapping[str, Expression], contrast: Contrast
 ) -> tuple[dict[str, Expression], Expression]:
-    """Expand the short form: g are the counts of both runs, h the difference of two scores."""
+    """Expand the short form: g are the counts of both runs, h contrasts two scores."""
 
     def of(side: str) -> Node:
         return transform(
@@ -344,7 +482,20 @@ def _difference_of(
         for side in "uv"
         for name, expression in counts.items()
     }
-    return g, replace(score, tree=Binary(start, end, "-", of("u"), of("v")))
+    sides = of("u"), of("v")
+    if contrast == "log ratio":
+        sides = Call(start, end, "log", (sides[0],)), Call(start, end, "log", (sides[1],))
+    return g, replace(score, tree=Binary(start, end, "-", *sides))
+
+
+def _compiled(
+    g: Mapping[str, Expression], h: Expression, units: Mapping[str, Fraction], undefined: Fraction | None
+) -> tuple[dict[str, Expression], RationalStatistic | RealStatistic]:
+    """Return g of counts in integers of their units, and h of their sums."""
+    scaled = {key: in_units(expression, lambda node: units[node.name]) for key, expression in g.items()}
+    real_h = with_units(h, {key: unit for key, (_, unit) in scaled.items()})
+    integers = {key: expression for key, (expression, _) in scaled.items()}
+    return integers, _function(real_h, tuple(g), undefined)
 
 
 def _function(

@@ -12,12 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 from trackperm.documents import Document, did_you_mean, dump, listed
+from trackperm.errors import CapacityError, InputError
 from trackperm.exact import Alternative, RationalStatistic, RealStatistic
+from trackperm.exact.counts import exact_column_sums
 from trackperm.exact.resolution import format_unit
 from trackperm.statistic.arrays import integers
 from trackperm.statistic.check import Checker
+from trackperm.statistic.counter_columns import columns_of_counters, with_counters
 from trackperm.statistic.expression import Expression, Name
 from trackperm.statistic.frames import count_expression
+from trackperm.statistic.schema import Contrast
+from trackperm.statistic.strata import in_strata
 from trackperm.tables import ColumnType
 
 ParameterValue = int | float | str | bool
@@ -56,6 +61,17 @@ class Statistic:
         spec, whatever those of the integers that it takes.
     score : RationalStatistic, RealStatistic or None
         Value of one run from the totals of its counts; None where the spec has the long form.
+    stratum_score : RationalStatistic, RealStatistic or None
+        Value of one run on one stratum, where there are strata; the score else.
+    contrast : {'difference', 'log ratio'}
+        How h compares the scores of two runs.
+    repeats : bool
+        Whether an example may have several rows, whose counts are added.
+    cluster, strata : str or None
+        Names, in `columns`, of those whose groups are exchanged as a whole, and scored apart.
+    weights : mapping of str to Fraction
+        Weight of every stratum; empty as long as the strata are not known. `pairs`, `h` and `score` then take
+        the counts of each stratum by themselves: `total_names`.
     """
 
     name: str
@@ -70,18 +86,27 @@ class Statistic:
     g_names: tuple[str, ...]
     h: RationalStatistic | RealStatistic = field(repr=False)
     score: RationalStatistic | RealStatistic | None = field(repr=False)
+    stratum_score: RationalStatistic | RealStatistic | None = field(repr=False)
+    contrast: Contrast
+    repeats: bool
+    cluster: str | None
+    strata: str | None
+    weights: Mapping[str, Fraction]
     undefined: Fraction | None = field(repr=False)
     _counts: Mapping[str, Expression] = field(repr=False)
     _g: Mapping[str, Expression] = field(repr=False)
     _scaled_g: Mapping[str, Expression] = field(repr=False)
     _h: Expression = field(repr=False)
+    _score: Expression | None = field(repr=False)
+    _missing: Mapping[str, Expression] = field(repr=False)
     _source: Document = field(repr=False)
 
     def counts(self, types: Mapping[str, ColumnType]) -> dict[str, nw.Expr]:
         """Return the data frame expression of every count, of type int64, or float64 for decimals.
 
-        A count whose arithmetic leaves 64 bits, divides by zero or meets NaN is
-        :data:`~trackperm.statistic.OUT_OF_RANGE` on that example, or NaN if it is a decimal.
+        It reads the columns of :meth:`with_counters`. A count whose arithmetic leaves 64 bits, divides by
+        zero or meets NaN is :data:`~trackperm.statistic.OUT_OF_RANGE` on that example, or NaN if it is a
+        decimal.
 
         Parameters
         ----------
@@ -93,7 +118,71 @@ class Statistic:
         SpecError
             If types do not fit, such as text compared with a number, with the place in the spec.
         """
+        checker = self._checker(types, decimals=True)
+        expressions = {}
+        for name, expression in self._counts.items():
+            checker.result(expression, f"the count `{name}`")
+            expressions[name] = count_expression(expression, self.columns, types)
+        return expressions
 
+    def missing_counts(self, types: Mapping[str, ColumnType]) -> dict[str, nw.Expr]:
+        """Return the data frame expression of what a missing prediction counts, an int64 for every count.
+
+        Parameters
+        ----------
+        types : mapping of str to ColumnType
+            Types of the actual columns, at least of the label if `missing_reads_label`.
+
+        Raises
+        ------
+        InputError
+            If the spec does not say it.
+        SpecError
+            If types do not fit, with the place in the spec.
+        """
+        if not self._missing:
+            raise InputError(
+                f"the statistic `{self.name}` does not say what a missing prediction counts",
+                hint="`missing:` in its file does, as in `missing: {correct: 0, n: 1}`, with an expression in"
+                " `label` for every count; `--missing drop` leaves such examples out.",
+            )
+        checker = self._checker(types, decimals=False)
+        expressions = {}
+        for name in self.count_names:
+            checker.result(self._missing[name], f"the missing count `{name}`")
+            expressions[name] = count_expression(self._missing[name], self.columns, types)
+        return expressions
+
+    @property
+    def counter_columns(self) -> tuple[str, ...]:
+        """The actual columns that counters read."""
+        expressions = (*self._counts.values(), *self._missing.values())
+        return tuple(self.columns[name] for name in columns_of_counters(expressions))
+
+    def with_counters(self, frame: nw.DataFrame[Any], *, missing: bool = False) -> nw.DataFrame[Any]:
+        """Add the columns in which `counts`, or with `missing` `missing_counts`, find what counters give.
+
+        Parameters
+        ----------
+        frame : narwhals.DataFrame
+            Of polars, with the actual columns, of types with which the expressions were compiled.
+        missing : bool
+            For which expressions.
+
+        Raises
+        ------
+        UncountableError
+            If a counter refuses an example: lists of different lengths, a null in a list, no tag.
+        """
+        expressions = self._missing if missing else self._counts
+        return with_counters(frame, expressions.values(), self.columns)
+
+    @property
+    def missing_reads_label(self) -> bool:
+        """Whether what a missing prediction counts depends on its label."""
+        return any(True for expression in self._missing.values() for _ in expression.names)
+
+    def _checker(self, types: Mapping[str, ColumnType], *, decimals: bool) -> Checker:
         def column_type(expression: Expression, node: Name) -> ColumnType:
             column = self.columns[node.full]
             if column not in types:
@@ -101,12 +190,12 @@ class Statistic:
                 raise expression.error(node, f"the data has no column `{column}`", hint=hint)
             return types[column]
 
-        checker = Checker(True, column_type, "column", self.columns.__getitem__, decimals=True)
-        expressions = {}
-        for name, expression in self._counts.items():
-            checker.result(expression, f"the count `{name}`")
-            expressions[name] = count_expression(expression, self.columns, types)
-        return expressions
+        return Checker(True, column_type, "column", self.columns.__getitem__, decimals=decimals)
+
+    @property
+    def total_names(self) -> tuple[str, ...]:
+        """Names of the counts whose sums the score takes: of every stratum where there are strata."""
+        return in_strata(self.count_names, self.weights)
 
     def pairs(
         self, candidate: npt.NDArray[np.int64], baseline: npt.NDArray[np.int64]
@@ -116,7 +205,7 @@ class Statistic:
         Parameters
         ----------
         candidate, baseline : ndarray of int64, shape (K, p)
-            Counts of both runs, in the order of `count_names`, in integers of their units.
+            Counts of both runs, in the order of `total_names`, in integers of their units.
 
         Returns
         -------
@@ -130,7 +219,7 @@ class Statistic:
         return self._joint(candidate, baseline), self._joint(baseline, candidate)
 
     def _joint(self, u: npt.NDArray[np.int64], v: npt.NDArray[np.int64]) -> Integers:
-        values = joint_values(self.count_names, u, v)
+        values = joint_values(self.total_names, u, v)
         result = np.empty((len(u), len(self._scaled_g)), dtype=np.int64)
         for i, (name, expression) in enumerate(self._scaled_g.items()):
             column = integers(expression, values, len(u))
@@ -143,24 +232,55 @@ class Statistic:
             result[:, i] = column
         return result
 
+    def tested(
+        self, stay: Integers, swap: Integers, multiplicities: Integers
+    ) -> RationalStatistic | RealStatistic:
+        """Return h for g of these pairs, with what no exchange changes put in if it is linear then.
+
+        The mean of many strata is linear in this way and has denominators too large to multiply out.
+        """
+        if not self.weights or not isinstance(self.h, RationalStatistic):
+            return self.h
+        n = len(self.g_names)
+        totals = exact_column_sums(stay, multiplicities)
+        moves = (stay != swap).any(axis=0)
+        arguments = [
+            RationalStatistic.variable(i, n) if moves[i] else RationalStatistic.constant(totals[i], n)
+            for i in range(n)
+        ]
+        try:
+            linear = self.h.substitute(arguments).simplified()
+        except CapacityError:  # a divisor that is too long to multiply out is not constant
+            return self.h
+        return self.h if linear.affine is None else linear
+
     def document(self) -> str:
         """Return the spec as used: its long form as YAML, without the description.
 
         Parameters and columns stand there with the values that were used. Specs that mean the same and
-        are written differently (spaces, comments, short form) mostly have the same document.
+        are written differently (spaces, comments, short form) mostly have the same document. The short form
+        stays where g and h cannot say the same: with strata, whose weights are those used, and with a
+        contrast.
         """
         optional: dict[str, Any] = {
             "parameters": dict(self.parameters),
             "columns": {name: column for name, column in self.columns.items() if name != column},
             "resolution": self._resolution_as_written(),
+            "missing": _written(self._missing),
+            "repeats": "sum" if self.repeats else None,
+            "cluster": self.cluster,
+            "strata": self.strata,
+            "weights": {name: _plain(str(weight)) for name, weight in self.weights.items()},
         }
         data: dict[str, Any] = {
             "name": self.name,
-            "counts": {name: _plain(str(expression)) for name, expression in self._counts.items()},
+            "counts": _written(self._counts),
             **{key: value for key, value in optional.items() if value},
-            "g": {name: _plain(str(expression)) for name, expression in self._g.items()},
-            "h": str(self._h),
         }
+        if self._score is not None and (self.strata is not None or self.contrast != "difference"):
+            data |= {"score": _plain(str(self._score)), "contrast": self.contrast}
+        else:
+            data |= {"g": _written(self._g), "h": str(self._h)}
         if self.undefined is not None:
             data["undefined"] = _plain(str(self.undefined))
         data["alternative"] = self.alternative
@@ -171,6 +291,10 @@ class Statistic:
         if isinstance(self.resolution, Fraction):
             return format_unit(self.resolution)
         return {name: format_unit(unit) for name, unit in self.resolution.items()}
+
+
+def _written(expressions: Mapping[str, Expression]) -> dict[str, str | int]:
+    return {name: _plain(str(expression)) for name, expression in expressions.items()}
 
 
 def _plain(text: str) -> str | int:

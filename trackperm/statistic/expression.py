@@ -1,9 +1,9 @@
 """The expression language of specs: a tokenizer, a Pratt parser and the tree they give.
 
 Names, integers, decimals and quoted text; ``+ - * / // % **``, comparisons, ``& | ~``, ``and or not``;
-``abs min max sqrt log where``. Operators bind as in Python, and what Python reads differently than most
-people do is refused: ``a == b & c`` without parentheses and chains such as ``a < b < c``. Nothing is ever
-evaluated as Python.
+``abs min max sqrt log where`` and counters such as ``token_matches``. Operators bind as in Python, and what
+Python reads differently than most people do is refused: ``a == b & c`` without parentheses and chains such as
+``a < b < c``. Nothing is ever evaluated as Python.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from typing import NoReturn
 
 from trackperm.documents import MAX_DIGITS, Passage, did_you_mean, listed
 from trackperm.errors import SpecError
+from trackperm.statistic.counters import COUNTERS
 
 MAX_LENGTH = 10_000
 MAX_DEPTH = 100
 
 # Name of a function: fewest and most arguments.
 FUNCTIONS = {"abs": (1, 1), "min": (2, 64), "max": (2, 64), "sqrt": (1, 1), "log": (1, 1), "where": (3, 3)}
+_ARITIES = FUNCTIONS | {name: counter.arity for name, counter in COUNTERS.items()}
 RESERVED = frozenset({"and", "or", "not"})
 COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 
@@ -328,14 +330,15 @@ class _Parser:
         return Name(token.start, token.end, name, scope)
 
     def call(self, token: _Token) -> Call:
-        if token.text not in FUNCTIONS:
-            hint = f"the functions are {listed(FUNCTIONS)}.{did_you_mean(token.text, FUNCTIONS)}"
+        if token.text not in _ARITIES:
+            known = f"the functions are {listed(FUNCTIONS)}; counters are {listed(COUNTERS)}."
+            hint = known + did_you_mean(token.text, _ARITIES)
             self.fail(f"unknown function `{token.text}`", token.start, token.end, hint)
         arguments = [self.expression(0)]
         while self.accept(","):
             arguments.append(self.expression(0))
         closing = self.expect(")", "`,` or `)`")
-        fewest, most = FUNCTIONS[token.text]
+        fewest, most = _ARITIES[token.text]
         if not fewest <= len(arguments) <= most:
             wanted = str(fewest) if fewest == most else f"{fewest} to {most}"
             message = f"`{token.text}` takes {wanted} arguments, not {len(arguments)}"

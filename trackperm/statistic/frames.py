@@ -16,6 +16,7 @@ from typing import Any
 import narwhals as nw
 
 from trackperm.statistic.check import constant_integer, literal_type
+from trackperm.statistic.counters import COUNTERS
 from trackperm.statistic.expression import (
     COMPARISONS,
     Binary,
@@ -25,6 +26,7 @@ from trackperm.statistic.expression import (
     Name,
     Node,
     Unary,
+    written,
 )
 from trackperm.tables import ColumnType
 
@@ -32,6 +34,7 @@ OUT_OF_RANGE = 2**62
 """What a count is where its arithmetic leaves 64 bits, divides by zero or meets NaN."""
 
 MAX_COST = 20_000
+_LARGEST_COUNT = 2**32  # of a counter: lists and texts are no longer than that
 _FLOAT_EXACT = 2**53
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
@@ -71,6 +74,11 @@ def count_expression(
     types : mapping of str to ColumnType
         Type of every actual column.
 
+    Returns
+    -------
+    narwhals.Expr
+        Where counters are called, it reads :func:`counter_column` of the call.
+
     Raises
     ------
     SpecError
@@ -83,6 +91,11 @@ def count_expression(
     is_decimal = part.type is ColumnType.DECIMAL
     invalid = nw.lit(float("nan"), nw.Float64) if is_decimal else _whole(OUT_OF_RANGE)
     return nw.when(part.valid).then(values).otherwise(invalid)
+
+
+def counter_column(call: Call) -> str:
+    """Name the column in which expressions find what a counter gave."""
+    return f"trackperm.{written(call)}"
 
 
 def _whole(value: int) -> nw.Expr:
@@ -263,6 +276,10 @@ class _Compiler:
         return replace(part, valid=_both(part.valid, ~zero), cost=2 * left.cost + 5 * right.cost)
 
     def call(self, node: Call) -> _Part:
+        if node.function in COUNTERS:
+            values = nw.col(counter_column(node))
+            decimal = COUNTERS[node.function].decimal
+            return _Part(values, ColumnType.DECIMAL if decimal else ColumnType.INTEGER, _LARGEST_COUNT)
         parts = [self.compile(argument) for argument in node.arguments]
         if node.function == "where":
             return self.where(*parts)

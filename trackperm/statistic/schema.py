@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, TypeAdapter, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from trackperm.documents import Document, kind
 from trackperm.exact import Alternative
+
+VERSION = 1
+"""Version of the language."""
+
+Contrast = Literal["difference", "log ratio"]
 
 
 def _expression(value: object) -> object:
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         return value
     raise PydanticCustomError("expression", "expected an expression, found {found}", {"found": kind(value)})
+
+
+def _number(value: object) -> object:
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        return value
+    raise PydanticCustomError("number", "expected a number, found {found}", {"found": kind(value)})
 
 
 def _parameter(value: object) -> object:
@@ -31,38 +42,95 @@ def _resolution(value: object) -> object:
     )
 
 
+_WRITTEN: dict[str, Any] = {"type": ["string", "number"]}
+
 # The text of an expression is read from the document, so that `1` and `0.5` keep their digits.
-Expression = Annotated[object, AfterValidator(_expression)]
-Parameter = Annotated[object, AfterValidator(_parameter)]
-Resolution = Annotated[object, AfterValidator(_resolution)]
+Expression = Annotated[object, AfterValidator(_expression), WithJsonSchema(_WRITTEN)]
+Number = Annotated[object, AfterValidator(_number), WithJsonSchema(_WRITTEN)]
+Parameter = Annotated[
+    object, AfterValidator(_parameter), WithJsonSchema({"type": ["string", "number", "boolean"]})
+]
+Resolution = Annotated[
+    object,
+    AfterValidator(_resolution),
+    WithJsonSchema({"type": ["string", "number", "object"], "additionalProperties": _WRITTEN}),
+]
 
 
 class _Spec(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True, title="statistic"
+    )
+
+    version: Literal[1] = 1
+    """Version of the language."""
 
     name: str | None = None
+    """Name for people and logged metrics; by default that of the file."""
+
     description: str = ""
+    """What the statistic is, and where it comes from."""
+
     parameters: dict[str, Parameter] = {}
+    """Defaults of values that `--set NAME=VALUE` changes; a value has the type of its default."""
+
     columns: dict[str, str] = {}
+    """Columns of the data by the name that they have here."""
+
+    missing: dict[str, Expression] = {}
+    """What a missing prediction counts, for every count: an expression in `label`."""
+
+    repeats: Literal["sum"] | None = None
+    """`sum`: an example may have several rows, as many in both runs; their counts are added."""
+
+    cluster: str | None = None
+    """Column whose groups of examples are exchanged between the runs as a whole."""
+
+    strata: str | None = None
+    """Column whose groups of examples are scored apart; the score is the weighted mean of theirs."""
+
+    weights: dict[str, Number] = {}
+    """Weight of every stratum; equal by default."""
+
     resolution: Resolution = None
+    """What decimal counts are rounded to multiples of: one number, or one by count."""
+
     undefined: Expression = None
+    """Value of 0/0, a number."""
+
     alternative: Alternative = "two-sided"
+    """Which values of the statistic are extreme."""
+
     greater_is_better: bool = True
+    """Whether a greater value is a better candidate."""
 
 
 class ShortSpec(_Spec):
-    """Counts of one run, and its score; the statistic is the difference of two scores."""
+    """Counts of one run, and its score; the statistic contrasts two scores."""
 
     counts: dict[str, Expression]
+    """Integers of every example of a run, from its columns."""
+
     score: Expression
+    """A run's value, from the sums of its counts."""
+
+    contrast: Contrast = "difference"
+    """What of the scores of candidate and baseline is tested. The log ratio is log(score of the candidate) -
+    log(score of the baseline), where `undefined` is the score at 0/0. A score of 0 has no logarithm: a test
+    in which an exchange of outputs leads to one is refused."""
 
 
 class LongSpec(_Spec):
     """The functions g and h of the paper."""
 
     counts: dict[str, Expression] = {}
+    """Integers of every example of a run, from its columns; by default the columns that `g` reads."""
+
     g: dict[str, Expression]
+    """Integers of every pair of outputs, from the counts `u.NAME` (candidate) and `v.NAME` (baseline)."""
+
     h: Expression
+    """The statistic, from the sums of g."""
 
 
 def validate(document: Document) -> ShortSpec | LongSpec:
@@ -71,13 +139,47 @@ def validate(document: Document) -> ShortSpec | LongSpec:
     Raises
     ------
     SpecError
-        If keys are missing, unknown, of both forms, or have values of the wrong kind.
+        If it is of another version, or if keys are missing, unknown, of both forms, or have values of the
+        wrong kind.
+    """
+    return document.validate(form(document))
+
+
+def form(document: Document) -> type[ShortSpec] | type[LongSpec]:
+    """Return the form of a spec, by its keys.
+
+    Raises
+    ------
+    SpecError
+        If it is of another version, or has keys of both forms.
     """
     keys = document.data
+    version = keys.get("version", VERSION)
+    if type(version) is not int or version != VERSION:
+        found = repr(version) if isinstance(version, str | int | float) else kind(version)
+        raise document.error(
+            f"the version of the language is {found}; this trackperm reads {VERSION}",
+            ("version",),
+            hint=f"`version: {VERSION}`, or a newer trackperm.",
+        )
     long = next((key for key in keys if key in ("g", "h")), None)
     if long is None:
-        return document.validate(ShortSpec)
-    if "score" in keys:
-        hint = "`counts` and `score` are the short form, `g` and `h` the long one."
-        raise document.error(f"`{long}` does not go with `score`", (long,), key=True, hint=hint)
-    return document.validate(LongSpec)
+        return ShortSpec
+    for key in ("score", "contrast"):
+        if key in keys:
+            hint = "`counts` and `score` are the short form, `g` and `h` the long one."
+            raise document.error(f"`{long}` does not go with `{key}`", (long,), key=True, hint=hint)
+    return LongSpec
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a spec, for editors: completion, descriptions, squiggles.
+
+    It holds the shape alone: expressions, names and types are checked when the spec is loaded.
+    """
+    form: Any = ShortSpec | LongSpec
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "trackperm statistic",
+        **TypeAdapter(form).json_schema(),
+    }

@@ -22,6 +22,7 @@ _EXAMPLES = 3  # in a sample
 
 def require_antisymmetry(
     counts: Mapping[str, Expression],
+    missing: Mapping[str, Expression],
     g: Mapping[str, Expression],
     h: RationalStatistic | RealStatistic,
     h_expression: Expression,
@@ -36,7 +37,11 @@ def require_antisymmetry(
     SpecError
         If h(swapped) = -h fails; suggests the difference or the log ratio.
     """
-    shared = frozenset(name for name, expression in counts.items() if _is_shared(expression))
+    shared = frozenset(
+        name
+        for name, expression in counts.items()
+        if _is_shared(expression) and missing.get(name, expression).tree == expression.tree
+    )
     trees = [_merged(expression.tree, shared) for expression in g.values()]
     permutation = _permutation(trees, shared)
     if permutation is not None and isinstance(h, RationalStatistic):
@@ -98,7 +103,7 @@ def _samples(
     for i, (name, expression) in enumerate(counts.items()):
         if name in shared:
             v[..., i] = u[..., i]
-        if not list(expression.names):
+        if name in shared and not list(expression.names):
             u[..., i] = v[..., i] = integers(expression, {}, 1)[0]
     flat = [side.reshape(-1, len(names)).astype(object) for side in (u, v)]
 

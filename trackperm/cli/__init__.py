@@ -16,6 +16,7 @@ import typer
 
 import trackperm
 from trackperm import documents
+from trackperm.cli import statistic as statistic_commands
 from trackperm.errors import InputError, TrackpermError
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.add_typer(statistic_commands.app, name="statistic")
 
 
 class Alternative(str, Enum):
@@ -46,6 +48,7 @@ class Missing(str, Enum):
 
     ERROR = "error"
     DROP = "drop"
+    WRONG = "wrong"
 
 
 class Method(str, Enum):

@@ -1,0 +1,177 @@
+"""Every built-in scalar statistic, from tables to p-value, against its definition and all swaps."""
+
+from __future__ import annotations
+
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from builtin_definitions import CLASSES, DEFINITIONS, Definition, Row, of_classes, random_runs
+from sklearn.metrics import f1_score
+
+import trackperm
+from trackperm.comparison import Comparison
+from trackperm.errors import InputError
+from trackperm.exact import RationalStatistic
+from trackperm.statistic import load_statistic
+
+Rows = list[dict[str, Any]]
+
+
+def compared(name: str, baseline: Rows, candidate: Rows, **options: Any) -> Comparison | None:
+    """The comparison; None where it is refused because both scores are 0/0."""
+    definition = DEFINITIONS[name]
+    frames = [pl.DataFrame(rows) for rows in (baseline, candidate)]
+    try:
+        return trackperm.compare(*frames, name, parameters=dict(definition.parameters), **options)
+    except InputError as error:
+        if "is 0/0 in both runs" not in error.message:
+            raise
+    return None
+
+
+def difference(definition: Definition, baseline: list[Row], candidate: list[Row]) -> Fraction | Decimal:
+    first, second = (definition.score(rows) or 0 for rows in (baseline, candidate))
+    with localcontext() as context:
+        context.prec = 60
+        return second - first
+
+
+def by_enumeration(definition: Definition, baseline: Rows, candidate: Rows, alternative: str) -> Fraction:
+    """The share of the swaps of whole examples with a difference as extreme as the observed one."""
+    ids = sorted({row["id"] for row in baseline})
+    observed = difference(definition, baseline, candidate)
+    extreme = 0
+    for swaps in range(2 ** len(ids)):
+        swapped = {name for i, name in enumerate(ids) if swaps >> i & 1}
+        pairs = [(v, u) if u["id"] in swapped else (u, v) for u, v in zip(baseline, candidate, strict=True)]
+        value = difference(definition, [u for u, _ in pairs], [v for _, v in pairs])
+        slack = Decimal("1e-20") if isinstance(value, Decimal) or isinstance(observed, Decimal) else 0
+        if alternative == "two-sided":
+            extreme += abs(value) >= abs(observed) - slack
+        else:
+            extreme += value >= observed - slack
+    return Fraction(extreme, 2 ** len(ids))
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+@pytest.mark.parametrize("alternative", ["two-sided", "greater"])
+def test_against_enumeration(name: str, alternative: Any):
+    definition, tested = DEFINITIONS[name], 0
+    for seed in range(12):
+        rng = np.random.default_rng([seed, len(name)])
+        baseline, candidate = random_runs(definition, rng, int(rng.integers(2, 8)))
+        found = compared(name, baseline, candidate, alternative=alternative)
+        if found is None:
+            assert definition.score(baseline) is definition.score(candidate) is None
+            continue
+        expected = by_enumeration(definition, baseline, candidate, alternative)
+        assert found.test.ties == "exact"
+        assert found.pvalue == pytest.approx(float(expected), rel=1e-12)
+        tested += 1
+    assert tested >= 6
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_against_enumeration_of_ten_examples(name: str):
+    definition = DEFINITIONS[name]
+    baseline, candidate = random_runs(definition, np.random.default_rng(1), 10)
+    for rows, values in ((baseline, 0), (candidate, 1)):  # each value occurs
+        for i, row in enumerate(rows):
+            row |= {
+                key: list(column)[(i * (values + 1) + i // 3) % len(column)]
+                for key, column in definition.own.items()
+            }
+            row |= {key: column[i % len(column)] for key, column in definition.shared.items()}
+    found = compared(name, baseline, candidate)
+    assert found is not None
+    expected = by_enumeration(definition, baseline, candidate, "two-sided")
+    assert found.pvalue == pytest.approx(float(expected), rel=1e-12)
+    assert 0 < found.n_discordant <= 10
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_scores_against_definition_and_library(name: str):
+    definition, tested = DEFINITIONS[name], 0
+    for seed in range(40):
+        rng = np.random.default_rng([seed, len(name)])
+        runs = random_runs(definition, rng, int(rng.integers(1, 30)))
+        for rows in runs:
+            assert float(definition.score(rows) or 0) == pytest.approx(definition.oracle(rows), abs=1e-14)
+        found = compared(name, *runs, method="monte-carlo", n_samples=1)
+        if found is None:
+            assert definition.score(runs[0]) is definition.score(runs[1]) is None
+            continue
+        scores = found.baseline_score, found.candidate_score
+        for score, rows in zip(scores, runs, strict=True):
+            assert score == pytest.approx(float(definition.score(rows) or 0), abs=1e-14)
+        tested += 1
+    assert tested >= 15
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_zero_over_zero_is_zero(name: str):
+    """Where the definition has no value in one run, the score is 0, and the p-value counts it so."""
+    definition = DEFINITIONS[name]
+    undefined = 0
+    for seed in range(60):
+        rng = np.random.default_rng([seed, 5])
+        baseline, candidate = random_runs(definition, rng, 6)
+        scores = definition.score(baseline), definition.score(candidate)
+        if (scores[0] is None) == (scores[1] is None):
+            continue
+        undefined += 1
+        found = compared(name, baseline, candidate)
+        assert found is not None
+        assert (found.baseline_score if scores[0] is None else found.candidate_score) == 0
+        if undefined <= 4:
+            expected = by_enumeration(definition, baseline, candidate, "two-sided")
+            assert found.pvalue == pytest.approx(float(expected), rel=1e-12)
+    can_be = {"precision", "f1", "f_beta", "jaccard", "mcc", "cohen_kappa", "micro_f1"}
+    assert bool(undefined) == (name in can_be)
+
+
+def test_win_rate_counts_ties_half():
+    outcomes = [["win"] * 3 + ["tie"] + ["loss"] * 2, ["win"] * 5 + ["tie"]]
+    ids = [f"q{i}" for i in range(6)]
+    found = trackperm.compare(*(pl.DataFrame({"id": ids, "outcome": o}) for o in outcomes), "win_rate")
+    assert (found.baseline_score, found.candidate_score) == (3.5 / 6, 5.5 / 6)
+
+
+def test_mcc_alone_is_irrational():
+    irrational = {name for name in DEFINITIONS if not isinstance(load_statistic(name).h, RationalStatistic)}
+    assert irrational == {"mcc"}
+
+
+def test_macro_f1_is_written_out_for_the_classes_there_are(tmp_path: Path):
+    """No built-in statistic, as it needs the classes; a spec names them."""
+    lines, terms = [], []
+    for c in range(3):
+        lines.append(f"  tp{c}: (prediction == {c}) & (label == {c})")
+        lines.append(f"  incorrect{c}: (prediction == {c}) != (label == {c})")
+        terms.append(f"tp{c} / (tp{c} + incorrect{c} / 2)")
+    spec = tmp_path / "macro_f1.yaml"
+    spec.write_text("\n".join(["counts:", *lines, f"score: ({' + '.join(terms)}) / 3", "undefined: 0"]))
+
+    def score(rows: Rows) -> Fraction:
+        return sum((f1_of_class(rows, c) for c in range(3)), Fraction(0)) / 3
+
+    definition = Definition(score, of_classes(f1_score, average="macro", labels=[0, 1, 2]), **CLASSES)
+    for seed in range(4):
+        runs = random_runs(definition, np.random.default_rng([seed, 2]), 7)
+        for rows in runs:
+            for i, row in enumerate(rows):
+                row["label"] = i % 3
+        found = trackperm.compare(*(pl.DataFrame(rows) for rows in runs), spec)
+        assert found.candidate_score == pytest.approx(definition.oracle(runs[1]), abs=1e-14)
+        expected = by_enumeration(definition, *runs, "two-sided")
+        assert found.pvalue == pytest.approx(float(expected), rel=1e-12)
+
+
+def f1_of_class(rows: Rows, positive: int) -> Fraction:
+    renamed = [{name: int(row[name] == positive) for name in ("prediction", "label")} for row in rows]
+    return Fraction(DEFINITIONS["f1"].score(renamed) or 0)

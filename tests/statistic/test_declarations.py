@@ -1,0 +1,323 @@
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import polars as pl
+import pytest
+import yaml
+from specs import load, refusal, underlined
+from unit_swaps import Row, accuracy, pvalue
+
+import trackperm
+import trackperm.statistic
+from trackperm.errors import InputError, InputTypeError, SpecError
+from trackperm.statistic import ColumnType, builtin_names, json_schema, load_statistic
+
+SHARE = "counts: {correct: prediction == label, n: 1}\nscore: correct / n\n"
+LONG = "counts: {a: a}\ng: {x: u.a, y: v.a}\nh: x - y\n"
+PACKAGE = Path(trackperm.statistic.__file__).parent
+
+
+class TestVersion:
+    def test_1_is_the_language(self, tmp_path: Path) -> None:
+        assert load(tmp_path, "version: 1\n" + SHARE).document() == load(tmp_path, SHARE).document()
+
+    @pytest.mark.parametrize("version", ["2", "0", "1.0", "'1'", "true", "[1]", ""])
+    def test_others_are_refused(self, tmp_path: Path, version: str) -> None:
+        message = refusal(tmp_path, f"{SHARE}version: {version}\n")
+        assert message.startswith("spec.yaml:3:")
+        assert "the version of the language is" in message
+        assert "this trackperm reads 1" in message
+
+
+class TestJsonSchema:
+    def test_the_file_is_in_step(self) -> None:
+        path = PACKAGE / "schema.json"
+        text = json.dumps(json_schema(), indent=2) + "\n"
+        assert path.read_text(encoding="utf-8") == text, "write it with `json_schema()`, as here"
+
+    def test_it_is_a_schema(self) -> None:
+        jsonschema.Draft202012Validator.check_schema(json_schema())
+
+    @pytest.mark.parametrize("name", builtin_names())
+    def test_it_accepts_built_ins(self, name: str) -> None:
+        text = (PACKAGE / "builtin" / f"{name}.yaml").read_text(encoding="utf-8")
+        jsonschema.validate(yaml.safe_load(text), json_schema())
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            LONG + "alternative: less\nresolution: {a: 0.01}\n",
+            SHARE + "version: 1\nrepeats: sum\ncluster: c\nstrata: s\nweights: {a: 1, b: 1/3}\nundefined: 0\n"
+            "contrast: log ratio\nmissing: {correct: 0, n: 1}\nparameters: {a: true, b: x, c: 0.5}\n"
+            "resolution: 1\n",
+        ],
+    )
+    def test_it_accepts_what_the_compiler_does(self, tmp_path: Path, text: str) -> None:
+        load(tmp_path, text)
+        jsonschema.validate(yaml.safe_load(text), json_schema())
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "score: a\n",
+            "counts: {a: [1]}\nscore: a\n",
+            SHARE + "colour: red\n",
+            SHARE + "version: 2\n",
+            SHARE + "alternative: both\n",
+            SHARE + "contrast: ratio\n",
+            SHARE + "repeats: mean\n",
+            SHARE + "weights: {a: [1]}\n",
+            LONG + "score: a\n",
+        ],
+    )
+    def test_it_refuses_what_the_compiler_does(self, tmp_path: Path, text: str) -> None:
+        refusal(tmp_path, text)
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(yaml.safe_load(text), json_schema())
+
+    def test_every_key_is_described(self) -> None:
+        for form in json_schema()["$defs"].values():
+            assert all(entry.get("description") for entry in form["properties"].values())
+
+
+class TestParameterTypes:
+    TEXT = (
+        "counts: {a: (x == class) * scale, b: y > limit}\nscore: a + b * weight\n"
+        "parameters: {class: 1, scale: 2, limit: 0.5, weight: 1.5}\n"
+    )
+
+    @pytest.mark.parametrize("given", [{"scale": 3}, {"limit": 2}, {"limit": 0.25}, {"weight": -1}])
+    def test_of_the_default(self, tmp_path: Path, given: dict[str, object]) -> None:
+        assert given.items() <= load(tmp_path, self.TEXT, parameters=given).parameters.items()
+
+    @pytest.mark.parametrize("value", ["yes", True, 2, 0.5])
+    def test_labels_are_of_any(self, tmp_path: Path, value: object) -> None:
+        assert load(tmp_path, self.TEXT, parameters={"class": value}).parameters["class"] == value
+
+    @pytest.mark.parametrize(
+        ("given", "message", "hint"),
+        [
+            ({"scale": "two"}, "`scale` of `spec` is integer, as its default 2; 'two' is text", "scale=2"),
+            ({"scale": 2.5}, "`scale` of `spec` is integer, as its default 2; 2.5 is decimal", "scale=2"),
+            ({"limit": "x"}, "`limit` of `spec` is decimal, as its default 0.5; 'x' is text", "limit=0.5"),
+            (
+                {"weight": True},
+                "`weight` of `spec` is decimal, as its default 1.5; True is boolean",
+                "weight=1.5",
+            ),
+        ],
+    )
+    def test_of_another(self, tmp_path: Path, given: dict[str, object], message: str, hint: str) -> None:
+        with pytest.raises(InputTypeError) as caught:
+            load(tmp_path, self.TEXT, parameters=given)
+        assert message in str(caught.value)
+        assert caught.value.hint == f"`--set {hint}`, for example."
+
+
+class TestMissing:
+    def test_counts(self, tmp_path: Path) -> None:
+        text = "counts: {tp: (x == p) & (label == p), all: label == p}\nscore: tp / all\nparameters: {p: 1}\n"
+        statistic = load(
+            tmp_path,
+            text + "missing: {tp: 0, all: label == p}\n",
+            parameters={"p": 2},
+            columns={"label": "gold"},
+        )
+        expressions = statistic.missing_counts({"gold": ColumnType.INTEGER})
+        frame = trackperm.tables.ExampleTable.from_native(pl.DataFrame({"gold": [1, 2]}), "x").frame
+        found = frame.select(**expressions)
+        assert found.rows() == [(0, 0), (0, 1)]
+        assert statistic.missing_reads_label
+        assert load(tmp_path, statistic.document()).document() == statistic.document()
+
+    def test_no_counts(self, tmp_path: Path) -> None:
+        with pytest.raises(InputError, match="does not say what a missing prediction counts"):
+            load(tmp_path, SHARE).missing_counts({})
+
+    @pytest.mark.parametrize(
+        ("missing", "at", "message"),
+        [
+            ("{correct: 0}", "{correct: 0}", "`missing` says nothing of `n`"),
+            ("{correct: 0, n: 1, m: 1}", "m", "there is no count `m`"),
+            ("{correct: prediction == 1, n: 1}", "prediction", "`prediction` cannot stand in `missing`"),
+            ("{correct: 0.5, n: 1}", "0.5", "the missing count `correct` is a decimal, not an integer"),
+            ("{correct: x y, n: 1}", "y", ""),
+            ("{}", "{}", "`missing` is empty"),
+        ],
+    )
+    def test_refused(self, tmp_path: Path, missing: str, at: str, message: str) -> None:
+        found = refusal(tmp_path, f"{SHARE}missing: {missing}\n")
+        assert message in found
+        assert underlined(found) == at
+
+    def test_a_count_of_both_runs_that_a_missing_prediction_changes(self, tmp_path: Path) -> None:
+        text = "counts: {a: prediction, n: 1}\ng: {x: u.a, y: v.a, n: u.n}\nh: x / n - y / n\n"
+        load(tmp_path, text + "missing: {a: 0, n: 1}\n")
+        assert "changes sign when the runs are exchanged" in refusal(
+            tmp_path, text + "missing: {a: 0, n: 0}\n"
+        )
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "message"),
+    [
+        ("weights: {a: 1}\n", "weights", "there are no strata to weigh"),
+        ("strata: s\nweights: {a: 0}\n", "0", "the weight 0 is not above 0"),
+        ("strata: s\nweights: {a: -1/2}\n", "-1/2", "the weight -1/2 is not above 0"),
+        ("strata: s\nweights: {a: many}\n", "many", "`many` is not an exact number"),
+        ("strata: 1\n", "1", "expected text, found an integer"),
+        ("cluster: [a]\n", "[a]", "expected text, found a list"),
+        ("repeats: mean\n", "mean", "expected one of `sum`, found `mean`"),
+        ("contrast: ratio\n", "ratio", "expected one of `difference`, `log ratio`, found `ratio`"),
+    ],
+)
+def test_refused(tmp_path: Path, text: str, at: str, message: str) -> None:
+    found = refusal(tmp_path, SHARE + text)
+    assert message in found
+    assert underlined(found) == at
+
+
+@pytest.mark.parametrize("group", ["cluster: c", "strata: c", "repeats: sum"])
+class TestGOfGroups:
+    @pytest.mark.parametrize(
+        ("g", "at"),
+        [
+            ("u.a > v.a", "u.a > v.a"),
+            ("u.a - v.a + 1", "1"),
+            ("u.a * v.a", "u.a * v.a"),
+            ("-abs(u.a - v.a)", "abs(u.a - v.a)"),
+            ("2 * (u.a + max(u.a, v.a))", "max(u.a, v.a)"),
+        ],
+    )
+    def test_that_do_not_add_up(self, tmp_path: Path, group: str, g: str, at: str) -> None:
+        text = f"counts: {{a: a}}\ng: {{x: '{g}'}}\nh: x\nalternative: greater\n"
+        load(tmp_path, text)
+        message = refusal(tmp_path, text + group + "\n")
+        assert "`x` does not add up over examples, as `" in message
+        assert underlined(message) == at
+
+    @pytest.mark.parametrize("g", ["u.a", "-u.a + 3 * v.a", "(u.a - v.a) * 2", "u.a * p - +v.a"])
+    def test_that_do(self, tmp_path: Path, group: str, g: str) -> None:
+        text = f"counts: {{a: a}}\ng: {{x: {g}}}\nh: x\nalternative: greater\nparameters: {{p: 2}}\n"
+        load(tmp_path, text + group + "\n")
+
+
+def test_a_contrast_of_the_long_form(tmp_path: Path) -> None:
+    assert "`g` does not go with `contrast`" in refusal(tmp_path, LONG + "contrast: difference\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "repeats: sum\n",
+        "cluster: who\ncolumns: {who: speaker}\n",
+        "strata: s\n",
+        "strata: s\nweights: {b: 1/3, a: 2}\n",
+        "contrast: log ratio\n",
+        "missing: {correct: 0, n: 1}\n",
+    ],
+)
+def test_documents_carry_it(tmp_path: Path, text: str) -> None:
+    statistic = load(tmp_path, SHARE + text)
+    document = statistic.document()
+    assert document != load(tmp_path, SHARE).document()
+    again = load(tmp_path, document)
+    assert again.document() == document
+    assert (again.g_names, again.h, again.columns) == (statistic.g_names, statistic.h, statistic.columns)
+    assert (again.repeats, again.cluster, again.strata, again.weights, again.contrast) == (
+        statistic.repeats, statistic.cluster, statistic.strata, statistic.weights, statistic.contrast
+    )  # fmt: skip
+
+
+class TestLogRatio:
+    TEXT = """
+counts: {wrong: prediction != label, n: 1}
+score: wrong / n
+contrast: log ratio
+greater_is_better: false
+"""
+
+    def runs(self, seed: int, n: int = 10, sure: int = 2) -> tuple[list[Row], list[Row]]:
+        rng = np.random.default_rng(seed)
+        sides = []
+        for rate in (0.8, 0.3):
+            sides.append(
+                [
+                    {"id": i, "label": 1, "prediction": 0 if i < sure else int(rng.random() > rate)}
+                    for i in range(n)
+                ]
+            )
+        return sides[0], sides[1]
+
+    @staticmethod
+    def ratio(u: list[Row], v: list[Row]) -> Fraction:
+        return (1 - accuracy(u)) / (1 - accuracy(v))
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_against_enumeration(self, tmp_path: Path, seed: int) -> None:
+        baseline, candidate = self.runs(seed)
+        found = trackperm.compare(pl.DataFrame(baseline), pl.DataFrame(candidate), load(tmp_path, self.TEXT))
+        wanted = pvalue(
+            baseline,
+            candidate,
+            "id",
+            self.ratio,
+            lambda t, observed: max(t, 1 / t) >= max(observed, 1 / observed),
+        )
+        assert found.pvalue == pytest.approx(float(wanted), rel=found.error_bound + 1e-12)
+        assert found.difference == pytest.approx(np.log(float(self.ratio(candidate, baseline))))
+        assert found.test.ties == "exact"
+        assert found.pairing.notes == ("contrast: the difference is that of the logarithms of the scores",)
+        assert found.candidate_score == pytest.approx(float(1 - accuracy(candidate)))
+
+    def test_one_sided(self, tmp_path: Path) -> None:
+        baseline, candidate = self.runs(1)
+        spec = load(tmp_path, self.TEXT + "alternative: less\n")
+        found = trackperm.compare(pl.DataFrame(baseline), pl.DataFrame(candidate), spec)
+        wanted = pvalue(baseline, candidate, "id", self.ratio, lambda t, observed: t <= observed)
+        assert found.pvalue == pytest.approx(float(wanted), rel=found.error_bound + 1e-12)
+
+    def test_of_strata_is_that_of_their_mean(self, tmp_path: Path) -> None:
+        baseline, candidate = ([{**row, "s": row["id"] % 2} for row in side] for side in self.runs(2))
+
+        def mean(rows: list[Row]) -> Fraction:
+            return (
+                sum((1 - accuracy([row for row in rows if row["s"] == s]) for s in (0, 1)), Fraction(0)) / 2
+            )
+
+        spec = load(tmp_path, self.TEXT + "strata: s\n")
+        found = trackperm.compare(pl.DataFrame(baseline), pl.DataFrame(candidate), spec)
+        wanted = pvalue(
+            baseline,
+            candidate,
+            "id",
+            lambda u, v: mean(u) / mean(v),
+            lambda t, observed: max(t, 1 / t) >= max(observed, 1 / observed),
+        )
+        assert found.pvalue == pytest.approx(float(wanted), rel=found.error_bound + 1e-12)
+        assert found.difference == pytest.approx(np.log(float(mean(candidate) / mean(baseline))))
+
+    def test_of_an_observed_0(self, tmp_path: Path) -> None:
+        baseline, candidate = self.runs(0, sure=0)
+        candidate = [{**row, "prediction": 1} for row in candidate]
+        with pytest.raises(InputError, match="undefined"):
+            trackperm.compare(pl.DataFrame(baseline), pl.DataFrame(candidate), load(tmp_path, self.TEXT))
+
+    def test_of_a_0_that_an_exchange_reaches(self, tmp_path: Path) -> None:
+        sides = [pl.DataFrame({"id": [1, 2, 3], "label": 1, "prediction": p}) for p in ([0, 1, 1], [1, 0, 0])]
+        with pytest.raises(InputError, match="undefined after some swaps"):
+            trackperm.compare(*sides, load(tmp_path, self.TEXT))
+
+
+def test_a_used_statistic_keeps_what_was_declared(tmp_path: Path) -> None:
+    once = load(tmp_path, SHARE + "cluster: c\nrepeats: sum\nstrata: s\n")
+    again = load_statistic(once, columns={"c": "speaker"}, strata=["x", "y"])
+    assert (again.repeats, again.cluster, again.columns["c"], again.strata) == (True, "c", "speaker", "s")
+    assert again.total_names == ("correct[x]", "n[x]", "correct[y]", "n[y]")
+    with pytest.raises(SpecError, match="no strata"):
+        load(tmp_path, SHARE + "weights: {a: 1}\n")

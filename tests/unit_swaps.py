@@ -1,0 +1,43 @@
+"""P-values by exchanging units one by one: rows of plain Python, statistics of plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+Row = dict[str, Any]
+
+
+def pvalue(
+    baseline: Sequence[Row],
+    candidate: Sequence[Row],
+    unit: str,
+    statistic: Callable[[list[Row], list[Row]], Any],
+    at_least_as_extreme: Callable[[Any, Any], bool] = lambda t, observed: abs(t) >= abs(observed),
+) -> Fraction:
+    """Share of the exchanges of whole units whose statistic of (candidate, baseline) is extreme."""
+    units: dict[Hashable, tuple[list[Row], list[Row]]] = {}
+    for side, rows in enumerate((candidate, baseline)):
+        for row in rows:
+            units.setdefault(row[unit], ([], []))[side].append(row)
+    pairs = list(units.values())
+    values = []
+    for exchanged in product((False, True), repeat=len(pairs)):
+        u, v = [], []
+        for (own, other), swapped in zip(pairs, exchanged, strict=True):
+            u += other if swapped else own
+            v += own if swapped else other
+        values.append(statistic(u, v))
+    return Fraction(sum(at_least_as_extreme(value, values[0]) for value in values), len(values))
+
+
+def accuracy(rows: list[Row]) -> Fraction:
+    return Fraction(sum(row["prediction"] == row["label"] for row in rows), len(rows))
+
+
+def f1(rows: list[Row]) -> Fraction:
+    tp = sum(row["prediction"] == row["label"] == 1 for row in rows)
+    incorrect = sum((row["prediction"] == 1) != (row["label"] == 1) for row in rows)
+    return Fraction(2 * tp, 2 * tp + incorrect) if tp or incorrect else Fraction(0)

@@ -1,0 +1,143 @@
+"""``trackperm statistic``: what statistics there are, and help with writing one."""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from trackperm.errors import InputError, TrackpermError
+
+if TYPE_CHECKING:
+    from trackperm.statistic import Statistic
+    from trackperm.statistic.problems import Problem
+
+WIDTH = 80
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.callback()
+def root() -> None:
+    """List, show, check and write statistics."""
+
+
+@app.command("list")
+def list_() -> None:
+    """List the built-in statistics: what each is, what it counts and the columns that it reads."""
+    from trackperm.statistic import builtin_names, load_statistic
+
+    for name in builtin_names():
+        statistic = load_statistic(name)
+        summary = re.split(r"[:;.](?=\s|$)", statistic.description, maxsplit=1)[0]
+        typer.echo(name)
+        typer.echo(_wrapped(summary, "    "))
+        typer.echo(_wrapped(_needs(statistic), "    "))
+
+
+@app.command()
+def show(
+    name: Annotated[str, typer.Argument(metavar="NAME|FILE", help="A built-in statistic or a file.")],
+) -> None:
+    """Show a statistic in its long form, with what it needs and how it will be tested; itself a spec."""
+    from trackperm.statistic import load_statistic
+
+    statistic = load_statistic(name)
+    typer.echo(_wrapped(statistic.description, "# "))
+    typer.echo(statistic.document(), nl=False)
+    typer.echo(_wrapped(_needs(statistic), "# "))
+    typer.echo(_wrapped(f"engine: {_engine(statistic)}", "# "))
+
+
+@app.command()
+def check(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Specs in YAML.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON array, one object per file.")] = False,
+) -> None:
+    """Check specs and report all that is wrong with them, by line and column; exit code 2 if anything is."""
+    from trackperm.statistic.problems import problems
+
+    found = {path: problems(path) for path in files}
+    if as_json:
+        results = [
+            {"file": str(path), "ok": not wrong, "problems": [vars(problem) for problem in wrong]}
+            for path, wrong in found.items()
+        ]
+        typer.echo(json.dumps(results, indent=2, ensure_ascii=False))
+    else:
+        for path, wrong in found.items():
+            for problem in wrong:
+                typer.echo(f"{_written(path, problem)}\n", err=True)
+            if wrong:
+                number = "1 problem" if len(wrong) == 1 else f"{len(wrong)} problems"
+                typer.echo(f"{path}: {number}", err=True)
+            else:
+                typer.echo(f"{path}: ok")
+    if any(found.values()):
+        raise typer.Exit(2)
+
+
+@app.command()
+def new(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the statistic.")],
+) -> None:
+    """Write NAME.yaml, a commented template that runs as it is."""
+    from trackperm.statistic.compile import TEMPLATE
+
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
+        raise InputError(
+            f"`{name}` cannot be the name of a statistic",
+            hint="a name has up to 64 letters, digits, `_` and `-`.",
+        )
+    path = Path(f"{name}.yaml")
+    template = TEMPLATE.read_text(encoding="utf-8")
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(template)
+    except FileExistsError:
+        raise InputError(f"`{path}` is there already", hint="give another name, or remove it.") from None
+    typer.echo(f"{path} written; `trackperm statistic check {path}` checks it")
+
+
+def _needs(statistic: Statistic) -> str:
+    groups = [
+        f"{use} {statistic.columns[column]}"
+        for use, column in (("cluster", statistic.cluster), ("strata", statistic.strata))
+        if column is not None
+    ]
+    parameters = [f"{name}={value}" for name, value in statistic.parameters.items()]
+    parts = {
+        "counts": statistic.count_names,
+        "columns": statistic.used_columns,
+        "parameters": parameters,
+        "groups": groups,
+    }
+    return "; ".join(f"{part}: {_joined(names)}" for part, names in parts.items() if names)
+
+
+def _joined(names: Iterable[str]) -> str:
+    return ", ".join(names)
+
+
+def _engine(statistic: Statistic) -> str:
+    from trackperm.statistic.outlook import outlook
+
+    try:
+        return outlook(statistic).engine
+    except TrackpermError:
+        return "only the data can tell"
+
+
+def _written(path: Path, problem: Problem) -> str:
+    place = f"{path}:{problem.line}:{problem.column}: " if problem.line else ""
+    hint = f"\n\nHint: {problem.hint}" if problem.hint else ""
+    return f"{place}{problem.message}{hint}"
+
+
+def _wrapped(text: str, margin: str) -> str:
+    return textwrap.fill(text, WIDTH, initial_indent=margin, subsequent_indent=margin, break_on_hyphens=False)

@@ -1,0 +1,77 @@
+"""Columns that counters give, beside those that they read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import narwhals as nw
+import polars as pl
+
+from trackperm.statistic.counters import COUNTERS, UncountableError
+from trackperm.statistic.expression import Call, Expression, Literal, Name, children
+from trackperm.statistic.frames import counter_column
+
+
+def with_counters(
+    frame: nw.DataFrame[Any], expressions: Iterable[Expression], columns: Mapping[str, str]
+) -> nw.DataFrame[Any]:
+    """Add what the counters in `expressions` give, as :func:`~.frames.count_expression` will read it.
+
+    Parameters
+    ----------
+    frame : narwhals.DataFrame
+        Of polars, with typed columns. Where a column is null, so is the count.
+    expressions : iterable of Expression
+        Have passed :class:`~trackperm.statistic.check.Checker`.
+    columns : mapping of str to str
+        Actual column of every name.
+
+    Raises
+    ------
+    UncountableError
+        If an example is refused.
+    """
+    found = {counter_column(call): call for expression in expressions for call in _calls(expression)}
+    for name, call in found.items():
+        frame = frame.with_columns(
+            nw.from_native(_counted(call, frame, columns).alias(name), series_only=True)
+        )
+    return frame
+
+
+def columns_of_counters(expressions: Iterable[Expression]) -> list[str]:
+    """Return the names of what counters read."""
+    calls = (call for expression in expressions for call in _calls(expression))
+    names = (argument.full for call in calls for argument in call.arguments if isinstance(argument, Name))
+    return list(dict.fromkeys(names))
+
+
+def _calls(expression: Expression) -> Iterator[Call]:
+    pending = [expression.tree]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Call) and node.function in COUNTERS:
+            yield node
+        else:
+            pending += children(node)
+
+
+def _counted(call: Call, frame: nw.DataFrame[Any], columns: Mapping[str, str]) -> pl.Series:
+    counter = COUNTERS[call.function]
+    names = [argument.full for argument in call.arguments if isinstance(argument, Name)]
+    given = [frame.get_column(columns[name]).to_polars() for name in names]
+    choices = [argument.value for argument in call.arguments if isinstance(argument, Literal)]
+    if counter.choices and not choices:
+        choices = [counter.choices[0]]
+    known = pl.DataFrame([column.is_not_null() for column in given]).select(pl.all_horizontal(pl.all()))
+    rows = known.to_series().arg_true()
+    dtype = pl.Float64 if counter.decimal else pl.Int64
+    try:
+        values = counter.function(*(column.gather(rows) for column in given), *choices)
+    except UncountableError as error:
+        raise UncountableError(int(rows[error.row]), error.problem, error.hint) from None
+    if len(rows) == len(known):
+        return pl.Series(values, dtype=dtype)
+    result = pl.Series([None] * len(known), dtype=dtype)
+    return result.scatter(rows, pl.Series(values, dtype=dtype))

@@ -1,0 +1,31 @@
+"""Counters by the names that specs call them."""
+
+from __future__ import annotations
+
+from trackperm.statistic.counters.answers import answer_f1, answer_matches, answer_overlap, n_answer_tokens
+from trackperm.statistic.counters.base import ITEMS, TEXT, TEXTS, Counter
+from trackperm.statistic.counters.edits import character_edit_operations, edit_operations, n_characters
+from trackperm.statistic.counters.sets import set_overlap, set_size, token_overlap
+from trackperm.statistic.counters.spans import SCHEMES, n_spans, span_tp
+from trackperm.statistic.counters.tokens import arc_matches, head_matches, n_tokens, token_matches
+
+COUNTERS = {
+    "n_tokens": Counter(n_tokens, (ITEMS,)),
+    "token_matches": Counter(token_matches, (ITEMS, ITEMS)),
+    "head_matches": Counter(head_matches, (ITEMS, ITEMS)),
+    "arc_matches": Counter(arc_matches, (TEXTS, TEXTS)),
+    "span_tp": Counter(span_tp, (TEXTS, TEXTS), SCHEMES),
+    "span_predicted": Counter(n_spans, (TEXTS,), SCHEMES),
+    "span_actual": Counter(n_spans, (TEXTS,), SCHEMES),
+    "set_overlap": Counter(set_overlap, (ITEMS, ITEMS)),
+    "set_size": Counter(set_size, (ITEMS,)),
+    "token_overlap": Counter(token_overlap, (ITEMS, ITEMS)),
+    "edit_operations": Counter(edit_operations, (ITEMS, ITEMS)),
+    "character_edit_operations": Counter(character_edit_operations, (TEXT, TEXT)),
+    "n_characters": Counter(n_characters, (TEXT,)),
+    "answer_overlap": Counter(answer_overlap, (TEXT, TEXT)),
+    "n_answer_tokens": Counter(n_answer_tokens, (TEXT,)),
+    "answer_f1": Counter(answer_f1, (TEXT, TEXTS), decimal=True),
+    "answer_matches": Counter(answer_matches, (TEXT, TEXTS)),
+}
+"""All counters. Those of two columns that take lists need the same type of items in both."""

@@ -1,0 +1,40 @@
+"""What two lists share, wherever it stands."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from trackperm.statistic.counters.base import Integers, Items, numbered
+
+
+def set_size(column: pl.Series) -> Integers:
+    """Count the distinct items."""
+    items = Items.read(column)
+    (numbers,), n_numbers = numbered(items)
+    keys = np.sort(items.rows * n_numbers + numbers)
+    is_first = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
+    return np.bincount(keys[is_first] // max(1, n_numbers), minlength=len(column)).astype(np.int64)
+
+
+def set_overlap(prediction: pl.Series, label: pl.Series) -> Integers:
+    """Count the distinct items that both lists have."""
+    return shared(Items.read(prediction), Items.read(label), repeated=False)
+
+
+def token_overlap(prediction: pl.Series, label: pl.Series) -> Integers:
+    """Count the items that both lists have, each as often as the list has it that has it less often."""
+    return shared(Items.read(prediction), Items.read(label), repeated=True)
+
+
+def shared(first: Items, second: Items, *, repeated: bool) -> Integers:
+    """Count the items that rows of both have; `repeated` ones as often as both have them."""
+    sides, n_numbers = numbered(first, second)
+    (keys, counts), (others, other_counts) = (
+        np.unique(items.rows * n_numbers + numbers, return_counts=True)
+        for items, numbers in zip((first, second), sides, strict=True)
+    )
+    common, here, there = np.intersect1d(keys, others, assume_unique=True, return_indices=True)
+    times = np.minimum(counts[here], other_counts[there]) if repeated else np.ones(len(common))
+    rows = common // max(1, n_numbers)
+    return np.bincount(rows, times, minlength=len(first.offsets) - 1).astype(np.int64)

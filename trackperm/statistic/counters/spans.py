@@ -1,0 +1,117 @@
+"""Entity spans, read from the tags of tokens."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from trackperm.statistic.counters.base import Integers, Items, UncountableError, numbered
+
+Prefixes = npt.NDArray[np.int8]
+
+SCHEMES = ("conlleval", "BIO", "IOBES")
+"""``conlleval`` reads BIO, IOB1 and IOBES tags as that program does: spans that no B or E delimits count.
+The others take well-formed spans alone, as seqeval's ``mode='strict'``."""
+
+_PREFIXES = {"conlleval": "BIES", "BIO": "BI", "IOBES": "BIES"}
+_HINTS = {
+    "conlleval": "tags are `O`, and `B-`, `I-`, `E-` or `S-` with a type behind.",
+    "BIO": "tags of the scheme BIO are `O`, and `B-` or `I-` with a type behind.",
+    "IOBES": "tags of the scheme IOBES are `O`, and `B-`, `I-`, `E-` or `S-` with a type behind.",
+}
+_O, _B, _I, _E, _S = range(5)
+
+
+def span_tp(prediction: pl.Series, label: pl.Series, scheme: str) -> Integers:
+    """Count the spans of the same type, start and end in both."""
+    types: dict[str, int] = {}
+    predicted, actual = _Spans.read(prediction, scheme, types), _Spans.read(label, scheme, types)
+    predicted.tags.require_same_lengths(actual.tags)
+    same = (predicted.ends == actual.ends) & (predicted.types == actual.types)
+    return actual.tags.sums(same & (actual.types >= 0))
+
+
+def n_spans(column: pl.Series, scheme: str) -> Integers:
+    """Count the spans."""
+    spans = _Spans.read(column, scheme, {})
+    return spans.tags.sums(spans.types >= 0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Spans:
+    """Spans by the token that they start at.
+
+    Attributes
+    ----------
+    tags : Items
+        What they were read from.
+    types : ndarray of int64
+        For every token, the type of the span that starts there, or -1.
+    ends : ndarray of int64
+        For every token, the last token of the span that starts there, or -1.
+    """
+
+    tags: Items
+    types: Integers
+    ends: Integers
+
+    @classmethod
+    def read(cls, column: pl.Series, scheme: str, numbers: dict[str, int]) -> _Spans:
+        """Read one column, adding the types of its spans to `numbers`.
+
+        Raises
+        ------
+        UncountableError
+            If a tag is none of the scheme.
+        """
+        tags = Items.read(column)
+        prefixes, types = _parsed(tags, scheme, numbers)
+        continues = _continues(tags, prefixes, types)
+        first = np.flatnonzero(~continues)
+        last = np.append(first[1:], len(prefixes))[: len(first)] - 1
+        is_span = _is_span(scheme, prefixes[first], prefixes[last])
+        first, last = first[is_span], last[is_span]
+        found = np.full((2, len(prefixes)), -1)
+        found[:, first] = types[first], last
+        return cls(tags, found[0], found[1])
+
+
+def _parsed(tags: Items, scheme: str, numbers: dict[str, int]) -> tuple[Prefixes, Integers]:
+    """Return the prefix of every tag and the number of its type."""
+    (which,), n_numbers = numbered(tags)
+    first = np.full(n_numbers, -1)
+    first[which[::-1]] = np.arange(len(which))[::-1]  # of the places of one tag, the last one stays
+    prefixes, types = np.zeros(n_numbers, dtype=np.int8), np.zeros(n_numbers, dtype=np.int64)
+    for position in np.sort(first[first >= 0]).tolist():
+        tag = tags.values[position]
+        if tag == "O":
+            continue
+        match = re.fullmatch(rf"([{_PREFIXES[scheme]}])(?:-(.*))?", tag, re.DOTALL)
+        if match is None:
+            problem = f"{tag!r} in `{tags.name}` is no tag"
+            raise UncountableError(tags.row_of(position), problem, _HINTS[scheme])
+        prefixes[which[position]] = "OBIES".index(match[1])
+        types[which[position]] = numbers.setdefault(match[2] or "", len(numbers))
+    return prefixes[which], types[which]
+
+
+def _continues(tags: Items, prefixes: Prefixes, types: Integers) -> npt.NDArray[np.bool_]:
+    """Whether a token belongs to the same span as the one before it."""
+    result: npt.NDArray[np.bool_] = (prefixes == _I) | (prefixes == _E)
+    before = prefixes[:-1]
+    result[1:] &= ((before == _B) | (before == _I)) & (types[1:] == types[:-1])
+    result[tags.offsets[:-1][tags.lengths > 0]] = False
+    return result
+
+
+def _is_span(scheme: str, first: Prefixes, last: Prefixes) -> npt.NDArray[np.bool_]:
+    """Whether tokens that belong together, by the prefixes of the first and the last, are a span."""
+    if scheme == "conlleval":
+        return np.asarray(first != _O)
+    if scheme == "BIO":
+        return np.asarray(first == _B)
+    return np.asarray((first == _S) | ((first == _B) & (last == _E)))

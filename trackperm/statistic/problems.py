@@ -1,0 +1,123 @@
+"""Everything that is wrong with a spec at once, as whoever writes one wants to hear it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from trackperm.documents import Document
+from trackperm.errors import SpecError, TrackpermError
+from trackperm.statistic.compile import _Compiler, load_statistic
+from trackperm.statistic.definition import ParameterValue
+from trackperm.statistic.expression import Expression
+from trackperm.statistic.schema import form, validate
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something wrong with a spec.
+
+    Attributes
+    ----------
+    line, column : int or None
+        Where it stands, from 1; None where it is the file as a whole.
+    message : str
+        What was found, with the line it stands in.
+    hint : str or None
+        The next step.
+    """
+
+    line: int | None
+    column: int | None
+    message: str
+    hint: str | None
+
+
+def problems(path: Path) -> list[Problem]:
+    """Return all that keeps a spec from being loaded, in the order of the file.
+
+    YAML that cannot be read hides all else, and a wrong shape hides what is wrong within the expressions;
+    expressions hide nothing from each other.
+    """
+    try:
+        document = Document.read(path)
+    except SpecError as error:
+        return [_located(error, str(path))]
+    errors = _Errors([])
+    with errors.caught():
+        errors.found.extend(document.misfits(form(document)))
+    if not errors.found:
+        errors.read(document)
+        with errors.caught():
+            load_statistic(str(path))
+    distinct = {error.message: _located(error, document.origin) for error in errors.found}
+    return sorted(distinct.values(), key=lambda problem: (problem.line or 0, problem.column or 0))
+
+
+@dataclass(frozen=True)
+class _Errors:
+    found: list[TrackpermError]
+
+    @contextmanager
+    def caught(self) -> Iterator[None]:
+        try:
+            yield
+        except TrackpermError as error:
+            self.found.append(error)
+
+    def read(self, document: Document) -> None:
+        """Find what is wrong with each entry of a spec, of the right shape, by itself."""
+        data, spec = document.data, validate(document)
+        compiler = _Compiler(document, {}, {})
+        parameters: dict[str, ParameterValue] = {}
+        with self.caught():
+            parameters = compiler.parameters(spec, "")
+        # A parameter that is refused is still known, so that what reads it is not refused for that too.
+        parameters = dict.fromkeys(spec.parameters, 1) | parameters
+
+        def parsed(*paths: tuple[str, ...]) -> dict[str, Expression]:
+            expressions = {}
+            for path in paths:
+                with self.caught():
+                    expressions[path[-1]] = compiler.expression(path, parameters)
+            return expressions
+
+        def entries(section: str) -> dict[str, Expression]:
+            return parsed(*((section, key) for key in data.get(section, {})))
+
+        names = dict(data.get("counts", {}))
+        for key in names:
+            with self.caught():
+                compiler.check_name(key, ("counts", key))
+        for key, expression in entries("counts").items():
+            with self.caught():
+                compiler.check_counts({key: expression})
+        missing = entries("missing")
+        for key, expression in missing.items():
+            with self.caught():
+                compiler.check_missing({key: expression}, [key] if key in names else names)
+        if len(missing) == len(data.get("missing", {})):
+            with self.caught():
+                compiler.check_missing(missing, names)
+        for key, expression in entries("g").items() if names else ():
+            with self.caught():
+                compiler.check_g({key: expression}, names, declared=True)
+        for score in parsed(("score",)).values() if "score" in data else ():
+            with self.caught():
+                compiler.check_score(score, names)
+        for h in parsed(("h",)).values() if "h" in data else ():
+            with self.caught():
+                compiler.check_h(h, data["g"])
+        for check in (compiler.undefined, lambda: compiler.resolution(names, "")):
+            with self.caught():
+                check()
+
+
+def _located(error: TrackpermError, origin: str) -> Problem:
+    found = re.match(rf"{re.escape(origin)}:(\d+):(\d+): ", error.message)
+    if found is None:
+        return Problem(None, None, error.message, error.hint)
+    return Problem(int(found[1]), int(found[2]), error.message[found.end() :], error.hint)
