@@ -29,7 +29,7 @@ from trackperm.exact import (
     structured_test,
 )
 from trackperm.exact.permutation import N_SAMPLES
-from trackperm.exact.resolution import Resolution
+from trackperm.exact.scores.resolution import Resolution
 from trackperm.pairing import Missing, PairingReport, pair
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.tables import ExampleTable

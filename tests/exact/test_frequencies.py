@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from trackperm.errors import CapacityError
-from trackperm.exact.characteristic import SwapSum, characteristic_function
-from trackperm.exact.frequencies import surviving_frequencies
+from trackperm.exact.spectrum.characteristic import SwapSum, characteristic_function
+from trackperm.exact.spectrum.frequencies import surviving_frequencies
 
 LAWS = {
     "one step": SwapSum(np.array([[1]]), np.array([200])),

@@ -14,7 +14,7 @@ from certificates import check_pvalue
 
 from trackperm.errors import CapacityError, InputError
 from trackperm.exact import RationalStatistic, difference_test, structured_test
-from trackperm.exact.plane import _geometric
+from trackperm.exact.lattice.plane import _geometric
 
 
 @pytest.mark.parametrize("forward", [True, False])

@@ -15,9 +15,9 @@ from certificates import check_pvalue
 
 from trackperm.errors import CapacityError, InputError, InputTypeError
 from trackperm.exact import RationalStatistic, difference_test, structured_test
-from trackperm.exact.binomial import binomial_tail
-from trackperm.exact.line_law import LineLaw
-from trackperm.exact.linear import linear_tails
+from trackperm.exact.linear.binomial import binomial_tail
+from trackperm.exact.linear.law import LineLaw
+from trackperm.exact.linear.tails import linear_tails
 
 BUDGET = 2**30
 

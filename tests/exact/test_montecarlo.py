@@ -17,9 +17,9 @@ from scipy import stats
 
 from trackperm.errors import CapacityError, InputError
 from trackperm.exact import Alternative, DifferenceHistogram, RationalStatistic, structured_test
-from trackperm.exact.characteristic import SwapSum
-from trackperm.exact.lattice import reduce_rank
-from trackperm.exact.lattice_statistic import LatticeStatistic, Statistic
+from trackperm.exact.lattice.basis import reduce_rank
+from trackperm.exact.lattice.region import INSIDE, OUTSIDE, UNDEFINED, Membership, Region
+from trackperm.exact.lattice.statistic import LatticeStatistic, Statistic
 from trackperm.exact.montecarlo import (
     CONFIDENCE,
     MonteCarloTail,
@@ -31,7 +31,7 @@ from trackperm.exact.montecarlo import (
     tally,
     valid_pvalue,
 )
-from trackperm.exact.region import INSIDE, OUTSIDE, UNDEFINED, Membership, Region
+from trackperm.exact.spectrum.characteristic import SwapSum
 
 BUDGET = 2**28
 X = [RationalStatistic.variable(i, 4) for i in range(4)]

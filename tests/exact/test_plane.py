@@ -16,15 +16,15 @@ from oracles import Point
 
 from trackperm.errors import CapacityError, InputError
 from trackperm.exact import RationalStatistic, structured_test
-from trackperm.exact import grid as grid_module
-from trackperm.exact import tail as tail_module
-from trackperm.exact.characteristic import SwapSum
 from trackperm.exact.counts import IntArray
-from trackperm.exact.grid import grid_tail
-from trackperm.exact.plane import plane_tail
-from trackperm.exact.reach import Reach
-from trackperm.exact.region import INSIDE, Membership
-from trackperm.exact.tilt import TailMass
+from trackperm.exact.lattice import grid as grid_module
+from trackperm.exact.lattice import tail as tail_module
+from trackperm.exact.lattice.grid import grid_tail
+from trackperm.exact.lattice.plane import plane_tail
+from trackperm.exact.lattice.reach import Reach
+from trackperm.exact.lattice.region import INSIDE, Membership
+from trackperm.exact.spectrum.characteristic import SwapSum
+from trackperm.exact.spectrum.tilt import TailMass
 
 USEFUL = 1e-10
 

@@ -20,15 +20,15 @@ from oracles import Point
 
 from trackperm.errors import InputError
 from trackperm.exact import structured_test
-from trackperm.exact.ball import Ball
-from trackperm.exact.characteristic import SwapSum
-from trackperm.exact.closed_form import ClosedForm, coprime_base
 from trackperm.exact.counts import DifferenceHistogram
-from trackperm.exact.lattice import reduce_rank
-from trackperm.exact.lattice_statistic import LatticeStatistic
-from trackperm.exact.real import RealStatistic
-from trackperm.exact.real_number import RealNumber, UndefinedError
-from trackperm.exact.region import INSIDE, UNDEFINED
+from trackperm.exact.functions.ball import Ball
+from trackperm.exact.functions.closed_form import ClosedForm, coprime_base
+from trackperm.exact.functions.real import RealStatistic
+from trackperm.exact.functions.real_number import RealNumber, UndefinedError
+from trackperm.exact.lattice.basis import reduce_rank
+from trackperm.exact.lattice.region import INSIDE, UNDEFINED
+from trackperm.exact.lattice.statistic import LatticeStatistic
+from trackperm.exact.spectrum.characteristic import SwapSum
 
 N_VARIABLES = 3
 NOTHING = Decimal("1e-150")

@@ -9,16 +9,16 @@ import pytest
 
 from trackperm.errors import CapacityError
 from trackperm.exact import DifferenceHistogram, RationalStatistic
-from trackperm.exact import rows as rows_module
-from trackperm.exact.characteristic import SwapSum
 from trackperm.exact.counts import IntArray
-from trackperm.exact.lattice import reduce_rank
-from trackperm.exact.lattice_statistic import LatticeStatistic
-from trackperm.exact.pmf import Window
-from trackperm.exact.rational_region import RationalRegion
-from trackperm.exact.reach import Reach, Strip
-from trackperm.exact.region import INSIDE, OUTSIDE, UNDEFINED, Membership, Region
-from trackperm.exact.rows import RowIntervals, plane_region
+from trackperm.exact.lattice import rows as rows_module
+from trackperm.exact.lattice.basis import reduce_rank
+from trackperm.exact.lattice.rational_region import RationalRegion
+from trackperm.exact.lattice.reach import Reach, Strip
+from trackperm.exact.lattice.region import INSIDE, OUTSIDE, UNDEFINED, Membership, Region
+from trackperm.exact.lattice.rows import RowIntervals, plane_region
+from trackperm.exact.lattice.statistic import LatticeStatistic
+from trackperm.exact.spectrum.characteristic import SwapSum
+from trackperm.exact.spectrum.pmf import Window
 
 X = [RationalStatistic.variable(i, 4) for i in range(4)]
 STATISTICS = {

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from trackperm.errors import InputError, InputTypeError
 from trackperm.exact import difference_test
-from trackperm.exact.float_scores import ScaledScores, denominators
-from trackperm.exact.resolution import format_unit, read_resolution
-from trackperm.exact.scores import scale_scores
+from trackperm.exact.scores.floats import ScaledScores, denominators
+from trackperm.exact.scores.resolution import format_unit, read_resolution
+from trackperm.exact.scores.scaling import scale_scores
 
 
 def exact(scores: ScaledScores) -> tuple[list[Fraction], list[Fraction]]:

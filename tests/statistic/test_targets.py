@@ -22,7 +22,7 @@ from specs import load, parse
 
 from trackperm.errors import SpecError
 from trackperm.exact import structured_test
-from trackperm.exact.real_number import UndefinedError
+from trackperm.exact.functions.real_number import UndefinedError
 from trackperm.statistic import OUT_OF_RANGE, ColumnType
 from trackperm.statistic.arrays import integers
 from trackperm.statistic.check import Checker

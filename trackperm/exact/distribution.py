@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from trackperm.errors import InputError
-from trackperm.exact.bracket import rounded
-from trackperm.exact.characteristic import UNIT, FloatArray, SwapSum
 from trackperm.exact.counts import IntArray
-from trackperm.exact.lattice_statistic import Alternative
-from trackperm.exact.linear import LinearStatistic
-from trackperm.exact.pmf import BYTES_PER_CELL, LOG_WINDOW, lattice_pmf, open_mesh, plan_window
+from trackperm.exact.lattice.statistic import Alternative
+from trackperm.exact.linear.bracket import rounded
+from trackperm.exact.linear.tails import LinearStatistic
+from trackperm.exact.spectrum.characteristic import UNIT, FloatArray, SwapSum
+from trackperm.exact.spectrum.pmf import BYTES_PER_CELL, LOG_WINDOW, lattice_pmf, open_mesh, plan_window
 
 NOISE = 64.0 * UNIT
 """Mass of a lattice point, relative to the largest, that cannot be told from rounding errors."""

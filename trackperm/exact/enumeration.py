@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from trackperm.errors import InputError
-from trackperm.exact.characteristic import SwapSum
 from trackperm.exact.counts import LARGEST, IntArray
-from trackperm.exact.line_law import LineLaw
-from trackperm.exact.region import INSIDE, UNDEFINED, Region
+from trackperm.exact.lattice.region import INSIDE, UNDEFINED, Region
+from trackperm.exact.linear.law import LineLaw
+from trackperm.exact.spectrum.characteristic import SwapSum
 
 MOST_COINS = 62
 """Coins up to which numbers of swaps fit int64."""

@@ -49,9 +49,9 @@ import numpy as np
 import numpy.typing as npt
 
 from trackperm.errors import CapacityError, InputError
-from trackperm.exact.characteristic import SwapSum
 from trackperm.exact.counts import LARGEST, IntArray
-from trackperm.exact.region import INSIDE, UNDEFINED, Membership, Region
+from trackperm.exact.lattice.region import INSIDE, UNDEFINED, Membership, Region
+from trackperm.exact.spectrum.characteristic import SwapSum
 
 CONFIDENCE = 0.99
 """Confidence of intervals for the exact p-value."""

@@ -2,8 +2,9 @@
 
 Zmigrod, Vieira and Cotterell (2022), Algorithms 1 and 5, by other means. A linear statistic is one weighted
 sum of coins (`linear`). For the others the null distribution lives on a lattice of low rank (`lattice`), ties
-are decided on integers (`rational_region`), and tails come from a tilted characteristic function and add up
-with a certificate (`tail`). Where the rank is too high for that, random swaps are drawn (`montecarlo`).
+are decided on integers (`lattice.rational_region`), and tails come from a tilted characteristic function
+(`spectrum`) and add up with a certificate. Where the rank is too high for that, random swaps are drawn
+(`montecarlo`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ import numpy as np
 import numpy.typing as npt
 
 from trackperm.errors import CapacityError, InputError, InputTypeError
-from trackperm.exact.characteristic import UNIT, SwapSum
 from trackperm.exact.counts import (
     LARGEST,
     DifferenceHistogram,
@@ -30,26 +30,27 @@ from trackperm.exact.counts import (
 )
 from trackperm.exact.distribution import NullDistribution, linear_distribution, null_distribution
 from trackperm.exact.enumeration import count_inside, n_configurations
-from trackperm.exact.lattice import MOST_REDUCED, Lattice, reduce_rank
-from trackperm.exact.lattice_statistic import (
+from trackperm.exact.functions.rational import RationalStatistic
+from trackperm.exact.functions.real import RealStatistic
+from trackperm.exact.lattice.basis import MOST_REDUCED, Lattice, reduce_rank
+from trackperm.exact.lattice.region import Region
+from trackperm.exact.lattice.rows import BYTES_PER_INTERVAL
+from trackperm.exact.lattice.statistic import (
     Alternative,
     LatticeStatistic,
     Statistic,
     Ties,
     not_antisymmetric,
 )
-from trackperm.exact.linear import LinearStatistic, UpperRay, linear_tails
+from trackperm.exact.lattice.tail import region_tail
+from trackperm.exact.linear.tails import LinearStatistic, UpperRay, linear_tails
 from trackperm.exact.montecarlo import monte_carlo_tail
 from trackperm.exact.planning import Engine, Method, cheapest, demanded
-from trackperm.exact.pmf import BYTES_PER_CELL, LOG_WINDOW, plan_window
-from trackperm.exact.rational import RationalStatistic
-from trackperm.exact.real import RealStatistic
-from trackperm.exact.region import Region
 from trackperm.exact.result import PermutationTest
-from trackperm.exact.rows import BYTES_PER_INTERVAL
-from trackperm.exact.scores import scale_scores
-from trackperm.exact.tail import region_tail
-from trackperm.exact.tilt import CERTAIN, EMPTY, TailMass, share_of_swaps
+from trackperm.exact.scores.scaling import scale_scores
+from trackperm.exact.spectrum.characteristic import UNIT, SwapSum
+from trackperm.exact.spectrum.pmf import BYTES_PER_CELL, LOG_WINDOW, plan_window
+from trackperm.exact.spectrum.tilt import CERTAIN, EMPTY, TailMass, share_of_swaps
 
 MEMORY_BUDGET = 2**30
 """Bytes that a test may allocate by default."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from trackperm.errors import CapacityError, InputError
-from trackperm.exact.tilt import TailMass
+from trackperm.exact.spectrum.tilt import TailMass
 
 Method = Literal["auto", "binomial", "enumerate", "dp", "lattice", "bracket", "monte-carlo"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from trackperm.exact.distribution import NullDistribution
-from trackperm.exact.lattice_statistic import Alternative, Ties
+from trackperm.exact.lattice.statistic import Alternative, Ties
 from trackperm.exact.planning import Method
 
 

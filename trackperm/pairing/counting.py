@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy.typing as npt
 
 from trackperm.errors import InputError
-from trackperm.exact.scores import scale_scores
+from trackperm.exact.scores.scaling import scale_scores
 from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.grouping import STRATUM
 from trackperm.pairing.refusals import shown

@@ -13,7 +13,7 @@ from pathlib import Path
 from trackperm.documents import Document, did_you_mean, kind, listed
 from trackperm.errors import InputError, InputTypeError, SpecError
 from trackperm.exact import RationalStatistic, RealStatistic
-from trackperm.exact.resolution import Resolution, read_resolution
+from trackperm.exact.scores.resolution import Resolution, read_resolution
 from trackperm.statistic.check import MAX_INTEGER, Checker, NameType, literal_type
 from trackperm.statistic.definition import ParameterValue, Statistic
 from trackperm.statistic.expression import (

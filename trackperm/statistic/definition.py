@@ -15,7 +15,7 @@ from trackperm.documents import Document, did_you_mean, dump, listed
 from trackperm.errors import CapacityError, InputError
 from trackperm.exact import Alternative, RationalStatistic, RealStatistic
 from trackperm.exact.counts import exact_column_sums
-from trackperm.exact.resolution import format_unit
+from trackperm.exact.scores.resolution import format_unit
 from trackperm.statistic.arrays import integers
 from trackperm.statistic.check import Checker
 from trackperm.statistic.counter_columns import columns_of_counters, with_counters

@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 
 from trackperm.exact import DifferenceHistogram, RationalStatistic
-from trackperm.exact.lattice import MOST_REDUCED, reduce_rank
-from trackperm.exact.lattice_statistic import LatticeStatistic
+from trackperm.exact.lattice.basis import MOST_REDUCED, reduce_rank
+from trackperm.exact.lattice.statistic import LatticeStatistic
 from trackperm.statistic.arrays import integers
 from trackperm.statistic.definition import Statistic
 

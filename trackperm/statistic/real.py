@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
-from trackperm.exact.real import RealStatistic
+from trackperm.exact.functions.real import RealStatistic
 from trackperm.statistic.check import constant_integer
 from trackperm.statistic.expression import COMPARISONS, Binary, Call, Expression, Literal, Name, Node, Unary
 from trackperm.statistic.rational import refuse_constant_zero

@@ -32,7 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trackperm.exact.counts import CHUNK, LARGEST
-from trackperm.exact.resolution import format_unit
+from trackperm.exact.scores.resolution import format_unit
 
 How = Literal["integers", "decimals", "fractions", "binary", "resolution"]
 Floats = npt.NDArray[np.float64]

@@ -21,18 +21,19 @@ import numpy as np
 import numpy.typing as npt
 
 from trackperm.errors import CapacityError
-from trackperm.exact import binomial, dynamic, enumeration
-from trackperm.exact.bracket import LOG_FAILURE, bracket_tail, rounded, sufficient_spacing
-from trackperm.exact.characteristic import UNIT
+from trackperm.exact import enumeration
 from trackperm.exact.counts import LARGEST, IntArray
 from trackperm.exact.enumeration import counts_up_to, halves
-from trackperm.exact.frequencies import BOUNDING_LOG, FEWEST_BOUNDING_ROWS
-from trackperm.exact.line import BYTES_PER_FREQUENCY, upper_tails, upper_tilt
-from trackperm.exact.line_law import LineLaw
+from trackperm.exact.lattice.region import INSIDE, OUTSIDE, Membership
+from trackperm.exact.linear import binomial, dynamic
+from trackperm.exact.linear.bracket import LOG_FAILURE, bracket_tail, rounded, sufficient_spacing
+from trackperm.exact.linear.lattice import BYTES_PER_FREQUENCY, upper_tails, upper_tilt
+from trackperm.exact.linear.law import LineLaw
 from trackperm.exact.planning import Engine, Method, cheapest, demanded
-from trackperm.exact.pmf import FEW, LARGEST_PERIOD, LOG_PRUNED
-from trackperm.exact.region import INSIDE, OUTSIDE, Membership
-from trackperm.exact.tilt import CERTAIN, TailMass, share_of_swaps
+from trackperm.exact.spectrum.characteristic import UNIT
+from trackperm.exact.spectrum.frequencies import BOUNDING_LOG, FEWEST_BOUNDING_ROWS
+from trackperm.exact.spectrum.pmf import FEW, LARGEST_PERIOD, LOG_PRUNED
+from trackperm.exact.spectrum.tilt import CERTAIN, TailMass, share_of_swaps
 
 EXACT_IN_FLOATS = 2**52
 """Largest integer whose half is exact in float64."""

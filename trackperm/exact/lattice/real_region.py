@@ -15,12 +15,12 @@ from fractions import Fraction
 import numpy as np
 
 from trackperm.errors import InputError
-from trackperm.exact.characteristic import FloatArray
 from trackperm.exact.counts import IntArray
-from trackperm.exact.enclosure import ROUNDING, SLACK, UNDERFLOW, Enclosure
-from trackperm.exact.real import RealStatistic
-from trackperm.exact.real_number import RealNumber, UndefinedError
-from trackperm.exact.region import INSIDE, OUTSIDE, UNDEFINED, Membership
+from trackperm.exact.functions.enclosure import ROUNDING, SLACK, UNDERFLOW, Enclosure
+from trackperm.exact.functions.real import RealStatistic
+from trackperm.exact.functions.real_number import RealNumber, UndefinedError
+from trackperm.exact.lattice.region import INSIDE, OUTSIDE, UNDEFINED, Membership
+from trackperm.exact.spectrum.characteristic import FloatArray
 
 TIE_BAND = 2.0**-40
 """Half-width of the band in which values of a callable count as tied, relative to the callable's scale."""

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from trackperm.errors import CapacityError
-from trackperm.exact.characteristic import UNIT, FloatArray, SwapSum
 from trackperm.exact.counts import IntArray
+from trackperm.exact.spectrum.characteristic import UNIT, FloatArray, SwapSum
 
 BOUNDING_LOG = 140.0
 """Expected loss of log modulus, at a random frequency, by the rows that take part in bounding: ample."""

@@ -12,8 +12,8 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import total_ordering
 
-from trackperm.exact.ball import Ball
-from trackperm.exact.closed_form import ClosedForm, Rational
+from trackperm.exact.functions.ball import Ball
+from trackperm.exact.functions.closed_form import ClosedForm, Rational
 
 Value = Rational | ClosedForm | Ball
 

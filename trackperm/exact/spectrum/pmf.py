@@ -20,9 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from trackperm.errors import CapacityError
-from trackperm.exact.characteristic import UNIT, FloatArray, SwapSum, characteristic_function
 from trackperm.exact.counts import IntArray
-from trackperm.exact.frequencies import surviving_frequencies
+from trackperm.exact.spectrum.characteristic import UNIT, FloatArray, SwapSum, characteristic_function
+from trackperm.exact.spectrum.frequencies import surviving_frequencies
 
 FFT_ROUNDINGS = 8.0
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 
-from trackperm.exact.ball import Ball
+from trackperm.exact.functions.ball import Ball
 
 Rational = int | Fraction
 

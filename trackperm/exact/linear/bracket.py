@@ -17,9 +17,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from trackperm.exact.characteristic import UNIT
-from trackperm.exact.line_law import LineLaw
-from trackperm.exact.tilt import TailMass
+from trackperm.exact.linear.law import LineLaw
+from trackperm.exact.spectrum.characteristic import UNIT
+from trackperm.exact.spectrum.tilt import TailMass
 
 LOG_FAILURE = -24.0
 """Logarithm, relative to the tail, of the probability that the remainder exceeds rho."""

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from trackperm.errors import InputError
-from trackperm.exact.characteristic import SwapSum
 from trackperm.exact.counts import LARGEST, IntArray, exact_column_sums
-from trackperm.exact.tilt import TailMass, certified
+from trackperm.exact.spectrum.characteristic import SwapSum
+from trackperm.exact.spectrum.tilt import TailMass, certified
 
 Flags = npt.NDArray[np.bool_]
 

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from trackperm.errors import CapacityError
-from trackperm.exact.characteristic import UNIT
-from trackperm.exact.line_law import LineLaw
-from trackperm.exact.tilt import TailMass
+from trackperm.exact.linear.law import LineLaw
+from trackperm.exact.spectrum.characteristic import UNIT
+from trackperm.exact.spectrum.tilt import TailMass
 
 BYTES_PER_CELL = 24
 """The count of a cell, and copies while arrays are added."""

@@ -26,26 +26,26 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from trackperm.errors import CapacityError
-from trackperm.exact.characteristic import (
+from trackperm.exact.counts import IntArray
+from trackperm.exact.lattice.reach import Flags, Reach, without_undefined
+from trackperm.exact.lattice.region import Region
+from trackperm.exact.lattice.rows import BYTES_PER_INTERVAL, RowIntervals, plane_region
+from trackperm.exact.lattice.tilted import Tilted, common_scale, least_precision, never_zero, tilt_at
+from trackperm.exact.spectrum.characteristic import (
     UNIT,
     ComplexArray,
     FloatArray,
     SwapSum,
     characteristic_function,
 )
-from trackperm.exact.counts import IntArray
-from trackperm.exact.frequencies import surviving_frequencies
-from trackperm.exact.pmf import (
+from trackperm.exact.spectrum.frequencies import surviving_frequencies
+from trackperm.exact.spectrum.pmf import (
     FEW,
     conjugate_weights,
     log_outside,
     plan_window,
 )
-from trackperm.exact.reach import Flags, Reach, without_undefined
-from trackperm.exact.region import Region
-from trackperm.exact.rows import BYTES_PER_INTERVAL, RowIntervals, plane_region
-from trackperm.exact.tilt import TailMass, certified, quantised
-from trackperm.exact.tilted import Tilted, common_scale, least_precision, never_zero, tilt_at
+from trackperm.exact.spectrum.tilt import TailMass, certified, quantised
 
 LOG_IGNORED = -31.0
 """Logarithm, relative to the expected tail, of all mass that may be left out of rows."""

@@ -14,15 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from trackperm.errors import InputError
-from trackperm.exact.characteristic import FloatArray
 from trackperm.exact.counts import LARGEST, DifferenceHistogram, IntArray
-from trackperm.exact.lattice import Lattice
-from trackperm.exact.rational import Polynomial, RationalStatistic
-from trackperm.exact.rational_region import RationalRegion
-from trackperm.exact.real import RealStatistic
-from trackperm.exact.real_number import RealNumber, UndefinedError
-from trackperm.exact.real_region import CallableRegion, ExactValues, RealRegion
-from trackperm.exact.region import Region
+from trackperm.exact.functions.rational import Polynomial, RationalStatistic
+from trackperm.exact.functions.real import RealStatistic
+from trackperm.exact.functions.real_number import RealNumber, UndefinedError
+from trackperm.exact.lattice.basis import Lattice
+from trackperm.exact.lattice.rational_region import RationalRegion
+from trackperm.exact.lattice.real_region import CallableRegion, ExactValues, RealRegion
+from trackperm.exact.lattice.region import Region
+from trackperm.exact.spectrum.characteristic import FloatArray
 
 Alternative = Literal["two-sided", "less", "greater"]
 Statistic = RationalStatistic | RealStatistic | Callable[[npt.NDArray[Any]], npt.NDArray[Any]]

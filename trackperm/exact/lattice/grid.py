@@ -24,9 +24,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from trackperm.errors import CapacityError
-from trackperm.exact.characteristic import UNIT, FloatArray, SwapSum
 from trackperm.exact.counts import IntArray
-from trackperm.exact.pmf import (
+from trackperm.exact.lattice.reach import Flags, Reach, without_undefined
+from trackperm.exact.lattice.region import INSIDE, OUTSIDE, UNDEFINED, Membership, Region
+from trackperm.exact.lattice.tilted import Tilted, common_scale, least_precision, never_zero, tilt_at
+from trackperm.exact.spectrum.characteristic import UNIT, FloatArray, SwapSum
+from trackperm.exact.spectrum.pmf import (
     BYTES_PER_CELL,
     LOG_WINDOW,
     LatticePMF,
@@ -36,10 +39,7 @@ from trackperm.exact.pmf import (
     open_mesh,
     plan_window,
 )
-from trackperm.exact.reach import Flags, Reach, without_undefined
-from trackperm.exact.region import INSIDE, OUTSIDE, UNDEFINED, Membership, Region
-from trackperm.exact.tilt import TailMass, certified, quantised
-from trackperm.exact.tilted import Tilted, common_scale, least_precision, never_zero, tilt_at
+from trackperm.exact.spectrum.tilt import TailMass, certified, quantised
 
 LOG_IGNORED = -34.0
 """Logarithm, relative to the expected tail, of all mass that may be left out."""

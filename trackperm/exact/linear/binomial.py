@@ -19,8 +19,8 @@ import math
 
 import numpy as np
 
-from trackperm.exact.characteristic import UNIT
-from trackperm.exact.tilt import CERTAIN, TailMass, share_of_swaps
+from trackperm.exact.spectrum.characteristic import UNIT
+from trackperm.exact.spectrum.tilt import CERTAIN, TailMass, share_of_swaps
 
 COUNTED = 64
 """Terms up to which coefficients are added as integers."""

@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from trackperm.errors import InputError
-from trackperm.exact.characteristic import UNIT, FloatArray
 from trackperm.exact.counts import IntArray
-from trackperm.exact.rational import Polynomial, RationalStatistic
-from trackperm.exact.region import INSIDE, OUTSIDE, UNDEFINED, Membership
+from trackperm.exact.functions.rational import Polynomial, RationalStatistic
+from trackperm.exact.lattice.region import INSIDE, OUTSIDE, UNDEFINED, Membership
+from trackperm.exact.spectrum.characteristic import UNIT, FloatArray
 
 Signs = npt.NDArray[np.int8]
 

@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from trackperm.errors import CapacityError
-from trackperm.exact.characteristic import FloatArray, SwapSum
-from trackperm.exact.grid import grid_tail
-from trackperm.exact.lattice_statistic import LatticeStatistic
-from trackperm.exact.plane import plane_tail
-from trackperm.exact.reach import Reach
-from trackperm.exact.region import Region
-from trackperm.exact.tilt import EMPTY, TailMass, dominating_tilt, quantised, scale_factor
+from trackperm.exact.lattice.grid import grid_tail
+from trackperm.exact.lattice.plane import plane_tail
+from trackperm.exact.lattice.reach import Reach
+from trackperm.exact.lattice.region import Region
+from trackperm.exact.lattice.statistic import LatticeStatistic
+from trackperm.exact.spectrum.characteristic import FloatArray, SwapSum
+from trackperm.exact.spectrum.tilt import EMPTY, TailMass, dominating_tilt, quantised, scale_factor
 
 WANTED = 1e-10
 """Relative error of a tail above which other ways are tried too."""

@@ -25,12 +25,12 @@ import numpy as np
 import numpy.typing as npt
 
 from trackperm.errors import CapacityError
-from trackperm.exact.characteristic import FloatArray
 from trackperm.exact.counts import IntArray
-from trackperm.exact.pmf import Window
-from trackperm.exact.rational_region import RationalRegion
-from trackperm.exact.reach import Flags, Reach, Strip
-from trackperm.exact.region import INSIDE, UNDEFINED, Membership, Region
+from trackperm.exact.lattice.rational_region import RationalRegion
+from trackperm.exact.lattice.reach import Flags, Reach, Strip
+from trackperm.exact.lattice.region import INSIDE, UNDEFINED, Membership, Region
+from trackperm.exact.spectrum.characteristic import FloatArray
+from trackperm.exact.spectrum.pmf import Window
 
 AROUND = 8
 """Points on either side of a vertex that are looked at where both changes are close to it."""

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trackperm.exact.characteristic import UNIT, FloatArray, SwapSum, log_cosh_excess
 from trackperm.exact.counts import exact_column_sums
+from trackperm.exact.spectrum.characteristic import UNIT, FloatArray, SwapSum, log_cosh_excess
 
 
 @dataclass(frozen=True)

@@ -13,15 +13,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from trackperm.exact.characteristic import (
+from trackperm.exact.counts import IntArray
+from trackperm.exact.spectrum.characteristic import (
     UNIT,
     ComplexArray,
     FloatArray,
     SwapSum,
     characteristic_function,
 )
-from trackperm.exact.counts import IntArray
-from trackperm.exact.pmf import (
+from trackperm.exact.spectrum.pmf import (
     LOG_PRUNED,
     LOG_WINDOW,
     conjugate_weights,
@@ -29,7 +29,7 @@ from trackperm.exact.pmf import (
     log_outside,
     plan_window,
 )
-from trackperm.exact.tilt import TailMass, certified, line_tilt, quantised, scale_factor
+from trackperm.exact.spectrum.tilt import TailMass, certified, line_tilt, quantised, scale_factor
 
 BYTES_PER_FREQUENCY = 256
 """Work arrays for one frequency."""

@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from trackperm.errors import InputError
-from trackperm.exact.enclosure import Enclosure, FloatArray, extreme_of
-from trackperm.exact.rational import RationalStatistic
-from trackperm.exact.real_number import Arithmetic, RealNumber, UndefinedError, Value, as_ball
+from trackperm.exact.functions.enclosure import Enclosure, FloatArray, extreme_of
+from trackperm.exact.functions.rational import RationalStatistic
+from trackperm.exact.functions.real_number import Arithmetic, RealNumber, UndefinedError, Value, as_ball
 
 RealOperation = Literal[
     "variable",

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trackperm.exact.characteristic import FloatArray, SwapSum
 from trackperm.exact.counts import IntArray
-from trackperm.exact.pmf import Window, plan_window
-from trackperm.exact.tilt import ScaleFactor, scale_factor
+from trackperm.exact.spectrum.characteristic import FloatArray, SwapSum
+from trackperm.exact.spectrum.pmf import Window, plan_window
+from trackperm.exact.spectrum.tilt import ScaleFactor, scale_factor
 
 MOST_STEPS = 100
 """Newton steps to a tilt at the most."""

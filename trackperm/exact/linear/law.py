@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from trackperm.exact.characteristic import SwapSum
 from trackperm.exact.counts import LARGEST, IntArray
-from trackperm.exact.pmf import LOG_WINDOW
+from trackperm.exact.spectrum.characteristic import SwapSum
+from trackperm.exact.spectrum.pmf import LOG_WINDOW
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from trackperm.errors import InputError, InputTypeError
 from trackperm.exact.counts import LARGEST
-from trackperm.exact.float_scores import (
+from trackperm.exact.scores.floats import (
     DOUBLE,
     MOST_DIGITS,
     ULPS,
@@ -27,7 +27,7 @@ from trackperm.exact.float_scores import (
     read_floats,
     round_floats,
 )
-from trackperm.exact.resolution import Resolution, format_unit, read_resolution
+from trackperm.exact.scores.resolution import Resolution, format_unit, read_resolution
 
 Number = Fraction | float
 _MISSING = "leave the example out of both runs, or give it the score that no answer deserves."
@@ -48,7 +48,7 @@ def scale_scores(
         Booleans, integers, floats, or Python numbers, of which Fraction and Decimal are exact.
     resolution : str, float, Fraction or Decimal, optional
         Round to multiples of this, read as it is written: 0.001 is a thousandth. By default scores are read
-        as integers, decimals, fractions or binary numbers, as :mod:`trackperm.exact.float_scores` says.
+        as integers, decimals, fractions or binary numbers, as :mod:`trackperm.exact.scores.floats` says.
     wide : bool
         Whether fractions whose common denominator does not fit 62 bits may become Python integers, which
         takes at most 100,000 examples; they are taken as binary numbers otherwise.

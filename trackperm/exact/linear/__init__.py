@@ -1,0 +1,1 @@
+"""Tails of one weighted sum of coins: every engine for linear statistics."""

@@ -1,0 +1,1 @@
+"""Real scores as integers of one unit."""

@@ -1,0 +1,1 @@
+"""The law of a sum of coins by its characteristic function, tilted and in windows."""
