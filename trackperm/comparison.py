@@ -132,6 +132,10 @@ class Comparison:
         """The p-value; 0.0 only where it is below the range of floats."""
         return self.test.pvalue
 
+    def format_pvalue(self, digits: int = 3) -> str:
+        """Write the p-value; with more digits where it is next to `alpha`, so that the verdict shows."""
+        return self.test.format_pvalue(digits, self.alpha)
+
     @property
     def log10_pvalue(self) -> float:
         """Decimal logarithm of the p-value, always finite."""
@@ -281,7 +285,7 @@ class Comparison:
             "baseline": f"{self.baseline_name} {_short(self.baseline_score)}",
             "candidate": f"{self.candidate_name} {_short(self.candidate_score)}",
             "difference": _short(self.difference),
-            "p-value": self.test.format_pvalue(),
+            "p-value": self.format_pvalue(),
             "examples": f"{self.n_examples} ({self.n_discordant} discordant)",
             "verdict": f"{self.marker} {self.verdict}",
         }

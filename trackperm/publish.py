@@ -45,7 +45,7 @@ def publication(comparison: Comparison) -> Publication:
             "all are in trackperm/discordant.parquet",
         )
     baseline_name, candidate_name = map(text.shorten, (comparison.baseline_name, comparison.candidate_name))
-    tag_pvalue = comparison.test.format_pvalue(digits=2)
+    tag_pvalue = comparison.format_pvalue(digits=2)
     return Publication(
         key=comparison.key,
         name=f"{statistic}: {candidate_name} vs {baseline_name}",
@@ -105,7 +105,7 @@ def _results(comparison: Comparison) -> Table:
         "baseline_score": comparison.baseline_score,
         "candidate_score": comparison.candidate_score,
         "difference": comparison.difference,
-        "p_value": test.format_pvalue(),
+        "p_value": comparison.format_pvalue(),
         "verdict": f"{comparison.marker} {comparison.verdict}",
         "certainty": text.certainty(test),
         "alternative": test.alternative,

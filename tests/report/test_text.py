@@ -148,6 +148,19 @@ def test_monte_carlo_says_so_everywhere():
     assert comparison.key != accuracy(better=30, worse=20, both=40).key
 
 
+def test_too_few_random_swaps_are_said():
+    lines = text.lines(accuracy(12, 0, method="monte-carlo", n_samples=50))
+    assert "no verdict possible: 50 swaps are too few; draw more" in lines
+    assert not any("too few" in x for x in text.lines(accuracy(12, 0, method="monte-carlo", n_samples=500)))
+
+
+def test_a_pvalue_next_to_the_level_is_written_apart_from_it():
+    comparison = accuracy(9, 2)  # p = 0.0654296875
+    assert comparison.format_pvalue() == "0.0654"
+    assert replace(comparison, alpha=0.06542).format_pvalue() == "0.06543"
+    assert replace(comparison, alpha=0.06543).format_pvalue() == "0.0654"
+
+
 def test_no_verdict_is_possible_on_few_discordant_examples():
     note = "no verdict possible: with 1 discordant example no p is below 1"
     assert note in text.lines(accuracy(1, 0, both=2))

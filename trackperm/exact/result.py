@@ -70,9 +70,14 @@ class PermutationTest:
     n_samples: int | None
     _distribution: Callable[[], NullDistribution] = field(repr=False, compare=False)
 
-    def format_pvalue(self, digits: int = 3) -> str:
-        """Write the p-value with `digits` significant digits, from its logarithm below 1e-300; never as 0."""
+    def format_pvalue(self, digits: int = 3, level: float = 1.0) -> str:
+        """Write the p-value with `digits` significant digits, from its logarithm below 1e-300; never as 0.
+
+        More digits are written where fewer would put it on the other side of `level`.
+        """
         if self.pvalue >= 1e-300:
+            while digits < 17 and (float(f"{self.pvalue:.{digits}g}") < level) != (self.pvalue < level):
+                digits += 1
             return f"{self.pvalue:.{digits}g}"
         exponent = math.floor(self.log10_pvalue)
         mantissa = f"{10 ** (self.log10_pvalue - exponent):.{digits}g}"

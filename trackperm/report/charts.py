@@ -135,7 +135,7 @@ def pmf_chart(comparison: Comparison) -> alt.LayerChart:
     ).encode(x="observed:Q", y=alt.value(4), text="label:N")
 
     names = [shorten(name, 40) for name in (comparison.candidate_name, comparison.baseline_name, statistic)]
-    pvalue = f"{pvalue_name(test)} = {test.format_pvalue()}"
+    pvalue = f"{pvalue_name(test)} = {comparison.format_pvalue()}"
     chart: alt.LayerChart = (
         alt.layer(region, mass, rule, text)
         .properties(

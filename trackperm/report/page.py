@@ -50,7 +50,7 @@ def _facts(comparison: Comparison) -> list[tuple[str, str, str]]:
         *((name, value, details.get(name, "")) for name, value in text.scores(comparison)),
         (
             "mid-p-value" if test.mid_p else "p-value",
-            test.format_pvalue(),
+            comparison.format_pvalue(),
             f"{certainty}, {test.alternative}",
         ),
         ("examples", f"{test.n_examples}", text.discordance(comparison)),

@@ -34,10 +34,11 @@ def lines(comparison: Comparison) -> list[str]:
         At least three lines, without line ends.
     """
     test = comparison.test
+    pvalue = f"{pvalue_name(test)} = {comparison.format_pvalue()}"
     facts = ", ".join((f"{certainty(test)}, {test.alternative}", examples(comparison)))
     return [
         "   ".join((comparison.statistic.name, *(f"{name} {value}" for name, value in scores(comparison)))),
-        f"{pvalue_name(test)} = {test.format_pvalue()}  {facts}   {comparison.marker} {comparison.verdict}",
+        f"{pvalue}  {facts}   {comparison.marker} {comparison.verdict}",
         f"scope: {SCOPE}",
         *notes(comparison),
     ]
@@ -58,7 +59,7 @@ def markdown(comparison: Comparison, remarks: Sequence[str] = ()) -> str:
     str
         Markdown in which no name of the user's can act as markup.
     """
-    pvalue = comparison.test.format_pvalue()
+    pvalue = comparison.format_pvalue()
     table = [
         ("p-value", f"{pvalue} ({certainty(comparison.test)}, {comparison.test.alternative})"),
         *scores(comparison),
@@ -124,8 +125,13 @@ def scores(comparison: Comparison) -> list[tuple[str, str]]:
 
 def examples(comparison: Comparison) -> str:
     """Say how many examples there are and how many of them tell the runs apart."""
-    n_examples = comparison.n_examples
-    return f"{n_examples} {'example' if n_examples == 1 else 'examples'} ({discordance(comparison)})"
+    number, noun = comparison.n_examples, _unit(comparison)
+    return f"{number} {noun if number == 1 else noun + 's'} ({discordance(comparison)})"
+
+
+def _unit(comparison: Comparison) -> str:
+    """Name what is exchanged as one."""
+    return "example" if comparison.statistic.cluster is None else "cluster"
 
 
 def discordance(comparison: Comparison) -> str:
@@ -161,6 +167,8 @@ def notes(comparison: Comparison) -> list[str]:
         found.append("mid-p: ties with the observed value count half, so that p may be below its level")
     if test.method == "monte-carlo":
         found.append(f"Monte Carlo: {test.why}")
+        if test.n_samples is not None and 1.0 - 0.005 ** (1.0 / test.n_samples) >= comparison.alpha:
+            found.append(f"no verdict possible: {test.n_samples} swaps are too few; draw more")
     if comparison.n_discordant > 0 and not _is_within_reach(comparison):
         found.append(f"no verdict possible: {floor(comparison)}")
     return [*found, *report.notes]
@@ -170,7 +178,7 @@ def floor(comparison: Comparison) -> str:
     """Say which p-value no outcome on so many discordant examples can get below."""
     exponent = comparison.test.log10_smallest_pvalue
     least = f"{10.0**exponent:.3g}" if exponent > -300 else f"1e{math.floor(exponent)}"
-    number, noun = comparison.n_discordant, "example" if comparison.statistic.cluster is None else "cluster"
+    number, noun = comparison.n_discordant, _unit(comparison)
     return f"with {number} discordant {noun if number == 1 else noun + 's'} no p is below {least}"
 
 
@@ -178,7 +186,7 @@ def headline(comparison: Comparison) -> str:
     """Give the verdict in one sentence, without its marker."""
     baseline, candidate = shorten(comparison.baseline_name), shorten(comparison.candidate_name)
     statistic = comparison.statistic.name
-    name, pvalue = pvalue_name(comparison.test), comparison.test.format_pvalue()
+    name, pvalue = pvalue_name(comparison.test), comparison.format_pvalue()
     if comparison.verdict == "undecided":
         return f"Undecided: {candidate} and {baseline} are not told apart by {statistic} ({name} = {pvalue})"
     note = "" if comparison.statistic.greater_is_better else ", where less is better"
