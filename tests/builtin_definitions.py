@@ -164,6 +164,19 @@ def micro_f1_of_classes(rows: Rows) -> float:
     return quiet(metrics.f1_score, label, prediction, average="micro", zero_division=0)
 
 
+def of_brackets(metric: Callable[..., float]) -> Callable[[Rows], float]:
+    """The brackets of a sentence as a set of labels of which so many are in both trees."""
+
+    def oracle(rows: Rows) -> float:
+        gold, test = np.zeros((2, len(rows), 12), dtype=int)
+        for i, row in enumerate(rows):
+            gold[i, : row["gold"]] = test[i, : row["matched"]] = 1
+            test[i, row["gold"] : row["gold"] + row["test"] - row["matched"]] = 1
+        return quiet(metric, gold, test, average="micro", zero_division=0)
+
+    return oracle
+
+
 def top_k(rows: Rows) -> float:
     """Class 0 is right; as many of the seven others are scored above it as its rank says."""
     scores = [[0.0, *(1.0 if other < row["rank"] else -1.0 for other in range(1, 8))] for row in rows]
@@ -180,6 +193,7 @@ def pass_at_1(rows: Rows) -> float:
     )
 
 
+BRACKETS = {"matched": range(3), "gold": range(2, 5), "test": range(2, 5)}
 CLASSES: dict[str, Any] = {"own": {"prediction": [0, 1, 2]}, "shared": {"label": [0, 1, 2]}}
 
 
@@ -231,6 +245,21 @@ DEFINITIONS = {
     "mcc": Definition(mcc, of_positive(metrics.matthews_corrcoef), **CLASSES, missing=wrong),
     "cohen_kappa": Definition(cohen_kappa, of_positive(metrics.cohen_kappa_score), **CLASSES, missing=wrong),
     "micro_f1": Definition(pooled_f1, micro_f1_of_classes, own={"tp": range(4), "incorrect": range(4)}),
+    "bracket_precision": Definition(
+        lambda rows: ratio(sum(r["matched"] for r in rows), sum(r["test"] for r in rows)),
+        of_brackets(metrics.precision_score),
+        own=BRACKETS,
+    ),
+    "bracket_recall": Definition(
+        lambda rows: ratio(sum(r["matched"] for r in rows), sum(r["gold"] for r in rows)),
+        of_brackets(metrics.recall_score),
+        own=BRACKETS,
+    ),
+    "bracket_f1": Definition(
+        lambda rows: ratio(2 * sum(r["matched"] for r in rows), sum(r["gold"] + r["test"] for r in rows)),
+        of_brackets(metrics.f1_score),
+        own=BRACKETS,
+    ),
     "mean": Definition(
         share(lambda row: row["score"]),
         lambda rows: float(np.mean([row["score"] for row in rows])),

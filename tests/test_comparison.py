@@ -1,13 +1,15 @@
-"""What makes two comparisons the same one."""
+"""What makes two comparisons the same one, what they conclude, and what they refuse."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 from comparisons import answers
 
 import trackperm
+from trackperm.errors import InputError
 
 
 def test_the_key_is_of_the_data_and_the_options_not_of_paths(
@@ -33,3 +35,26 @@ def test_the_key_is_of_the_data_and_the_options_not_of_paths(
 def test_the_verdict_follows_the_alternative(alternative: str, verdict: str) -> None:
     baseline, candidate = answers([True] * 20), answers([False] * 12 + [True] * 8)
     assert trackperm.compare(baseline, candidate, alternative=alternative).verdict == verdict
+
+
+def test_one_class_that_nobody_has_does_not_stop_a_macro_average(tmp_path: Path) -> None:
+    """0/0 in one part of a sum has its declared value; only where every part is 0/0 is there nothing."""
+    part = "tp_{0} / (tp_{0} + incorrect_{0} / 2)"
+    counts = "".join(
+        f"  tp_{c}: (prediction == '{c}') & (label == '{c}')\n"
+        f"  incorrect_{c}: (prediction == '{c}') != (label == '{c}')\n"
+        for c in "abc"
+    )
+    spec = tmp_path / "macro.yaml"
+    score = " + ".join(part.format(c) for c in "abc")
+    spec.write_text(f"counts:\n{counts}score: ({score}) / 3\nundefined: 0\n")
+    label = ["a", "a", "b", "b"]
+    frames = [
+        pl.DataFrame({"id": range(4), "label": label, "prediction": prediction})
+        for prediction in (["a", "b", "b", "b"], ["a", "a", "b", "b"])
+    ]
+    comparison = trackperm.compare(*frames, spec)
+    assert comparison.candidate_score == pytest.approx(2 / 3)
+    strangers = [frame.with_columns(label=pl.lit("z"), prediction=pl.lit("z")) for frame in frames]
+    with pytest.raises(InputError, match="0/0 in both runs"):
+        trackperm.compare(*strangers, spec)

@@ -496,13 +496,13 @@ def _require_defined_scores(statistic: Statistic, table: CountTable) -> None:
     Raises
     ------
     InputError
-        If a division by 0 is part of both scores, and of those of every stratum.
+        If every division is by 0, in both scores and in every stratum.
     """
     score, p = statistic.stratum_score, len(statistic.count_names)
-    if not isinstance(score, RationalStatistic):
+    if not isinstance(score, RationalStatistic) or not score.divisors:
         return
     parts = [totals[i : i + p] for totals in table.totals() for i in range(0, len(totals), p)]
-    if all(any(divisor(part) == 0 for divisor in score.divisors) for part in parts):
+    if all(divisor(part) == 0 for divisor in score.divisors for part in parts):
         given = ", ".join(f"`{name}` is {value!r}" for name, value in statistic.parameters.items())
         raise InputError(
             f"`{statistic.name}` is 0/0 in both runs, so there is nothing to compare",
