@@ -139,7 +139,8 @@ def candidate(**columns: list[Any]) -> ExampleTable:
 
 NO_PARTNER = (
     "1 of 3 examples of `base` and 0 of 2 examples of `cand` have no partner (first: 'b')\n\n"
-    "Hint: `--missing drop` tests the 2 that are paired and says so in the result."
+    "Hint: `--missing drop` tests the 2 that are paired and says so in the result; "
+    "`--missing wrong` counts the others as wrong."
 )
 REFUSED = {
     "no partner in the candidate": (
@@ -151,7 +152,8 @@ REFUSED = {
         "    only in `base`   only in `cand`\n"
         "    'b'              'B'\n"
         "    'c'              'C'\n\n"
-        "Hint: `--missing drop` tests the 1 that are paired and says so in the result.",
+        "Hint: `--missing drop` tests the 1 that are paired and says so in the result; "
+    "`--missing wrong` counts the others as wrong.",
     ),
     "nothing in common": (
         candidate(id=["1", "2", "3"]),
@@ -167,7 +169,8 @@ REFUSED = {
     "no value": (
         candidate(prediction=["x", None, "y"]),
         "1 of 3 examples of `cand` have no value in `prediction` (first: 'b')\n\n"
-        "Hint: `--missing drop` tests the 2 that are paired and says so in the result.",
+        "Hint: `--missing drop` tests the 2 that are paired and says so in the result; "
+    "`--missing wrong` counts the others as wrong.",
     ),
     "no label that is used": (
         candidate(label=["y", None, "x"]), "1 of 3 examples of `cand` have no value in `label` (first: 'b')",

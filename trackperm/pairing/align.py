@@ -122,7 +122,9 @@ def pair(
     matched = _matched(full, columns)
     complete = _complete(matched, needed, columns)
     paired = matched[0].filter(complete), matched[1].filter(complete)
-    _refuse_differences(full, matched, len(paired[0]), columns, needed, missing)
+    _refuse_differences(
+        full, matched, len(paired[0]), columns, needed, missing, has_wrong=statistic.counts_missing
+    )
 
     own, n_missing = _counted(paired, statistic, columns, types, lacking)
     statistic = own.statistic
@@ -208,12 +210,17 @@ def _refuse_differences(
     columns: PairedColumns,
     needed: tuple[str, ...],
     missing: Missing,
+    *,
+    has_wrong: bool,
 ) -> None:
     messages, hints = [], []
     if missing != "drop" or not n_paired:
         messages = absences(runs, len(matched[0]), columns.id, needed)
         if messages and n_paired:
-            hints.append(f"`--missing drop` tests the {n_paired} that are paired and says so in the result.")
+            hint = f"`--missing drop` tests the {n_paired} that are paired and says so in the result"
+            hints.append(
+                f"{hint}; `--missing wrong` counts the others as wrong." if has_wrong else f"{hint}."
+            )
         elif messages and columns.id:
             hints.append(f"No example is left to test. `--id NAME` names another column than `{columns.id}`.")
         elif messages:

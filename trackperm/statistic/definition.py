@@ -125,6 +125,11 @@ class Statistic:
             expressions[name] = count_expression(expression, self.columns, types)
         return expressions
 
+    @property
+    def counts_missing(self) -> bool:
+        """Whether it says what a missing prediction counts."""
+        return bool(self._missing)
+
     def missing_counts(self, types: Mapping[str, ColumnType]) -> dict[str, nw.Expr]:
         """Return the data frame expression of what a missing prediction counts, an int64 for every count.
 
@@ -140,7 +145,7 @@ class Statistic:
         SpecError
             If types do not fit, with the place in the spec.
         """
-        if not self._missing:
+        if not self.counts_missing:
             raise InputError(
                 f"the statistic `{self.name}` does not say what a missing prediction counts",
                 hint="`missing:` in its file does, as in `missing: {correct: 0, n: 1}`, with an expression in"
