@@ -283,12 +283,14 @@ def _grouped_differences(
 
     low, high = np.full(n_columns, LARGEST), np.full(n_columns, -LARGEST)
     totals = [0] * n_columns
-    like = {(i, j, sign) for i in range(n_columns) for j in range(i) for sign in (1, -1)}
+    like: set[tuple[int, int, int]] | None = None
     for difference, b, counts in chunks():
+        if like is None:
+            like = _likenesses(difference)
         low, high = np.minimum(low, difference.min(axis=0)), np.maximum(high, difference.max(axis=0))
         totals = [t + x for t, x in zip(totals, exact_column_sums(b, counts), strict=True)]
         like = {(i, j, s) for i, j, s in like if np.array_equal(difference[:, i], s * difference[:, j])}
-    source = {i: (j, sign) for i, j, sign in sorted(like, reverse=True)}
+    source = {i: (j, sign) for i, j, sign in like or ()}
     free = [i for i in range(n_columns) if i not in source]
     spans = [int(high[i]) - int(low[i]) + 1 for i in free]
     if math.prod(spans) <= CHUNK:
@@ -319,6 +321,23 @@ def differences(candidate: npt.NDArray[Any], baseline: npt.NDArray[Any]) -> npt.
     if wide is object:
         return np.asarray(candidate.astype(object) - baseline.astype(object))
     return np.asarray(np.subtract(candidate, baseline, dtype=np.int64, casting="unsafe"))
+
+
+def _likenesses(difference: IntArray) -> set[tuple[int, int, int]]:
+    """Return (i, j, sign) where column i seems to be sign times an earlier column j, by a random product."""
+    weights = np.random.default_rng(0).integers(1, LARGEST, size=difference.shape[0])
+    earlier: dict[int, int] = {}
+    found = set()
+    # Products wrap around: equal columns have equal ones, opposite columns opposite ones.
+    for i, product in enumerate((difference.T @ weights).tolist()):
+        opposite = (2**63 - product) % 2**64 - 2**63
+        if product in earlier:
+            found.add((i, earlier[product], 1))
+        elif opposite in earlier:
+            found.add((i, earlier[opposite], -1))
+        else:
+            earlier[product] = i
+    return found
 
 
 def signed_differences(
