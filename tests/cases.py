@@ -52,7 +52,7 @@ F1_TIE_SWAP = [b + a for a, b in zip(F1_TIE_U, F1_TIE_V, strict=True)]
 
 # --- rational statistics: one expression tree, read twice ------------------------------------------
 
-Tree = int | Fraction | tuple  # type: ignore[type-arg]
+Tree = int | Fraction | tuple
 """A number, ("x", i), (operator, left, right) or ("/", left, right, value of 0/0 or None)."""
 
 

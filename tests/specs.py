@@ -27,7 +27,7 @@ def load(tmp_path: Path, text: str, **options: object) -> Statistic:
     """Load the spec `text`, as a file called `spec.yaml`."""
     path = tmp_path / "spec.yaml"
     path.write_text(text, encoding="utf-8")
-    return load_statistic(path, **options)  # type: ignore[arg-type]
+    return load_statistic(path, **options)
 
 
 def refusal(tmp_path: Path, text: str, **options: object) -> str:

@@ -55,7 +55,7 @@ class Dictated(np.random.Generator):
         super().__init__(np.random.PCG64(0))
         self.random_bytes = random_bytes
 
-    def integers(self, *args: object, size: int, **options: object) -> npt.NDArray[np.uint64]:  # type: ignore[override]
+    def integers(self, *args: object, size: int, **options: object) -> npt.NDArray[np.uint64]:
         taken, self.random_bytes = self.random_bytes[: 8 * size], self.random_bytes[8 * size :]
         return np.ascontiguousarray(taken).view("<u8")
 
@@ -201,7 +201,7 @@ def test_pvalues_are_uniform_where_the_statistic_is_continuous(
     for drawn, extreme, ways in outcomes(n_samples, exceedances):
         # integral of q^g (1 - q)^(n - g)
         share = Fraction(ways, (drawn + 1) * math.comb(drawn, extreme))
-        law[valid_pvalue(extreme, drawn, stopped=extreme == exceedances)] += share  # type: ignore[assignment]
+        law[valid_pvalue(extreme, drawn, stopped=extreme == exceedances)] += share
     below = Fraction(0)
     for pvalue in sorted(law):
         below += law[pvalue]
@@ -221,7 +221,7 @@ def test_pvalues_are_valid_where_the_statistic_is_discrete(
         exact = Fraction(sum(other >= value for other in values), len(values))
         for drawn, extreme, ways in outcomes(n_samples, exceedances):
             probability = ways * exact**extreme * (1 - exact) ** (drawn - extreme) / len(values)
-            law[valid_pvalue(extreme, drawn, stopped=extreme == exceedances)] += probability  # type: ignore[assignment]
+            law[valid_pvalue(extreme, drawn, stopped=extreme == exceedances)] += probability
     assert sum(law.values()) == 1
     below = Fraction(0)
     for pvalue in sorted(law):

@@ -130,7 +130,7 @@ class TestRepeats:
                 for i in range(7)
                 for _ in range(1 + i % 3)
             ]
-            rng.shuffle(rows)  # type: ignore[arg-type]
+            rng.shuffle(rows)
             sides.append(rows)
         return sides[0], sides[1]
 

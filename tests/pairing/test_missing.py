@@ -52,7 +52,7 @@ class TestCountedAsWrong:
         holed = without(baseline, [0, 3], [5]), without(candidate, [3 + seed, 1], [2, 5, 6])
         # Examples that neither run has are unknown.
         wanted = failed(baseline, [0, 3, 5]), failed(candidate, [3 + seed, 1, 2, 5, 6])
-        wanted = tuple(side.filter(pl.col("id") != 3) if seed == 0 else side for side in wanted)  # type: ignore[assignment]
+        wanted = tuple(side.filter(pl.col("id") != 3) if seed == 0 else side for side in wanted)
         for text, declared in ((RECALL, missing), (SHARE, "missing: {correct: 0, n: 1}\n")):
             spec = load(tmp_path, text + declared)
             found = trackperm.compare(*holed, spec, missing="wrong")

@@ -307,7 +307,7 @@ def test_the_largest_counts(tmp_path: Any) -> None:
 def means(baseline: Any, candidate: Any, statistic: Any = MEAN, dtype: Any = pl.Float64) -> Pairing:
     """Pair two runs with these scores."""
     tables = [
-        table(origin, id=list(range(len(scores))), score=pl.Series(scores, dtype=dtype))  # type: ignore[arg-type]
+        table(origin, id=list(range(len(scores))), score=pl.Series(scores, dtype=dtype))
         for origin, scores in (("base", baseline), ("cand", candidate))
     ]
     return pair(tables[0], tables[1], statistic)
@@ -465,7 +465,7 @@ class TestMissingDrop:
 
     def test_other_words_are_refused(self) -> None:
         with pytest.raises(InputError, match="`missing` is 'error', 'drop' or 'wrong', not 'guess'"):
-            pair(BASELINE, CANDIDATE, ACCURACY, missing="guess")  # type: ignore[arg-type]
+            pair(BASELINE, CANDIDATE, ACCURACY, missing="guess")
 
 
 class TestByPosition:
@@ -514,7 +514,7 @@ class TestLabelsThatNoCountReads:
     def test_disagree(self, other: str | None) -> None:
         baseline, given = (
             table(id=[1], score=[1], label=pl.Series([x], dtype=pl.String)) for x in ("x", other)
-        )  # type: ignore[arg-type]
+        )
         for pair_ in ((baseline, given), (given, baseline)):
             with pytest.raises(PairingError, match="`label` differs between the runs on 1 of 1 examples"):
                 pair(*pair_, MEAN)

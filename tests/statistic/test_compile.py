@@ -92,7 +92,7 @@ def test_h_of_other_functions_is_a_function_of_arrays(tmp_path: Path) -> None:
     points = np.array([[4, 1, 1, 1], [0, 0, 0, 0], [1, 0, 0, 0]])
     np.testing.assert_array_equal(statistic.h(points), [1.0, 0.0, np.nan])
     assert callable(statistic.score)
-    np.testing.assert_array_equal(statistic.score(points[:, :2]), [2.0, 0.5, np.nan])  # type: ignore[operator]
+    np.testing.assert_array_equal(statistic.score(points[:, :2]), [2.0, 0.5, np.nan])
 
 
 def test_decimals_are_exact(tmp_path: Path) -> None:
@@ -311,7 +311,7 @@ def test_sources_refused(source: str | Path, message: str, hint: str | None) -> 
 
 def test_source_of_the_wrong_type() -> None:
     with pytest.raises(InputTypeError, match="not `NoneType`"):
-        load_statistic(None)  # type: ignore[arg-type]
+        load_statistic(None)
 
 
 def test_file_names_become_names(tmp_path: Path) -> None:

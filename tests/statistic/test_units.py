@@ -179,7 +179,7 @@ def test_refused_where_loaded() -> None:
     with pytest.raises(InputError, match="must be above 0"):
         load_statistic("mean", resolution=0)
     with pytest.raises(InputTypeError, match="not `list`"):
-        load_statistic("mean", resolution={"total": [1]})  # type: ignore[dict-item]
+        load_statistic("mean", resolution={"total": [1]})
 
 
 @given(st.integers(-1100, 1000))

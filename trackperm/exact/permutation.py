@@ -181,9 +181,10 @@ def _stratified(
     labels = np.asarray(strata)
     if labels.shape != moves.shape:
         raise InputError(f"`strata` has shape {labels.shape}; expected one group for each of the scores")
-    missing = labels != labels if labels.dtype.kind == "f" else labels == None  # noqa: E711
-    if np.any(missing):
-        raise InputError(f"`strata` has no group at index {int(np.argmax(missing))}")
+    if labels.dtype.kind in "fO":
+        for index, label in enumerate(labels.tolist()):
+            if label is None or label != label:
+                raise InputError(f"`strata` has no group at index {index}")
     try:
         _, groups, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     except TypeError as error:

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trackperm.errors import CapacityError, InputError
+from trackperm.exact.functions.operations import OperationTree
 
 Exponents = tuple[int, ...]
 
@@ -161,7 +162,7 @@ Operation = Literal["variable", "constant", "+", "*", "/"]
 
 
 @dataclass(frozen=True)
-class RationalStatistic:
+class RationalStatistic(OperationTree):
     r"""An exact rational function h of m integers.
 
     Built with :meth:`variable`, :meth:`constant` and arithmetic; integers and fractions mix in freely:
@@ -179,83 +180,12 @@ class RationalStatistic:
     operation: Operation
     n_variables: int
     operands: tuple[RationalStatistic, ...] = ()
-    index: int = 0
-    value: Fraction = Fraction(0)
-    undefined: Fraction | None = None
-
-    @classmethod
-    def variable(cls, index: int, n_variables: int) -> RationalStatistic:
-        """Return the statistic x_index of `n_variables` variables."""
-        if not 0 <= index < n_variables:
-            raise InputError(f"variable {index} of a statistic of {n_variables} variables does not exist")
-        return cls("variable", n_variables, index=index)
-
-    @classmethod
-    def constant(cls, value: int | Fraction, n_variables: int) -> RationalStatistic:
-        """Return the statistic that is `value` everywhere."""
-        return cls("constant", n_variables, value=Fraction(value))
-
-    def _coerce(self, other: RationalStatistic | int | Fraction) -> RationalStatistic:
-        if isinstance(other, RationalStatistic):
-            if other.n_variables != self.n_variables:
-                raise InputError(
-                    f"statistics of {self.n_variables} and of {other.n_variables} variables do not mix"
-                )
-            return other
-        return RationalStatistic.constant(other, self.n_variables)
-
-    def _join(
-        self, operation: Operation, other: RationalStatistic, undefined: Fraction | None = None
-    ) -> RationalStatistic:
-        return RationalStatistic(operation, self.n_variables, (self, other), undefined=undefined)
-
-    def __add__(self, other: RationalStatistic | int | Fraction) -> RationalStatistic:
-        return self._join("+", self._coerce(other))
-
-    def __radd__(self, other: int | Fraction) -> RationalStatistic:
-        return self + other
-
-    def __neg__(self) -> RationalStatistic:
-        return self * -1
-
-    def __sub__(self, other: RationalStatistic | int | Fraction) -> RationalStatistic:
-        return self + -self._coerce(other)
-
-    def __rsub__(self, other: int | Fraction) -> RationalStatistic:
-        return -self + other
-
-    def __mul__(self, other: RationalStatistic | int | Fraction) -> RationalStatistic:
-        return self._join("*", self._coerce(other))
-
-    def __rmul__(self, other: int | Fraction) -> RationalStatistic:
-        return self * other
-
-    def __truediv__(self, other: RationalStatistic | int | Fraction) -> RationalStatistic:
-        return self.divide(other)
-
-    def __rtruediv__(self, other: int | Fraction) -> RationalStatistic:
-        return self._coerce(other).divide(self)
 
     def __pow__(self, exponent: int) -> RationalStatistic:
         if exponent < 0:
             return 1 / self**-exponent
         one = RationalStatistic.constant(1, self.n_variables)
         return reduce(RationalStatistic.__mul__, [self] * exponent) if exponent else one
-
-    def divide(
-        self, other: RationalStatistic | int | Fraction, undefined: int | Fraction | None = None
-    ) -> RationalStatistic:
-        """Divide, with `undefined` as the value of 0/0.
-
-        Raises
-        ------
-        InputError
-            If the divisor is the constant 0.
-        """
-        divisor = self._coerce(other)
-        if divisor.operation == "constant" and divisor.value == 0:
-            raise InputError("the statistic divides by the constant 0")
-        return self._join("/", divisor, None if undefined is None else Fraction(undefined))
 
     def __call__(self, point: Sequence[int]) -> Fraction:
         """Return the exact value at `point`, a sequence of m integers.

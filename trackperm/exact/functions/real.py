@@ -17,8 +17,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from trackperm.errors import InputError
 from trackperm.exact.functions.enclosure import Enclosure, FloatArray, extreme_of
+from trackperm.exact.functions.operations import OperationTree
 from trackperm.exact.functions.rational import RationalStatistic
 from trackperm.exact.functions.real_number import Arithmetic, RealNumber, UndefinedError, Value, as_ball
 
@@ -42,7 +42,7 @@ RealOperation = Literal[
 
 
 @dataclass(frozen=True)
-class RealStatistic:
+class RealStatistic(OperationTree):
     r"""A real function h of m integers: arithmetic, roots, logarithms, extremes and conditions.
 
     Built with :meth:`variable`, :meth:`constant`, arithmetic and the methods below; integers and fractions
@@ -66,21 +66,6 @@ class RealStatistic:
     operation: RealOperation
     n_variables: int
     operands: tuple[RealStatistic, ...] = ()
-    index: int = 0
-    value: Fraction = Fraction(0)
-    undefined: Fraction | None = None
-
-    @classmethod
-    def variable(cls, index: int, n_variables: int) -> RealStatistic:
-        """Return the statistic x_index of `n_variables` variables."""
-        if not 0 <= index < n_variables:
-            raise InputError(f"variable {index} of a statistic of {n_variables} variables does not exist")
-        return cls("variable", n_variables, index=index)
-
-    @classmethod
-    def constant(cls, value: int | Fraction, n_variables: int) -> RealStatistic:
-        """Return the statistic that is `value` everywhere."""
-        return cls("constant", n_variables, value=Fraction(value))
 
     @classmethod
     def from_rational(cls, h: RationalStatistic) -> RealStatistic:
@@ -88,67 +73,12 @@ class RealStatistic:
         operands = tuple(cls.from_rational(operand) for operand in h.operands)
         return cls(h.operation, h.n_variables, operands, h.index, h.value, h.undefined)
 
-    def _coerce(self, other: RealStatistic | int | Fraction) -> RealStatistic:
-        if isinstance(other, RealStatistic):
-            if other.n_variables != self.n_variables:
-                raise InputError(
-                    f"statistics of {self.n_variables} and of {other.n_variables} variables do not mix"
-                )
-            return other
-        return RealStatistic.constant(other, self.n_variables)
-
-    def _join(self, operation: RealOperation, *others: RealStatistic | int | Fraction) -> RealStatistic:
-        return RealStatistic(operation, self.n_variables, (self, *map(self._coerce, others)))
-
-    def __add__(self, other: RealStatistic | int | Fraction) -> RealStatistic:
-        return self._join("+", other)
-
-    def __radd__(self, other: int | Fraction) -> RealStatistic:
-        return self + other
-
-    def __neg__(self) -> RealStatistic:
-        return self * -1
-
-    def __sub__(self, other: RealStatistic | int | Fraction) -> RealStatistic:
-        return self + -self._coerce(other)
-
-    def __rsub__(self, other: int | Fraction) -> RealStatistic:
-        return self._coerce(other) - self
-
-    def __mul__(self, other: RealStatistic | int | Fraction) -> RealStatistic:
-        return self._join("*", other)
-
-    def __rmul__(self, other: int | Fraction) -> RealStatistic:
-        return self * other
-
-    def __truediv__(self, other: RealStatistic | int | Fraction) -> RealStatistic:
-        return self.divide(other)
-
-    def __rtruediv__(self, other: int | Fraction) -> RealStatistic:
-        return self._coerce(other).divide(self)
-
     def __pow__(self, exponent: int) -> RealStatistic:
         if exponent < 0:
             return 1 / self**-exponent
         if exponent == 0:
             return self._coerce(1)
         return self if exponent == 1 else replace(self._join("**"), index=exponent)
-
-    def divide(
-        self, other: RealStatistic | int | Fraction, undefined: int | Fraction | None = None
-    ) -> RealStatistic:
-        """Divide, with `undefined` as the value of 0/0.
-
-        Raises
-        ------
-        InputError
-            If the divisor is the constant 0.
-        """
-        divisor = self._coerce(other)
-        if divisor.operation == "constant" and divisor.value == 0:
-            raise InputError("the statistic divides by the constant 0")
-        quotient = self._join("/", divisor)
-        return quotient if undefined is None else replace(quotient, undefined=Fraction(undefined))
 
     def sqrt(self) -> RealStatistic:
         """Return the square root."""

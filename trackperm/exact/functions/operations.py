@@ -1,0 +1,104 @@
+"""What rational and real statistics have in common: trees of operations, written with ``+ - * /``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TypeVar
+
+from trackperm.errors import InputError
+
+Tree = TypeVar("Tree", bound="OperationTree")
+
+
+@dataclass(frozen=True)
+class OperationTree:
+    """A function of m integers as an immutable tree of operations.
+
+    Attributes
+    ----------
+    operation : str
+        ``variable``, ``constant``, or what is done to the operands.
+    n_variables : int
+        m.
+    operands : tuple of OperationTree
+        What it is done to.
+    index : int
+        Of a variable.
+    value : Fraction
+        Of a constant.
+    undefined : Fraction or None
+        The value of 0/0, of a division.
+    """
+
+    operation: str
+    n_variables: int
+    operands: tuple[OperationTree, ...] = ()
+    index: int = 0
+    value: Fraction = Fraction(0)
+    undefined: Fraction | None = None
+
+    @classmethod
+    def variable(cls: type[Tree], index: int, n_variables: int) -> Tree:
+        """Return the statistic x_index of `n_variables` variables."""
+        if not 0 <= index < n_variables:
+            raise InputError(f"variable {index} of a statistic of {n_variables} variables does not exist")
+        return cls("variable", n_variables, index=index)
+
+    @classmethod
+    def constant(cls: type[Tree], value: int | Fraction, n_variables: int) -> Tree:
+        """Return the statistic that is `value` everywhere."""
+        return cls("constant", n_variables, value=Fraction(value))
+
+    def _coerce(self: Tree, other: Tree | int | Fraction) -> Tree:
+        if not isinstance(other, type(self)):
+            return type(self).constant(other, self.n_variables)
+        if other.n_variables != self.n_variables:
+            raise InputError(
+                f"statistics of {self.n_variables} and of {other.n_variables} variables do not mix"
+            )
+        return other
+
+    def _join(self: Tree, operation: str, *others: Tree | int | Fraction) -> Tree:
+        return type(self)(operation, self.n_variables, (self, *map(self._coerce, others)))
+
+    def __add__(self: Tree, other: Tree | int | Fraction) -> Tree:
+        return self._join("+", other)
+
+    def __radd__(self: Tree, other: int | Fraction) -> Tree:
+        return self + other
+
+    def __neg__(self: Tree) -> Tree:
+        return self * -1
+
+    def __sub__(self: Tree, other: Tree | int | Fraction) -> Tree:
+        return self + -self._coerce(other)
+
+    def __rsub__(self: Tree, other: int | Fraction) -> Tree:
+        return self._coerce(other) - self
+
+    def __mul__(self: Tree, other: Tree | int | Fraction) -> Tree:
+        return self._join("*", other)
+
+    def __rmul__(self: Tree, other: int | Fraction) -> Tree:
+        return self * other
+
+    def __truediv__(self: Tree, other: Tree | int | Fraction) -> Tree:
+        return self.divide(other)
+
+    def __rtruediv__(self: Tree, other: int | Fraction) -> Tree:
+        return self._coerce(other).divide(self)
+
+    def divide(self: Tree, other: Tree | int | Fraction, undefined: int | Fraction | None = None) -> Tree:
+        """Divide, with `undefined` as the value of 0/0.
+
+        Raises
+        ------
+        InputError
+            If the divisor is the constant 0.
+        """
+        divisor = self._coerce(other)
+        if divisor.operation == "constant" and divisor.value == 0:
+            raise InputError("the statistic divides by the constant 0")
+        quotient = self._join("/", divisor)
+        return quotient if undefined is None else replace(quotient, undefined=Fraction(undefined))
