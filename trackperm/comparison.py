@@ -28,7 +28,7 @@ from trackperm.exact import (
     RationalStatistic,
     structured_test,
 )
-from trackperm.exact.permutation import N_SAMPLES
+from trackperm.exact.outcome import N_SAMPLES
 from trackperm.exact.scores.resolution import Resolution
 from trackperm.pairing import Missing, PairingReport, pair
 from trackperm.statistic import Statistic, load_statistic

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,7 @@ from trackperm.exact.counts import (
     differences,
     signed_differences,
 )
-from trackperm.exact.distribution import NullDistribution, linear_distribution, null_distribution
+from trackperm.exact.distribution import linear_distribution, null_distribution
 from trackperm.exact.enumeration import count_inside, n_configurations
 from trackperm.exact.functions.rational import RationalStatistic
 from trackperm.exact.functions.real import RealStatistic
@@ -39,64 +39,33 @@ from trackperm.exact.lattice.statistic import (
     Alternative,
     LatticeStatistic,
     Statistic,
-    Ties,
     not_antisymmetric,
 )
 from trackperm.exact.lattice.tail import region_tail
-from trackperm.exact.linear.tails import LinearStatistic, UpperRay, linear_tails
-from trackperm.exact.montecarlo import monte_carlo_tail
+from trackperm.exact.linear.tails import EXACT_IN_FLOATS, LinearStatistic, UpperRay, linear_tails
+from trackperm.exact.outcome import (
+    MEMORY_BUDGET,
+    N_SAMPLES,
+    Facts,
+    Found,
+    Options,
+    all_extreme,
+    as_float,
+    computed_result,
+    drawn_result,
+)
 from trackperm.exact.planning import Engine, Method, cheapest, demanded
 from trackperm.exact.result import PermutationTest
 from trackperm.exact.scores.scaling import scale_scores
-from trackperm.exact.spectrum.characteristic import UNIT, SwapSum
+from trackperm.exact.spectrum.characteristic import SwapSum
 from trackperm.exact.spectrum.pmf import BYTES_PER_CELL, LOG_WINDOW, plan_window
-from trackperm.exact.spectrum.tilt import CERTAIN, EMPTY, TailMass, share_of_swaps
-
-MEMORY_BUDGET = 2**30
-"""Bytes that a test may allocate by default."""
-
-N_SAMPLES = 100_000
-"""Random swaps that Monte Carlo draws by default."""
-
-EXACT_IN_FLOATS = 2**52
-"""Largest coordinate on the lattice whose half is exact in float64."""
+from trackperm.exact.spectrum.tilt import EMPTY, TailMass, share_of_swaps
 
 LISTABLE = 2**17
 """Configurations up to which the swaps of several counts are listed."""
 
 BYTES_PER_CONFIGURATION = 256
 """Memory for one configuration: coordinates, its number of swaps as a Python integer, and work arrays."""
-
-
-@dataclass(frozen=True)
-class _Options:
-    alternative: Alternative
-    mid_p: bool
-    method: Method
-    n_samples: int
-    seed: int
-    exceedances: int | None
-    memory_budget: int
-
-    def __post_init__(self) -> None:
-        if self.alternative not in get_args(Alternative):
-            raise InputError(
-                f"`alternative` is {self.alternative!r}; expected 'two-sided', 'less' or 'greater'"
-            )
-        if self.method not in get_args(Method):
-            known = ", ".join(map(repr, get_args(Method)))
-            raise InputError(f"`method` is {self.method!r}; expected one of {known}")
-        least = {"n_samples": 1, "seed": 0} | ({} if self.exceedances is None else {"exceedances": 1})
-        for name, smallest in least.items():
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or value < smallest:
-                raise InputError(f"`{name}` is {value!r}; expected an integer of at least {smallest}")
-        if self.mid_p and self.method == "monte-carlo":
-            raise InputError("the mid-p-value needs an exact method", hint="leave `mid_p` or `method` out.")
-
-    @property
-    def two_sided(self) -> bool:
-        return self.alternative == "two-sided"
 
 
 def difference_test(
@@ -155,7 +124,7 @@ def difference_test(
     ----------
     Zmigrod, Vieira and Cotterell (2022), Algorithm 1.
     """
-    options = _Options(alternative, mid_p, method, n_samples, seed, exceedances, memory_budget)
+    options = Options(alternative, mid_p, method, n_samples, seed, exceedances, memory_budget)
     scores = scale_scores(candidate, baseline, resolution)
     n_examples = scores.candidate.size
     if strata is None:
@@ -266,7 +235,7 @@ def structured_test(
     ----------
     Zmigrod, Vieira and Cotterell (2022), Algorithm 5 and Appendix B.
     """
-    options = _Options(alternative, mid_p, method, n_samples, seed, exceedances, memory_budget)
+    options = Options(alternative, mid_p, method, n_samples, seed, exceedances, memory_budget)
     histogram = DifferenceHistogram.from_pairs(stay, swap, multiplicities)
     if isinstance(h, RationalStatistic | RealStatistic) and h.n_variables != len(histogram.stay):
         raise InputError(
@@ -299,7 +268,7 @@ def _linear_statistic(
 
 
 def _affine_test(
-    statistic: LinearStatistic, histogram: DifferenceHistogram, options: _Options
+    statistic: LinearStatistic, histogram: DifferenceHistogram, options: Options
 ) -> PermutationTest:
     if options.two_sided and not statistic.is_antisymmetric:
         raise not_antisymmetric()
@@ -307,12 +276,12 @@ def _affine_test(
 
 
 def _linear_test(
-    statistic: LinearStatistic, n_examples: int, n_discordant: int, options: _Options, note: str
+    statistic: LinearStatistic, n_examples: int, n_discordant: int, options: Options, note: str
 ) -> PermutationTest:
     law, point = statistic.law, statistic.observed_point
     n_better = int(statistic.n_up.sum())
-    facts = _Facts(
-        observed=_as_float(statistic.observed),
+    facts = Facts(
+        observed=as_float(statistic.observed),
         ties=lambda: "exact",
         n_examples=n_examples,
         n_discordant=n_discordant,
@@ -324,26 +293,26 @@ def _linear_test(
     # X and E - X have the same law: the mass from x up is that up to E - x.
     upper = options.alternative == "greater" or (options.two_sided and 2 * point > law.total)
     greatest = law.total - point if upper else point
-    everything = _everything(law.n_coins, options.two_sided and 2 * point == law.total)
-    if options.method == "monte-carlo" and everything is None:
+    certain = all_extreme(law.n_coins, options.two_sided and 2 * point == law.total)
+    if options.method == "monte-carlo" and certain is None:
         if law.total > LARGEST:
             raise CapacityError("sums of the differences exceed 2^62", hint="`method='auto'` takes them.")
-        return _drawn(law.lattice(), UpperRay(law.total - greatest), options, facts)
-    limits = [] if everything is not None else [greatest]
+        return drawn_result(law.lattice(), UpperRay(law.total - greatest), options, facts)
+    limits = [] if certain is not None else [greatest]
     if options.mid_p and greatest > 0:
         limits.append(greatest - 1)
-    found = everything or _Found(EMPTY, "auto", "")
+    found = certain or Found(EMPTY, "auto", "")
     if limits:
         tails, method, why = linear_tails(law, limits, options.method, options.memory_budget)
         found = replace(found, method=method, why=why)
-        if everything is None:
+        if certain is None:
             found = replace(found, mass=tails[0])
         if options.mid_p and greatest > 0:
             found = replace(found, interior=tails[-1])
-    return _computed(replace(found, why=f"{found.why}; {note}") if note else found, options, facts)
+    return computed_result(replace(found, why=f"{found.why}; {note}") if note else found, options, facts)
 
 
-def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: _Options) -> PermutationTest:
+def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: Options) -> PermutationTest:
     lattice = reduce_rank(histogram)
     law = SwapSum(lattice.coordinates, histogram.multiplicities)
     if any(max(abs(low), abs(high)) > LARGEST for low, high in law.support):
@@ -360,7 +329,7 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: _Option
         return _affine_test(linear, histogram, options)
     if options.two_sided:
         statistic.check_antisymmetric(law.total, np.random.default_rng(0))
-    facts = _Facts(
+    facts = Facts(
         observed=statistic.observed,
         ties=lambda: statistic.ties,
         n_examples=histogram.n_examples,
@@ -376,29 +345,29 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: _Option
     def region(centre: Sequence[int], *, strict: bool = False) -> Region:
         return statistic.region(observed, centre, upper=upper, strict=strict, mirror=mirror)
 
-    def tail(*, strict: bool) -> _Found:
+    def tail(*, strict: bool) -> Found:
         engines = _engines(law, statistic, float(observed), partial(region, strict=strict), upper, options)
         if options.method == "auto":
             (mass,), engine = cheapest(engines, options.memory_budget)
         else:
             (mass,), engine = demanded(engines, options.method, options.memory_budget)
-        return _Found(mass, engine.name, engine.why)
+        return Found(mass, engine.name, engine.why)
 
-    found = _everything(law.n_coins, options.two_sided and observed == 0)
+    found = all_extreme(law.n_coins, options.two_sided and observed == 0)
     if found is None and options.method == "monte-carlo":
-        return _drawn(law, region(statistic.observed_point), options, facts)
+        return drawn_result(law, region(statistic.observed_point), options, facts)
     if found is None:
         try:
             found = tail(strict=False)
         except CapacityError as error:
             if options.method != "auto" or options.mid_p:
                 raise
-            drawn = _drawn(law, region(statistic.observed_point), options, facts)
-            return replace(drawn, why=f"{drawn.why}; {error.message}")
+            result = drawn_result(law, region(statistic.observed_point), options, facts)
+            return replace(result, why=f"{result.why}; {error.message}")
     if options.mid_p and law.n_coins:
         interior = tail(strict=True)
         found = replace(found, interior=interior.mass, method=interior.method, why=interior.why)
-    return _computed(found, options, facts)
+    return computed_result(found, options, facts)
 
 
 def _rank(lattice: Lattice) -> int:
@@ -424,7 +393,7 @@ def _engines(
     threshold: float,
     region: Callable[[Sequence[int]], Region],
     upper: bool,
-    options: _Options,
+    options: Options,
 ) -> list[Engine]:
     configurations = n_configurations(law.multiplicities)
     refusal, n_bytes = None, 0
@@ -463,141 +432,3 @@ def _engines(
             run=summed,
         ),
     ]
-
-
-@dataclass(frozen=True)
-class _Found:
-    """The mass of one side of the region, and of its interior where ties count half.
-
-    `certain` says that the whole law is as extreme, so that there are no two sides to add.
-    """
-
-    mass: TailMass
-    method: Method
-    why: str
-    interior: TailMass = EMPTY
-    certain: bool = False
-
-
-def _everything(n_coins: int, is_zero: bool) -> _Found | None:
-    """Return the result where every swap is as extreme as what was observed."""
-    if n_coins == 0:
-        return _Found(CERTAIN, "enumerate", "no swap changes the statistic", certain=True)
-    if is_zero:
-        why = "the observed value is 0, so every value is as extreme"
-        return _Found(CERTAIN, "enumerate", why, certain=True)
-    return None
-
-
-def _computed(found: _Found, options: _Options, facts: _Facts) -> PermutationTest:
-    """Put the result together."""
-    sides = 2.0 if options.two_sided else 1.0
-    is_upper_end = found.method == "bracket"
-    parts = [(found.mass, 1.0 if found.certain else sides)]
-    if options.mid_p:
-        parts = [(tail, share / 2.0) for tail, share in [*parts, (found.interior, sides)]]
-    log_scale = found.mass.log_scale
-    scaled = low = high = 0.0
-    for tail, share in parts:
-        if tail.scaled > 0.0:
-            apart = tail.log_scale - log_scale
-            mass = share * tail.scaled * math.exp(apart)
-            error = tail.error + (4.0 * UNIT * (1.0 + abs(apart)) if len(parts) > 1 else 0.0)
-            # |p - truth| <= error * truth; an error of 1 and more leaves the upper end alone.
-            scaled += mass
-            low += 0.0 if error >= 1.0 and not is_upper_end else mass / (1.0 + error)
-            high += mass if error >= 1.0 or is_upper_end else mass / (1.0 - error)
-    error = max(scaled / low - 1.0, 1.0 - scaled / high) if low > 0.0 else math.inf
-    if len(parts) == 1:
-        error = found.mass.error
-    elif math.isinf(error) and not is_upper_end:
-        error = 1.0
-    log10 = min((log_scale + math.log(scaled)) / math.log(10.0), 0.0)
-    pvalue = min(math.exp(log_scale) * scaled if log_scale > -700.0 else 10.0**log10, 1.0)
-    return facts.result(
-        options,
-        pvalue=pvalue,
-        log10_pvalue=log10,
-        error_bound=error,
-        interval=(
-            math.nextafter(pvalue * (low / scaled), 0.0) if error else pvalue,
-            min(math.nextafter(pvalue * (high / scaled), 2.0), 1.0) if error else pvalue,
-        ),
-        method=found.method,
-        why=found.why,
-    )
-
-
-def _drawn(law: SwapSum, region: Region, options: _Options, facts: _Facts) -> PermutationTest:
-    found = monte_carlo_tail(
-        law,
-        region,
-        two_sided=options.two_sided,
-        n_samples=options.n_samples,
-        seed=options.seed,
-        exceedances=options.exceedances,
-        memory_budget=options.memory_budget,
-    )
-    return facts.result(
-        options,
-        pvalue=found.pvalue,
-        log10_pvalue=math.log10(found.pvalue),
-        error_bound=math.inf,
-        interval=found.interval,
-        method="monte-carlo",
-        why=f"{found.n_samples} random swaps (seed {found.seed}), {found.n_extreme} of them as extreme",
-        n_samples=found.n_samples,
-    )
-
-
-@dataclass(frozen=True)
-class _Facts:
-    """What a result says whichever engine computes the p-value; of ties, once it has."""
-
-    observed: float
-    ties: Callable[[], Ties]
-    n_examples: int
-    n_discordant: int
-    rank: int
-    n_better: int | None
-    n_worse: int | None
-    distribution: Callable[[], NullDistribution]
-
-    def result(
-        self,
-        options: _Options,
-        *,
-        pvalue: float,
-        log10_pvalue: float,
-        error_bound: float,
-        interval: tuple[float, float],
-        method: Method,
-        why: str,
-        n_samples: int | None = None,
-    ) -> PermutationTest:
-        return PermutationTest(
-            alternative=options.alternative,
-            observed=self.observed,
-            pvalue=pvalue,
-            log10_pvalue=log10_pvalue,
-            error_bound=error_bound,
-            interval=interval,
-            method=method,
-            why=why,
-            ties=self.ties(),
-            mid_p=options.mid_p,
-            n_examples=self.n_examples,
-            n_discordant=self.n_discordant,
-            rank=self.rank,
-            n_better=self.n_better,
-            n_worse=self.n_worse,
-            n_samples=n_samples,
-            _distribution=self.distribution,
-        )
-
-
-def _as_float(value: Fraction) -> float:
-    try:
-        return float(value)
-    except OverflowError as error:
-        raise InputError("the observed value of the statistic is beyond the range of floats") from error

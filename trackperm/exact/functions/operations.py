@@ -51,8 +51,10 @@ class OperationTree:
         return cls("constant", n_variables, value=Fraction(value))
 
     def _coerce(self: Tree, other: Tree | int | Fraction) -> Tree:
-        if not isinstance(other, type(self)):
+        if not isinstance(other, OperationTree):
             return type(self).constant(other, self.n_variables)
+        if type(other) is not type(self):
+            raise InputError(f"a {type(self).__name__} and a {type(other).__name__} do not mix")
         if other.n_variables != self.n_variables:
             raise InputError(
                 f"statistics of {self.n_variables} and of {other.n_variables} variables do not mix"

@@ -1,0 +1,208 @@
+"""How a result is put together: what was asked for, what an engine found, and what is said of both."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import get_args
+
+import numpy as np
+
+from trackperm.errors import InputError
+from trackperm.exact.distribution import NullDistribution
+from trackperm.exact.lattice.region import Region
+from trackperm.exact.lattice.statistic import Alternative, Ties
+from trackperm.exact.montecarlo import monte_carlo_tail
+from trackperm.exact.planning import Method
+from trackperm.exact.result import PermutationTest
+from trackperm.exact.spectrum.characteristic import UNIT, SwapSum
+from trackperm.exact.spectrum.tilt import CERTAIN, EMPTY, TailMass
+
+MEMORY_BUDGET = 2**30
+"""Bytes that a test may allocate by default."""
+
+N_SAMPLES = 100_000
+"""Random swaps that Monte Carlo draws by default."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was asked for, as in :func:`~trackperm.exact.difference_test`.
+
+    Raises
+    ------
+    InputError
+        If an option has no such value.
+    """
+
+    alternative: Alternative
+    mid_p: bool
+    method: Method
+    n_samples: int
+    seed: int
+    exceedances: int | None
+    memory_budget: int
+
+    def __post_init__(self) -> None:
+        if self.alternative not in get_args(Alternative):
+            raise InputError(
+                f"`alternative` is {self.alternative!r}; expected 'two-sided', 'less' or 'greater'"
+            )
+        if self.method not in get_args(Method):
+            known = ", ".join(map(repr, get_args(Method)))
+            raise InputError(f"`method` is {self.method!r}; expected one of {known}")
+        least = {"n_samples": 1, "seed": 0} | ({} if self.exceedances is None else {"exceedances": 1})
+        for name, smallest in least.items():
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or value < smallest:
+                raise InputError(f"`{name}` is {value!r}; expected an integer of at least {smallest}")
+        if self.mid_p and self.method == "monte-carlo":
+            raise InputError("the mid-p-value needs an exact method", hint="leave `mid_p` or `method` out.")
+
+    @property
+    def two_sided(self) -> bool:
+        """Whether |t| >= |t observed| is extreme."""
+        return self.alternative == "two-sided"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a result says whichever engine computes the p-value; of ties, once it has."""
+
+    observed: float
+    ties: Callable[[], Ties]
+    n_examples: int
+    n_discordant: int
+    rank: int
+    n_better: int | None
+    n_worse: int | None
+    distribution: Callable[[], NullDistribution]
+
+    def result(
+        self,
+        options: Options,
+        *,
+        pvalue: float,
+        log10_pvalue: float,
+        error_bound: float,
+        interval: tuple[float, float],
+        method: Method,
+        why: str,
+        n_samples: int | None = None,
+    ) -> PermutationTest:
+        """Add what is known of the p-value."""
+        return PermutationTest(
+            alternative=options.alternative,
+            observed=self.observed,
+            pvalue=pvalue,
+            log10_pvalue=log10_pvalue,
+            error_bound=error_bound,
+            interval=interval,
+            method=method,
+            why=why,
+            ties=self.ties(),
+            mid_p=options.mid_p,
+            n_examples=self.n_examples,
+            n_discordant=self.n_discordant,
+            rank=self.rank,
+            n_better=self.n_better,
+            n_worse=self.n_worse,
+            n_samples=n_samples,
+            _distribution=self.distribution,
+        )
+
+
+@dataclass(frozen=True)
+class Found:
+    """The mass of one side of the region, and of its interior where ties count half.
+
+    `certain` says that the whole law is as extreme, so that there are no two sides to add.
+    """
+
+    mass: TailMass
+    method: Method
+    why: str
+    interior: TailMass = EMPTY
+    certain: bool = False
+
+
+def all_extreme(n_coins: int, is_zero: bool) -> Found | None:
+    """Return the result where every swap is as extreme as what was observed."""
+    if n_coins == 0:
+        return Found(CERTAIN, "enumerate", "no swap changes the statistic", certain=True)
+    if is_zero:
+        why = "the observed value is 0, so every value is as extreme"
+        return Found(CERTAIN, "enumerate", why, certain=True)
+    return None
+
+
+def computed_result(found: Found, options: Options, facts: Facts) -> PermutationTest:
+    """Put the result together."""
+    sides = 2.0 if options.two_sided else 1.0
+    is_upper_end = found.method == "bracket"
+    parts = [(found.mass, 1.0 if found.certain else sides)]
+    if options.mid_p:
+        parts = [(tail, share / 2.0) for tail, share in [*parts, (found.interior, sides)]]
+    log_scale = found.mass.log_scale
+    scaled = low = high = 0.0
+    for tail, share in parts:
+        if tail.scaled > 0.0:
+            apart = tail.log_scale - log_scale
+            mass = share * tail.scaled * math.exp(apart)
+            error = tail.error + (4.0 * UNIT * (1.0 + abs(apart)) if len(parts) > 1 else 0.0)
+            # |p - truth| <= error * truth; an error of 1 and more leaves the upper end alone.
+            scaled += mass
+            low += 0.0 if error >= 1.0 and not is_upper_end else mass / (1.0 + error)
+            high += mass if error >= 1.0 or is_upper_end else mass / (1.0 - error)
+    error = max(scaled / low - 1.0, 1.0 - scaled / high) if low > 0.0 else math.inf
+    if len(parts) == 1:
+        error = found.mass.error
+    elif math.isinf(error) and not is_upper_end:
+        error = 1.0
+    log10 = min((log_scale + math.log(scaled)) / math.log(10.0), 0.0)
+    pvalue = min(math.exp(log_scale) * scaled if log_scale > -700.0 else 10.0**log10, 1.0)
+    return facts.result(
+        options,
+        pvalue=pvalue,
+        log10_pvalue=log10,
+        error_bound=error,
+        interval=(
+            math.nextafter(pvalue * (low / scaled), 0.0) if error else pvalue,
+            min(math.nextafter(pvalue * (high / scaled), 2.0), 1.0) if error else pvalue,
+        ),
+        method=found.method,
+        why=found.why,
+    )
+
+
+def drawn_result(law: SwapSum, region: Region, options: Options, facts: Facts) -> PermutationTest:
+    """Draw random swaps, and put the result together."""
+    found = monte_carlo_tail(
+        law,
+        region,
+        two_sided=options.two_sided,
+        n_samples=options.n_samples,
+        seed=options.seed,
+        exceedances=options.exceedances,
+        memory_budget=options.memory_budget,
+    )
+    return facts.result(
+        options,
+        pvalue=found.pvalue,
+        log10_pvalue=math.log10(found.pvalue),
+        error_bound=math.inf,
+        interval=found.interval,
+        method="monte-carlo",
+        why=f"{found.n_samples} random swaps (seed {found.seed}), {found.n_extreme} of them as extreme",
+        n_samples=found.n_samples,
+    )
+
+
+def as_float(value: Fraction) -> float:
+    """Return a value of the statistic rounded once, or refuse one beyond the range of floats."""
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise InputError("the observed value of the statistic is beyond the range of floats") from error
