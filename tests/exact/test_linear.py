@@ -293,14 +293,14 @@ def test_options_of_monte_carlo_are_checked(options: dict[str, object]) -> None:
         difference_test([1, 0, 1], [0, 1, 0], method="monte-carlo", **options)
 
 
-def test_a_hundred_thousand_distinct_differences() -> None:
-    """All of 1..10^5 with alternating signs: X is near its middle, so p is that of a normal deviate."""
-    scores = np.arange(1, 100_001) * np.where(np.arange(100_000) % 2, 1, -1)
-    result = difference_test(scores, np.zeros(100_000, dtype=np.int64))
+def test_ten_thousand_distinct_differences() -> None:
+    """All of 1..10^4 with alternating signs: X is near its middle, so p is that of a normal deviate."""
+    scores = np.arange(1, 10_001) * np.where(np.arange(10_000) % 2, 1, -1)
+    result = difference_test(scores, np.zeros(10_000, dtype=np.int64))
     deviate = float(scores.sum()) / math.sqrt(float((scores.astype(float) ** 2).sum()))
-    assert result.pvalue == pytest.approx(math.erfc(deviate / math.sqrt(2.0)), rel=1e-4)
+    assert result.pvalue == pytest.approx(math.erfc(deviate / math.sqrt(2.0)), rel=1e-3)
     assert result.interval[0] <= result.pvalue <= result.interval[1]
-    assert result.error_bound <= 0.01
+    assert result.error_bound <= 1e-10
 
 
 def test_denominators_of_thousands_of_bits() -> None:
