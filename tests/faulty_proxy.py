@@ -10,8 +10,9 @@ from types import TracebackType
 from typing import Literal
 from urllib.parse import urlsplit
 
-Fate = Literal["pass", "challenge", "refuse", "cut", "lose"]
-"""What becomes of a request: answered; 401; 403; never delivered; delivered, and its answer lost."""
+Fate = Literal["pass", "challenge", "refuse", "cut", "lose", "break off"]
+"""What becomes of a request: answered; 401; 403; never delivered; delivered, and its answer lost, or all of
+its answer but the head."""
 
 
 class FaultyProxy:
@@ -80,6 +81,12 @@ class FaultyProxy:
             connection.close()
         if fate == "lose":
             request.close_connection = True
+            return
+        if fate == "break off":
+            request.close_connection = True
+            request.send_response(answer.status)
+            request.send_header("Content-Length", str(len(content) + 2))
+            request.end_headers()
             return
         self._answer(request, answer.status, answer.getheaders(), content)
 

@@ -462,12 +462,13 @@ class TestCrashes:
             tracker.publish(changed)
         check_complete(remote_store, run_id, wanted)
 
+    @pytest.mark.parametrize("fate", ["lose", "break off"])
     def test_a_lost_answer_makes_no_second_run(
-        self, remote_store: MlflowStore, proxy: FaultyProxy, experiment: str
+        self, remote_store: MlflowStore, proxy: FaultyProxy, experiment: str, fate: Fate
     ):
         tracker = MlflowTracker(proxy.uri)
         wanted = publication(tracker.find(remote_store.run(experiment, "forest")))
-        proxy.fate = lambda method, path: "lose" if path.endswith("/runs/create") else "pass"
+        proxy.fate = lambda method, path: fate if path.endswith("/runs/create") else "pass"
         with pytest.raises(TrackerError, match="does not answer"):
             tracker.publish(wanted)
         (begun,) = remote_store.comparisons(experiment)

@@ -32,6 +32,8 @@ _DATABASES = ("sqlite", "postgresql", "mysql", "mssql")
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s'\"]+@")
 _STATUS = {"UNAUTHENTICATED": 401, "CUSTOMER_UNAUTHORIZED": 401, "PERMISSION_DENIED": 403}
 _ENVIRONMENT = threading.RLock()
+# No answer, too late an answer, and one that breaks off.
+_UNANSWERED = (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError)
 
 # What MLflow reads from the environment at each call; a value that the user has set stays.
 _QUIET = {"MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false", "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true"}
@@ -172,7 +174,7 @@ class Store:
         causes = list(_causes(error))
         said = _CREDENTIALS.sub("", str(error)).strip().split("\n")[0][:400]
         where = f"MLflow at `{self.label}`"
-        if any(isinstance(cause, (requests.ConnectionError, requests.Timeout)) for cause in causes):
+        if any(isinstance(cause, _UNANSWERED) for cause in causes):
             return TrackerError(
                 f"{where} does not answer, while {doing}",
                 hint="is the server running, and is `--tracking-uri` right? "
