@@ -293,14 +293,144 @@ def test_options_of_monte_carlo_are_checked(options: dict[str, object]) -> None:
         difference_test([1, 0, 1], [0, 1, 0], method="monte-carlo", **options)
 
 
-def test_ten_thousand_distinct_differences() -> None:
-    """All of 1..10^4 with alternating signs: X is near its middle, so p is that of a normal deviate."""
-    scores = np.arange(1, 10_001) * np.where(np.arange(10_000) % 2, 1, -1)
-    result = difference_test(scores, np.zeros(10_000, dtype=np.int64))
-    deviate = float(scores.sum()) / math.sqrt(float((scores.astype(float) ** 2).sum()))
-    assert result.pvalue == pytest.approx(math.erfc(deviate / math.sqrt(2.0)), rel=1e-3)
-    assert result.interval[0] <= result.pvalue <= result.interval[1]
-    assert result.error_bound <= 1e-10
+def log_tail_near(steps: np.ndarray, point: int) -> tuple[float, float]:
+    """log P(X >= point) by Edgeworth's series under the tilt whose mean is there, and what it leaves out.
+
+    Each step has its own fair coin. With y = X - point in standard deviations, the tail is
+    exp(K - tilt point) times the integral of exp(-tilt y) and the density of y, from half a step below 0.
+    """
+    halves, target = steps / 2.0, point - int(steps.sum()) / 2
+    tilt = 0.0
+    for _ in range(50):
+        t = np.tanh(tilt * halves)
+        tilt += (target - float(halves @ t)) / float(halves**2 @ (1.0 - t**2))
+    t = np.tanh(tilt * halves)
+    deviation = math.sqrt(float(halves**2 @ (1.0 - t**2)))
+    # Derivatives of tanh, in tanh itself, are the cumulants of a sign.
+    k3, k4, k5, k6 = (
+        float((halves / deviation) ** order @ ((1.0 - t**2) * np.polynomial.polynomial.polyval(t, of_tanh)))
+        for order, of_tanh in (
+            (3, [0, -2]),
+            (4, [-2, 0, 6]),
+            (5, [0, 16, 0, -24]),
+            (6, [16, 0, -120, 0, 120]),
+        )
+    )
+    series = [1, 0, 0, k3 / 6, k4 / 24, k5 / 120, k3**2 / 72, k3 * k4 / 144, 0, k3**3 / 1296]
+    last = min(40.0 / max(tilt * deviation, 1e-300), 12.0)
+    nodes, weights = np.polynomial.legendre.leggauss(400)
+    y = -0.5 / deviation + (nodes + 1.0) * last / 2.0
+    density = np.polynomial.hermite_e.hermeval(y, series) * np.exp(-y * y / 2.0) / math.sqrt(2.0 * math.pi)
+    mass = last / 2.0 * float(weights @ (density * np.exp(-tilt * deviation * y)))
+    cumulant = math.fsum(np.logaddexp(tilt * halves, -tilt * halves) - math.log(2.0))
+    # The terms of the next order, at y = 0.
+    left_out = abs(k6) / 48 + k4**2 / 11 + abs(k3 * k5) / 7 + k3**2 * abs(k4) / 2 + k3**4 / 3
+    return cumulant - tilt * target + math.log(mass), left_out
+
+
+DISTINCT = {
+    "consecutive": np.arange(1, 100_001),
+    "odd": np.arange(1, 200_001, 2),
+    "squares": np.arange(1, 100_001) ** 2,
+    "up to 10^6": np.random.default_rng(1).choice(10**6, 100_000, replace=False) + 1,
+    "up to 10^9": np.unique(np.random.default_rng(2).integers(1, 10**9, 100_000)),
+    "amounts": np.unique(np.rint(np.exp(np.random.default_rng(3).normal(8.0, 2.0, 10**5)) * 100)).astype(int),
+}
+
+
+AT_ONCE = {
+    ("consecutive", 0.51),
+    ("squares", 0.5),
+    ("up to 10^6", 0.7),
+    ("up to 10^9", 0.5),
+    ("amounts", 0.999),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "share"),
+    [
+        pytest.param(name, share, marks=[] if (name, share) in AT_ONCE else [pytest.mark.slow])
+        for name in DISTINCT
+        for share in (0.5, 0.51, 0.7, 0.999)
+    ],
+)
+def test_a_hundred_thousand_distinct_differences(name: str, share: float) -> None:
+    """P-values from the middle of the law to 10^-28,000, against a series that knows no frequencies."""
+    steps = DISTINCT[name]
+    up = np.random.default_rng(4).random(steps.size) < share
+    start = time.process_time()
+    result = difference_test(np.where(up, steps, -steps), np.zeros(steps.size, dtype=np.int64))
+    assert time.process_time() - start < 20.0
+    assert result.method == "lattice"
+    assert result.error_bound <= 1e-10 * max(-result.log10_pvalue / 300.0, 1.0)
+    point = int(steps @ up)
+    log_tail, left_out = log_tail_near(steps, max(point, int(steps.sum()) - point))
+    off = result.log10_pvalue * math.log(10.0) - math.log(2.0) - log_tail
+    assert abs(off) <= 3.0 * left_out + 1e-13 * abs(log_tail) + 1e-13
+
+
+def swaps_up_to(limit: int) -> int:
+    """Number of sets of distinct positive integers with a sum of at most `limit`, none of them left out.
+
+    Sets of k integers of at least 1 with sum n: take 1 from each; k - 1 or k are left.
+    """
+    of_size, found = [1] + [0] * limit, 1
+    for k in range(1, math.isqrt(2 * limit) + 1):
+        following = [0] * (limit + 1)
+        for n in range(k, limit + 1):
+            following[n] = following[n - k] + of_size[n - k]
+        of_size = following
+        found += sum(of_size)
+    return found
+
+
+@pytest.mark.parametrize("method", ["auto", "lattice"])
+def test_the_edge_of_a_hundred_thousand_distinct_differences(method: str) -> None:
+    """All of 1..10^5 one way but 3,000: subsets of the integers with a sum of at most 3,000 are counted."""
+    scores = np.arange(1, 100_001)
+    scores[2_999] *= -1
+    result = difference_test(scores, np.zeros(scores.size, dtype=np.int64), method=method)
+    assert result.method == ("dp" if method == "auto" else method)
+    check_pvalue(result, Fraction(2 * swaps_up_to(3_000), 2**100_000))
+
+
+def test_thousands_of_distinct_differences_by_two_engines() -> None:
+    steps = np.unique(np.random.default_rng(9).integers(1, 1_500, 4_000))
+    ones = np.ones(steps.size, dtype=np.int64)
+    for share in (0.02, 0.2, 0.45):
+        limit = int(steps.sum() * share)
+        ends = []
+        for method in ("dp", "lattice"):
+            (tail,), _, _ = linear_tails(LineLaw(steps, ones), [limit], method, BUDGET)
+            assert tail.error <= 1e-10
+            slack = tail.error + 4 * 2.0**-53 * abs(tail.log)
+            ends.append((tail.log - slack, tail.log + slack))
+        assert max(low for low, _ in ends) <= min(high for _, high in ends)
+
+
+def test_distinct_differences_beyond_reach_are_bracketed_or_refused() -> None:
+    """No frequency can be ruled out by few of 10^5 integers up to 10^12: a bracket, or one clear error."""
+    steps = np.unique(np.random.default_rng(5).integers(1, 10**12, 100_000))
+    zeros = np.zeros(steps.size, dtype=np.int64)
+    for share in (0.5, 0.8):
+        up = np.random.default_rng(6).random(steps.size) < share
+        start = time.process_time()
+        result = difference_test(np.where(up, steps, -steps), zeros)
+        assert time.process_time() - start < 10.0
+        assert result.method == "bracket"
+        point = int(steps @ up)
+        log_tail, left_out = log_tail_near(steps, max(point, int(steps.sum()) - point))
+        off = result.log10_pvalue * math.log(10.0) - math.log(2.0) - log_tail
+        assert -1e-7 <= off <= math.log1p(result.error_bound) + 1e-7
+        assert result.error_bound <= 0.3
+        assert left_out <= 1e-8
+    with pytest.raises(CapacityError, match=r"sums of the differences exceed 2\^52"):
+        difference_test(np.where(up, steps, -steps), zeros, method="lattice")
+    with pytest.raises(
+        CapacityError, match=r"cannot take this problem: which frequencies matter takes .* factors"
+    ):
+        difference_test(np.where(up, 10**9, -(10**9)) + np.arange(steps.size), zeros, method="lattice")
 
 
 def test_denominators_of_thousands_of_bits() -> None:

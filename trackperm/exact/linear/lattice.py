@@ -20,19 +20,25 @@ from trackperm.exact.spectrum.characteristic import (
     FloatArray,
     SwapSum,
     characteristic_function,
+    remainders,
 )
 from trackperm.exact.spectrum.pmf import (
     LOG_PRUNED,
     LOG_WINDOW,
     conjugate_weights,
     frequency_blocks,
-    log_outside,
-    plan_window,
 )
 from trackperm.exact.spectrum.tilt import TailMass, certified, line_tilt, quantised, scale_factor
 
 BYTES_PER_FREQUENCY = 256
 """Work arrays for one frequency."""
+
+STEEP = 0.5
+"""Share of the variance that a tilt leaves, below which Chernoff's bounds are worth their time."""
+
+NORMAL_RATES = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8)
+OWN_RATES = (0.5, 0.8, 0.95)
+"""Further tilts that bound a window, in terms of the best one for a normal law, and of the tilt itself."""
 
 
 def upper_tilt(law: SwapSum, point: int) -> FloatArray:
@@ -42,7 +48,37 @@ def upper_tilt(law: SwapSum, point: int) -> FloatArray:
         return np.zeros(1)
     # At the very edge the tilt would be infinite; a quarter of a step inside does as well.
     target = min((2 * point - law.total[0]) / 2, (2 * greatest - law.total[0]) / 2 - 0.25)
-    return quantised(np.array([line_tilt(law, target)]))
+    largest = int(np.abs(law.coordinates).max())
+    return quantised(np.array([line_tilt(law, target)]), min(20, 53 - largest.bit_length()))
+
+
+def line_window(law: SwapSum, tilt: FloatArray) -> tuple[int, int, float]:
+    """Return start and length of a window, and the logarithm of the mass outside it under a tilt.
+
+    Hoeffding's bound holds for every tilt. One that leaves little variance has its mass in a narrower window:
+    with K the centred cumulant function and m its derivative, for every s > 0 (Chernoff 1952)
+
+        P_tilt(X - E/2 >= m + t) <= exp(K(tilt + s) - K(tilt) - s (m + t)),
+
+    and likewise below, with -s.
+    """
+    ((least, greatest),) = law.support
+    mean = float(law.centred_mean(tilt)[0])
+    radii = [law.radius(0, LOG_WINDOW) + 1.0] * 2
+    variance = float(law.covariance(tilt)[0, 0])
+    if 0.0 < variance < STEEP * (law.ranges[0] / 2.0) ** 2:
+        log_side, cumulant = LOG_WINDOW - math.log(2.0), law.cumulant(tilt)
+        normal, own = math.sqrt(-2.0 * log_side / variance), abs(float(tilt[0]))
+        roundings = UNIT * (32.0 + law.multiplicities.size)
+        for s in [normal * rate for rate in NORMAL_RATES] + [own * rate for rate in OWN_RATES]:
+            for i, sign in enumerate((-1.0, 1.0)):
+                further = law.cumulant(tilt + sign * s)
+                rise = further - cumulant + roundings * (further + cumulant)
+                radius = (rise - log_side) / s - sign * mean + roundings * abs(mean)
+                radii[i] = min(radii[i], radius + 1.0)
+    centre = mean + law.total[0] / 2
+    low, high = max(least, math.floor(centre - radii[0])), min(greatest, math.ceil(centre + radii[1]))
+    return low, high - low + 1, -math.inf if (low, high) == (least, greatest) else LOG_WINDOW
 
 
 def upper_tails(law: SwapSum, points: Sequence[int]) -> list[TailMass]:
@@ -61,24 +97,24 @@ def upper_tails(law: SwapSum, points: Sequence[int]) -> list[TailMass]:
         If too many frequencies matter.
     """
     tilt = upper_tilt(law, points[0])
-    window = plan_window(law, [(tilt, LOG_WINDOW)], fast=False)
-    (period,), (start,) = window.periods, window.start
+    start, period, log_outside = line_window(law, tilt)
     rate = float(tilt[0])
     n_cells = [min(max(start + period - point, 0), period) for point in points]
     totals, errors = [0.0] * len(points), [0.0] * len(points)
-    for frequencies in frequency_blocks(law, tilt, window.periods):
-        values, value_errors = characteristic_function(law, tilt, (points[0],), window.periods, frequencies)
-        weights = conjugate_weights(frequencies, window.periods) / period
+    for frequencies in frequency_blocks(law, tilt, (period,)):
+        values, value_errors = characteristic_function(law, tilt, (points[0],), (period,), frequencies)
+        weights = conjugate_weights(frequencies, (period,)) / period
         moduli = np.abs(values)
         # Two complex expm1, a quotient and two products: 40 roundings of each term; pairwise summation.
         roundings = UNIT * (40.0 + math.log2(frequencies.shape[0] + 1))
         for i, point in enumerate(points):
-            turned = values * np.exp(1j * _angles(frequencies[:, 0] * ((point - points[0]) % period), period))
+            shifts = np.array((point - points[0]) % period)
+            turned = values * np.exp(1j * _angles(remainders(frequencies[:, 0], shifts, period), period))
             sums = _geometric_sums(frequencies[:, 0], period, n_cells[i], rate)
             totals[i] += float((weights * (turned * sums).real).sum())
             errors[i] += float(weights @ (np.abs(sums) * (value_errors + roundings * moduli)))
     # Wrapped mass enters cells with weights of at most 1, and the mass beyond the window is missing.
-    wrapped = 2.0 * math.exp(log_outside(law, tilt, window))
+    wrapped = 2.0 * math.exp(log_outside)
     tails = []
     for point, n, total, error in zip(points, n_cells, totals, errors, strict=True):
         if point <= start:
@@ -93,12 +129,12 @@ def upper_tails(law: SwapSum, points: Sequence[int]) -> list[TailMass]:
 def _geometric_sums(frequencies: IntArray, period: int, n_cells: int, rate: float) -> ComplexArray:
     """Return sum_{j < n_cells} q^j with q = exp(-rate + 2 pi i l / P), through expm1, for every l."""
     step = np.expm1(-rate + 1j * _angles(frequencies, period))
-    span = np.expm1(-rate * n_cells + 1j * _angles(frequencies * n_cells, period))
+    turns = remainders(frequencies, np.array(n_cells % period), period)
+    span = np.expm1(-rate * n_cells + 1j * _angles(turns, period))
     still = step == 0.0
     return np.where(still, float(n_cells), span / np.where(still, 1.0, step))
 
 
 def _angles(turns: IntArray, period: int) -> FloatArray:
-    """Return 2 pi turns / period, folded to (-pi, pi] before it is rounded."""
-    folded = turns % period
-    return np.where(2 * folded > period, folded - period, folded) * (2.0 * math.pi / period)
+    """Return 2 pi turns / period for turns from 0 to the period, folded to (-pi, pi] before it is rounded."""
+    return np.where(2 * turns > period, turns - period, turns) * (2.0 * math.pi / period)

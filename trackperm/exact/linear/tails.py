@@ -27,13 +27,13 @@ from trackperm.exact.enumeration import counts_up_to, halves
 from trackperm.exact.lattice.region import INSIDE, OUTSIDE, Membership
 from trackperm.exact.linear import binomial, dynamic
 from trackperm.exact.linear.bracket import LOG_FAILURE, bracket_tail, rounded, sufficient_spacing
-from trackperm.exact.linear.lattice import BYTES_PER_FREQUENCY, upper_tails, upper_tilt
+from trackperm.exact.linear.lattice import BYTES_PER_FREQUENCY, line_window, upper_tails, upper_tilt
 from trackperm.exact.linear.law import LineLaw
 from trackperm.exact.planning import Engine, Method, cheapest, demanded
 from trackperm.exact.spectrum.characteristic import UNIT
-from trackperm.exact.spectrum.frequencies import BOUNDING_LOG, FEWEST_BOUNDING_ROWS
+from trackperm.exact.spectrum.frequencies import MOST_FACTORS, FrequencySearch
 from trackperm.exact.spectrum.pmf import FEW, LARGEST_PERIOD, LOG_PRUNED
-from trackperm.exact.spectrum.tilt import CERTAIN, TailMass, share_of_swaps
+from trackperm.exact.spectrum.tilt import CERTAIN, TailMass, scale_factor, share_of_swaps
 
 EXACT_IN_FLOATS = 2**52
 """Largest integer whose half is exact in float64."""
@@ -52,6 +52,9 @@ BRACKET_WIDTH = 2e-3
 
 MOST_GUESSES = 40
 """Rough brackets at the most; each may come closer to the size of the tail by exp(LOG_FAILURE)."""
+
+LOG2_ROOT = 20
+"""Binary logarithm of twice the standard deviation in units that are fine enough to guess a tail."""
 
 
 @dataclass(frozen=True)
@@ -259,43 +262,33 @@ def _dp(law: LineLaw, limits: Sequence[int]) -> Engine:
 
 
 def _lattice(law: LineLaw, limits: Sequence[int]) -> Engine:
-    refusal, frequencies, n_boxes, n_bounding = None, 0.0, 0.0, 0.0
-    width = law.width
+    refusal, seconds, frequencies = None, 0.0, 0.0
     if law.total > EXACT_IN_FLOATS:
         refusal = "sums of the differences exceed 2^52, beyond which floats are not exact"
-    elif width > LARGEST_PERIOD:
-        refusal = f"about 2^{width.bit_length()} points matter; it takes 2^31"
+    elif law.width > LARGEST_PERIOD:
+        n_bits, most = law.width.bit_length(), LARGEST_PERIOD.bit_length() - 1
+        refusal = f"about 2^{n_bits} points matter; it takes 2^{most}"
     else:
-        share, mean_log = _share_of_frequencies(law, limits[0])
-        frequencies = min(31.0 + width / 2 * share, width / 2 + 1)
-        # Boxes of frequencies can be left out once they are narrower than a turn of the largest step.
-        n_boxes = min(width / 2, 4.0 * float(law.steps[-1]) + 4.0 * frequencies)
-        n_bounding = min(law.steps.size, max(BOUNDING_LOG / mean_log, FEWEST_BOUNDING_ROWS))
-    n_factors = (frequencies + 2.0) * law.steps.size + n_boxes * n_bounding
+        lattice = law.lattice()
+        tilt = upper_tilt(lattice, law.total - limits[0])
+        _, period, _ = line_window(lattice, tilt)
+        search = FrequencySearch(lattice, tilt, (period,), LOG_PRUNED)
+        # The main peak is that of a normal law; any others are as likely as at a random frequency.
+        deviation = math.sqrt(float(lattice.covariance(tilt)[0, 0]))
+        peak = period * math.sqrt(-2.0 * LOG_PRUNED) / (2.0 * math.pi * max(deviation, 1e-300))
+        frequencies = min(peak + period / 2 * search.share_of_survivors, period / 2 + 1)
+        seconds = 3e-8 * (frequencies + 2.0) * law.steps.size + 4e-9 * search.least_factors
+        if search.least_factors > MOST_FACTORS:
+            needed = f"{search.least_factors:.0e} factors to find"
+            refusal = f"which frequencies matter takes {needed}; at most {MOST_FACTORS:.0e} are evaluated"
     return Engine(
         "lattice",
-        seconds=4e-4 + 3e-8 * n_factors,
+        seconds=4e-4 + seconds,
         n_bytes=int(BYTES_PER_FREQUENCY * min(frequencies, FEW)) + 128 * law.steps.size,
         refusal=refusal,
         why="linear statistic: one-dimensional lattice",
         run=lambda: upper_tails(law.lattice(), [law.total - limit for limit in limits]),
     )
-
-
-def _share_of_frequencies(law: LineLaw, limit: int) -> tuple[float, float]:
-    """Return about which share of random frequencies matters, and how much a row takes off a log modulus.
-
-    Over a uniform phase, the log modulus of a coin under a tilt has the mean log((1 + tanh |a|) / 2), and the
-    variance pi^2 / 12 of log |cos| where a = 0, taken to shrink with the square of the mean.
-    """
-    lattice = law.lattice()
-    halves = law.steps.astype(np.float64) * (float(upper_tilt(lattice, law.total - limit)[0]) / 2.0)
-    means = np.log((1.0 + np.tanh(halves)) / 2.0)
-    counts = law.multiplicities.astype(np.float64)
-    deviation = math.pi / math.sqrt(12.0) / math.log(2.0) * math.sqrt(float(counts**2 @ means**2))
-    excess = LOG_PRUNED - float(counts @ means)
-    share = math.erfc(excess / (max(deviation, 1e-300) * math.sqrt(2.0))) / 2.0
-    return share, max(float(-(counts @ means)) / law.steps.size, 1e-9)
 
 
 def _bracket(law: LineLaw, limits: Sequence[int], memory_budget: int) -> Engine:
@@ -327,8 +320,8 @@ def _bracketed(law: LineLaw, greatest: int, memory_budget: int) -> TailMass:
     spacing = sufficient_spacing(law, greatest, BRACKET_WIDTH)
     while spacing <= law.root and _seconds(law, greatest, spacing, memory_budget) > QUICK:
         spacing *= 4
-    # Hoeffding's bound; rough brackets then tell how likely the tail is, on which the width depends.
-    log_guess = -((max(law.total - 2 * greatest, 0) / law.root) ** 2) / 2.0
+    # Rough brackets tell how likely the tail is, on which the width depends.
+    log_guess = _chernoff(law, greatest, 64 * spacing)
     while spacing <= law.root:
         try:
             for _ in range(MOST_GUESSES):
@@ -339,6 +332,18 @@ def _bracketed(law: LineLaw, greatest: int, memory_budget: int) -> TailMass:
         except CapacityError:
             spacing *= 4
     raise CapacityError(f"{law.steps.size} distinct differences are too many, however they are rounded")
+
+
+def _chernoff(law: LineLaw, greatest: int, spacing: int) -> float:
+    """Return about the logarithm of Chernoff's bound of P(X <= greatest), with steps rounded."""
+    spacing = max(spacing, law.root >> LOG2_ROOT)
+    rough, _ = rounded(law, spacing)
+    limit = (2 * greatest - law.total + rough.total * spacing) // (2 * spacing)
+    if not 0 <= limit < rough.total:
+        # Hoeffding's bound instead.
+        return -((max(law.total - 2 * greatest, 0) / law.root) ** 2) / 2.0
+    lattice, point = rough.lattice(), rough.total - limit
+    return scale_factor(lattice, upper_tilt(lattice, point), (point,)).log
 
 
 def _seconds(law: LineLaw, greatest: int, spacing: int, memory_budget: int) -> float:

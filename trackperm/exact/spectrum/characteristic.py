@@ -41,6 +41,9 @@ FACTOR_ROUNDINGS = 16.0
 CHUNK = 2**17
 """Frequency-row pairs evaluated at a time, so that work arrays stay in cache."""
 
+ROWS = 2**9
+"""Rows whose logarithms are added at a time: a sum of sums has fewer roundings than one sum."""
+
 
 def log_cosh(a: FloatArray) -> FloatArray:
     """Return log cosh a, accurate relative to its value (about a^2/2 near 0)."""
@@ -161,8 +164,9 @@ def characteristic_function(
     n, n_rows = frequencies.shape[0], law.multiplicities.size
     log_modulus, angle, angle_size = np.zeros(n), np.zeros(n), np.zeros(n)
     shift = np.array([[total - 2 * low for total, low in zip(law.total, start, strict=True)]], dtype=object)
-    half_turns = _phases(frequencies, shift, periods, modulus)[:, 0]
-    rows = max(1, CHUNK // max(n, 1))
+    shifted = _phases(frequencies, shift, periods, modulus)[:, 0]
+    half_turns = np.zeros(n, dtype=np.int64)
+    rows = max(1, min(CHUNK // max(n, 1), ROWS))
     for first in range(0, n_rows, rows):
         chunk = slice(first, first + rows)
         counts = law.multiplicities[chunk]
@@ -170,7 +174,7 @@ def characteristic_function(
         # b = pi phase / modulus, folded to (-pi/2, pi/2]; each half turn is a factor -1.
         folded = phases % modulus
         folded -= np.where(2 * folded > modulus, modulus, 0)
-        half_turns += ((phases - folded) // modulus @ (counts % 2)) % 2 * modulus
+        half_turns ^= ((phases - folded) // modulus @ (counts % 2)) % 2
         sine = np.sin(folded * (math.pi / modulus))
         cosine = np.sin((modulus - 2 * np.abs(folded)) * (math.pi / (2 * modulus)))
         sech2 = 1.0 / np.cosh(np.minimum(np.abs(a[chunk]), 350.0)) ** 2
@@ -186,9 +190,9 @@ def characteristic_function(
             turns = np.arctan2(tanh * sine, cosine) * counts
             angle += turns.sum(axis=1)
             angle_size += np.abs(turns).sum(axis=1)
-    angle += (half_turns % (2 * modulus)) * (math.pi / modulus)
+    angle += (shifted + half_turns * modulus) % (2 * modulus) * (math.pi / modulus)
     size = np.exp(log_modulus)
-    roundings = FACTOR_ROUNDINGS + n_rows
+    roundings = FACTOR_ROUNDINGS + min(rows, n_rows) + n_rows / rows
     with np.errstate(invalid="ignore"):
         logs_error = np.where(size > 0.0, size * roundings * (angle_size - log_modulus), 0.0)
     errors = UNIT * (logs_error + size * (4.0 * (angle_size + 2.0 * math.pi) + 8.0))
@@ -200,5 +204,17 @@ def _phases(frequencies: IntArray, steps: npt.NDArray[Any], periods: Sequence[in
     total = np.zeros((frequencies.shape[0], steps.shape[0]), dtype=np.int64)
     for axis, period in enumerate(periods):
         reduced = (steps[:, axis] % (2 * period)).astype(np.int64)
-        total += (frequencies[:, axis, None] * reduced % (2 * period)) * (modulus // period)
+        products = remainders(frequencies[:, axis, None], reduced, 2 * period)
+        total += products * (modulus // period)
     return total % (2 * modulus)
+
+
+def remainders(factors: IntArray, others: IntArray, modulus: int) -> IntArray:
+    """Return factors * others modulo a modulus of at most 2^51, for integers from 0 to the modulus.
+
+    Beyond 2^31, a quotient in floats is at most 2 off, and products modulo 2^64 give the remainder.
+    """
+    if modulus <= 2**31:
+        return factors * others % modulus
+    quotients = (factors * (others / modulus)).astype(np.int64)
+    return (factors * others - quotients * modulus) % modulus

@@ -29,11 +29,14 @@ FFT_ROUNDINGS = 8.0
 LOG_WINDOW = -46.0
 """Logarithm of the mass that a window may leave out under its own tilt (1e-20)."""
 
-LARGEST_PERIOD = 2**31
-"""Largest size of a window on an axis: products of two such integers do not overflow."""
+LARGEST_PERIOD = 2**44
+"""Largest size of a window on an axis: products of steps within it and a tilt of 9 bits are exact."""
 
 MOST_FACTORS = 2**28
-"""Factors of the characteristic function that are evaluated at the most (a quarter of a minute)."""
+"""Factors of the characteristic function up to which no frequency is left out (a quarter of a minute)."""
+
+MOST_SURVIVING_FACTORS = 2**30
+"""Factors of the characteristic function that are evaluated at the most (a minute)."""
 
 LOG_PRUNED = -50.0
 """Logarithm of the modulus below which a frequency is left out."""
@@ -190,8 +193,9 @@ def frequency_blocks(law: SwapSum, tilt: FloatArray, periods: Sequence[int]) -> 
             f"the limit is {LARGEST_PERIOD} on an axis",
             hint="give a statistic with smaller integers.",
         )
+    limit = min(FEW, MOST_SURVIVING_FACTORS // max(law.multiplicities.size, 1))
     try:
-        yield surviving_frequencies(law, tilt, periods, LOG_PRUNED, FEW)
+        yield surviving_frequencies(law, tilt, periods, LOG_PRUNED, limit)
     except CapacityError:
         if math.prod(half_shape) * law.multiplicities.size > MOST_FACTORS:
             raise

@@ -6,7 +6,7 @@ With a reference point x*, any tilt lambda gives in exact arithmetic
 
 and the choice decides the rounding error. If R contains the mean of X, lambda = 0. Otherwise the tilted mean
 is put on the boundary of R: at the observed value in one dimension, at the dominating point in several.
-Tilts are rounded to 20 bits, so that lambda . x is exact in float64.
+Tilts are rounded to 20 bits, or fewer for steps of more than 33, so that lambda . x_k is exact in float64.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ def share_of_swaps(count: int, n_coins: int) -> TailMass:
     return TailMass(exponent * math.log(2.0), mantissa, error + (2.0 + 2.0 * abs(exponent)) * UNIT)
 
 
-def quantised(tilt: FloatArray) -> FloatArray:
-    """Round a tilt to 20 bits of its largest entry."""
+def quantised(tilt: FloatArray, n_bits: int = 20) -> FloatArray:
+    """Round a tilt to some bits of its largest entry."""
     largest = float(np.abs(tilt).max(initial=0.0))
     if largest == 0.0:
         return np.zeros_like(tilt)
     _, exponent = math.frexp(largest)
-    return np.asarray(np.ldexp(np.rint(np.ldexp(tilt, 20 - exponent)), exponent - 20))
+    return np.asarray(np.ldexp(np.rint(np.ldexp(tilt, n_bits - exponent)), exponent - n_bits))
 
 
 @dataclass(frozen=True)
