@@ -6,15 +6,16 @@ import math
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal, localcontext
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import numpy as np
 import oracles
 import pytest
 from certificates import check_pvalue
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from oracles import Point
 
@@ -23,6 +24,7 @@ from trackperm.exact import structured_test
 from trackperm.exact.counts import DifferenceHistogram
 from trackperm.exact.functions.ball import Ball
 from trackperm.exact.functions.closed_form import ClosedForm, coprime_base
+from trackperm.exact.functions.power import perfect_root
 from trackperm.exact.functions.real import RealStatistic
 from trackperm.exact.functions.real_number import RealNumber, UndefinedError
 from trackperm.exact.lattice.basis import reduce_rank
@@ -70,6 +72,10 @@ def logarithm(a: Decimal) -> Decimal:
     if zero(a) or a < 0:
         raise NoValueError
     return a.ln()
+
+
+def exponential(a: Decimal) -> Decimal:
+    return max(min(a, Decimal(5)), Decimal(-5)).exp()
 
 
 def truth(oracle: Callable[[Point], Decimal], point: Point) -> Decimal | None:
@@ -135,6 +141,8 @@ TREES = st.recursive(
         st.builds(lambda a, n: joined(lambda x: x**n, lambda x: x**n, a), inner, st.integers(1, 3)),
         inner.map(lambda a: joined(RealStatistic.sqrt, root, a)),
         inner.map(lambda a: joined(RealStatistic.log, logarithm, a)),
+        # Not too small, so that no value but 0 is below `NOTHING`.
+        inner.map(lambda a: joined(lambda x: x.minimum(5).maximum(-5).exp(), exponential, a)),
         inner.map(lambda a: joined(abs, abs, a)),
         st.builds(lambda a, b: joined(RealStatistic.minimum, min, a, b), inner, inner),
         st.builds(lambda a, b: joined(RealStatistic.maximum, max, a, b), inner, inner),
@@ -220,6 +228,19 @@ X, Y, Z = (RealStatistic.variable(i, N_VARIABLES) for i in range(N_VARIABLES))
         (X.sqrt().log(), X.log() / 2),
         ((Fraction(10**9, 8) * X).log(), 9 * (Y * 5).log()),
         (Fraction(1, 10**6) * X.log(), Fraction(3, 10**6) * Y.log()),
+        (X.exp(), Y.exp() ** 4),
+        (X.exp() * (-Y).exp(), (X - Y).exp()),
+        ((X.log() / 4).exp(), X.sqrt().sqrt()),
+        ((X.log() / 3).exp() + Z.exp(), Y + Z.exp()),
+        ((1 + X.log() / 2).exp(), 2 * Y.sqrt() * RealStatistic.constant(1, 3).exp()),
+        (1 / (Z + X.log() / 3).exp(), (-Z).exp() / Y),
+        ((Y.exp() + Y.sqrt()) ** 2, (2 * Y).exp() + (8 * Y.exp() * Y.exp()).sqrt() + Y),
+        (X.exp().sqrt().log(), X / 2),
+        (X.exp().log() * Z.log(), 8 * Z.log()),
+        ((Z.exp() * X.sqrt()).log(), Z + 3 * Y.log() / 2),
+        (X.sqrt().sqrt() * Y.sqrt().sqrt(), Y),
+        ((X.log() / 6 + Y.log() / 5).exp() - (Y.log() * Fraction(7, 10)).exp(), 0 * X),
+        (X.exp().equals(Y.exp() ** 4), RealStatistic.constant(1, 3)),
         (X.sqrt().maximum(2 * Y.sqrt()), X.sqrt()),
         (X.sqrt().equals(2 * Y.sqrt()), RealStatistic.constant(1, 3)),
         (
@@ -239,14 +260,25 @@ def test_ties_that_only_digits_suggest() -> None:
     nested, plain = (3 + 2 * Y.sqrt()).sqrt(), 1 + Y.sqrt()
     assert nested.number([0, 2, 0]).compare(plain.number([0, 2, 0])) == (0, True)
     assert nested.number([0, 3, 0]).compare(plain.number([0, 3, 0])) == (-1, False)
+    # No algebra is known for e + log(2), and none is kept for roots of a high order.
+    for one, other in ((Y.exp() + X.log(), 3 * Y.log() + Y.exp()), (X.sqrt().exp(), (2 * Y.sqrt()).exp())):
+        assert one.number([8, 2, 0]).compare(other.number([8, 2, 0])) == (0, True)
+    high, higher = (X.log() / 40).exp().sqrt(), (X.log() / 80).exp()
+    assert high.number([8, 2, 0]).compare(higher.number([8, 2, 0])) == (0, True)
+    assert high.number([8, 2, 0]).compare(higher.number([9, 2, 0])) == (-1, False)
+    one, other = (
+        reduce(lambda root, _: root.sqrt(), range(50), X),
+        reduce(lambda root, _: root.sqrt(), range(50), Y),
+    )
+    assert one.number([8, 2, 0]).compare((other**3).number([8, 2, 0])) == (0, True)
 
 
 def test_more_digits_where_a_value_has_lost_them() -> None:
-    # sqrt(sqrt(x^4 + 1)) - x = 1 / (4 x^3) - 3 / (32 x^7) + ...: the second term is 1e-200 of x.
+    # sqrt(sqrt(x^4 + 1) + 1) - sqrt(x^2 + 1) = 1 / (4 x^3) (1 - 1 / (2 x^2) + ...): 1e-125 of sqrt(x^2 + 1).
     x = 10**25
-    value = ((X**4 + 1).sqrt().sqrt() - X).number([x, 0, 0])
+    value = (((X**4 + 1).sqrt() + 1).sqrt() - (X**2 + 1).sqrt()).number([x, 0, 0])
     assert value.compare(Fraction(1, 4 * x**3)) == (-1, False)
-    assert value.compare(Fraction(1, 4 * x**3) - Fraction(1, 10 * x**7)) == (1, False)
+    assert value.compare(Fraction(1, 4 * x**3) * (1 - Fraction(1, x**2))) == (1, False)
 
 
 def test_digits_that_decide_a_condition_are_remembered() -> None:
@@ -297,6 +329,7 @@ def test_balls_contain_the_truth(a: Fraction, b: Fraction, digits: int) -> None:
         context.prec = 60
         size = abs(b.numerator) / Decimal(b.denominator)
         pairs += [((other * other).sqrt(), abs(b)), ((other * other).log(), Fraction(2 * size.ln()))]
+        pairs += [((-(other * other)).exp(), Fraction((-size * size).exp()))]
     for ball, wanted in pairs:
         error = abs(Fraction(ball.middle) - wanted)
         assert error <= Fraction(ball.radius) + Fraction(1, 10**50)
@@ -314,11 +347,59 @@ def test_coprime_base(integers: list[int]) -> None:
         assert integer == 1
 
 
+@given(st.integers(1, 10**6), st.integers(1, 12))
+def test_perfect_roots(integer: int, order: int) -> None:
+    assert perfect_root(integer**order, order) == integer
+    inexact = perfect_root(integer**order + 1, order)
+    assert inexact is None if order > 1 else inexact == integer + 1
+
+
+@given(st.fractions(-(10**7), 10**7))
+@example(Fraction(-800))
+@example(Fraction(0))
+def test_exponentials_of_any_size(value: Fraction) -> None:
+    ball = Ball.of(value, 60).exp()
+    with localcontext(Context(prec=250, Emax=MAX_EMAX, Emin=MIN_EMIN)):
+        wanted = (Decimal(value.numerator) / value.denominator).exp()
+        assert abs(ball.middle - wanted) <= ball.radius <= wanted * Decimal("1e-50")
+    enclosure = RealStatistic.constant(value, 1).exp().enclosed([])
+    assert math.isfinite(enclosure.bound) or value > 709
+    if math.isfinite(enclosure.bound):
+        rounded = Fraction(wanted) if value > -2000 else Fraction(0)
+        assert abs(Fraction(float(enclosure.value)) - rounded) <= Fraction(float(enclosure.bound))
+
+
+@given(st.integers(-900, 600), st.integers(0, 9 * 10**18))
+@example(-600, 9 * 10**18)  # which floats take for -1024
+def test_exponentials_of_sums_that_cancel(exponent: int, size: int) -> None:
+    """The rounding error of an argument becomes one of its exponential."""
+    h = (X + Y - X).exp()
+    enclosure = h.enclosed([np.array([size]), np.array([exponent]), np.array([0])])
+    wanted = h.exact([size, exponent, 0], 40)
+    assert wanted is not None
+    assert np.isfinite(enclosure.bound[0]) or size > 10**16
+    if np.isfinite(enclosure.bound[0]):
+        error = abs(Fraction(float(enclosure.value[0])) - Fraction(wanted))
+        assert error <= Fraction(float(enclosure.bound[0]))
+
+
+def test_no_exponentials_beyond_all_bounds() -> None:
+    edge = 10**15
+    assert X.exp().exact([10**7, 0, 0], 3) == Decimal("6.59E+4342944")
+    assert X.exp().number([edge - 1, 0, 0]) > X.exp().number([edge - 2, 0, 0])
+    for h in (X.exp(), (-X).exp(), (X + Z.sqrt()).exp()):
+        assert h.exact([edge + 1, 0, 2], 20) is None
+        enclosure = h.enclosed([np.array([edge // 2, 2 * edge]), np.array([0]), np.array([2])])
+        assert enclosure.undefined.tolist() == [False, True]
+
+
 @given(st.fractions(0, 50), st.fractions(0, 50))
 def test_square_roots_multiply(a: Fraction, b: Fraction) -> None:
     product = ClosedForm.root(a).times(ClosedForm.root(b))
     assert product is not None
-    assert (product + ClosedForm.root(a * b).scaled(-1)).is_zero
+    difference = product.plus(ClosedForm.root(a * b).scaled(-1))
+    assert difference is not None
+    assert difference.is_zero
 
 
 # --- whole tests -----------------------------------------------------------------------------------

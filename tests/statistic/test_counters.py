@@ -42,6 +42,12 @@ SPECS = {
         "does not know integer parameter `s` (2)",
         "s",
     ),
+    "counts:\n  c: n_ngrams(label, 2.0)\nscore: c": ("does not know decimal `2.0`", "2.0"),
+    "counts:\n  c: n_ngrams(label, 5)\nscore: c": ("`n_ngrams` does not know integer `5`", "5"),
+    "counts:\n  c: ngram_matches(prediction, label, 'two')\nscore: c": (
+        "does not know text `'two'`",
+        "'two'",
+    ),
     "counts: {c: n_tokens(label) / 2}\nscore: c": ("`/` does not give integers", "n_tokens(label) / 2"),
     "counts: {c: n_tokens(label) & 1}\nscore: c": ("not integer `n_tokens(label)`", "n_tokens(label)"),
 }
@@ -182,7 +188,7 @@ def test_built_ins_say_what_a_missing_prediction_counts(name: str) -> None:
 def test_which_built_ins_have_counters() -> None:
     assert set(BUILT_IN) >= {
         "token_accuracy", "span_precision", "span_recall", "span_f1", "uas", "las", "multilabel_f1",
-        "word_error_rate", "character_error_rate", "token_f1",
+        "jaccard_multilabel", "word_error_rate", "character_error_rate", "token_f1", "bleu",
     }  # fmt: skip
 
 

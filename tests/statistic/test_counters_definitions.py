@@ -17,6 +17,7 @@ from reference_data import _chunks, _token_f1, _tokens
 
 from trackperm.statistic.counters import COUNTERS
 from trackperm.statistic.counters.edits import _CELLS
+from trackperm.statistic.counters.ngrams import _ROWS, ORDERS
 
 Lists = list[list[Any]]
 
@@ -33,7 +34,7 @@ def series(columns: Sequence[Sequence[Any]]) -> list[pl.Series]:
     ]
 
 
-def counted(name: str, *columns: Sequence[Any], choice: str | None = None) -> list[Any]:
+def counted(name: str, *columns: Sequence[Any], choice: str | int | None = None) -> list[Any]:
     counter = COUNTERS[name]
     choices = () if not counter.choices else (choice or counter.choices[0],)
     values = counter.function(*series(columns), *choices)
@@ -118,6 +119,32 @@ def test_texts(rows: list[tuple[str, str]]) -> None:
     assert counted("edit_operations", a, b) == [levenshtein(x.split(), y.split()) for x, y in rows]
     assert counted("character_edit_operations", a, b) == [levenshtein(x, y) for x, y in rows]
     assert counted("set_overlap", a, b) == [len(set(x.split()) & set(y.split())) for x, y in rows]
+
+
+def ngrams(items: Sequence[Any], order: int) -> list[tuple[Any, ...]]:
+    return list(zip(*(items[i:] for i in range(order)), strict=False))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@given(table=tables(st.sampled_from(["a", "b"]), NUMBERS))
+@example(table=([], []))
+@example(table=([[], ["a"]], [["a", "a"], []]))
+def test_ngrams(order: int, table: tuple[Lists, Lists]) -> None:
+    first, second = ([ngrams(items, order) for items in column] for column in table)
+    assert counted("n_ngrams", table[0], choice=order) == list(map(len, first))
+    assert counted("ngram_matches", *table, choice=order) == list(map(multiset, first, second))
+
+
+def test_ngrams_of_many_examples() -> None:
+    rng = np.random.default_rng(2)
+    a, b = (
+        [" ".join(rng.choice(list("xyz"), size)) for size in rng.integers(0, 9, 2 * _ROWS + 7)] for _ in "ab"
+    )
+    for order in ORDERS:
+        expected = [
+            multiset(ngrams(x.split(), order), ngrams(y.split(), order)) for x, y in zip(a, b, strict=True)
+        ]
+        assert counted("ngram_matches", a, b, choice=order) == expected
 
 
 def test_edits_of_many_examples_of_all_lengths() -> None:

@@ -85,6 +85,8 @@ def test_sets_of_labels_against_scikit_learn() -> None:
     binary = MultiLabelBinarizer().fit([range(6)])
     expected = metrics.f1_score(binary.transform(label), binary.transform(prediction), average="micro")
     assert score("multilabel_f1", prediction, label) == pytest.approx(expected, rel=1e-14)
+    expected = metrics.jaccard_score(binary.transform(label), binary.transform(prediction), average="micro")
+    assert score("jaccard_multilabel", prediction, label) == pytest.approx(expected, rel=1e-14)
 
 
 def test_attachment_by_hand() -> None:

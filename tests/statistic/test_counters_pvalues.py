@@ -92,6 +92,15 @@ DEFINITIONS = {
     "span_recall": Definition(pooled("recall", spans), TAGS, outside),
     "span_f1": Definition(pooled("f1", spans), TAGS, outside),
     "multilabel_f1": Definition(pooled("f1", lambda text: set(text.split())), WORDS, empty, aligned=False),
+    "jaccard_multilabel": Definition(
+        lambda pairs: ratio(
+            sum(len(set(p.split()) & set(t.split())) for p, t in pairs),
+            sum(len(set(p.split()) | set(t.split())) for p, t in pairs),
+        ),
+        WORDS,
+        empty,
+        aligned=False,
+    ),
     "word_error_rate": Definition(error_rate(str.split), WORDS, empty, aligned=False),
     "character_error_rate": Definition(error_rate(str), WORDS, empty, aligned=False),
     "token_f1": Definition(

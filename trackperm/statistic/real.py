@@ -1,4 +1,4 @@
-"""Expressions as real functions: with roots, logarithms, extremes, conditions and comparisons."""
+"""Expressions as real functions: with roots, exponentials, logarithms, extremes and conditions."""
 
 from __future__ import annotations
 
@@ -87,7 +87,11 @@ class _Compiler:
                 return first.minimum(*others)
             case "max":
                 return first.maximum(*others)
-        return first.sqrt() if function == "sqrt" else first.log()
+            case "sqrt":
+                return first.sqrt()
+            case "log":
+                return first.log()
+        return first.exp()
 
     def same_text(self, left: Node, right: Node) -> RealStatistic:
         """Compare two texts, each a literal or a choice of literals."""

@@ -1,7 +1,8 @@
 """Numbers to many digits with a bound on their error, in Python's `decimal`.
 
-A ball is a middle and a radius; the number lies within. Sums, products, quotients, roots and logarithms of
-`decimal` are correctly rounded, so each adds one unit in the last digit at most; radii are rounded up.
+A ball is a middle and a radius; the number lies within. Sums, products, quotients, roots, logarithms and
+exponentials of `decimal` are correctly rounded, so each adds one unit in the last digit at most; radii are
+rounded up.
 """
 
 from __future__ import annotations
@@ -86,9 +87,21 @@ class Ball:
         # |log a' - log a| <= |a' - a| / min(a', a)
         return Ball._rounded(middle, _RADII.divide(self.radius, self._least()), self.digits)
 
+    def exp(self) -> Ball:
+        """Return e to the number, which is 10^17 at most in size."""
+        middle = _context(self.digits).exp(self.middle)
+        # |e^a' - e^a| <= e^a |a' - a| e^|a' - a|, and _RADII rounds an exponential to the nearest
+        spread = _RADII.multiply(self.radius, _RADII.multiply(_RADII.exp(self.radius), Decimal("1.01")))
+        return Ball._rounded(middle, _RADII.multiply(self._above(middle), spread), self.digits)
+
     def _least(self) -> Decimal:
         """Return a positive number that |self| is not below."""
         return self._below(_context(self.digits).subtract(self.middle.copy_abs(), self.radius))
+
+    @staticmethod
+    def _above(value: Decimal) -> Decimal:
+        """Return a number a little above a positive one, to few digits."""
+        return _RADII.multiply(value, Decimal("1.01"))
 
     @staticmethod
     def _below(value: Decimal) -> Decimal:

@@ -1,16 +1,20 @@
-r"""Sums of square roots and logarithms of rational numbers, with an exact test for zero.
+r"""Sums of roots, powers of e and logarithms of rational numbers, with an exact test for zero.
 
-For q + sum_i c_i sqrt(d_i) + sum_j q_j log(r_j), with rational q, c_i, q_j, r_j > 0 and integers d_i > 1:
+For q + sum_i c_i P_i + sum_j q_j log(r_j), with rational q, c_i, q_j, r_j > 0 and irrational powers
+P_i = d_i^(1/n_i) e^p_i (`power`):
 
-- Square roots of integers of which no two have a square as their product are linearly independent over the
-  rationals, with 1 (Besicovitch 1940). So roots whose radicands have a square product are merged, and then
-  q + sum_i c_i sqrt(d_i) is zero only where each coefficient is.
+- Roots of natural numbers of which no two have a rational quotient are linearly independent over the
+  rationals, with 1 (Besicovitch 1940), and powers of e with distinct rational exponents are so over the
+  algebraic numbers (Lindemann and Weierstrass). So powers with a rational quotient are merged, and then
+  q + sum_i c_i P_i is zero only where each coefficient is.
 - sum_j q_j log(r_j) is the logarithm of an algebraic number, and by Lindemann's theorem no non-zero algebraic
-  number is the logarithm of one. So the whole is zero only where both parts are.
+  number is the logarithm of one. So where all p_i are 0, the whole is zero only where both parts are. Nobody
+  knows whether e + log(2) is rational: a sum of powers of e and logarithms has no closed form here.
 - With q_j = n_j / n, sum_j q_j log(r_j) is zero where prod_j r_j^n_j is 1: where every element of a set of
   coprime integers from which the r_j are multiplied has exponent 0.
 
-Hence sqrt(8) and 2 sqrt(2), or log(4) and 2 log(2), are the same number without a digit of either.
+Hence sqrt(8) and 2 sqrt(2), log(4) and 2 log(2), or exp(1 + log(2) / 2) and e sqrt(2), are the same number
+without a digit of either.
 """
 
 from __future__ import annotations
@@ -22,8 +26,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from trackperm.exact.functions.ball import Ball
-
-Rational = int | Fraction
+from trackperm.exact.functions.power import MAX_BITS, MAX_ORDER, Power, Rational
 
 FEWEST_DIGITS = 40
 """Digits that the sign of a number that is not zero is looked for in first; they double until it is found."""
@@ -31,27 +34,26 @@ FEWEST_DIGITS = 40
 
 @dataclass(frozen=True, slots=True)
 class ClosedForm:
-    """q + sum_i c_i sqrt(d_i) + sum_j q_j log(r_j).
+    """q + sum_i c_i P_i + sum_j q_j log(r_j).
 
     Attributes
     ----------
     rational : int or Fraction
         q.
-    roots : mapping of int to int or Fraction
-        c_i by d_i; not zero, no d_i a square, no product of two d_i a square.
+    powers : mapping of Power to int or Fraction
+        c_i by P_i; not zero, no P_i and no quotient of two P_i rational.
     logs : mapping of Fraction to int or Fraction
-        q_j by r_j; not zero.
+        q_j by r_j; not zero, and none where a P_i has another exponent than 0.
     """
 
     rational: Rational
-    roots: Mapping[int, Rational] = field(default_factory=dict)
+    powers: Mapping[Power, Rational] = field(default_factory=dict)
     logs: Mapping[Rational, Rational] = field(default_factory=dict)
 
     @classmethod
     def root(cls, value: Rational) -> ClosedForm:
         """Return the square root of a rational number, not negative."""
-        # sqrt(n / d) = sqrt(n d) / d
-        return cls._of(0, [(value.numerator * value.denominator, Fraction(1, value.denominator))])
+        return cls._of(0, [Power.of_root(value, 2)])
 
     @classmethod
     def log(cls, value: Rational) -> ClosedForm:
@@ -62,47 +64,45 @@ class ClosedForm:
     def _of(
         cls,
         rational: Rational,
-        roots: Iterable[tuple[int, Rational]],
+        powers: Iterable[tuple[Power, Rational]],
         logs: Mapping[Rational, Rational] | None = None,
     ) -> ClosedForm:
-        """Merge roots of integers that are rational multiples of one another."""
-        merged: dict[int, Rational] = {}
-        for radicand, coefficient in roots:
-            if radicand not in merged:
-                root = math.isqrt(radicand)
-                if root * root == radicand:
+        """Merge powers that are rational multiples of one another."""
+        merged: dict[Power, Rational] = {}
+        for power, coefficient in powers:
+            if power not in merged:
+                root = power.root
+                if root is not None:
                     rational = rational + coefficient * root
                     continue
                 for known in merged:
-                    product = radicand * known
-                    root = math.isqrt(product)
-                    if root * root == product:
-                        # sqrt(d) = sqrt(d e) / e sqrt(e)
-                        radicand, coefficient = known, coefficient * Fraction(root, known)
+                    quotient = power.over(known)
+                    if quotient is not None:
+                        power, coefficient = known, coefficient * quotient
                         break
-            merged[radicand] = merged.get(radicand, 0) + coefficient
-        return cls(rational, {d: c for d, c in merged.items() if c}, logs or {})
+            merged[power] = merged.get(power, 0) + coefficient
+        return cls(rational, {power: c for power, c in merged.items() if c}, logs or {})
 
     @property
     def is_rational(self) -> bool:
-        """Whether there are neither roots nor logarithms."""
-        return not self.roots and not self.logs
+        """Whether there are neither powers nor logarithms."""
+        return not self.powers and not self.logs
 
-    def __add__(self, other: ClosedForm) -> ClosedForm:
+    def plus(self, other: ClosedForm) -> ClosedForm | None:
+        """Return the sum; None where it has no such form, since it has powers of e and logarithms."""
         logs = dict(self.logs)
         for argument, factor in other.logs.items():
             logs[argument] = logs.get(argument, 0) + factor
-        return ClosedForm._of(
-            self.rational + other.rational,
-            [*self.roots.items(), *other.roots.items()],
-            {argument: factor for argument, factor in logs.items() if factor},
-        )
+        logs = {argument: factor for argument, factor in logs.items() if factor}
+        powers = [*self.powers.items(), *other.powers.items()]
+        total = ClosedForm._of(self.rational + other.rational, powers, logs)
+        return None if logs and any(power.exponent for power in total.powers) else total
 
     def scaled(self, factor: Rational) -> ClosedForm:
         """Return the number times a rational one that is not zero."""
         return ClosedForm(
             self.rational * factor,
-            {d: c * factor for d, c in self.roots.items()},
+            {power: c * factor for power, c in self.powers.items()},
             {argument: q * factor for argument, q in self.logs.items()},
         )
 
@@ -113,34 +113,72 @@ class ClosedForm:
                 return another.scaled(one.rational) if one.rational else one
         if self.logs or other.logs:
             return None
-        terms = [
-            (d * e, c * f)
-            for d, c in [(1, self.rational), *self.roots.items()]
-            for e, f in [(1, other.rational), *other.roots.items()]
-            if c and f
-        ]
+        terms = []
+        for power, c in self._terms():
+            for factor, f in other._terms():
+                product = power.times(factor)
+                if product is None:
+                    return None
+                terms.append((product, c * f))
         return ClosedForm._of(0, terms)
 
     def reciprocal(self) -> ClosedForm | None:
-        """Return 1 over a number that is not zero; None unless it is c sqrt(d) or rational."""
+        """Return 1 over a number that is not zero; None unless it is c P or rational."""
         if self.is_rational:
             return ClosedForm(1 / Fraction(self.rational))
-        term = self.single_root()
+        term = self._single_power()
         if term is None:
             return None
-        radicand, coefficient = term
-        return ClosedForm(0, {radicand: 1 / Fraction(coefficient * radicand)})
+        (radicand, order, exponent), c = term
+        # 1 / (c d^(1/n) e^q) = d^((n - 1)/n) e^-q / (c d)
+        return ClosedForm(0, {Power(radicand ** (order - 1), order, -exponent): 1 / Fraction(c * radicand)})
 
-    def single_root(self) -> tuple[int, Rational] | None:
-        """Return d and c where the number is c sqrt(d), else None."""
-        if self.rational or self.logs or len(self.roots) != 1:
+    def root_of_power(self) -> ClosedForm | None:
+        """Return the square root of c P, positive; None of other numbers."""
+        term = self._single_power()
+        if term is None:
             return None
-        return next(iter(self.roots.items()))
+        (radicand, order, exponent), c = term
+        # sqrt(c d^(1/n) e^q) = (c^n d)^(1/(2 n)) e^(q/2)
+        return _root(c**order * radicand, 2 * order, Fraction(exponent) / 2)
+
+    def log_of_power(self) -> ClosedForm | None:
+        """Return the natural logarithm of c P, positive; None of other numbers."""
+        term = self._single_power()
+        if term is None:
+            return None
+        (radicand, order, exponent), c = term
+        # log(c d^(1/n) e^q) = q + log(c^n d) / n
+        logs = ClosedForm.log(c**order * radicand).logs
+        return ClosedForm(exponent, logs=dict.fromkeys(logs, Fraction(1, order)))
+
+    def exp(self) -> ClosedForm | None:
+        """Return e to the number; None where it has no such form, as with roots."""
+        if self.powers:
+            return None
+        order = math.lcm(*(factor.denominator for factor in self.logs.values()))
+        exponents = {argument: int(factor * order) for argument, factor in self.logs.items()}
+        if order > MAX_ORDER or sum(map(_bits, exponents, exponents.values())) > MAX_BITS:
+            return None
+        # exp(q + sum_j n_j / n log(r_j)) = e^q (prod_j r_j^n_j)^(1/n)
+        base = math.prod((Fraction(r) ** n for r, n in exponents.items()), start=Fraction(1))
+        return _root(base, order, self.rational)
+
+    def _terms(self) -> list[tuple[Power, Rational]]:
+        """Return the summands but for logarithms."""
+        rational = [(Power(1, 1), self.rational)] if self.rational else []
+        return [*rational, *self.powers.items()]
+
+    def _single_power(self) -> tuple[Power, Rational] | None:
+        """Return P and c where the number is c P, else None."""
+        if self.rational or self.logs or len(self.powers) != 1:
+            return None
+        return next(iter(self.powers.items()))
 
     @property
     def is_zero(self) -> bool:
         """Whether the number is zero, decided without a digit."""
-        return not self.rational and not self.roots and (not self.logs or _product_is_one(self.logs))
+        return not self.rational and not self.powers and (not self.logs or _product_is_one(self.logs))
 
     @property
     def sign(self) -> int:
@@ -155,16 +193,24 @@ class ClosedForm:
     def ball(self, digits: int) -> Ball:
         """Return the number to so many digits."""
         total = Ball.of(self.rational, digits)
-        for radicand, coefficient in self.roots.items():
-            total += Ball.of(coefficient, digits) * _root(radicand, digits)
+        for power, coefficient in self.powers.items():
+            total += Ball.of(coefficient, digits) * power.ball(digits)
         for argument, factor in self.logs.items():
             total += Ball.of(factor, digits) * _log(argument, digits)
         return total
 
 
-@lru_cache(maxsize=2**12)
-def _root(radicand: int, digits: int) -> Ball:
-    return Ball.of(radicand, digits).sqrt()
+def _root(value: Rational, order: int, exponent: Rational) -> ClosedForm | None:
+    """Return value^(1 / order) e^exponent; None where that takes a root too high or of integers too long."""
+    if order > MAX_ORDER or _bits(value, order) > MAX_BITS:
+        return None
+    power, factor = Power.of_root(value, order)
+    return ClosedForm._of(0, [(power._replace(exponent=exponent), factor)])
+
+
+def _bits(value: Rational, exponent: int) -> int:
+    """Bound the bits of the numerator and denominator of a power."""
+    return abs(exponent) * (value.numerator.bit_length() + value.denominator.bit_length())
 
 
 @lru_cache(maxsize=2**12)

@@ -2,7 +2,8 @@
 
 Every operation adds the error that its operands' errors can cause to that of its own rounding, which is at
 most `ROUNDING` times the result, an underflow apart. Where a bound is infinite or NaN nothing is known: a
-condition, a divisor or the argument of a root or logarithm is too close to its limit.
+condition, a divisor or the argument of a root or logarithm is too close to its limit, or a number is beyond
+the range of floats.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ ROUNDING = 2.0**-52
 """Relative error of one operation: twice that of a correctly rounded one."""
 
 TRANSCENDENTAL = 2.0**-49
-"""Relative error of a logarithm: eight times that of a correctly rounded one."""
+"""Relative error of a logarithm or exponential: sixteen times that of a correctly rounded one."""
+
+LARGEST_EXPONENT = 1e15
+"""Exponentials of greater numbers, or of those as far below 0, count as undefined."""
 
 SLACK = 1.0 + 2.0**-30
 """Covers the roundings in the computation of the bounds."""
@@ -130,6 +134,16 @@ class Enclosure:
         margin = self.value - self.bound
         error = np.where(margin > 0, self.error / margin + np.abs(value) * TRANSCENDENTAL, np.inf)
         return Enclosure(value, error, self.undefined | self.is_zero | (self.value < -self.bound))
+
+    def exp(self) -> Enclosure:
+        """Raise e to the number."""
+        value = np.exp(self.value)
+        # |e^a' - e^a| <= e^a (e^|a' - a| - 1)
+        error = np.maximum(value, SMALL) * np.expm1(self.bound) * SLACK + 2 * value * TRANSCENDENTAL
+        error = error + _lost(value, np.asarray(True))
+        size = np.abs(self.value)
+        error = np.where(size + self.bound <= LARGEST_EXPONENT, error, np.inf)
+        return Enclosure(value, error, self.undefined | (size - self.bound > LARGEST_EXPONENT))
 
     def abs(self) -> Enclosure:
         """Take the absolute value."""

@@ -1,15 +1,15 @@
-"""Statistics with square roots, logarithms and conditions, evaluated in floats and exactly.
+"""Statistics with square roots, logarithms, exponentials and conditions, evaluated in floats and exactly.
 
 In floating point a value comes with a bound on its rounding errors (`enclosure`). At one point it can be had
-exactly: in integers and fractions where no irrational number is involved, as a sum of roots and logarithms
-where it has that form (`closed_form`), else to as many digits as are asked for (`ball`).
+exactly: in integers and fractions where no irrational number is involved, as a sum of roots, powers of e and
+logarithms where it has that form (`closed_form`), else to as many digits as are asked for (`ball`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Context, Decimal
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from functools import cached_property, reduce
 from typing import Any, Literal
@@ -31,6 +31,7 @@ RealOperation = Literal[
     "**",
     "sqrt",
     "log",
+    "exp",
     "abs",
     "min",
     "max",
@@ -43,7 +44,7 @@ RealOperation = Literal[
 
 @dataclass(frozen=True)
 class RealStatistic(OperationTree):
-    r"""A real function h of m integers: arithmetic, roots, logarithms, extremes and conditions.
+    r"""A real function h of m integers: arithmetic, roots, logarithms, exponentials, extremes and conditions.
 
     Built with :meth:`variable`, :meth:`constant`, arithmetic and the methods below; integers and fractions
     mix in freely. Conditions, such as ``x > 1``, are statistics with the values 1 and 0; ``&``, ``|`` and
@@ -59,8 +60,9 @@ class RealStatistic(OperationTree):
     Notes
     -----
     There is no value where a number other than 0 is divided by 0, where 0/0 has no declared value, at the
-    root of a negative number, at the logarithm of one that is not positive, and where a part that is needed
-    has none; a branch of :meth:`where` that is not chosen is not needed.
+    root of a negative number, at the logarithm of one that is not positive, at the exponential of one beyond
+    10^15 in size, and where a part that is needed has none; a branch of :meth:`where` that is not chosen is
+    not needed.
     """
 
     operation: RealOperation
@@ -87,6 +89,10 @@ class RealStatistic(OperationTree):
     def log(self) -> RealStatistic:
         """Return the natural logarithm."""
         return self._join("log")
+
+    def exp(self) -> RealStatistic:
+        """Return e to this statistic."""
+        return self._join("exp")
 
     def __abs__(self) -> RealStatistic:
         return self._join("abs")
@@ -145,7 +151,7 @@ class RealStatistic(OperationTree):
         """Whether all values are integers, by the way that it is written."""
         if self.operation == "constant":
             return self.value.denominator == 1
-        if self.operation in ("/", "sqrt", "log"):
+        if self.operation in ("/", "sqrt", "log", "exp"):
             return False
         if self.operation in ("> 0", ">= 0", "== 0"):
             return True
@@ -195,6 +201,8 @@ class RealStatistic(OperationTree):
                 return first.sqrt()
             case "log":
                 return first.log()
+            case "exp":
+                return first.exp()
             case "abs":
                 return first.abs()
             case "min" | "max":
@@ -213,7 +221,7 @@ class RealStatistic(OperationTree):
             value = self.number(point).at(digits + 10)
         except UndefinedError:
             return None
-        return Context(prec=digits).plus(as_ball(value, digits + 10).middle)
+        return Context(prec=digits, Emin=MIN_EMIN, Emax=MAX_EMAX).plus(as_ball(value, digits + 10).middle)
 
     def number(self, point: Sequence[int]) -> RealNumber:
         """Return the value at one point of integers, to be compared exactly.
@@ -257,6 +265,8 @@ class RealStatistic(OperationTree):
                 return arithmetic.sqrt(values[0])
             case "log":
                 return arithmetic.log(values[0])
+            case "exp":
+                return arithmetic.exp(values[0])
             case "abs":
                 return arithmetic.multiply(values[0], -1) if arithmetic.sign(values[0]) < 0 else values[0]
             case "min" | "max":

@@ -1,7 +1,7 @@
-"""Exact arithmetic with roots and logarithms, as far as it goes, and with balls of many digits beyond.
+"""Exact arithmetic with roots, exponentials and logarithms, and with balls of many digits where it ends.
 
-A value is an integer, a fraction, a sum of roots and logarithms of rational numbers (`closed_form`), or,
-where an operation leaves these, a ball of so many digits (`ball`). Signs are exact, except that a ball with
+A value is an integer, a fraction, a sum of roots, powers of e and logarithms (`closed_form`), or, where an
+operation leaves these, a ball of so many digits (`ball`). Signs are exact, except that a ball with
 0 in it counts as 0.
 """
 
@@ -13,7 +13,9 @@ from fractions import Fraction
 from functools import total_ordering
 
 from trackperm.exact.functions.ball import Ball
-from trackperm.exact.functions.closed_form import ClosedForm, Rational
+from trackperm.exact.functions.closed_form import FEWEST_DIGITS, ClosedForm
+from trackperm.exact.functions.enclosure import LARGEST_EXPONENT
+from trackperm.exact.functions.power import Rational
 
 Value = Rational | ClosedForm | Ball
 
@@ -58,7 +60,11 @@ class Arithmetic:
         if isinstance(a, Ball) or isinstance(b, Ball):
             one, other = self._balls(a, b)
             return one + other
-        return _plain(_closed(a) + _closed(b))
+        total = _closed(a).plus(_closed(b))
+        if total is not None:
+            return _plain(total)
+        one, other = self._balls(a, b)
+        return one + other
 
     def multiply(self, a: Value, b: Value) -> Value:
         """Return a b."""
@@ -95,7 +101,10 @@ class Arithmetic:
             raise UndefinedError("it takes the square root of a negative number")
         if sign == 0:
             return 0
-        return _plain(ClosedForm.root(a)) if isinstance(a, _RATIONAL) else as_ball(a, self.digits).sqrt()
+        if isinstance(a, _RATIONAL):
+            return _plain(ClosedForm.root(a))
+        root = a.root_of_power() if isinstance(a, ClosedForm) else None
+        return as_ball(a, self.digits).sqrt() if root is None else _plain(root)
 
     def log(self, a: Value) -> Value:
         """Return the natural logarithm."""
@@ -103,11 +112,15 @@ class Arithmetic:
             raise UndefinedError("it takes the logarithm of a number that is not positive")
         if isinstance(a, _RATIONAL):
             return _plain(ClosedForm.log(a))
-        term = a.single_root() if isinstance(a, ClosedForm) else None
-        if term is None:
-            return as_ball(a, self.digits).log()
-        # log(c sqrt(d)) = log(c^2 d) / 2
-        return _plain(ClosedForm.log(term[1] ** 2 * term[0]).scaled(Fraction(1, 2)))
+        logarithm = a.log_of_power() if isinstance(a, ClosedForm) else None
+        return as_ball(a, self.digits).log() if logarithm is None else _plain(logarithm)
+
+    def exp(self, a: Value) -> Value:
+        """Return e to a number."""
+        if as_ball(a, FEWEST_DIGITS).size > LARGEST_EXPONENT:
+            raise UndefinedError(f"it takes the exponential of a number beyond {LARGEST_EXPONENT:.0e}")
+        power = None if isinstance(a, Ball) else _closed(a).exp()
+        return as_ball(a, self.digits).exp() if power is None else _plain(power)
 
     def order(self, a: Value, b: Value) -> int:
         """Return the sign of a - b."""

@@ -53,15 +53,15 @@ class Counter:
         Series is called.
     columns : tuple of frozenset of ColumnType
         The types that each column may have.
-    choices : tuple of str
-        What a last argument, a text that may be left out, can be; the first is the default.
+    choices : tuple of str or of int
+        What a last argument, a text or integer that may be left out, can be; the first is the default.
     decimal : bool
         Whether it gives decimals.
     """
 
     function: Callable[..., npt.NDArray[Any]]
     columns: tuple[frozenset[ColumnType], ...]
-    choices: tuple[str, ...] = ()
+    choices: tuple[str, ...] | tuple[int, ...] = ()
     decimal: bool = False
 
     @property
@@ -127,6 +127,12 @@ class Items:
         running = np.zeros(len(values) + 1, dtype=np.int64)
         np.cumsum(values, out=running[1:])
         return np.diff(running[self.offsets])
+
+    def part(self, first: int, last: int) -> Items:
+        """Return the items of rows from `first` up to, not including, `last`."""
+        offsets = self.offsets[first : last + 1]
+        values = self.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
+        return Items(self.name, values, offsets - offsets[0])
 
     def require_same_lengths(self, other: Items) -> None:
         """Refuse rows of which `other` has another number of items.

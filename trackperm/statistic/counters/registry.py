@@ -5,6 +5,7 @@ from __future__ import annotations
 from trackperm.statistic.counters.answers import answer_f1, answer_matches, answer_overlap, n_answer_tokens
 from trackperm.statistic.counters.base import ITEMS, TEXT, TEXTS, Counter
 from trackperm.statistic.counters.edits import character_edit_operations, edit_operations, n_characters
+from trackperm.statistic.counters.ngrams import ORDERS, n_ngrams, ngram_matches
 from trackperm.statistic.counters.sets import set_overlap, set_size, token_overlap
 from trackperm.statistic.counters.spans import SCHEMES, n_spans, span_tp
 from trackperm.statistic.counters.tokens import arc_matches, head_matches, n_tokens, token_matches
@@ -20,6 +21,8 @@ COUNTERS = {
     "set_overlap": Counter(set_overlap, (ITEMS, ITEMS)),
     "set_size": Counter(set_size, (ITEMS,)),
     "token_overlap": Counter(token_overlap, (ITEMS, ITEMS)),
+    "ngram_matches": Counter(ngram_matches, (ITEMS, ITEMS), ORDERS),
+    "n_ngrams": Counter(n_ngrams, (ITEMS,), ORDERS),
     "edit_operations": Counter(edit_operations, (ITEMS, ITEMS)),
     "character_edit_operations": Counter(character_edit_operations, (TEXT, TEXT)),
     "n_characters": Counter(n_characters, (TEXT,)),

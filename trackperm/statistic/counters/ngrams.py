@@ -1,0 +1,59 @@
+"""N-grams: runs of n tokens, compared wherever in an example they stand."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from trackperm.statistic.counters.base import Integers, Items, numbered
+
+ORDERS = (1, 2, 3, 4)
+"""What n can be, the default first."""
+
+_ROWS = 2**14
+"""Rows that are counted at a time, since sorting is fast in the cache."""
+
+
+def n_ngrams(column: pl.Series, order: int) -> Integers:
+    """Count the n-grams."""
+    return np.maximum(Items.read(column).lengths - (order - 1), 0)
+
+
+def ngram_matches(prediction: pl.Series, label: pl.Series, order: int) -> Integers:
+    """Count the n-grams that both lists have, each as often as the list has it that has it less often.
+
+    The clipped counts of BLEU with one reference: Papineni et al. (2002), section 2.1.
+    """
+    predicted, actual = Items.read(prediction), Items.read(label)
+    n_rows = len(prediction)
+    counts = np.zeros(n_rows, dtype=np.int64)
+    for first in range(0, n_rows, _ROWS):
+        last = min(first + _ROWS, n_rows)
+        counts[first:last] = _matches(predicted.part(first, last), actual.part(first, last), order)
+    return counts
+
+
+def _matches(predicted: Items, actual: Items, order: int) -> Integers:
+    sides = predicted, actual
+    numbers, n_numbers = numbered(*sides)
+    tokens = np.concatenate(numbers)
+    rows = np.concatenate([items.rows for items in sides])
+    left = np.concatenate([items.offsets[1:][items.rows] - np.arange(len(items.values)) for items in sides])
+    # Of every n-gram that both lists may have: where it begins, and its number, which no other row has.
+    starts, grams, common = np.arange(len(tokens)), rows, np.zeros(0, dtype=np.int64)
+    for length in range(order):
+        fits = left[starts] > length
+        starts, grams = starts[fits], grams[fits]
+        grams = np.unique(grams * n_numbers + tokens[starts + length], return_inverse=True)[1]
+        n_grams = 1 + int(grams.max(initial=-1))
+        n_predicted = np.searchsorted(starts, len(predicted.values))
+        here, there = (
+            np.bincount(side, minlength=n_grams) for side in (grams[:n_predicted], grams[n_predicted:])
+        )
+        common = np.minimum(here, there)
+        # An n-gram that is in both lists begins with an (n - 1)-gram that is.
+        shared = common[grams] > 0
+        starts, grams = starts[shared], grams[shared]
+    row_of = np.zeros(len(common), dtype=np.int64)
+    row_of[grams] = rows[starts]
+    return np.bincount(row_of, common, minlength=len(predicted.offsets) - 1).astype(np.int64)
