@@ -3,12 +3,13 @@
 PYTHON ?= python3
 # what a module sets up, such as a server or a store, is set up by one process
 PARALLEL := -n 2 --dist loadscope
+MINUTES ?= 5
 VENV := .venv
 OLD_MLFLOW := 3.10
 OLD_VENV := .venv-mlflow-$(OLD_MLFLOW)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-old-mlflow test-all bench format clean
+.PHONY: help demo test test-slow test-spark test-old-mlflow test-all bench fuzz format clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-16s %s\n", $$1, $$2 }'
@@ -22,20 +23,30 @@ test: $(VENV)/.test ## the default suite: tests, style, types, layers, documente
 test-slow: $(VENV)/.test ## the tests that take minutes
 	$(VENV)/bin/python -m pytest $(PARALLEL) -m slow
 
+test-spark: $(VENV)/.spark ## the tests that start a Spark session, which needs Java
+	$(VENV)/bin/python -m pytest -m spark
+
 test-old-mlflow: $(OLD_VENV)/.test ## the tracker tests on the oldest MLflow that is supported
 	$(OLD_VENV)/bin/python -m pytest $(PARALLEL) -m "tracker and not slow"
 
-test-all: test test-slow test-old-mlflow ## everything
+test-all: test test-slow test-spark test-old-mlflow ## everything
 
 bench: $(VENV)/.test ## benchmarks, as a table and as JSON in .benchmarks/
 	$(VENV)/bin/python -m pytest tests/benchmarks -q -p benchmark --benchmark-quiet --benchmark-autosave
+
+fuzz: $(VENV)/.fuzz ## fuzz the statistic language, MINUTES for each of three targets
+	@rm -rf .fuzz/findings
+	@for target in expressions specs targets; do \
+	    $(VENV)/bin/python tests/fuzz/fuzz_$$target.py -max_total_time=$$((60 * $(MINUTES))) -max_len=4000 || exit 1; \
+	done
+	@! tail -n +1 .fuzz/findings/*.txt 2>/dev/null
 
 format: $(VENV)/.test ## format the code and mend what ruff can mend
 	$(VENV)/bin/ruff format .
 	$(VENV)/bin/ruff check --fix .
 
 clean: ## remove the environments, caches and the demo's store
-	rm -rf $(VENV) .venv-* demo-store .*_cache .hypothesis .benchmarks
+	rm -rf $(VENV) .venv-* demo-store .*_cache .hypothesis .benchmarks .fuzz
 
 # $(call install,environment,what): an environment of its own with the package as it lies here
 define install
@@ -51,6 +62,12 @@ $(VENV)/.demo: pyproject.toml
 
 $(VENV)/.test: pyproject.toml
 	$(call install,$(VENV),'.[test]')
+
+$(VENV)/.fuzz: $(VENV)/.test
+	$(call install,$(VENV),'.[fuzz]')
+
+$(VENV)/.spark: $(VENV)/.test
+	$(call install,$(VENV),'.[spark]')
 
 $(OLD_VENV)/.test: pyproject.toml
 	$(call install,$(OLD_VENV),'.[test]' 'mlflow==$(OLD_MLFLOW).*')

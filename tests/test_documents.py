@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from pathlib import Path
 from typing import Literal
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 from specs import underlined
 
-from trackperm.documents import Document, did_you_mean, dump, scalar
+from trackperm.documents import MAX_BYTES, Document, did_you_mean, dump, scalar
 from trackperm.errors import SpecError
 
 
@@ -79,6 +80,20 @@ def test_scalars_of_yaml_1_2(text: str, value: object) -> None:
         ("a: " + "[" * 1000, "1:23", "nested more than 20 levels deep"),
         ("a: " + "9" * 5000 + "\n", "1:4", "a number of 5000 characters"),
         ('a: "\\ud800"\n', "1:4", "half of a surrogate pair"),
+        ("a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n", "1:4", "anchors are not supported"),
+        ("a: &a [*a]\n", "1:4", "anchors are not supported"),
+        ("a: {<<: {b: 1}}\n", "1:5", "merge keys are not supported"),
+        ("a: !!python/object/apply:os.system ['id']\n", "1:4", "tags are not supported"),
+        ("a: !x 1\n", "1:4", "tags are not supported"),
+        ("a: ! 1\n", "1:4", "tags are not supported"),
+        ("!!map {a: 1}\n", "1:1", "tags are not supported"),
+        ("a: 1\nb: {c: {d: 1, d: 2}}\n", "2:15", "the key `d` stands already in line 2"),
+        ("{a: 1}: b\n", "1:1", "a key must be a name, not a mapping"),
+        ("~: b\n", "1:1", "a key must be a name, not nothing"),
+        ("a: x\0y\n", "1:5", "a character that YAML does not allow"),
+        ("a: \x1b[31m\n", "1:4", "a character that YAML does not allow"),
+        ("? " * 1000 + "a", "1:41", "nested more than 20 levels deep"),
+        ("a:\tb:\tc\n", "1:3", "not valid YAML"),
     ],
 )
 def test_refused_with_a_place(text: str, place: str, problem: str) -> None:
@@ -93,12 +108,48 @@ def test_refused_with_a_place(text: str, place: str, problem: str) -> None:
         ("", "f.yaml: the file is empty"),
         ("# nothing\n", "f.yaml: the file is empty"),
         ("a: 1\n" * 100_000, "f.yaml: more than 256 KiB, which no spec needs"),
+        ("a: 1\n".encode("utf-16"), "f.yaml:1:1: not UTF-8 text"),
+        (b"a: \xed\xa0\x80\n", "f.yaml:1:4: not UTF-8 text"),
         (b"a: 1\nb: \xe4\xff\n", "f.yaml:2:4: not UTF-8 text\n\nHint: save the file as UTF-8."),
         ('a: "\\U00110000"\n', "f.yaml: not valid YAML: "),
     ],
 )
 def test_refused_without_a_line(content: str | bytes, message: str) -> None:
     assert refusal(content).startswith(message)
+
+
+LARGE = {
+    "one line": "a: " + "x" * MAX_BYTES,
+    "one key": "? " + "k" * MAX_BYTES,
+    "spaces": "a:" + " " * MAX_BYTES,
+    "lines": "a: 1" + "\n" * MAX_BYTES,
+    "folded lines": "a: x" + "\n x" * (MAX_BYTES // 3),
+    "a block": "a: |\n" + "  x\n" * (MAX_BYTES // 4),
+    "keys": "".join(f"k{i}: 1\n" for i in range(MAX_BYTES // 12)),
+    "open brackets": "[" * MAX_BYTES,
+    "open braces": "{" * MAX_BYTES,
+    "an open quote": "a: '" + "x\n " * (MAX_BYTES // 3),
+    "directives": "%a\n" * (MAX_BYTES // 3),
+    "colons": ":" * MAX_BYTES,
+    "anchors": "&a " * (MAX_BYTES // 3),
+    "digits": "a: " + "1" * MAX_BYTES,
+    "escapes": 'a: "' + "\\x41" * (MAX_BYTES // 4),
+}
+
+
+@pytest.mark.parametrize("text", LARGE.values(), ids=LARGE)
+def test_the_largest_files_take_seconds_at_most(text: str) -> None:
+    started = time.process_time()
+    with contextlib.suppress(SpecError):
+        Document.parse(text[:MAX_BYTES], "f.yaml")
+    assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize("name", ["n" * 200, "n" * 100_000])
+def test_long_names_are_cut_in_messages(name: str) -> None:
+    with pytest.raises(SpecError, match=r"unknown key `n+…n+` at `") as caught:
+        Document.parse(f"name: a\n? {name}\n: 1\n", "f.yaml").validate(Shape)
+    assert len(caught.value.message) < 500
 
 
 def test_unreadable_files(tmp_path: Path) -> None:

@@ -158,6 +158,7 @@ class _Source:
         begin, stop = self.line_starts[line], self.line_end(line)
         excerpt = _excerpt(self.text[begin:stop], start - begin, min(end, stop) - start)
         where = f"{self.origin}:{line + 1}:{start - begin + 1}"
+        message = re.sub(r"`([^`]{60})[^`]{60,}([^`]{30})`", r"`\1…\2`", message)
         return SpecError(f"{where}: {message}\n\n{excerpt}", hint=hint)
 
     def error_at(self, node: yaml.Node, message: str, *, hint: str | None = None) -> SpecError:

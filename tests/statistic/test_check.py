@@ -21,7 +21,7 @@ def check(text: str, *, integers: bool = True) -> ColumnType | None:
     checker = Checker(
         integers, lambda _, node: COLUMNS.get(node.full), "column", lambda name: columns.get(name, name)
     )
-    return checker.result(parse(text).bind({"positive": 1, "word": "yes"}), "the count `c`")
+    return checker.result(parse(text).bind({"positive": 1, "word": "yes", "rate": 0.1}), "the count `c`")
 
 
 @pytest.mark.parametrize(
@@ -57,6 +57,7 @@ def test_types_of_counts(text: str, found: ColumnType | None) -> None:
     [
         ("i / 2", ColumnType.DECIMAL),
         ("sqrt(i) + log(i)", ColumnType.DECIMAL),
+        ("exp(i)", ColumnType.DECIMAL),
         ("0.5", ColumnType.DECIMAL),
         ("i ** -2", ColumnType.INTEGER),
         ("where(i > 0.5, i, 0.5)", ColumnType.DECIMAL),
@@ -74,6 +75,12 @@ def test_types_of_scores(text: str, found: ColumnType) -> None:
             "text column `answer` (`s`) is compared with integer parameter `positive` (1)",
             "(s == positive)",
             "set the parameter `positive` to a text: `--set positive=yes`, for example.",
+        ),
+        (
+            "s == rate",
+            "text column `answer` (`s`) is compared with decimal parameter `rate` (0.1)",
+            "s ==",
+            None,
         ),
         (
             "word != i",
@@ -121,6 +128,7 @@ def test_types_of_scores(text: str, found: ColumnType) -> None:
         ),
         ("i / 2", "`/` does not give integers", "i / 2", "`//` divides and rounds down"),
         ("sqrt(i)", "`sqrt` does not give integers", "sqrt(i)", "use `sqrt` in `score` or `h`"),
+        ("1 + exp(i)", "`exp` does not give integers", "exp(i)", "use `exp` in `score` or `h`"),
         ("d // 2 == 1", "`//` is for integers", "d // 2", None),
         ("i % 0", "a division by zero", "i % 0", None),
         ("i // -0", "a division by zero", "i // -0", None),
@@ -161,3 +169,18 @@ def test_refused_in_scores(text: str, message: str) -> None:
     with pytest.raises(SpecError) as caught:
         check(text, integers=False)
     assert f": {message}" in caught.value.message
+
+
+def texts(levels: int) -> str:
+    """A text that is chosen of 2 ** `levels`."""
+    return "'x'" if levels == 0 else f"where(i > {levels}, {texts(levels - 1)}, {texts(levels - 1)})"
+
+
+def test_comparisons_of_texts_are_bounded() -> None:
+    assert check(f"{texts(3)} == {texts(3)}", integers=False) is ColumnType.BOOLEAN
+    nested = "i > 1"
+    for _ in range(5):
+        nested = f"{texts(3)} == where({nested}, 'x', 'y')"
+    for text in (f"{texts(7)} == {texts(7)}", nested):
+        with pytest.raises(SpecError, match="a comparison of texts that expands too far"):
+            check(text, integers=False)

@@ -3,6 +3,8 @@ from __future__ import annotations
 import contextlib
 import copy
 import pickle
+import time
+from datetime import timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 import pytest
+from fuzz.properties import spec_or_one_error
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from specs import load, refusal, underlined
@@ -19,7 +22,9 @@ from trackperm.documents import Document, dump
 from trackperm.errors import InputError, InputTypeError, SpecError
 from trackperm.exact import RationalStatistic
 from trackperm.statistic import OUT_OF_RANGE, ColumnType, builtin_names, load_statistic
-from trackperm.statistic.compile import _Compiler
+from trackperm.statistic.compile import _BUILTIN, _Compiler
+from trackperm.statistic.counters import COUNTERS
+from trackperm.statistic.expression import FUNCTIONS
 
 F1 = """\
 name: f1
@@ -241,6 +246,9 @@ def test_columns_refused(tmp_path: Path) -> None:
         ),
         ("counts: {a: a}\nscore: a\ncolumns: {a: 1}\n", "3:14", "expected text, found an integer", None),
         ("counts: {a: a}\nscore: a\ncolumns: {a: ''}\n", "3:14", "an empty column name", None),
+        ("counts: {a: a}\nscore: a\ncluster: ''\n", "3:10", "an empty column name at `$.cluster`", None),
+        ("counts: {a: a}\nscore: a\nstrata: ''\n", "3:9", "an empty column name at `$.strata`", None),
+        ("counts: {a: class}\nscore: a\nclasses: ''\n", "3:10", "an empty column name", None),
         (
             "counts: {a: a}\nscore: a\ngreater_is_better: yes\n",
             "3:20",
@@ -462,3 +470,73 @@ def test_random_specs_are_statistics_or_one_error(random: dict[str, Any], valid:
         text = statistic.document()
         again = _Compiler(Document.parse(text, "again.yaml"), {}, {}).statistic("spec")
         assert again.document() == text
+
+
+WORDS = [
+    *("counts", "score", "g", "h", "parameters", "columns", "weights", "strata", "undefined", "resolution"),
+    *(*FUNCTIONS, *COUNTERS, "prediction", "label", "u.", "v.", "and", "or", "not", "**-1", "/ 0", "1e99"),
+    *(": ", "\n", "\n  ", " ", "{", "}", "[", "]", "(", ")", "'", '"', "|", ">", "&a ", "*a", "!!", "#", ","),
+    *("0", "1", "-1", "0.5", "1/3", "9" * 20, "true", "null", ".inf", "x", "\t", "é", "\0"),
+]
+BUILTINS = [path.read_text(encoding="utf-8") for path in sorted(_BUILTIN.glob("*.yaml"))]
+EDITS = st.lists(
+    st.tuples(st.integers(0, 999), st.sampled_from([0, 0, 1, 3, 10]), st.sampled_from(["", *WORDS])),
+    min_size=1,
+    max_size=4,
+)
+
+
+@settings(deadline=timedelta(seconds=10), max_examples=150)
+@given(st.sampled_from(BUILTINS), EDITS)
+def test_edited_built_ins_are_statistics_or_one_error(text: str, edits: list[tuple[int, int, str]]) -> None:
+    for place, deleted, inserted in edits:
+        at = place * len(text) // 999
+        text = text[:at] + inserted + text[at + deleted :]
+    spec_or_one_error(text.encode())
+
+
+@pytest.mark.parametrize(
+    "score",
+    [
+        "a / (" * 30 + "a" + ")" * 30,
+        "(" * 45 + "a" + " ** -1)" * 45,
+        f"sqrt({'(' * 45}a{' ** -1)' * 45})",
+        "1 / (a + b + c + d + e + f + g + i) ** 31",
+        f"log({' + '.join('1 / (a + b + c + d + e + f + g + i) ** 31' for _ in range(90))})",
+    ],
+    ids=["divisions", "inverses", "in a root", "a power", "many powers"],
+)
+def test_divisors_take_no_time(tmp_path: Path, score: str) -> None:
+    started = time.process_time()
+    load(tmp_path, f"counts: {{{', '.join(f'{name}: {name}' for name in 'abcdefgi')}}}\nscore: {score}\n")
+    assert time.process_time() - started < 5
+
+
+def test_a_long_divisor_that_is_always_0(tmp_path: Path) -> None:
+    names = "abcdefgi"
+    power = f"({' + '.join(names)}) ** 30"
+    counts = ", ".join(f"{name}: {name}" for name in names)
+    message = refusal(tmp_path, f"counts: {{{counts}}}\nscore: 1 / ({power} - {power})\n")
+    assert message.startswith("spec.yaml:2:12: a division by something that is always 0")
+
+
+@pytest.mark.parametrize("score", ["a / n", "sqrt(a / n)"])
+def test_documents_of_scores_without_a_value_read_back(tmp_path: Path, score: str) -> None:
+    statistic = load(tmp_path, f"counts: {{a: x, n: 0}}\nscore: {score}\n")
+    assert load(tmp_path, statistic.document()).document() == statistic.document()
+
+
+def test_means_over_parts_are_bounded(tmp_path: Path) -> None:
+    text = f"counts: {{a: x, b: y}}\nscore: {' + '.join(['a / b'] * 40)}\nstrata: s\n"
+    load(tmp_path, text, strata=[str(i) for i in range(100)])
+    with pytest.raises(SpecError, match="too long for the mean of 500 parts") as caught:
+        load(tmp_path, text, strata=[str(i) for i in range(500)])
+    assert "spec.yaml:2:8" in str(caught.value)
+
+
+def test_counts_that_g_names_are_bounded(tmp_path: Path) -> None:
+    sums = [" + ".join(f"u.a{50 * i + j}" for j in range(50)) for i in range(5)]
+    lines = [f"  x{i}: {text}" for i, text in enumerate(sums)]
+    text = "\n".join(["g:", *lines, "h: x0", "alternative: less", ""])
+    assert "spec.yaml:2:3: more than 200 counts at `$.g`" in refusal(tmp_path, text)
+    load(tmp_path, text.replace(lines[4] + "\n", ""))

@@ -142,6 +142,7 @@ def test_parameters_become_literals_that_keep_their_names() -> None:
         ("0x1f", "`0x1f` is not a number", "0x1f", ""),
         ("1e999999999", "a number of too many digits", "1e999999999", ""),
         ("9" * 200, "a number of too many digits", "9" * 50, ""),
+        ("a + " + "n" * 101, "a name of more than 100 characters", "nnn", "`columns:`"),
         ("lambda: a", "unexpected character ':'", ":", ""),
         ("a; b", "unexpected character ';'", ";", ""),
     ],
@@ -153,6 +154,42 @@ def test_refused_with_a_place(text: str, message: str, at: str | None, hint: str
         shown = underlined(str(error))
         assert shown.startswith(at) or (shown.startswith('"') and "\\" in text)
     assert hint in (error.hint or "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os')",
+        "open('/etc/passwd')",
+        "eval('1')",
+        "getattr(a, 'b')",
+        "().__class__",
+        "(a).__class__",
+        "''.join",
+        "a.__class__.__mro__",
+        "u.a.__class__",
+        "a[0]",
+        "{a: b}",
+        "[a for a in b]",
+        "a if b else c",
+        "lambda: a",
+        "a := 1",
+        "f'{a}'",
+        "`a`",
+        "$a",
+        "@a",
+        "*a",
+        "min(*a)",
+        "min(a, key=b)",
+        "a; b",
+        "...",
+        "a\\\nb",
+        "1j",
+        "0b1",
+    ],
+)
+def test_nothing_of_python_is_reached(text: str) -> None:
+    assert refusal(text).message.startswith("test.yaml:1:")
 
 
 @pytest.mark.parametrize(

@@ -117,3 +117,15 @@ def test_rational_h_does_not_hang_on_samples(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(symmetry, "_samples", lambda *arguments, **options: (nowhere, nowhere))
     load(tmp_path, spec(BOTH, "x - y"))
     assert "changes sign" in refusal(tmp_path, spec(BOTH, "x - y + x * y"))
+
+
+def test_a_mean_of_many_ratios(tmp_path: Path) -> None:
+    # Random counts of which some are 0 give it no value.
+    names = [f"c{i}" for i in range(30)]
+    lines = [f"  {side}{name}: {side}.{name}" for side in "uv" for name in names]
+    ratios = " + ".join(f"1 / u{name} - 1 / v{name}" for name in names)
+    load(tmp_path, "\n".join(["g:", *lines, f"h: {ratios}", ""]))
+
+
+def test_sums_that_no_float_holds(tmp_path: Path) -> None:
+    load(tmp_path, "g: {x: 9223372036854775807 ** 31 * (u.a - v.a)}\nh: abs(x) * x\n")

@@ -45,7 +45,13 @@ def integers(expression: Expression, values: Mapping[str, Array], size: int) -> 
         If it divides by zero.
     """
     values = {name.full: values[name.full] for name in expression.names}
-    largest = max((int(np.abs(column).max(initial=0)) for column in values.values()), default=0)
+    # Not `np.abs`, of which the smallest int64 is its own.
+    extremes = [
+        side
+        for column in values.values()
+        for side in (-int(column.min(initial=0)), int(column.max(initial=0)))
+    ]
+    largest = max(extremes, default=0)
     dtype = np.dtype(np.int64 if _magnitude(expression.tree, largest) <= 2**62 else object)
     values = {name: column.astype(dtype, copy=False) for name, column in values.items()}
     return _Evaluator(expression, dtype).number(expression.tree, values, size)

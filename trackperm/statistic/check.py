@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 
 from trackperm.documents import did_you_mean, listed
 from trackperm.statistic.counters import COUNTERS
 from trackperm.statistic.expression import (
     COMPARISONS,
+    IRRATIONAL,
     Binary,
     Call,
     Expression,
@@ -23,6 +26,7 @@ from trackperm.tables import LISTS, ColumnType
 
 MAX_DEGREE = 32
 MAX_INTEGER = 2**63 - 1
+MAX_EXPANSION = 10_000
 
 _NUMBERS = (ColumnType.INTEGER, ColumnType.DECIMAL, ColumnType.BOOLEAN)
 
@@ -100,7 +104,8 @@ class Checker:
             case Name():
                 return self._named(node, found)
             case Literal(parameter=str(name)):
-                return f"{kind}parameter `{name}` ({node.value!r})"
+                value = float(node.value) if isinstance(node.value, Fraction) else node.value
+                return f"{kind}parameter `{name}` ({value!r})"
             case Literal():
                 return f"{kind}`{written(node)}`"
         text = written(node)
@@ -129,11 +134,11 @@ class Checker:
             case Call() if node.function in COUNTERS:
                 return self._counter(expression, node)
             case Call():
-                if self.integers and node.function in ("sqrt", "log"):
+                if self.integers and node.function in IRRATIONAL:
                     hint = f"use `{node.function}` in `score` or `h`."
                     raise expression.error(node, f"`{node.function}` does not give integers", hint=hint)
                 found = self._number(expression, node, node.arguments)
-                return ColumnType.DECIMAL if node.function in ("sqrt", "log") else found
+                return ColumnType.DECIMAL if node.function in IRRATIONAL else found
         raise TypeError(f"not a part of an expression: {node!r}")
 
     def _scalar(self, expression: Expression, node: Name) -> ColumnType | None:
@@ -169,10 +174,10 @@ class Checker:
             raise expression.error(node, " is counted with ".join(sides), hint="both need the same type.")
         for choice in node.arguments[len(counter.columns) :]:
             value = choice.value if isinstance(choice, Literal) else None
-            if value not in counter.choices:
+            if (type(value), value) not in [(type(known), known) for known in counter.choices]:
                 hint = f"it takes {listed([repr(known) for known in counter.choices])}."
                 if isinstance(value, str):
-                    hint += did_you_mean(value, counter.choices)
+                    hint += did_you_mean(value, map(str, counter.choices))
                 message = f"`{node.function}` does not know {self.describe(expression, choice)}"
                 raise expression.error(choice, message, hint=hint)
         return ColumnType.DECIMAL if counter.decimal else ColumnType.INTEGER
@@ -213,6 +218,9 @@ class Checker:
             raise expression.error(node, message, hint=_comparison_hint(node, left is ColumnType.TEXT))
         if texts and node.operator not in ("==", "!="):
             raise expression.error(node, f"text has no order: `{node.operator}` takes numbers")
+        if texts and not self.integers and _expansion(node) > MAX_EXPANSION:
+            hint = "choose numbers in place of texts: `where(a > b, 1, 2) == 1`."
+            raise expression.error(node, "a comparison of texts that expands too far", hint=hint)
         return ColumnType.BOOLEAN
 
     def _arithmetic(self, expression: Expression, node: Binary) -> ColumnType | None:
@@ -268,6 +276,13 @@ class Checker:
         if degree > MAX_DEGREE:
             raise expression.error(node, f"products and powers of degree {degree}; the limit is {MAX_DEGREE}")
         return degree
+
+
+def _expansion(node: Node) -> int:
+    """Bound how many parts a real function has in which every text is compared with every other."""
+    sizes = [_expansion(child) for child in children(node)]
+    texts = isinstance(node, Binary) and node.operator in ("==", "!=")
+    return math.prod(sizes) if texts else 1 + sum(sizes)
 
 
 def _a(found: ColumnType) -> str:

@@ -15,8 +15,15 @@ from trackperm.errors import InputError, InputTypeError, SpecError
 from trackperm.exact import RationalStatistic, RealStatistic
 from trackperm.exact.scores.resolution import Resolution, read_resolution
 from trackperm.statistic.check import MAX_INTEGER, Checker, NameType, literal_type
-from trackperm.statistic.definition import ParameterValue, Statistic
+from trackperm.statistic.definition import (
+    CLASS,
+    ClassValue,
+    ParameterValue,
+    Statistic,
+    class_text,
+)
 from trackperm.statistic.expression import (
+    MAX_NAME,
     RESERVED,
     Binary,
     Call,
@@ -25,18 +32,13 @@ from trackperm.statistic.expression import (
     Name,
     Node,
     children,
+    size,
     transform,
 )
+from trackperm.statistic.parts import MAX_PARTS, first_not_additive, in_part, in_parts, weighted_mean
 from trackperm.statistic.rational import is_rational, rational
 from trackperm.statistic.real import real
 from trackperm.statistic.schema import Contrast, LongSpec, ShortSpec, validate
-from trackperm.statistic.strata import (
-    MAX_STRATA,
-    first_not_additive,
-    in_strata,
-    in_stratum,
-    weighted_mean,
-)
 from trackperm.statistic.symmetry import require_antisymmetry
 from trackperm.statistic.units import in_units, with_units
 from trackperm.tables import ColumnType
@@ -48,6 +50,7 @@ TEMPLATE = Path(__file__).parent / "template.yaml"
 
 _ROLES = ("id", "prediction", "label")
 _MAX_NAMES = 200
+_MAX_SIZE = 50_000  # in nodes, of the mean over strata or classes
 
 
 def builtin_names() -> tuple[str, ...]:
@@ -62,6 +65,7 @@ def load_statistic(
     columns: Mapping[str, str] | None = None,
     resolution: Resolution | Mapping[str, Resolution] | None = None,
     strata: Collection[str] | None = None,
+    classes: Collection[ClassValue] | None = None,
 ) -> Statistic:
     """Load and compile a statistic.
 
@@ -78,6 +82,8 @@ def load_statistic(
         What decimal counts are rounded to multiples of, all or by name, in place of what the spec says.
     strata : collection of str, optional
         The strata that there are in the data, where the spec names a column of them.
+    classes : collection of str, int or bool, optional
+        The classes that there are in the data, where the spec names a column of them.
 
     Raises
     ------
@@ -85,21 +91,21 @@ def load_statistic(
         If there is no such statistic or its spec is not valid, with file, line and column.
     InputError
         If a parameter, column or count is named that the statistic does not have, a resolution is not above
-        0, or the strata are not those that have weights.
+        0, or the strata or classes are too many or not those that have weights.
     InputTypeError
         If a parameter's value is neither a finite number nor text nor a boolean, or not of the type of its
         default, a column's no text, or a resolution no number.
     """
     parameters, columns = dict(parameters or {}), dict(columns or {})
     if isinstance(source, Statistic):
-        if not parameters and not columns and resolution is None and strata is None:
+        if not parameters and not columns and resolution is None and strata is None and classes is None:
             return source
         document, name = source._source, source.name
         parameters, columns = {**source.parameters, **parameters}, {**source.columns, **columns}
         resolution = source.resolution if resolution is None else resolution
     else:
         document, name = _read(source)
-    return _Compiler(document, parameters, columns, resolution, strata).statistic(name)
+    return _Compiler(document, parameters, columns, resolution, strata, classes).statistic(name)
 
 
 def _read(source: str | Path) -> tuple[Document, str]:
@@ -124,6 +130,11 @@ class _Compiler:
     overriding_columns: Mapping[str, object]
     overriding_resolution: Resolution | Mapping[str, Resolution] | None = None
     known_strata: Collection[str] | None = None
+    known_classes: Collection[ClassValue] | None = None
+
+    @property
+    def has_classes(self) -> bool:
+        return "classes" in self.document.data
 
     def statistic(self, name: str) -> Statistic:
         document = self.document
@@ -138,6 +149,8 @@ class _Compiler:
         if isinstance(spec, LongSpec):
             g = self.expressions("g", parameters, scoped_keys=True)
             counts = self.expressions("counts", parameters) or _implicit_counts(g)
+            if len(counts) > _MAX_NAMES:
+                raise document.error(f"more than {_MAX_NAMES} counts", ("g",))
             h = self.expression(("h",), parameters)
             score = None
         else:
@@ -153,31 +166,40 @@ class _Compiler:
         self.check_g(g, counts, declared="counts" in document.data)
         self.check_h(h, g)
         self.check_groups(spec, g)
+        if self.has_classes:
+            self.check_classes(spec, counts)
         columns = self.columns(counts, spec, name)
-        used = [columns[node.full] for expression in counts.values() for node in expression.names]
+        used = [columns[name] for name in self.names_of_columns(counts)]
         resolution = self.resolution(counts, name)
         units = dict.fromkeys(counts, Fraction(1))
         if not isinstance(resolution, Fraction):
             units |= resolution
         scaled_g, compiled = _compiled(g, h, units, undefined)
         if isinstance(spec, LongSpec) and spec.alternative == "two-sided":
-            require_antisymmetry(counts, missing, scaled_g, compiled, h)
-        weights = self.weights(spec, name)
+            of_any: dict[str, ParameterValue] = {CLASS: 1} if self.has_classes else {}
+            require_antisymmetry(
+                {key: expression.bind(of_any) for key, expression in counts.items()},
+                {key: expression.bind(of_any) for key, expression in missing.items()},
+                scaled_g,
+                compiled,
+                h,
+            )
+        classes = self.classes(spec)
+        weights = self.weights(spec, name, classes)
+        self.check_size(h if score is None else score, len(weights))
         names, total = tuple(counts), score
-        stratum_score = None if score is None else _function(with_units(score, units), names, undefined)
+        part_score = None if score is None else _function(with_units(score, units), names, undefined)
         if weights:
-            names = in_strata(counts, weights)
+            names = in_parts(counts, weights)
             units = dict(zip(names, [*units.values()] * len(weights), strict=True))
             if isinstance(spec, LongSpec):
-                of_strata = [
-                    in_stratum(expression, stratum) for stratum in weights for expression in g.values()
-                ]
-                stratified = dict(zip(in_strata(g, weights), of_strata, strict=True))
-                scaled_g, compiled = _compiled(stratified, weighted_mean(h, weights), units, undefined)
+                of_parts = [in_part(expression, part) for part in weights for expression in g.values()]
+                parted = dict(zip(in_parts(g, weights), of_parts, strict=True))
+                scaled_g, compiled = _compiled(parted, weighted_mean(h, weights), units, undefined)
             elif score is not None:
                 total = weighted_mean(score, weights)
-                stratified, contrast = _contrast_of(total, dict.fromkeys(names, total), spec.contrast)
-                scaled_g, compiled = _compiled(stratified, contrast, units, undefined)
+                parted, contrast = _contrast_of(total, dict.fromkeys(names, total), spec.contrast)
+                scaled_g, compiled = _compiled(parted, contrast, units, undefined)
         return Statistic(
             name=name,
             description=" ".join(spec.description.split()),
@@ -191,11 +213,13 @@ class _Compiler:
             g_names=tuple(scaled_g),
             h=compiled,
             score=None if total is None else _function(with_units(total, units), names, undefined),
-            stratum_score=stratum_score,
+            part_score=part_score,
             contrast=spec.contrast if isinstance(spec, ShortSpec) else "difference",
             repeats=spec.repeats is not None,
             cluster=spec.cluster,
             strata=spec.strata,
+            class_column=spec.classes if isinstance(spec.classes, str) else None,
+            classes=classes,
             weights=weights,
             undefined=undefined,
             _counts=counts,
@@ -243,9 +267,10 @@ class _Compiler:
 
     def check_missing(self, missing: Mapping[str, Expression], counts: Collection[str]) -> None:
         """Check that what a missing prediction counts is said of every count, from the label alone."""
+        known = ("label", CLASS) if self.has_classes else ("label",)
 
         def label(expression: Expression, node: Name) -> None:
-            if node.full != "label":
+            if node.full not in known:
                 hint = "an example without a prediction has a `label` alone."
                 raise expression.error(node, f"`{node.full}` cannot stand in `missing`", hint=hint)
 
@@ -261,30 +286,96 @@ class _Compiler:
         if missing and lacking:
             raise self.document.error(f"`missing` says nothing of {listed(lacking)}", ("missing",), hint=hint)
 
-    def weights(self, spec: ShortSpec | LongSpec, name: str) -> dict[str, Fraction]:
-        """Return the weights of the strata in their order; none as long as these are not known."""
-        if spec.strata is None:
+    def classes(self, spec: ShortSpec | LongSpec) -> tuple[ClassValue, ...]:
+        """Return the classes in ascending order; none as long as they are not known."""
+        if not isinstance(spec.classes, list):
+            return tuple(sorted(self.known_classes or ()))
+        if not spec.classes:
+            hint = "`classes: label` takes those of the labels."
+            raise self.document.error("there are no classes in the list", ("classes",), hint=hint)
+        seen: set[ClassValue] = set()
+        for i, value in enumerate(spec.classes):
+            path = ("classes", i)
+            if not isinstance(value, str | int):
+                raise self.document.error(
+                    f"a class is text, an integer or a boolean, not {kind(value)}", path
+                )
+            if literal_type(value) is not literal_type(spec.classes[0]):
+                found, first = (literal_type(item).value for item in (value, spec.classes[0]))
+                hint = "classes are of one type; quote those that are text."
+                raise self.document.error(
+                    f"a class that is {found} after one that is {first}", path, hint=hint
+                )
+            if value in seen:
+                raise self.document.error(f"the class {value!r} stands in the list twice", path)
+            seen.add(value)
+        return tuple(sorted(spec.classes))
+
+    def weights(
+        self, spec: ShortSpec | LongSpec, name: str, classes: tuple[ClassValue, ...]
+    ) -> dict[str, Fraction]:
+        """Return the weights of the strata or classes in their order; none as long as these are not known."""
+        if spec.strata is None and not self.has_classes:
             if spec.weights:
-                hint = "`strata: COLUMN` names the column that has them."
-                raise self.document.error("there are no strata to weigh", ("weights",), key=True, hint=hint)
+                problem = "there are no strata or classes to weigh"
+                hint = "`strata: COLUMN` or `classes: COLUMN` names the column that has them."
+                raise self.document.error(problem, ("weights",), key=True, hint=hint)
             return {}
+        noun = "strata" if spec.strata is not None else "classes"
+        known: Collection[str] | None = [class_text(value) for value in classes] or None
+        if spec.strata is not None and self.known_strata is not None:
+            known = sorted(self.known_strata)
         written = {key: self.exact_number(("weights", key)) for key in spec.weights}
         for key, weight in written.items():
             if weight <= 0:
                 raise self.document.error(f"the weight {weight} is not above 0", ("weights", key))
-        strata = sorted(written if self.known_strata is None else self.known_strata)
-        if len(strata) > MAX_STRATA:
-            raise InputError(f"`{name}` has {len(strata)} strata; the limit is {MAX_STRATA}")
+        parts = sorted(written) if known is None else known
+        if len(parts) > MAX_PARTS:
+            raise InputError(
+                f"`{name}` has {len(parts)} {noun}; the limit is {MAX_PARTS}",
+                hint=f"`{noun}` in its file names the column that has them: is it the right one?",
+            )
         if not written:
-            return dict.fromkeys(strata, Fraction(1))
+            return dict.fromkeys(parts, Fraction(1))
         for lacking, problem in (
-            (sorted(set(strata) - set(written)), "have no weight"),
-            (sorted(set(written) - set(strata)), "have a weight and no example"),
+            (sorted(set(parts) - set(written)), "have no weight"),
+            (sorted(set(written) - set(parts)), "have a weight and no example"),
         ):
             if lacking:
-                message = f"{len(lacking)} strata of `{name}` {problem} (first: {lacking[0]!r})"
-                raise InputError(message, hint="`weights` in its file gives every stratum of the data one.")
-        return {key: written[key] for key in strata}
+                message = f"{len(lacking)} {noun} of `{name}` {problem} (first: {lacking[0]!r})"
+                raise InputError(message, hint=f"`weights` in its file gives all {noun} of the data one.")
+        return {key: written[key] for key in parts}
+
+    def check_size(self, expression: Expression, n_parts: int) -> None:
+        """Refuse what would be too long where every stratum or class has a copy of it."""
+        if size(expression.tree) * n_parts > _MAX_SIZE:
+            hint = "name parts of it as counts, or sum columns before logging."
+            raise expression.error(expression.tree, f"too long for the mean of {n_parts} parts", hint=hint)
+
+    def check_classes(self, spec: ShortSpec | LongSpec, counts: Mapping[str, Expression]) -> None:
+        """Check that `class` can mean nothing but the class, and that the counts read it."""
+        if spec.strata is not None:
+            hint = "classes of strata would be more parts than a score can be the mean of; choose one."
+            raise self.document.error(
+                "`classes` does not go with `strata`", ("classes",), key=True, hint=hint
+            )
+        hint = f"where there are `classes`, `{CLASS}` stands for one of them in every count."
+        for section in ("parameters", "counts", "columns"):
+            if CLASS in self.document.data.get(section, {}) and not (
+                section == "columns" and spec.classes == CLASS
+            ):
+                raise self.document.error(
+                    f"`{CLASS}` cannot be a name here", (section, CLASS), key=True, hint=hint
+                )
+        if not any(node.full == CLASS for expression in counts.values() for node in expression.names):
+            raise self.document.error(
+                f"no count reads `{CLASS}`", ("classes",), key=True, hint=hint + " As in `label == class`."
+            )
+
+    def names_of_columns(self, counts: Mapping[str, Expression]) -> list[str]:
+        """Return the names in counts that stand for columns."""
+        names = [node.full for expression in counts.values() for node in expression.names]
+        return [name for name in names if name != CLASS or not self.has_classes]
 
     def check_groups(self, spec: ShortSpec | LongSpec, g: Mapping[str, Expression]) -> None:
         """Check that g of added counts are the added g, where counts are added before g is computed."""
@@ -362,8 +453,8 @@ class _Compiler:
         return {key: self.expression((section, key), parameters) for key in entries}
 
     def check_name(self, name: str, path: tuple[str, ...]) -> None:
-        if not re.fullmatch(r"[^\W\d]\w{0,99}", name) or name in RESERVED:
-            hint = "a name has letters, digits and `_`, and is none of `and`, `or`, `not`."
+        if not re.fullmatch(r"[^\W\d]\w*", name) or len(name) > MAX_NAME or name in RESERVED:
+            hint = f"a name has up to {MAX_NAME} letters, digits and `_`, and is none of `and`, `or`, `not`."
             raise self.document.error(f"`{name}` cannot be a name", path, key=True, hint=hint)
 
     def check_counts(self, counts: Mapping[str, Expression]) -> None:
@@ -400,9 +491,12 @@ class _Compiler:
         self, counts: Mapping[str, Expression], spec: ShortSpec | LongSpec, name: str
     ) -> dict[str, str]:
         """Return the column of every name that the spec uses, and of ``id`` and ``label``."""
-        used = [node.full for expression in counts.values() for node in expression.names]
-        groups = [column for column in (spec.cluster, spec.strata) if column is not None]
-        needed = list(dict.fromkeys(["id", "label", *used, *groups]))
+        named = {"cluster": spec.cluster, "strata": spec.strata, "classes": spec.classes}
+        groups = {key: value for key, value in named.items() if isinstance(value, str)}
+        if "" in groups.values():
+            path = next((key,) for key, value in groups.items() if not value)
+            raise self.document.error("an empty column name", path)
+        needed = list(dict.fromkeys(["id", "label", *self.names_of_columns(counts), *groups.values()]))
         allowed = {*needed, *_ROLES}
         chosen = dict(self.document.data.get("columns", {}))
         hint = f"the names are {listed(sorted(allowed))}."

@@ -1,9 +1,9 @@
 """The expression language of specs: a tokenizer, a Pratt parser and the tree they give.
 
 Names, integers, decimals and quoted text; ``+ - * / // % **``, comparisons, ``& | ~``, ``and or not``;
-``abs min max sqrt log where`` and counters such as ``token_matches``. Operators bind as in Python, and what
-Python reads differently than most people do is refused: ``a == b & c`` without parentheses and chains such as
-``a < b < c``. Nothing is ever evaluated as Python.
+``abs min max sqrt log exp where`` and counters such as ``token_matches``. Operators bind as in Python, and
+what Python reads differently than most people do is refused: ``a == b & c`` without parentheses and chains
+such as ``a < b < c``. Nothing is ever evaluated as Python.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ from trackperm.errors import SpecError
 from trackperm.statistic.counters import COUNTERS
 
 MAX_LENGTH = 10_000
+MAX_NAME = 100
 MAX_DEPTH = 100
 
 # Name of a function: fewest and most arguments.
-FUNCTIONS = {"abs": (1, 1), "min": (2, 64), "max": (2, 64), "sqrt": (1, 1), "log": (1, 1), "where": (3, 3)}
+IRRATIONAL = {"sqrt": (1, 1), "log": (1, 1), "exp": (1, 1)}
+FUNCTIONS = {"abs": (1, 1), "min": (2, 64), "max": (2, 64), "where": (3, 3)} | IRRATIONAL
 _ARITIES = FUNCTIONS | {name: counter.arity for name, counter in COUNTERS.items()}
 RESERVED = frozenset({"and", "or", "not"})
 COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
@@ -92,6 +94,11 @@ def children(node: Node) -> tuple[Node, ...]:
         case Call():
             return node.arguments
     return ()
+
+
+def size(node: Node) -> int:
+    """Return the number of nodes of a tree."""
+    return 1 + sum(map(size, children(node)))
 
 
 def transform(node: Node, change: Callable[[Node], Node]) -> Node:
@@ -327,6 +334,9 @@ class _Parser:
         if scope not in ("", "u", "v"):
             hint = "only `u.` (candidate) and `v.` (baseline) stand before a name."
             self.fail(f"unknown prefix `{scope}.`", token.start, token.start + len(scope) + 1, hint)
+        if len(name) > MAX_NAME:
+            hint = "`columns:` gives a column another name."
+            self.fail(f"a name of more than {MAX_NAME} characters", token.start, token.end, hint)
         return Name(token.start, token.end, name, scope)
 
     def call(self, token: _Token) -> Call:

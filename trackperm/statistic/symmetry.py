@@ -29,8 +29,9 @@ def require_antisymmetry(
 ) -> None:
     """Refuse a two-sided test of an h that is not antisymmetric.
 
-    Where exchanging u and v permutes the g, a rational h is decided as a rational function; in any case
-    h is evaluated on random counts, some of them zero, exactly if it is rational.
+    Where exchanging u and v permutes the g, an h that is written as a difference of one function of both is
+    antisymmetric, and a rational h is decided as a rational function. Any other is evaluated on random
+    counts, some of them zero, and so is a rational one, exactly, for where it has no value.
 
     Raises
     ------
@@ -44,19 +45,27 @@ def require_antisymmetry(
     )
     trees = [_merged(expression.tree, shared) for expression in g.values()]
     permutation = _permutation(trees, shared)
-    if permutation is not None and isinstance(h, RationalStatistic):
+    if permutation is not None:
+        distinct = _renamed(h, [trees.index(tree) for tree in trees])
+        if _is_difference(distinct, permutation):
+            return
         try:
-            distinct = h.permuted([trees.index(tree) for tree in trees])
-            if not distinct.is_antisymmetric_under(permutation):
+            if isinstance(distinct, RationalStatistic) and not distinct.is_antisymmetric_under(permutation):
                 raise _refusal(h_expression)
         except CapacityError:
             pass  # too large to expand: the samples decide
-    try:
-        stay, swap = _samples(counts, g, shared, smallest=0)
-    except SpecError:  # g divides by a count
-        stay, swap = _samples(counts, g, shared, smallest=1)
-    values = [(_value(h, a), _value(h, b)) for a, b in zip(stay, swap, strict=True)]
-    found = [pair for pair in values if pair != (None, None)]
+    found: list[tuple[Fraction | float | None, Fraction | float | None]] = []
+    for smallest in (0, 1):  # above 0 where g divides by a count, or h does by so many that it has no value
+        try:
+            stay, swap = _samples(counts, g, shared, smallest)
+        except SpecError:
+            if smallest:
+                raise
+            continue
+        values = [(_value(h, a), _value(h, b)) for a, b in zip(stay, swap, strict=True)]
+        found = [pair for pair in values if pair != (None, None)]
+        if found:
+            break
     if not found or any(_differ(*pair) for pair in found):
         raise _refusal(h_expression)
 
@@ -87,6 +96,21 @@ def _permutation(trees: Sequence[Node], shared: frozenset[str]) -> list[int] | N
         return [trees.index(transform(tree, mirrored)) for tree in trees]
     except ValueError:
         return None
+
+
+def _is_difference(h: RationalStatistic | RealStatistic, permutation: Sequence[int]) -> bool:
+    """Whether h is what one function gives, minus what it gives when the runs are exchanged."""
+    if h.operation != "+":
+        return False
+    first, second = h.operands
+    return second == -_renamed(first, permutation)
+
+
+def _renamed(
+    h: RationalStatistic | RealStatistic, variables: Sequence[int]
+) -> RationalStatistic | RealStatistic:
+    """Return x -> h(x[variables])."""
+    return h.permuted(variables) if isinstance(h, RationalStatistic) else h.renamed(variables)
 
 
 def _samples(
@@ -121,7 +145,10 @@ def _value(h: RationalStatistic | RealStatistic, point: Any) -> Fraction | float
             return h(point)
         except ZeroDivisionError:
             return None
-    value = float(h(point.astype(np.float64)[np.newaxis])[0])
+    try:
+        value = float(h(point.astype(np.float64)[np.newaxis])[0])
+    except OverflowError:  # a sum that no float can hold
+        return None
     return value if math.isfinite(value) else None
 
 

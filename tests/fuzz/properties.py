@@ -1,0 +1,62 @@
+"""What holds for any text: an expression, a spec, or one error that says what is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from trackperm.documents import Document
+from trackperm.errors import InputError, SpecError
+from trackperm.statistic import ColumnType
+from trackperm.statistic.compile import _Compiler
+from trackperm.statistic.expression import MAX_LENGTH, Expression
+from trackperm.statistic.problems import _Errors
+from trackperm.statistic.schema import form
+
+
+def expression_or_one_error(text: str) -> None:
+    """A text is refused with its place, or written canonically it is the same expression."""
+    passage = Document.parse("e: x\n", "f.yaml").passage(("e",))
+    try:
+        expression = Expression.parse(replace(passage, text=text, _offsets=None))
+    except SpecError as error:
+        assert error.message.startswith("f.yaml:1:")
+        return
+    canonical = str(expression)
+    if len(canonical) <= MAX_LENGTH:
+        again = Expression.parse(replace(passage, text=canonical, _offsets=None))
+        assert again.tree == expression.tree
+        assert str(again) == canonical
+
+
+def spec_or_one_error(content: bytes) -> None:
+    """A file is refused, or compiles to a statistic whose document gives the same one."""
+    try:
+        document = Document.parse(content, "f.yaml")
+    except SpecError as error:
+        assert error.message.startswith("f.yaml:")
+        return
+    all_of_them = list_of_errors(document)
+    try:
+        statistic = _Compiler(document, {}, {}).statistic("f")
+    except InputError as error:
+        assert str(error)
+        return
+    assert not all_of_them
+    text = statistic.document()
+    again = _Compiler(Document.parse(text, "again.yaml"), {}, {}).statistic("f")
+    assert again.document() == text
+    for types in (ColumnType.INTEGER, ColumnType.TEXT, ColumnType.DECIMAL, ColumnType.BOOLEAN):
+        try:
+            statistic.counts(dict.fromkeys(statistic.used_columns, types))
+        except SpecError as error:
+            assert error.message.startswith("f.yaml:")
+
+
+def list_of_errors(document: Document) -> list[Exception]:
+    """All errors of a document, as `trackperm statistic check` finds them."""
+    errors = _Errors([])
+    with errors.caught():
+        errors.found.extend(document.misfits(form(document)))
+    if not errors.found:
+        errors.read(document)
+    return list(errors.found)
