@@ -1,32 +1,105 @@
-"""The same table in every data frame library that tests know."""
+"""The same table in every data frame library that tests know, and what expressions give on it.
+
+DuckDB and Spark frames are lazy and promise no order of rows: a column of row numbers brings it back.
+"""
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
+import duckdb
 import narwhals as nw
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pytest
 
-ENGINES = ("polars", "pandas", "pandas nullable", "pandas pyarrow", "pandas object", "pyarrow")
+ENGINES = ("polars", "pandas", "pandas nullable", "pandas pyarrow", "pandas object", "pyarrow", "duckdb")
+SPARK = "pyspark"
+each_engine = pytest.mark.parametrize("engine", [*ENGINES, pytest.param(SPARK, marks=pytest.mark.spark)])
+
+_ROW = "row number"
+_NULLABLE = {
+    "int64": "Int64", "uint8": "UInt8", "double": "Float64", "bool": "boolean", "string": "string",
+}  # fmt: skip
 
 
-def frame(engine: str, data: Mapping[str, Sequence[Any]]) -> nw.DataFrame[Any]:
+def native(engine: str, data: Mapping[str, Sequence[Any]] | pa.Table) -> Any:
     """`data` as a table of `engine`; values without a common type give an object column in pandas."""
     if engine == "polars":
-        return nw.from_native(pl.DataFrame(data))
-    if engine == "pyarrow":
-        return nw.from_native(pa.table(dict(data)))
-    table = pd.DataFrame(data)
-    if engine == "pandas nullable":
-        nullable = {"int64": "Int64", "float64": "Float64", "bool": "boolean"}
-        table = table.astype(
-            {name: nullable.get(str(dtype), "string") for name, dtype in table.dtypes.items()}
+        return pl.from_arrow(data) if isinstance(data, pa.Table) else pl.DataFrame(data)
+    if engine in ("pandas", "pandas object"):
+        table = (
+            data.to_pandas(integer_object_nulls=True) if isinstance(data, pa.Table) else pd.DataFrame(data)
         )
-    elif engine == "pandas pyarrow":
-        table = pa.table(dict(data)).to_pandas(types_mapper=pd.ArrowDtype)
-    elif engine == "pandas object":
-        table = table.astype(object)
-    return nw.from_native(table)
+        return table.astype(object) if engine == "pandas object" else table
+    table = data if isinstance(data, pa.Table) else pa.table(dict(data))
+    if engine == "duckdb":
+        return _duckdb().from_arrow(table)
+    if engine == SPARK:
+        return _spark().createDataFrame(table.cast(pa.schema(map(_signed, table.schema))))
+    if engine == "pandas pyarrow":
+        return table.to_pandas(types_mapper=pd.ArrowDtype)
+    if engine == "pandas nullable":
+        columns = {
+            field.name: pd.array(table[field.name].to_pylist(), dtype=_NULLABLE[str(field.type)])
+            for field in table.schema
+        }
+        return pd.DataFrame(columns)
+    assert engine == "pyarrow"
+    return table
+
+
+def _signed(field: pa.Field) -> pa.Field:
+    """Spark has no unsigned integers."""
+    return field.with_type(pa.int16()) if field.type == pa.uint8() else field
+
+
+def frame(engine: str, data: Mapping[str, Sequence[Any]]) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
+    """`data` as a table of `engine`, with row numbers beside it."""
+    n_rows = len(next(iter(data.values())))
+    return nw.from_native(native(engine, {**data, _ROW: range(n_rows)}))
+
+
+def evaluated(
+    table: nw.DataFrame[Any] | nw.LazyFrame[Any], expressions: Mapping[str, nw.Expr]
+) -> nw.DataFrame[Any]:
+    """What the expressions give on a table of :func:`frame`, as a polars table in the order of its rows."""
+    named = {name: expression.alias(name) for name, expression in expressions.items()}
+    found = table.select(nw.col(_ROW), **named)
+    if isinstance(found, nw.LazyFrame):
+        found = found.collect("polars")
+    return nw.from_native(found.to_polars(), eager_only=True).sort(_ROW).drop(_ROW)
+
+
+@cache
+def _duckdb() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect()
+
+
+@cache
+def _spark() -> Any:
+    """One local session for all tests of a process."""
+    pytest.importorskip("pyspark", reason="Spark is not installed: `pip install 'trackperm[spark]'`")
+    if not shutil.which("java") and not os.environ.get("JAVA_HOME"):
+        pytest.skip("Spark needs Java, and there is no `java`")
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "1",
+    }
+    builder = SparkSession.builder.master("local[1]").appName("tests")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session

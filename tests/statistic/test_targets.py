@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -14,7 +15,7 @@ import numpy as np
 import oracles
 import pytest
 from certificates import check_pvalue
-from engines import ENGINES, frame
+from engines import ENGINES, SPARK, each_engine, evaluated, frame
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import Point
@@ -48,21 +49,30 @@ DATA: dict[str, list[Any]] = {
     "s": ["a", "b", "", "Ä", "a", "b ", "🙂", "1"],
     "t": ["a", "a", "", "ä", "b", "b", "🙂", "1"],
 }
-ROWS = [dict(zip(DATA, row, strict=True)) for row in zip(*DATA.values(), strict=True)]
+EXTREME: dict[str, list[Any]] = {
+    "i": [2**63 - 1, -(2**63), 2**62, 2**53 + 1, -(2**53), 2**31, 0, -1],
+    "j": [2**63 - 1, -1, 2**62, 2**51 + 1, 2**51, 3, 0, 7],
+    "small": [255, 0, 200, 255, 1, 128, 0, 7],
+    "d": [2.0**53, -0.0, 1e308, 5e-324, 0.1, -1e308, 0.0, 2.0**63],
+    "flag": [True, False, True, False, True, False, True, False],
+    "s": ["1", "01", "1.0", "1e0", "true", "NaN", "", " 1"],
+    "t": ["1", "1", "1", "1", "true", "nan", "", "1"],
+}
 
 
-def table(engine: str, data: dict[str, list[Any]] = DATA) -> nw.DataFrame[Any]:
-    found = frame(engine, data)
-    if "small" in data and engine != "pandas object":
-        found = found.with_columns(nw.col("small").cast(nw.UInt8))
-    return found
+def rows(data: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    return [dict(zip(data, row, strict=True)) for row in zip(*data.values(), strict=True)]
 
 
 def counted(engine: str, text: str, data: dict[str, list[Any]] = DATA) -> list[int]:
     expression = parse(text)
     Checker(True, lambda _, node: TYPES[node.full], "column").result(expression, "the count")
+    table = frame(engine, data)
+    if "small" in data and engine != "pandas object":
+        # Spark has no unsigned integers
+        table = table.with_columns(nw.col("small").cast(nw.Int16 if engine == SPARK else nw.UInt8))
     values = count_expression(expression, {name: name for name in TYPES}, TYPES)
-    found = table(engine, data).select(nw.col("i").alias("key"), values.alias("count"))["count"]
+    found = evaluated(table, {"count": values})["count"]
     assert found.dtype == nw.Int64
     return found.to_list()
 
@@ -145,12 +155,33 @@ def python(text: str, row: dict[str, Any]) -> int | None:
         return None
 
 
+COUNTS = INTEGERS | conditions(INTEGERS)
+
+
 @settings(deadline=None, max_examples=150)
-@given(INTEGERS | conditions(INTEGERS))
+@given(COUNTS)
 def test_counts_against_python_on_every_engine(expression: Written) -> None:
-    expected = [python(expression.python, row) for row in ROWS]
+    check_counts(expression, DATA, ENGINES)
+
+
+@settings(deadline=None, max_examples=150)
+@given(COUNTS)
+def test_counts_of_extreme_values_on_every_engine(expression: Written) -> None:
+    check_counts(expression, EXTREME, ENGINES)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("data", [DATA, EXTREME], ids=["values", "extreme values"])
+@settings(deadline=None, max_examples=60)
+@given(expression=COUNTS)
+def test_counts_against_python_on_spark(data: dict[str, list[Any]], expression: Written) -> None:
+    check_counts(expression, data, ("polars", SPARK))
+
+
+def check_counts(expression: Written, data: dict[str, list[Any]], engines: Sequence[str]) -> None:
+    expected = [python(expression.python, row) for row in rows(data)]
     try:
-        found = {engine: counted(engine, expression.ours) for engine in ENGINES}
+        found = {engine: counted(engine, expression.ours, data) for engine in engines}
     except SpecError as error:
         problem = error.message
         assert any(word in problem for word in ("by zero", "degree", "expands too far"))
@@ -161,12 +192,12 @@ def test_counts_against_python_on_every_engine(expression: Written) -> None:
             assert value == OUT_OF_RANGE
         elif value == OUT_OF_RANGE:
             # Guards may be early, but never on what could be a count with factors that could be counts.
-            assert "**" in expression.ours or "*" in expression.ours
+            assert data is EXTREME or "*" in expression.ours
         else:
             assert value == wanted
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@each_engine
 @pytest.mark.parametrize(
     "text",
     [
@@ -200,7 +231,7 @@ def test_counts_against_python_on_every_engine(expression: Written) -> None:
 )
 def test_one_meaning_on_every_engine(engine: str, text: str) -> None:
     expected = []
-    for row in ROWS:
+    for row in rows(DATA):
         # Python's own words for what differs in spelling.
         exact = {name: Fraction(value) if name == "d" else value for name, value in row.items()}
         expected.append(exact)
@@ -227,7 +258,7 @@ LARGE = {
 }
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@each_engine
 @pytest.mark.parametrize(
     "text", ["i + j", "i - j", "i * j", "-i", "abs(i)", "i ** 2", "i * j // j", "i % 7", "i // -1"]
 )
@@ -239,19 +270,33 @@ def test_arithmetic_never_wraps(engine: str, text: str) -> None:
             assert value == exact
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@each_engine
+def test_division_does_not_round(engine: str) -> None:
+    rng = np.random.default_rng(5)
+    j = np.concatenate([2**51 - np.arange(20), rng.integers(1, 2 ** rng.integers(1, 52, 200))])
+    near_a_multiple = rng.integers(0, 2**62 // j) * j + rng.integers(-1, 2, len(j))
+    i = np.where(rng.random(len(j)) < 0.8, near_a_multiple, rng.integers(-(2**62), 2**62, len(j)))
+    i, j = (values * rng.choice([-1, 1], len(j)) for values in (i, j))
+    data = {"i": i.tolist(), "j": j.tolist()}
+    assert counted(engine, "i // j", data) == (i // j).tolist()
+    assert counted(engine, "i % j", data) == (i % j).tolist()
+
+
+@each_engine
 def test_large_integers_compare_exactly(engine: str) -> None:
     assert counted(engine, "i == j", LARGE) == [1, 0, 0, 1, 0, 0]
     assert counted(engine, "i < j", LARGE) == [0, 1, 1, 0, 0, 0]
     assert counted(engine, "i == 9223372036854775807", LARGE) == [1, 0, 0, 0, 0, 0]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@each_engine
 def test_integers_that_decimals_cannot_hold_are_out_of_range(engine: str) -> None:
     assert counted(engine, "i > 0.5", LARGE) == [OUT_OF_RANGE] * 3 + [1, OUT_OF_RANGE, 1]
 
 
-@pytest.mark.parametrize("engine", ["polars", "pandas", "pyarrow"])
+@pytest.mark.parametrize(
+    "engine", ["polars", "pandas", "pyarrow", "duckdb", pytest.param(SPARK, marks=pytest.mark.spark)]
+)
 @pytest.mark.parametrize("text", ["d == d", "d < 1", "min(d, 0) < 1", "where(i > 0, d, 0.5) > 0"])
 def test_nan_is_out_of_range(engine: str, text: str) -> None:
     found = counted(engine, text, {"i": [1, 1], "d": [math.nan, 0.5]})

@@ -1,4 +1,4 @@
-"""Counts as data frame expressions that mean the same on every engine.
+"""Counts as data frame expressions that mean the same on polars, pandas, pyarrow, DuckDB and Spark.
 
 Engines wrap small integers, compare text with numbers, round integers to floats and divide by zero each in
 their own way. Here every column is cast first, arithmetic is 64-bit, and whatever could leave 64 bits or
@@ -36,6 +36,7 @@ OUT_OF_RANGE = 2**62
 MAX_COST = 20_000
 _LARGEST_COUNT = 2**32  # of a counter: lists and texts are no longer than that
 _FLOAT_EXACT = 2**53
+_LARGEST_DIVISOR = 2**51
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
     "!=": operator.ne,
@@ -77,7 +78,8 @@ def count_expression(
     Returns
     -------
     narwhals.Expr
-        Where counters are called, it reads :func:`counter_column` of the call.
+        For rows that have a value in every column. Where counters are called, it reads
+        :func:`counter_column` of the call.
 
     Raises
     ------
@@ -100,6 +102,10 @@ def counter_column(call: Call) -> str:
 
 def _whole(value: int) -> nw.Expr:
     return nw.lit(value, nw.Int64)
+
+
+def _floored(dividend: nw.Expr, divisor: nw.Expr) -> nw.Expr:
+    return (dividend // divisor).cast(nw.Int64)
 
 
 def _both(*conditions: nw.Expr | None) -> nw.Expr | None:
@@ -264,16 +270,22 @@ class _Compiler:
         return result
 
     def division(self, sign: str, left: _Part, right: _Part) -> _Part:
-        left = _limited(left, OUT_OF_RANGE)
+        left, right = _limited(left, OUT_OF_RANGE), _limited(right, _LARGEST_DIVISOR)
         zero = right.values == _whole(0)
         divisor = nw.when(zero).then(_whole(1)).otherwise(right.values)
-        values = left.values // divisor
+        # Spark divides in float64. That misses the quotient by so little that what is left over, at most
+        # |divisor| + 2^11, is divided exactly: floor(fl(a / b)) = floor(a / b) for |a|, |b| <= 2^52.
+        values = _floored(left.values, divisor)
+        cost = 2 * left.cost + 5 * right.cost
+        if left.bound > _FLOAT_EXACT // 2:
+            values = values + _floored(left.values - values * divisor, divisor)
+            cost *= 2
         bound = left.bound
         if sign == "%":
             values = left.values - values * divisor
             bound = right.bound
         part = _joined(values, ColumnType.INTEGER, bound, left, right)
-        return replace(part, valid=_both(part.valid, ~zero), cost=2 * left.cost + 5 * right.cost)
+        return replace(part, valid=_both(part.valid, ~zero), cost=cost)
 
     def call(self, node: Call) -> _Part:
         if node.function in COUNTERS:
