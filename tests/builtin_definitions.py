@@ -72,6 +72,20 @@ def balanced_accuracy(rows: Rows) -> Fraction:
     )
 
 
+def macro_f1(rows: Rows) -> Fraction:
+    """The mean over the classes of the labels."""
+    found = []
+    for label in {row["label"] for row in rows}:
+        renamed = [{name: int(row[name] == label) for name in ("prediction", "label")} for row in rows]
+        found.append(f_beta(Fraction(1))(renamed) or 0)
+    return Fraction(sum(found), len(found))
+
+
+def macro_f1_of_labels(rows: Rows) -> float:
+    labels = sorted({row["label"] for row in rows})
+    return of_classes(metrics.f1_score, average="macro", labels=labels, zero_division=0)(rows)
+
+
 def is_right(row: Row) -> bool:
     return bool(row["prediction"] == row["label"])
 
@@ -220,6 +234,7 @@ DEFINITIONS = {
     "balanced_accuracy": Definition(
         balanced_accuracy, of_classes(metrics.balanced_accuracy_score), **CLASSES, missing=no_class
     ),
+    "macro_f1": Definition(macro_f1, macro_f1_of_labels, **CLASSES, missing=no_class),
     "precision": Definition(
         precision, of_positive(metrics.precision_score, zero_division=0), **CLASSES, missing=no_class
     ),

@@ -61,9 +61,10 @@ def test_list_names_every_one_and_what_it_needs(call: Call):
     assert "    Share of examples whose prediction equals the label\n" in printed
     assert "    counts: hits, n; columns: rank; parameters: k=5\n" in printed
     assert "columns: prediction, label; groups: strata label\n" in printed
+    assert "columns: prediction, label; groups: classes\n    label\n" in printed
 
 
-@pytest.mark.parametrize("name", ["f_beta", "mcc", "balanced_accuracy"])
+@pytest.mark.parametrize("name", ["f_beta", "mcc", "balanced_accuracy", "macro_f1", "bleu"])
 def test_show_against_golden(call: Call, name: str):
     code, printed, errors = call("show", name)
     assert (code, errors) == (0, "")
@@ -84,6 +85,24 @@ def test_show_a_file(call: Call, tmp_path: Path):
     assert code == 0
     assert "name: mine\n" in printed
     assert "# engine: linear, rank 1: " in printed
+
+
+def test_show_classes_of_a_list(call: Call, tmp_path: Path):
+    macro = "counts: {right: (prediction == class) & (label == class), n: label == class}\nscore: right / n\n"
+    (tmp_path / "mine.yaml").write_text(macro + "classes: [true, false]\n", encoding="utf-8")
+    code, printed, _ = call("show", "mine.yaml")
+    assert code == 0
+    assert "\nclasses:\n- false\n- true\nweights:\n  'false': 1\n  'true': 1\n" in printed
+    assert "columns: prediction, label; classes: false, true\n" in printed
+    assert "# engine: linear, rank 1: " in printed
+
+
+def test_outlook_of_many_classes():
+    """Of listed ones, the mean of their scores is tested, which has too many terms to be multiplied out."""
+    statistic = load_statistic("macro_f1", classes=range(30))
+    assert (outlook(statistic).kind, outlook(statistic).each) == ("rational", None)
+    assert outlook(statistic).rank == 60
+    assert "where few examples differ, else Monte Carlo" in outlook(statistic).engine
 
 
 def test_check_reports_all_at_once(call: Call, tmp_path: Path):
@@ -122,6 +141,8 @@ PROBLEMS = {
         ["2:20"],
     ),
     "weights without strata": (GOOD + "weights: {a: 1}\n", ["3:1"]),
+    "classes that no count reads": (GOOD + "classes: label\nmissing: {right: 0, n: class}\n", ["3:1"]),
+    "a class twice": (GOOD.replace("label,", "class,") + "classes: [a, b, a]\n", ["3:17"]),
 }
 
 
@@ -171,7 +192,8 @@ def test_every_key_of_the_template_is_one(call: Call, tmp_path: Path):
         assert call("check", "mine.yaml") == (0, "mine.yaml: ok\n", "")
     both = text.replace("\n# strata: ", "\nstrata: ").replace("\n# weights: ", "\nweights: ")
     long = text.replace("\nscore: ", "\n# score: ").replace("\n# g: ", "\ng: ").replace("\n# h: ", "\nh: ")
-    for changed in (both, long):
+    macro = text.replace("\n# classes: ", "\nclasses: ").replace("== positive", "== class")
+    for changed in (both, long, macro):
         (tmp_path / "mine.yaml").write_text(changed, encoding="utf-8")
         assert call("check", "mine.yaml") == (0, "mine.yaml: ok\n", "")
 
@@ -206,6 +228,7 @@ def test_as_people_run_it(tmp_path: Path):
 OUTLOOKS = {
     "accuracy": Outlook("linear", 1),
     "balanced_accuracy": Outlook("linear", 1),
+    "macro_f1": Outlook("rational", 2, "class"),
     "recall": Outlook("linear", 1),
     "precision": Outlook("rational", 2),
     "f1": Outlook("rational", 2),
@@ -227,7 +250,7 @@ def test_outlook_of_data_is_no_higher():
         for k in (3, 5)
     ]
     for name, expected in OUTLOOKS.items():
-        if name == "balanced_accuracy":
+        if name in ("balanced_accuracy", "macro_f1"):
             continue
         assert trackperm.compare(*runs, name).test.rank == expected.rank
 

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import narwhals as nw
-import numpy as np
 
 import trackperm
-from trackperm.errors import InputError
+from trackperm.errors import InputError, UndefinedStatisticError
 from trackperm.exact import (
     Alternative,
     CountTable,
@@ -28,6 +27,7 @@ from trackperm.exact import (
     RationalStatistic,
     structured_test,
 )
+from trackperm.exact.functions.real_number import UndefinedError
 from trackperm.exact.outcome import N_SAMPLES
 from trackperm.exact.scores.resolution import Resolution
 from trackperm.pairing import Missing, PairingReport, pair
@@ -456,22 +456,32 @@ def compare_runs(
         raise InputError(f"`alpha` is {alpha}; expected a number between 0 and 1, such as 0.05")
     pairing = pair(baseline.table, candidate.table, statistic, missing=missing, by_position=by_position)
     statistic = pairing.statistic
-    table = pairing.count_table()
+    table = pairing.count_table
     stay, swap = statistic.pairs(table.candidate, table.baseline)
     _require_defined_scores(statistic, table)
+    _require_ratio(statistic, table, baseline, candidate)
     tested = alternative or statistic.alternative
-    test = structured_test(
-        stay,
-        swap,
-        statistic.tested(stay, swap, table.multiplicities),
-        alternative=tested,
-        multiplicities=table.multiplicities,
-        mid_p=mid_p,
-        method=method,
-        n_samples=n_samples,
-        seed=seed,
-        exceedances=exceedances,
-    )
+    try:
+        test = structured_test(
+            stay,
+            swap,
+            statistic.tested(stay, swap, table.multiplicities),
+            alternative=tested,
+            multiplicities=table.multiplicities,
+            mid_p=mid_p,
+            method=method,
+            n_samples=n_samples,
+            seed=seed,
+            exceedances=exceedances,
+        )
+    except UndefinedStatisticError as error:
+        if statistic.contrast != "log ratio":
+            raise
+        raise UndefinedStatisticError(
+            f"some swaps of outputs make a score by `{statistic.name}` 0 in one of the runs, of which"
+            " `contrast: log ratio` cannot take the logarithm",
+            hint=_RATIO_HINT,
+        ) from error
     options = {"alternative": tested, "alpha": repr(alpha), "missing": missing, "method": method}
     if mid_p:
         options["mid_p"] = "true"
@@ -496,9 +506,9 @@ def _require_defined_scores(statistic: Statistic, table: CountTable) -> None:
     Raises
     ------
     InputError
-        If every division is by 0, in both scores and in every stratum.
+        If every division is by 0, in both scores and in every stratum or class.
     """
-    score, p = statistic.stratum_score, len(statistic.count_names)
+    score, p = statistic.part_score, len(statistic.count_names)
     if not isinstance(score, RationalStatistic) or not score.divisors:
         return
     parts = [totals[i : i + p] for totals in table.totals() for i in range(0, len(totals), p)]
@@ -510,6 +520,33 @@ def _require_defined_scores(statistic: Statistic, table: CountTable) -> None:
         )
 
 
+_RATIO_HINT = (
+    "`contrast: difference` tests the difference of the scores; a constant keeps them above 0, as in"
+    " `score: (wrong + 0.5) / (n + 1)`."
+)
+
+
+def _require_ratio(statistic: Statistic, table: CountTable, baseline: RunData, candidate: RunData) -> None:
+    """Refuse a log ratio of scores that are not above 0.
+
+    Raises
+    ------
+    InputError
+        If one of the scores is not; says whose.
+    """
+    if statistic.contrast != "log ratio":
+        return
+    sides = ("candidate", candidate), ("baseline", baseline)
+    for (role, run), totals in zip(sides, table.totals(), strict=True):
+        score = _score(statistic, totals)
+        if score is not None and score <= 0:
+            raise InputError(
+                f"the {role} `{run.table.origin}` has a score of {score:.4g} by `{statistic.name}`, of which"
+                " `contrast: log ratio` cannot take the logarithm",
+                hint=_RATIO_HINT,
+            )
+
+
 def _score(statistic: Statistic, totals: tuple[int, ...]) -> float | None:
     if statistic.score is None:
         return None
@@ -518,7 +555,16 @@ def _score(statistic: Statistic, totals: tuple[int, ...]) -> float | None:
             return float(statistic.score(totals))
         except ZeroDivisionError:
             return None
-    return float(statistic.score(np.array([totals], dtype=np.float64))[0])
+    try:
+        score = float(statistic.score.number(totals))
+    except UndefinedError:
+        return math.nan
+    if math.isinf(score):
+        raise InputError(
+            f"a score by `{statistic.name}` is beyond the range of floats",
+            hint="let `exp` and powers take smaller numbers.",
+        )
+    return score
 
 
 def _finite(value: float | None) -> float | None:

@@ -38,6 +38,10 @@ class SpecError(InputError):
     """A statistic spec that is not valid; the message carries file, line and column."""
 
 
+class UndefinedStatisticError(InputError):
+    """A statistic that has no value after some swaps of outputs."""
+
+
 class PairingError(InputError):
     """Examples of two runs that cannot be proved to belong together."""
 

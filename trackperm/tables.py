@@ -58,12 +58,15 @@ class ExampleTable:
         Whether every column is text because the format knows no types (CSV).
     unusable : mapping of str to str
         Columns that were read but have no single type, and why: a use of one is refused with the reason.
+    ordered : bool
+        Whether the rows have an order: those of a query (DuckDB, Spark) come in any.
     """
 
     frame: nw.DataFrame[Any]
     origin: str
     untyped: bool = False
     unusable: Mapping[str, str] = field(default_factory=dict)
+    ordered: bool = True
 
     @classmethod
     def from_native(cls, frame: Any, origin: str) -> ExampleTable:
@@ -81,10 +84,11 @@ class ExampleTable:
         except TypeError as error:
             raise InputTypeError(
                 f"`{origin}` is of type `{type(frame).__qualname__}`, which is no data frame",
-                hint="give a polars, pandas or pyarrow table, or the path of a file.",
+                hint="give a polars, pandas, pyarrow, DuckDB or Spark table, or the path of a file.",
             ) from error
         except nw.exceptions.DuplicateError as error:
             raise InputError(f"`{origin}` has columns of the same name: {error}") from error
+        ordered = isinstance(table, nw.DataFrame) or table.implementation.is_polars()
         if isinstance(table, nw.LazyFrame):
             table = table.collect("polars")
         for name in table.columns:
@@ -93,7 +97,7 @@ class ExampleTable:
                     f"`{origin}` has a column named {name!r}, which is not text",
                     hint="rename the columns, as in `frame.columns = ['id', 'prediction', 'label']`.",
                 )
-        return cls(table, origin)
+        return cls(table, origin, ordered=ordered)
 
     @property
     def columns(self) -> list[str]:

@@ -9,6 +9,7 @@ import pytest
 
 from trackperm.errors import InputError, InputTypeError
 from trackperm.exact import CountTable, DifferenceHistogram, difference_test
+from trackperm.exact.counts import group_rows
 
 
 @pytest.mark.parametrize("largest", [1, 5, 10**6, 2**61])
@@ -82,3 +83,16 @@ def test_refuses(values: list[object], error: type[Exception], said: str) -> Non
     with pytest.raises(error) as refusal:
         DifferenceHistogram.from_pairs(np.array(values), np.array([1, 0]))
     assert said in str(refusal.value)
+
+
+@pytest.mark.parametrize("largest", [1, 1000, 2**40, 2**61])
+@pytest.mark.parametrize("n_columns", [3, 70])
+def test_rows_that_are_too_long_for_one_integer(largest: int, n_columns: int):
+    rng = np.random.default_rng([largest % 97, n_columns])
+    rows = rng.integers(-largest, largest, size=(40, n_columns), endpoint=True)[rng.integers(0, 40, size=100)]
+    rows[:, 1] = rng.integers(0, 2, size=100) * 2**61
+    multiplicities = rng.integers(1, 5, size=100)
+    found, totals = group_rows(rows, multiplicities)
+    expected, inverse = np.unique(rows, axis=0, return_inverse=True)
+    assert found.tolist() == expected.tolist()
+    assert totals.tolist() == np.bincount(inverse.ravel(), multiplicities).astype(int).tolist()

@@ -511,3 +511,15 @@ def test_memory_is_what_is_said(n_threads: int) -> None:
         assert tracemalloc.get_traced_memory()[1] <= budget
     finally:
         tracemalloc.stop()
+
+
+def test_more_ways_to_swap_than_an_integer_is_written_with():
+    """Python writes no integer of more than 4,300 digits."""
+    rng = np.random.default_rng(5)
+    counts = rng.integers(0, 1000, size=(2, 15_000, 9))
+    x = [RationalStatistic.variable(i, 18) for i in range(18)]
+    total = sum((x[i] / (x[i] + 1) for i in range(9)), 0 * x[0])
+    other = sum((x[i] / (x[i] + 1) for i in range(9, 18)), 0 * x[0])
+    stay, swap = np.hstack([counts[0], counts[1]]), np.hstack([counts[1], counts[0]])
+    found = structured_test(stay, swap, total - other, n_samples=10)
+    assert found.method == "monte-carlo"

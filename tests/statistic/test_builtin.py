@@ -9,13 +9,14 @@ import numpy as np
 import polars as pl
 import pytest
 from builtin_definitions import DEFINITIONS, random_runs
-from engines import ENGINES, frame
+from engines import each_engine, frame
 from sklearn import metrics
 
 from trackperm.errors import InputError, SpecError
 from trackperm.exact import RationalStatistic
 from trackperm.statistic import ColumnType, Statistic, builtin_names, load_statistic
 from trackperm.statistic.check import literal_type
+from trackperm.statistic.definition import CLASS_COLUMN
 
 SCORES = {
     "accuracy": metrics.accuracy_score,
@@ -25,10 +26,14 @@ SCORES = {
 }
 
 
-def totals(statistic: Statistic, table: nw.DataFrame[Any], types: dict[str, ColumnType]) -> list[int]:
+def totals(
+    statistic: Statistic, table: nw.DataFrame[Any] | nw.LazyFrame[Any], types: dict[str, ColumnType]
+) -> list[int]:
     expressions = statistic.counts(types)
     columns = [expression.alias(f"#{name}") for name, expression in expressions.items()]
-    counts = table.select(nw.col(table.columns[0]), *columns)
+    counts = table.select(nw.col(table.collect_schema().names()[0]), *columns)
+    if isinstance(counts, nw.LazyFrame):
+        counts = counts.collect("polars")
     return [int(counts[f"#{name}"].sum()) for name in statistic.count_names]
 
 
@@ -66,14 +71,18 @@ def test_what_a_missing_prediction_counts(name: str) -> None:
         return
     rows, _ = random_runs(definition, np.random.default_rng(3), 20)
     rows = [row | definition.missing(row) for row in rows]
+    names = list(statistic.used_columns)
+    if statistic.has_classes:
+        rows = [{**row, CLASS_COLUMN: label} for row in rows for label in definition.shared["label"]]
+        names.append(CLASS_COLUMN)
     table = nw.from_native(pl.DataFrame(rows), eager_only=True)
-    types = {column: literal_type(rows[0][column]) for column in statistic.used_columns}
+    types = {column: literal_type(rows[0][column]) for column in names}
     counted = table.select(nw.col("id"), **statistic.counts(types))
     missing = table.select(nw.col("id"), **statistic.missing_counts(types))
     assert missing.to_native().equals(counted.to_native())
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@each_engine
 @pytest.mark.parametrize("name", SCORES)
 def test_against_scikit_learn(name: str, engine: str) -> None:
     rng = np.random.default_rng(7)
@@ -97,6 +106,20 @@ def test_one_class_of_several_against_scikit_learn(name: str, positive: str) -> 
     types = dict.fromkeys(("prediction", "label"), ColumnType.TEXT)
     oracle = getattr(metrics, f"{name}_score")(label, prediction, labels=[positive], average=None)[0]
     assert float(score(statistic, totals(statistic, table, types))) == pytest.approx(oracle, rel=1e-14)
+
+
+@each_engine
+def test_macro_f1_against_scikit_learn(engine: str) -> None:
+    rng = np.random.default_rng(10)
+    label, prediction = (rng.choice(["a", "b", "c", "d"], size=50).tolist() for _ in range(2))
+    label = [value if value != "d" else "a" for value in label]
+    statistic = load_statistic("macro_f1", classes=sorted(set(label)))
+    values: list[int] = []
+    for name in statistic.classes:
+        data = {"prediction": prediction, "label": label, CLASS_COLUMN: [name] * len(label)}
+        values += totals(statistic, frame(engine, data), dict.fromkeys(data, ColumnType.TEXT))
+    oracle = metrics.f1_score(label, prediction, average="macro", labels=["a", "b", "c"])
+    assert float(score(statistic, values)) == pytest.approx(oracle, rel=1e-14)
 
 
 def test_micro_f1_against_scikit_learn() -> None:

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from builtin_definitions import CLASSES, DEFINITIONS, Definition, Row, of_classes, random_runs
-from sklearn.metrics import f1_score
+from builtin_definitions import DEFINITIONS, Definition, Row, random_runs
 
 import trackperm
 from trackperm.comparison import Comparison
@@ -147,31 +146,20 @@ def test_mcc_alone_is_irrational():
     assert irrational == {"mcc"}
 
 
-def test_macro_f1_is_written_out_for_the_classes_there_are(tmp_path: Path):
-    """No built-in statistic, as it needs the classes; a spec names them."""
+def test_macro_f1_is_what_a_spec_writes_out_for_the_classes_there_are(tmp_path: Path):
     lines, terms = [], []
     for c in range(3):
         lines.append(f"  tp{c}: (prediction == {c}) & (label == {c})")
         lines.append(f"  incorrect{c}: (prediction == {c}) != (label == {c})")
         terms.append(f"tp{c} / (tp{c} + incorrect{c} / 2)")
-    spec = tmp_path / "macro_f1.yaml"
+    spec = tmp_path / "written_out.yaml"
     spec.write_text("\n".join(["counts:", *lines, f"score: ({' + '.join(terms)}) / 3", "undefined: 0"]))
-
-    def score(rows: Rows) -> Fraction:
-        return sum((f1_of_class(rows, c) for c in range(3)), Fraction(0)) / 3
-
-    definition = Definition(score, of_classes(f1_score, average="macro", labels=[0, 1, 2]), **CLASSES)
     for seed in range(4):
-        runs = random_runs(definition, np.random.default_rng([seed, 2]), 7)
+        runs = random_runs(DEFINITIONS["macro_f1"], np.random.default_rng([seed, 2]), 7)
         for rows in runs:
             for i, row in enumerate(rows):
                 row["label"] = i % 3
-        found = trackperm.compare(*(pl.DataFrame(rows) for rows in runs), spec)
-        assert found.candidate_score == pytest.approx(definition.oracle(runs[1]), abs=1e-14)
-        expected = by_enumeration(definition, *runs, "two-sided")
-        assert found.pvalue == pytest.approx(float(expected), rel=1e-12)
-
-
-def f1_of_class(rows: Rows, positive: int) -> Fraction:
-    renamed = [{name: int(row[name] == positive) for name in ("prediction", "label")} for row in rows]
-    return Fraction(DEFINITIONS["f1"].score(renamed) or 0)
+        frames = [pl.DataFrame(rows) for rows in runs]
+        written_out, found = trackperm.compare(*frames, spec), trackperm.compare(*frames, "macro_f1")
+        assert found.candidate_score == pytest.approx(written_out.candidate_score, abs=1e-14)
+        assert found.pvalue == pytest.approx(written_out.pvalue, rel=1e-12)

@@ -18,6 +18,7 @@ from trackperm.errors import InputError, InputTypeError, SpecError
 from trackperm.statistic import ColumnType, builtin_names, json_schema, load_statistic
 
 SHARE = "counts: {correct: prediction == label, n: 1}\nscore: correct / n\n"
+OF_CLASS = "counts: {hits: (prediction == class) & (label == class), n: label == class}\nscore: hits / n\n"
 LONG = "counts: {a: a}\ng: {x: u.a, y: v.a}\nh: x - y\n"
 PACKAGE = Path(trackperm.statistic.__file__).parent
 
@@ -52,6 +53,9 @@ class TestJsonSchema:
         "text",
         [
             LONG + "alternative: less\nresolution: {a: 0.01}\n",
+            OF_CLASS + "classes: kind\nweights: {a: 1, b: 1/3}\ncluster: c\nrepeats: sum\n",
+            OF_CLASS + "classes: [a, b]\n",
+            OF_CLASS + "classes: [true, false]\n",
             SHARE + "version: 1\nrepeats: sum\ncluster: c\nstrata: s\nweights: {a: 1, b: 1/3}\nundefined: 0\n"
             "contrast: log ratio\nmissing: {correct: 0, n: 1}\nparameters: {a: true, b: x, c: 0.5}\n"
             "resolution: 1\n",
@@ -72,6 +76,11 @@ class TestJsonSchema:
             SHARE + "contrast: ratio\n",
             SHARE + "repeats: mean\n",
             SHARE + "weights: {a: [1]}\n",
+            OF_CLASS + "classes: 1\n",
+            OF_CLASS + "classes: []\n",
+            OF_CLASS + "classes: [a, b, a]\n",
+            OF_CLASS + "classes: [0.5]\n",
+            OF_CLASS + "classes: [[a]]\n",
             LONG + "score: a\n",
         ],
     )
@@ -166,7 +175,7 @@ class TestMissing:
 @pytest.mark.parametrize(
     ("text", "at", "message"),
     [
-        ("weights: {a: 1}\n", "weights", "there are no strata to weigh"),
+        ("weights: {a: 1}\n", "weights", "there are no strata or classes to weigh"),
         ("strata: s\nweights: {a: 0}\n", "0", "the weight 0 is not above 0"),
         ("strata: s\nweights: {a: -1/2}\n", "-1/2", "the weight -1/2 is not above 0"),
         ("strata: s\nweights: {a: many}\n", "many", "`many` is not an exact number"),
@@ -180,6 +189,73 @@ def test_refused(tmp_path: Path, text: str, at: str, message: str) -> None:
     found = refusal(tmp_path, SHARE + text)
     assert message in found
     assert underlined(found) == at
+
+
+class TestClasses:
+    @pytest.mark.parametrize(
+        ("text", "at", "message"),
+        [
+            ("classes: []\n", "[]", "there are no classes in the list"),
+            ("classes: 1\n", "1", "expected a column's name, or a list of classes, found an integer"),
+            ("classes: [a, b, a]\n", "a", "the class 'a' stands in the list twice"),
+            ("classes: [a, 1]\n", "1", "a class that is integer after one that is text"),
+            ("classes: [1, true]\n", "true", "a class that is boolean after one that is integer"),
+            ("classes: [0.5]\n", "0.5", "a class is text, an integer or a boolean, not a decimal"),
+            ("classes: [[a]]\n", "[a]", "a class is text, an integer or a boolean, not a list"),
+            ("classes: label\nstrata: s\n", "classes", "`classes` does not go with `strata`"),
+            ("classes: label\nparameters: {class: 1}\n", "class", "`class` cannot be a name here"),
+            ("classes: label\ncolumns: {class: kind}\n", "class", "`class` cannot be a name here"),
+            ("classes: label\nweights: {a: 0}\n", "0", "the weight 0 is not above 0"),
+            ("missing: {hits: 0, n: class}\n", "class", "`class` cannot stand in `missing`"),
+        ],
+    )
+    def test_refused(self, tmp_path: Path, text: str, at: str, message: str) -> None:
+        found = refusal(tmp_path, OF_CLASS + text)
+        assert message in found
+        assert underlined(found) == at
+
+    def test_counts_that_read_no_class(self, tmp_path: Path) -> None:
+        found = refusal(tmp_path, SHARE + "classes: label\n")
+        assert "no count reads `class`" in found
+        assert underlined(found) == "classes"
+        assert "As in `label == class`." in found
+
+    def test_a_count_called_class(self, tmp_path: Path) -> None:
+        text = "counts: {class: label == class}\nscore: class\nclasses: label\n"
+        assert "`class` cannot be a name here" in refusal(tmp_path, text)
+
+    def test_a_score_does_not_read_it(self, tmp_path: Path) -> None:
+        text = OF_CLASS.replace("hits / n", "hits / n + class") + "classes: label\n"
+        assert "unknown name `class`" in refusal(tmp_path, text)
+
+    def test_of_a_column_that_is_called_so(self, tmp_path: Path) -> None:
+        """Without `classes`, it is a column as any other; with it, `classes` alone may name that column."""
+        assert load(tmp_path, OF_CLASS).used_columns == ("prediction", "class", "label")
+        for text in ("classes: class\n", "classes: class\ncolumns: {class: kind}\n"):
+            statistic = load(tmp_path, OF_CLASS + text)
+            assert statistic.used_columns == ("prediction", "label")
+            assert statistic.class_column == "class"
+            assert statistic.columns["class"] == ("kind" if "kind" in text else "class")
+            rows = {"id": [1, 2], "kind": ["a", "b"], "class": ["a", "b"], "label": ["a", "b"]}
+            sides = [pl.DataFrame({**rows, "prediction": p}) for p in (["a", "a"], ["a", "b"])]
+            assert trackperm.compare(*sides, statistic).difference == 0.5
+
+    def test_are_sorted_and_named(self, tmp_path: Path) -> None:
+        assert load(tmp_path, OF_CLASS + "classes: [10, 9, -1]\n").total_names == (
+            "hits[-1]", "n[-1]", "hits[9]", "n[9]", "hits[10]", "n[10]"
+        )  # fmt: skip
+        assert load(tmp_path, OF_CLASS + "classes: [true, false]\n").total_names == (
+            "hits[false]", "n[false]", "hits[true]", "n[true]"
+        )  # fmt: skip
+
+    def test_are_loaded_again(self, tmp_path: Path) -> None:
+        once = load(tmp_path, OF_CLASS + "classes: kind\ncluster: c\n")
+        assert (once.classes, once.total_names) == ((), ("hits", "n"))
+        again = load_statistic(once, columns={"kind": "type"}, classes=["y", "x"])
+        assert (again.classes, again.columns["kind"], again.class_column) == (("x", "y"), "type", "kind")
+        assert again.total_names == ("hits[x]", "n[x]", "hits[y]", "n[y]")
+        with pytest.raises(InputError, match="`spec` has 501 classes; the limit is 500"):
+            load_statistic(once, classes=range(501))
 
 
 @pytest.mark.parametrize("group", ["cluster: c", "strata: c", "repeats: sum"])
@@ -305,13 +381,20 @@ greater_is_better: false
     def test_of_an_observed_0(self, tmp_path: Path) -> None:
         baseline, candidate = self.runs(0, sure=0)
         candidate = [{**row, "prediction": 1} for row in candidate]
-        with pytest.raises(InputError, match="undefined"):
+        message = "the candidate `candidate` has a score of 0 by `spec`, of which `contrast: log ratio`"
+        with pytest.raises(InputError, match=message) as caught:
             trackperm.compare(pl.DataFrame(baseline), pl.DataFrame(candidate), load(tmp_path, self.TEXT))
+        assert "`contrast: difference` tests" in str(caught.value.hint)
+        with pytest.raises(InputError, match="the baseline `baseline` has a score of 0 by `spec`"):
+            trackperm.compare(pl.DataFrame(candidate), pl.DataFrame(baseline), load(tmp_path, self.TEXT))
 
     def test_of_a_0_that_an_exchange_reaches(self, tmp_path: Path) -> None:
         sides = [pl.DataFrame({"id": [1, 2, 3], "label": 1, "prediction": p}) for p in ([0, 1, 1], [1, 0, 0])]
-        with pytest.raises(InputError, match="undefined after some swaps"):
+        with pytest.raises(InputError, match="some swaps of outputs make a score by `spec` 0") as caught:
             trackperm.compare(*sides, load(tmp_path, self.TEXT))
+        assert "`score: (wrong + 0.5) / (n + 1)`" in str(caught.value.hint)
+        kept = self.TEXT.replace("wrong / n", "(wrong + 0.5) / (n + 1)")
+        assert trackperm.compare(*sides, load(tmp_path, kept)).pvalue == 1.0
 
 
 def test_a_used_statistic_keeps_what_was_declared(tmp_path: Path) -> None:
@@ -319,5 +402,5 @@ def test_a_used_statistic_keeps_what_was_declared(tmp_path: Path) -> None:
     again = load_statistic(once, columns={"c": "speaker"}, strata=["x", "y"])
     assert (again.repeats, again.cluster, again.columns["c"], again.strata) == (True, "c", "speaker", "s")
     assert again.total_names == ("correct[x]", "n[x]", "correct[y]", "n[y]")
-    with pytest.raises(SpecError, match="no strata"):
+    with pytest.raises(SpecError, match="no strata or classes"):
         load(tmp_path, SHARE + "weights: {a: 1}\n")

@@ -105,9 +105,15 @@ def new(
 
 
 def _needs(statistic: Statistic) -> str:
+    from trackperm.statistic.definition import class_text
+
     groups = [
         f"{use} {statistic.columns[column]}"
-        for use, column in (("cluster", statistic.cluster), ("strata", statistic.strata))
+        for use, column in (
+            ("cluster", statistic.cluster),
+            ("strata", statistic.strata),
+            ("classes", statistic.class_column),
+        )
         if column is not None
     ]
     parameters = [f"{name}={value}" for name, value in statistic.parameters.items()]
@@ -116,6 +122,7 @@ def _needs(statistic: Statistic) -> str:
         "columns": statistic.used_columns,
         "parameters": parameters,
         "groups": groups,
+        "classes": [] if statistic.class_column else [class_text(value) for value in statistic.classes],
     }
     return "; ".join(f"{part}: {_joined(names)}" for part, names in parts.items() if names)
 

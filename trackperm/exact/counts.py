@@ -24,6 +24,8 @@ FEW_VALUES = 4
 CHUNK = 2**17
 """Rows, and cells of a histogram, that are worked on at a time."""
 
+_LONGEST_SPAN = 2**30
+
 
 def integer_matrix(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
     """Check that `values` are integers of shape (N, m) or (N,) and return them with shape (N, m).
@@ -94,8 +96,27 @@ def group_rows(matrix: IntArray, multiplicities: IntArray) -> tuple[IntArray, In
         for column, (stride, span) in enumerate(zip(strides[::-1], spans, strict=True)):
             rows[:, column] = distinct // stride % span + low[column]
         return rows, totals
-    rows, inverse = np.unique(matrix, axis=0, return_inverse=True)
-    return rows, _bincount(inverse.ravel(), multiplicities, rows.shape[0])
+    _, first, inverse = np.unique(_row_keys(matrix), return_index=True, return_inverse=True)
+    return matrix[first], _bincount(inverse, multiplicities, first.size)
+
+
+def _row_keys(matrix: IntArray) -> IntArray:
+    """Return integers that are ordered as rows too long for one mixed-radix number are.
+
+    Whenever they get long, values of a column or the keys so far are replaced by their ranks.
+    """
+    keys, n_keys = np.zeros(len(matrix), dtype=np.int64), 1
+    for column in matrix.T:
+        span = int(column.max()) - int(column.min()) + 1
+        if span > _LONGEST_SPAN:
+            column = np.unique(column, return_inverse=True)[1]
+            span = len(column)
+        if n_keys * span >= 2**62:
+            keys = np.unique(keys, return_inverse=True)[1]
+            n_keys = len(keys)
+        keys = keys * span + (column - column.min())
+        n_keys *= span
+    return keys
 
 
 def _bincount(keys: IntArray, multiplicities: IntArray, n_cells: int) -> IntArray:

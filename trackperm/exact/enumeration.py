@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from trackperm.errors import InputError
+from trackperm.errors import UndefinedStatisticError
 from trackperm.exact.counts import LARGEST, IntArray
 from trackperm.exact.lattice.region import INSIDE, UNDEFINED, Region
 from trackperm.exact.linear.law import LineLaw
@@ -45,7 +45,7 @@ def count_inside(law: SwapSum, region: Region) -> int:
         ways = (ways[:, None] * _binomials(int(c))).ravel()
     membership = region.membership(list(points.T))
     if (membership == UNDEFINED).any():
-        raise InputError(
+        raise UndefinedStatisticError(
             "the statistic is undefined after some swaps of outputs: it divides by 0 there",
             hint="declare the value of 0/0 with `undefined`; a non-zero number over 0 has no value.",
         )

@@ -48,7 +48,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from trackperm.errors import CapacityError, InputError
+from trackperm.errors import CapacityError, InputError, UndefinedStatisticError
 from trackperm.exact.counts import LARGEST, IntArray
 from trackperm.exact.lattice.region import INSIDE, UNDEFINED, Membership, Region
 from trackperm.exact.spectrum.characteristic import SwapSum
@@ -222,7 +222,7 @@ def tally(chunks: Iterable[Membership], n_samples: int, exceedances: int | None)
             inside = inside[: exceedances - extreme]
             counted = counted[: inside[-1] + 1]
         if (counted == UNDEFINED).any():
-            raise InputError(
+            raise UndefinedStatisticError(
                 "the statistic is undefined after some swaps of outputs: it divides by 0 there",
                 hint="declare the value of 0/0 with `undefined`; a non-zero number over 0 has no value.",
             )

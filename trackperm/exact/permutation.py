@@ -61,6 +61,9 @@ from trackperm.exact.spectrum.characteristic import SwapSum
 from trackperm.exact.spectrum.pmf import BYTES_PER_CELL, LOG_WINDOW, plan_window
 from trackperm.exact.spectrum.tilt import EMPTY, TailMass, share_of_swaps
 
+MODERATE_TERMS = 1_000
+"""Terms of numerator and denominator up to which a rational statistic is evaluated as their quotient."""
+
 LISTABLE = 2**17
 """Configurations up to which the swaps of several counts are listed."""
 
@@ -257,7 +260,7 @@ def _linear_statistic(
     denominator = math.lcm(*(slope.denominator for slope in slopes))
     weights = [int(slope * denominator) for slope in slopes]
     reach = sum(abs(w) * int(x) for w, x in zip(weights, np.abs(moves).max(axis=0, initial=0), strict=True))
-    dtype = np.int64 if reach <= LARGEST else object
+    dtype = np.int64 if max([reach, *map(abs, weights)]) <= LARGEST else object
     steps = moves.astype(dtype) @ np.array(weights, dtype=dtype)
     down = histogram.multiplicities - histogram.n_up
     moves_and_back, counts = np.concatenate([steps, -steps]), np.concatenate([histogram.n_up, down])
@@ -319,7 +322,7 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: Options
         raise CapacityError(
             "sums of the differences exceed 2^62", hint="give a statistic with smaller integers."
         )
-    if isinstance(h, RationalStatistic) and not _multiplies_out(h, lattice):
+    if isinstance(h, RationalStatistic) and not _multiplies_out(h, histogram, lattice):
         h = RealStatistic.from_rational(h)
     statistic = LatticeStatistic(h, histogram, lattice)
     observed = statistic.observed if statistic.observed_exact is None else statistic.observed_exact
@@ -377,12 +380,15 @@ def _rank(lattice: Lattice) -> int:
     return int(np.linalg.matrix_rank(lattice.coordinates))
 
 
-def _multiplies_out(h: RationalStatistic, lattice: Lattice) -> bool:
-    """Whether h is a quotient of two polynomials of moderate size."""
+def _multiplies_out(h: RationalStatistic, histogram: DifferenceHistogram, lattice: Lattice) -> bool:
+    """Whether h is a quotient of two polynomials of moderate size, on the lattice as well."""
     if lattice.rank > MOST_REDUCED:
         return False
     try:
-        return bool(h.quotient)
+        if sum(len(part.terms) for part in h.quotient) > MODERATE_TERMS:
+            return False
+        local = LatticeStatistic(h, histogram, lattice).local
+        return local is not None and sum(len(part.terms) for part in local.quotient) <= MODERATE_TERMS
     except CapacityError:
         return False
 
@@ -396,6 +402,7 @@ def _engines(
     options: Options,
 ) -> list[Engine]:
     configurations = n_configurations(law.multiplicities)
+    ways = str(configurations) if configurations < LARGEST else f"2^{configurations.bit_length() - 1}"
     refusal, n_bytes = None, 0
     if law.rank > MOST_REDUCED:
         refusal = f"more than {MOST_REDUCED} counts vary independently"
@@ -420,7 +427,7 @@ def _engines(
             seconds=1e-4 + 4e-6 * configurations if configurations <= LISTABLE else math.inf,
             n_bytes=configurations * (BYTES_PER_CONFIGURATION + law.n_coins // 4),
             refusal=None,
-            why=f"{configurations} ways to swap, counted in integers",
+            why=f"{ways} ways to swap, counted in integers",
             run=counted,
         ),
         Engine(

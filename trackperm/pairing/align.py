@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -10,18 +9,13 @@ import narwhals as nw
 
 from trackperm.errors import InputError, PairingError
 from trackperm.exact import CountTable
+from trackperm.pairing.classes import class_types, counted_by_class
 from trackperm.pairing.columns import PairedColumns
-from trackperm.pairing.counting import (
-    ScaledCounts,
-    counted,
-    discordant_rows,
-    paired_counts,
-    read_columns,
-    scaled,
-)
+from trackperm.pairing.counting import discordant_rows, paired_counts, read_columns
 from trackperm.pairing.digest import digest
-from trackperm.pairing.grouping import count_table, summed
-from trackperm.pairing.missing import counted_with_missing, with_absent
+from trackperm.pairing.folds import are_folds, fold_warning
+from trackperm.pairing.grouping import grouped, summed
+from trackperm.pairing.missing import counted_runs, with_absent
 from trackperm.pairing.refusals import (
     absences,
     label_disagreement,
@@ -42,17 +36,22 @@ class Pairing:
     Attributes
     ----------
     counts : PairedCounts
-        Counts of both runs by example, or by cluster; where a cluster is in several strata, by both.
+        Counts of both runs by example, or by cluster; where a cluster is in several strata, by both. Those
+        of several classes are added up.
     strata : narwhals.Series or None
         The stratum of every row of `counts`, where the statistic has strata.
     statistic : Statistic
-        What was counted, with the units of the counts and the weights of the strata.
+        What was counted, with the units of the counts and the weights of the strata or classes.
+    count_table : CountTable
+        The counts grouped: what is exchanged together is one row, and counts of a stratum or class stand
+        apart.
     report : PairingReport
         How the examples were paired.
     discordant : narwhals.DataFrame
-        Examples whose counts differ, ordered by id: ``id``, ``label`` where labels were checked, then
-        ``baseline.<name>`` and ``candidate.<name>`` for every other column that the statistic reads and
-        every count, in the units of the spec; where a column has the name of a count, the count alone.
+        Examples whose counts differ, if only those of one class, ordered by id: ``id``, ``label`` where
+        labels were checked, then ``baseline.<name>`` and ``candidate.<name>`` for every other column that the
+        statistic reads and every count, in the units of the spec; where a column has the name of a count, the
+        count alone.
         ``stratum`` stands before them where there are strata. Of clusters, and of examples that have several
         rows, only the counts are there.
     """
@@ -60,12 +59,9 @@ class Pairing:
     counts: PairedCounts
     strata: nw.Series[Any] | None
     statistic: Statistic
+    count_table: CountTable
     report: PairingReport
     discordant: nw.DataFrame[Any]
-
-    def count_table(self) -> CountTable:
-        """Group the counts: what is exchanged together is one row, and counts of a stratum stand apart."""
-        return count_table(self.counts, self.strata, self.statistic)
 
 
 def pair(
@@ -107,6 +103,11 @@ def pair(
     for table in (baseline, candidate):
         if not len(table):
             raise PairingError(f"`{table.origin}` has no examples")
+        if by_position and not table.ordered:
+            raise PairingError(
+                f"the rows of `{table.origin}` have no certain order, so they cannot be paired by position",
+                hint="pair them by an id, or collect the table in an order that you know.",
+            )
     columns = PairedColumns.find(baseline, candidate, statistic, by_position, missing)
     runs, types = keyed_runs(baseline, candidate, columns)
     if columns.id is None:
@@ -114,8 +115,9 @@ def pair(
     elif not columns.repeats:
         require_unique_ids(*runs, columns.id)
     full, needed, lacking = runs, columns.used, None
+    read_types = {**types, **class_types(statistic, columns, types)}
     if missing == "wrong":
-        lacking = statistic.missing_counts(types)
+        lacking = statistic.missing_counts(read_types)
         needed = tuple(name for name in columns.used if name in columns.of_examples)
         full = with_absent(*runs, columns)
 
@@ -126,19 +128,28 @@ def pair(
         full, matched, len(paired[0]), columns, needed, missing, has_wrong=statistic.counts_missing
     )
 
-    own, n_missing = _counted(paired, statistic, columns, types, lacking)
-    statistic = own.statistic
-    counts = paired_counts(paired[0].keys, own.baseline, own.candidate)
-    strata = None
+    units, strata, by_class = None, None, None
+    if columns.cluster is not None or columns.repeats:
+        units = paired[0].keys if columns.cluster is None else paired[0].frame.get_column(columns.cluster)
+    if statistic.has_classes:
+        by_class = counted_by_class(paired, statistic, columns, read_types, lacking)
+        statistic, count_notes = by_class.statistic, by_class.notes
+        counts = by_class.pooled(paired[0].keys)
+    else:
+        own = counted_runs(paired, statistic, columns, types, lacking)
+        statistic, count_notes = own.statistic, own.notes
+        counts = paired_counts(paired[0].keys, own.baseline, own.candidate)
     if columns.strata is not None:
         strata = paired[0].frame.get_column(columns.strata).cast(nw.String)
         statistic = load_statistic(statistic, strata=strata.unique().sort().to_list())
-    read = None
-    if columns.cluster is not None or columns.repeats:
-        units = paired[0].keys if columns.cluster is None else paired[0].frame.get_column(columns.cluster)
+    read = read_columns(*paired, columns) if units is None else None
+    if units is not None:
         counts, strata = summed(counts, units, strata, statistic)
+        by_class = None if by_class is None else by_class.summed(units)
+    if by_class is not None:
+        count_table, differ = by_class.count_table(), by_class.differ()
     else:
-        read = read_columns(*paired, columns)
+        count_table, differ = grouped(counts, strata, statistic), _differ(counts)
     n_dropped = len(baseline) + len(candidate) - len(matched[0]) - len(paired[0])
     report = PairingReport(
         by="id" if columns.id else "position",
@@ -151,15 +162,19 @@ def pair(
         notes=(
             *columns.notes,
             *_rewritten_ids(baseline, candidate, columns, types),
-            *own.notes,
+            *count_notes,
             *_design(paired[0], counts, columns, statistic),
-            *_predictions_missing(*n_missing),
+            *(_predictions_missing(paired, columns) if missing == "wrong" else []),
         ),
         baseline_digest=digest(runs[0].frame, types),
         candidate_digest=digest(runs[1].frame, types),
     )
-    discordant = discordant_rows(counts, strata, read, statistic)
-    return Pairing(counts, strata, statistic, report, discordant)
+    discordant = discordant_rows(counts, differ, strata, read, statistic)
+    return Pairing(counts, strata, statistic, count_table, report, discordant)
+
+
+def _differ(counts: PairedCounts) -> nw.Series[Any]:
+    return counts.frame.select(counts.differ().alias("differ")).get_column("differ")
 
 
 def _matched(runs: tuple[KeyedRun, KeyedRun], columns: PairedColumns) -> tuple[KeyedRun, KeyedRun]:
@@ -183,24 +198,6 @@ def _complete(
         keys = matched[0].keys
         complete = ~keys.is_in(keys.filter(~complete).unique().to_list())
     return complete
-
-
-def _counted(
-    paired: tuple[KeyedRun, KeyedRun],
-    statistic: Statistic,
-    columns: PairedColumns,
-    types: Mapping[str, ColumnType],
-    lacking: Mapping[str, nw.Expr] | None,
-) -> tuple[ScaledCounts, tuple[int, int]]:
-    """Count the outcomes of both runs, and the missing predictions that are counted by `lacking`."""
-    expressions = statistic.counts(types)
-    if lacking is None:
-        baseline, candidate = (counted(run, statistic, expressions) for run in paired)
-        return scaled(baseline, candidate, statistic), (0, 0)
-    (baseline, n_baseline), (candidate, n_candidate) = (
-        counted_with_missing(run, statistic, columns, expressions, lacking) for run in paired
-    )
-    return scaled(baseline, candidate, statistic), (n_baseline, n_candidate)
 
 
 def _refuse_differences(
@@ -239,7 +236,7 @@ def _refuse_differences(
         disagreement = label_disagreement(*matched, name, nulls=False) if name != columns.label else None
         if disagreement:
             messages.append(disagreement)
-            hints.append("Clusters and strata are those of the examples, the same in both runs.")
+            hints.append("Clusters, strata and classes are those of the examples, the same in both runs.")
     if messages:
         raise PairingError("\n\n".join(messages), hint=" ".join(dict.fromkeys(hints)))
 
@@ -256,18 +253,24 @@ def _design(run: KeyedRun, counts: PairedCounts, columns: PairedColumns, statist
             f"clusters: the examples of one `{columns.cluster}` are exchanged together, so that the"
             f" {n_units} clusters count as the examples"
         )
-    if columns.strata is not None:
+    if statistic.weights:
+        noun, column = ("classes", columns.classes) if statistic.has_classes else ("strata", columns.strata)
         equal = len(set(statistic.weights.values())) == 1
         notes.append(
-            f"strata: the mean of the scores of {len(statistic.weights)} strata (`{columns.strata}`),"
+            f"{noun}: the mean of the scores of {len(statistic.weights)} {noun}"
+            f"{'' if column is None else f' (`{column}`)'},"
             f" weighted {'equally' if equal else 'as the statistic says'}"
         )
+    unit = columns.id if columns.cluster is None else columns.cluster
+    if unit is not None and are_folds(unit, counts.frame.get_column("id")):
+        notes.append(fold_warning(unit))
     if statistic.contrast == "log ratio":
         notes.append("contrast: the difference is that of the logarithms of the scores")
     return notes
 
 
-def _predictions_missing(baseline: int, candidate: int) -> list[str]:
+def _predictions_missing(runs: tuple[KeyedRun, KeyedRun], columns: PairedColumns) -> list[str]:
+    baseline, candidate = (int((~run.is_complete(columns.of_runs)).sum()) for run in runs)
     if not baseline and not candidate:
         return []
     return [f"missing predictions counted as wrong: {baseline} of the baseline, {candidate} of the candidate"]

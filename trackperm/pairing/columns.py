@@ -26,11 +26,11 @@ class PairedColumns:
     label : str or None
         The column of reference answers; None where a run has none and the statistic needs none.
     used : tuple of str
-        The columns that the statistic reads, those of clusters and strata among them.
+        The columns that the statistic reads, those of clusters, strata and classes among them.
     texts : tuple of str
         Those that stay text where a table is untyped, since counters read them.
-    cluster, strata : str or None
-        The columns of clusters and strata.
+    cluster, strata, classes : str or None
+        The columns of clusters, strata and classes.
     repeats : bool
         Whether an id may stand in several rows.
     notes : tuple of str
@@ -43,13 +43,15 @@ class PairedColumns:
     texts: tuple[str, ...]
     cluster: str | None
     strata: str | None
+    classes: str | None
     repeats: bool
     notes: tuple[str, ...]
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Columns of clusters and strata."""
-        return tuple(dict.fromkeys(name for name in (self.cluster, self.strata) if name is not None))
+        """Columns of clusters, strata and classes."""
+        names = (self.cluster, self.strata, self.classes)
+        return tuple(dict.fromkeys(name for name in names if name is not None))
 
     @property
     def of_examples(self) -> tuple[str, ...]:
@@ -93,9 +95,11 @@ class PairedColumns:
                 hint="`--id NAME` names a column that identifies the examples.",
             )
         id_, label = statistic.columns["id"], _column(statistic, "label")
-        cluster, strata = _column(statistic, statistic.cluster), _column(statistic, statistic.strata)
+        cluster, strata, classes = (
+            _column(statistic, name) for name in (statistic.cluster, statistic.strata, statistic.class_column)
+        )
         of_missing = label if missing == "wrong" and statistic.missing_reads_label else None
-        names = (*statistic.used_columns, of_missing, cluster, strata)
+        names = (*statistic.used_columns, of_missing, cluster, strata, classes)
         used = tuple(dict.fromkeys(name for name in names if name is not None))
         needed = used if by_position else (id_, *used)
         if any(name not in table.columns for table in tables for name in needed):
@@ -115,6 +119,7 @@ class PairedColumns:
             statistic.counter_columns,
             cluster,
             strata,
+            classes,
             statistic.repeats,
             tuple(notes),
         )

@@ -155,11 +155,12 @@ def read_columns(baseline: KeyedRun, candidate: KeyedRun, columns: PairedColumns
 
 def discordant_rows(
     counts: PairedCounts,
+    differ: nw.Series[Any],
     strata: nw.Series[Any] | None,
     read: nw.DataFrame[Any] | None,
     statistic: Statistic,
 ) -> nw.DataFrame[Any]:
-    """Select the rows whose counts differ, with what the statistic read of both runs where that is given."""
+    """Select the rows that differ, with what the statistic read of both runs where that is given."""
     frame = counts.frame
     if strata is not None:
         frame = frame.with_columns(strata.alias(STRATUM))
@@ -176,7 +177,7 @@ def discordant_rows(
         for name, unit in _units(statistic).items()
         for run in ("baseline", "candidate")
     ]
-    return frame.filter(counts.differ()).with_columns(*real).select(*order, *own)
+    return frame.filter(differ).with_columns(*real).select(*order, *own)
 
 
 def _units(statistic: Statistic) -> Mapping[str, Fraction]:

@@ -16,7 +16,8 @@ from trackperm.tables import PairedCounts
 
 STRATUM = "stratum"
 _LARGEST = 2**62
-_MAX_CELLS = 2**26
+MAX_CELLS = 2**26
+"""How many counts there may be, where each unit has those of every stratum or class."""
 
 
 def summed(
@@ -43,17 +44,28 @@ def summed(
         frame = frame.with_columns(strata.alias(STRATUM))
     sizes = frame.group_by(keys).agg(nw.len().alias("n"))
     reach = max(int(frame.get_column(name).abs().max()) for name in columns)
-    if reach * int(sizes.get_column("n").max()) >= _LARGEST:
-        raise InputError(
-            f"the counts of `{statistic.name}` may add up to 2^62 and more",
-            hint="give them in a larger unit: `resolution`.",
-        )
+    require_small_sums(reach, int(sizes.get_column("n").max()), statistic)
     frame = frame.group_by(keys).agg(nw.col(columns).sum()).sort(keys)
     found = None if strata is None else frame.get_column(STRATUM)
     return PairedCounts(frame.select("id", *columns), counts.names), found
 
 
-def count_table(counts: PairedCounts, strata: nw.Series[Any] | None, statistic: Statistic) -> CountTable:
+def require_small_sums(largest: int, n: int, statistic: Statistic) -> None:
+    """Refuse sums of `n` counts, of which one is `largest`, that may reach 2^62.
+
+    Raises
+    ------
+    InputError
+        If they may.
+    """
+    if largest * n >= _LARGEST:
+        raise InputError(
+            f"the counts of `{statistic.name}` may add up to 2^62 and more",
+            hint="give them in a larger unit: `resolution`.",
+        )
+
+
+def grouped(counts: PairedCounts, strata: nw.Series[Any] | None, statistic: Statistic) -> CountTable:
     """Group counts, those of each stratum by themselves: one row for every unit, whatever strata it is in.
 
     Raises
@@ -81,7 +93,7 @@ def count_table(counts: PairedCounts, strata: nw.Series[Any] | None, statistic: 
         [alone.get_column("multiplicity").to_numpy(), np.ones(n_units - n_alone, dtype=np.int64)]
     )
     names = list(statistic.weights)
-    if n_units * len(names) * len(columns) > _MAX_CELLS:
+    if n_units * len(names) * len(columns) > MAX_CELLS:
         raise InputError(
             f"{n_units} rows of counts in {len(names)} strata are too many", hint="use fewer strata."
         )

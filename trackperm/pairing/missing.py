@@ -10,9 +10,10 @@ import narwhals as nw
 import numpy as np
 
 from trackperm.pairing.columns import PairedColumns
-from trackperm.pairing.counting import counted
+from trackperm.pairing.counting import ScaledCounts, counted, scaled
 from trackperm.pairing.run import KEY, KeyedRun
 from trackperm.statistic import Statistic
+from trackperm.tables import ColumnType
 
 
 def with_absent(baseline: KeyedRun, candidate: KeyedRun, columns: PairedColumns) -> tuple[KeyedRun, KeyedRun]:
@@ -26,28 +27,48 @@ def _completed(run: KeyedRun, other: KeyedRun, columns: PairedColumns) -> KeyedR
     return replace(run, frame=frame).ordered(columns.tie_breakers)
 
 
-def counted_with_missing(
-    run: KeyedRun,
+def counted_runs(
+    runs: tuple[KeyedRun, KeyedRun],
     statistic: Statistic,
     columns: PairedColumns,
-    expressions: Mapping[str, nw.Expr],
-    missing: Mapping[str, nw.Expr],
-) -> tuple[nw.DataFrame[Any], int]:
-    """Count the outcomes of one run by example, and how many have no prediction.
+    types: Mapping[str, ColumnType],
+    missing: Mapping[str, nw.Expr] | None,
+) -> ScaledCounts:
+    """Count the outcomes of both runs, by row.
 
     Parameters
     ----------
-    expressions, missing : mapping of str to Expr
-        What an example counts with a prediction, and without.
+    runs : (KeyedRun, KeyedRun)
+        Baseline and candidate.
+    types : mapping of str to ColumnType
+        Types of the columns.
+    missing : mapping of str to Expr, optional
+        What an example counts without a prediction, where that is counted.
 
     Raises
     ------
     InputError
         If a count is undefined on an example or out of range.
     """
+    expressions = statistic.counts(types)
+    if missing is None:
+        baseline, candidate = (counted(run, statistic, expressions) for run in runs)
+    else:
+        baseline, candidate = (_with_missing(run, statistic, columns, expressions, missing) for run in runs)
+    return scaled(baseline, candidate, statistic)
+
+
+def _with_missing(
+    run: KeyedRun,
+    statistic: Statistic,
+    columns: PairedColumns,
+    expressions: Mapping[str, nw.Expr],
+    missing: Mapping[str, nw.Expr],
+) -> nw.DataFrame[Any]:
     is_there = run.is_complete(columns.of_runs)
     found = counted(run.filter(is_there), statistic, expressions)
     lacking = counted(run.filter(~is_there), statistic, missing, missing=True)
     lacking = lacking.select(nw.col(name).cast(dtype) for name, dtype in found.schema.items())
     rows = np.concatenate([np.flatnonzero(is_there.to_numpy()), np.flatnonzero(~is_there.to_numpy())])
-    return nw.concat([found, lacking])[np.argsort(rows).tolist()], len(lacking)
+    frame: nw.DataFrame[Any] = nw.concat([found, lacking])[np.argsort(rows).tolist()]
+    return frame

@@ -88,7 +88,7 @@ def keyed_runs(
     InputTypeError
         If a column cannot be used, or its types in the two runs do not go together.
     PairingError
-        If ids are neither integers nor text, or clusters or strata are decimals.
+        If ids are neither integers nor text, or clusters, strata or classes are decimals.
     """
     names = [name for name in (columns.id, columns.label, *columns.used) if name is not None]
     id_ = columns.id
@@ -97,8 +97,8 @@ def keyed_runs(
     for name in columns.groups:
         if types[name] not in (ColumnType.INTEGER, ColumnType.TEXT, ColumnType.BOOLEAN):
             raise PairingError(
-                f"column `{name}` is {types[name].value}, which names no clusters or strata",
-                hint="clusters and strata are integers, text or booleans.",
+                f"column `{name}` is {types[name].value}, which names no clusters, strata or classes",
+                hint="they are integers, text or booleans.",
             )
     if id_ is None:
         return (KeyedRun.by_position(baseline), KeyedRun.by_position(candidate)), types

@@ -21,10 +21,17 @@ from trackperm.statistic.check import Checker
 from trackperm.statistic.counter_columns import columns_of_counters, with_counters
 from trackperm.statistic.expression import Expression, Name
 from trackperm.statistic.frames import count_expression
+from trackperm.statistic.parts import in_parts
 from trackperm.statistic.schema import Contrast
-from trackperm.statistic.strata import in_strata
 from trackperm.tables import ColumnType
 
+CLASS = "class"
+"""What the class is called in counts."""
+
+CLASS_COLUMN = "trackperm class"
+"""Column in which counts find the class."""
+
+ClassValue = str | int | bool
 ParameterValue = int | float | str | bool
 Units = Mapping[str, Fraction]
 Integers = npt.NDArray[np.int64]
@@ -61,17 +68,21 @@ class Statistic:
         spec, whatever those of the integers that it takes.
     score : RationalStatistic, RealStatistic or None
         Value of one run from the totals of its counts; None where the spec has the long form.
-    stratum_score : RationalStatistic, RealStatistic or None
-        Value of one run on one stratum, where there are strata; the score else.
+    part_score : RationalStatistic, RealStatistic or None
+        Value of one run on one stratum or class, where there are such; the score else.
     contrast : {'difference', 'log ratio'}
         How h compares the scores of two runs.
     repeats : bool
         Whether an example may have several rows, whose counts are added.
     cluster, strata : str or None
         Names, in `columns`, of those whose groups are exchanged as a whole, and scored apart.
+    class_column : str or None
+        Name, in `columns`, of that whose values are the classes.
+    classes : tuple of str, int or bool
+        The classes in ascending order; empty as long as they are not known.
     weights : mapping of str to Fraction
-        Weight of every stratum; empty as long as the strata are not known. `pairs`, `h` and `score` then take
-        the counts of each stratum by themselves: `total_names`.
+        Weight of every stratum or class, by its text; empty as long as these are not known. `pairs`, `h` and
+        `score` take the counts of each by themselves: `total_names`.
     """
 
     name: str
@@ -86,11 +97,13 @@ class Statistic:
     g_names: tuple[str, ...]
     h: RationalStatistic | RealStatistic = field(repr=False)
     score: RationalStatistic | RealStatistic | None = field(repr=False)
-    stratum_score: RationalStatistic | RealStatistic | None = field(repr=False)
+    part_score: RationalStatistic | RealStatistic | None = field(repr=False)
     contrast: Contrast
     repeats: bool
     cluster: str | None
     strata: str | None
+    class_column: str | None
+    classes: tuple[ClassValue, ...]
     weights: Mapping[str, Fraction]
     undefined: Fraction | None = field(repr=False)
     _counts: Mapping[str, Expression] = field(repr=False)
@@ -104,9 +117,9 @@ class Statistic:
     def counts(self, types: Mapping[str, ColumnType]) -> dict[str, nw.Expr]:
         """Return the data frame expression of every count, of type int64, or float64 for decimals.
 
-        It reads the columns of :meth:`with_counters`. A count whose arithmetic leaves 64 bits, divides by
-        zero or meets NaN is :data:`~trackperm.statistic.OUT_OF_RANGE` on that example, or NaN if it is a
-        decimal.
+        It reads the columns of :meth:`with_counters`, and :data:`CLASS_COLUMN` where there are classes. A
+        count whose arithmetic leaves 64 bits, divides by zero or meets NaN is
+        :data:`~trackperm.statistic.OUT_OF_RANGE` on that example, or NaN if it is a decimal.
 
         Parameters
         ----------
@@ -122,8 +135,13 @@ class Statistic:
         expressions = {}
         for name, expression in self._counts.items():
             checker.result(expression, f"the count `{name}`")
-            expressions[name] = count_expression(expression, self.columns, types)
+            expressions[name] = count_expression(expression, self._read_columns, types)
         return expressions
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether the score is a mean over classes."""
+        return bool(self.classes) or self.class_column is not None
 
     @property
     def counts_missing(self) -> bool:
@@ -155,14 +173,15 @@ class Statistic:
         expressions = {}
         for name in self.count_names:
             checker.result(self._missing[name], f"the missing count `{name}`")
-            expressions[name] = count_expression(self._missing[name], self.columns, types)
+            expressions[name] = count_expression(self._missing[name], self._read_columns, types)
         return expressions
 
     @property
     def counter_columns(self) -> tuple[str, ...]:
         """The actual columns that counters read."""
         expressions = (*self._counts.values(), *self._missing.values())
-        return tuple(self.columns[name] for name in columns_of_counters(expressions))
+        names = columns_of_counters(expressions)
+        return tuple(self.columns[name] for name in names if name != CLASS or not self.has_classes)
 
     def with_counters(self, frame: nw.DataFrame[Any], *, missing: bool = False) -> nw.DataFrame[Any]:
         """Add the columns in which `counts`, or with `missing` `missing_counts`, find what counters give.
@@ -180,27 +199,35 @@ class Statistic:
             If a counter refuses an example: lists of different lengths, a null in a list, no tag.
         """
         expressions = self._missing if missing else self._counts
-        return with_counters(frame, expressions.values(), self.columns)
+        return with_counters(frame, expressions.values(), self._read_columns)
 
     @property
     def missing_reads_label(self) -> bool:
         """Whether what a missing prediction counts depends on its label."""
-        return any(True for expression in self._missing.values() for _ in expression.names)
+        return any(name.full == "label" for expression in self._missing.values() for name in expression.names)
+
+    @property
+    def _read_columns(self) -> Mapping[str, str]:
+        """Column of every name in counts."""
+        return {**self.columns, CLASS: CLASS_COLUMN} if self.has_classes else self.columns
 
     def _checker(self, types: Mapping[str, ColumnType], *, decimals: bool) -> Checker:
         def column_type(expression: Expression, node: Name) -> ColumnType:
-            column = self.columns[node.full]
+            column = self._read_columns[node.full]
             if column not in types:
                 hint = f"the columns are {listed(types)}.{did_you_mean(column, types)}"
                 raise expression.error(node, f"the data has no column `{column}`", hint=hint)
             return types[column]
 
-        return Checker(True, column_type, "column", self.columns.__getitem__, decimals=decimals)
+        return Checker(True, column_type, "column", self._column_in_messages, decimals=decimals)
+
+    def _column_in_messages(self, name: str) -> str:
+        return self.columns.get(name, name)
 
     @property
     def total_names(self) -> tuple[str, ...]:
-        """Names of the counts whose sums the score takes: of every stratum where there are strata."""
-        return in_strata(self.count_names, self.weights)
+        """Names of the counts whose sums the score takes: of every stratum or class where there are such."""
+        return in_parts(self.count_names, self.weights)
 
     def pairs(
         self, candidate: npt.NDArray[np.int64], baseline: npt.NDArray[np.int64]
@@ -242,7 +269,7 @@ class Statistic:
     ) -> RationalStatistic | RealStatistic:
         """Return h for g of these pairs, with what no exchange changes put in if it is linear then.
 
-        The mean of many strata is linear in this way and has denominators too large to multiply out.
+        The mean of many parts is linear in this way and has denominators too large to multiply out.
         """
         if not self.weights or not isinstance(self.h, RationalStatistic):
             return self.h
@@ -264,17 +291,21 @@ class Statistic:
 
         Parameters and columns stand there with the values that were used. Specs that mean the same and
         are written differently (spaces, comments, short form) mostly have the same document. The short form
-        stays where g and h cannot say the same: with strata, whose weights are those used, and with a
-        contrast.
+        stays where g and h cannot say the same: with strata or classes, whose weights are those used, and
+        with a contrast. The classes that were used stand there as a list.
         """
+        replaced = self.class_column if self.classes and not self._reads(self.class_column) else None
         optional: dict[str, Any] = {
             "parameters": dict(self.parameters),
-            "columns": {name: column for name, column in self.columns.items() if name != column},
+            "columns": {
+                name: column for name, column in self.columns.items() if name not in (column, replaced)
+            },
             "resolution": self._resolution_as_written(),
             "missing": _written(self._missing),
             "repeats": "sum" if self.repeats else None,
             "cluster": self.cluster,
             "strata": self.strata,
+            "classes": list(self.classes) or self.class_column,
             "weights": {name: _plain(str(weight)) for name, weight in self.weights.items()},
         }
         data: dict[str, Any] = {
@@ -282,7 +313,9 @@ class Statistic:
             "counts": _written(self._counts),
             **{key: value for key, value in optional.items() if value},
         }
-        if self._score is not None and (self.strata is not None or self.contrast != "difference"):
+        if self._score is not None and (
+            self.strata is not None or self.has_classes or self.contrast != "difference"
+        ):
             data |= {"score": _plain(str(self._score)), "contrast": self.contrast}
         else:
             data |= {"g": _written(self._g), "h": str(self._h)}
@@ -292,6 +325,12 @@ class Statistic:
         data["greater_is_better"] = self.greater_is_better
         return dump(data)
 
+    def _reads(self, name: str | None) -> bool:
+        """Whether a name stands for a column even where the classes are known."""
+        return name in ("id", "label", self.cluster) or any(
+            node.full == name for expression in self._counts.values() for node in expression.names
+        )
+
     def _resolution_as_written(self) -> Any:
         if isinstance(self.resolution, Fraction):
             return format_unit(self.resolution)
@@ -300,6 +339,11 @@ class Statistic:
 
 def _written(expressions: Mapping[str, Expression]) -> dict[str, str | int]:
     return {name: _plain(str(expression)) for name, expression in expressions.items()}
+
+
+def class_text(value: ClassValue) -> str:
+    """Write a class as names of counts and weights do."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _plain(text: str) -> str | int:

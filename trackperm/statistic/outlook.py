@@ -7,11 +7,12 @@ from typing import Literal
 
 import numpy as np
 
+from trackperm.errors import CapacityError
 from trackperm.exact import DifferenceHistogram, RationalStatistic
 from trackperm.exact.lattice.basis import MOST_REDUCED, reduce_rank
 from trackperm.exact.lattice.statistic import LatticeStatistic
 from trackperm.statistic.arrays import integers
-from trackperm.statistic.definition import Statistic
+from trackperm.statistic.definition import CLASS, Statistic
 
 _PAIRS = 60
 _LARGEST = 9  # of the random counts
@@ -28,13 +29,14 @@ class Outlook:
         or neither.
     rank : int
         How many counts vary independently of each other, at most; data may have fewer.
-    strata : str or None
-        The column of groups, each of which has counts of that rank of its own, as long as they are not known.
+    each : str or None
+        What has counts of that rank of its own, as long as it is not known how many there are of it: the
+        column of strata, or ``class``.
     """
 
     kind: Literal["linear", "rational", "irrational"]
     rank: int
-    strata: str | None = None
+    each: str | None = None
 
     @property
     def engine(self) -> str:
@@ -44,8 +46,8 @@ class Outlook:
                 "linear, rank 1: exact at any number of examples; the cheapest of binomial, enumerate, dp,"
                 " lattice and bracket is taken"
             )
-        rank = f"{self.kind}, rank {self.rank}" + (f" for each `{self.strata}`" if self.strata else "")
-        if self.strata or self.rank > MOST_REDUCED:
+        rank = f"{self.kind}, rank {self.rank}" + (f" for each `{self.each}`" if self.each else "")
+        if self.each or self.rank > MOST_REDUCED:
             return f"{rank}: exact (enumerate or lattice) where few examples differ, else Monte Carlo"
         if self.rank > 2:
             return f"{rank}: exact (enumerate or lattice) where it fits the memory, else Monte Carlo"
@@ -59,22 +61,32 @@ def outlook(statistic: Statistic) -> Outlook:
     drawn independently of each other, so that the rank is the largest that data can have.
     """
     rng = np.random.default_rng(0)
-    shape = (_PAIRS, len(statistic.total_names))
+    n_counts = len(statistic.total_names)
+    shape = (max(_PAIRS, n_counts), n_counts)
     candidate, baseline = (rng.integers(0, _LARGEST, size=shape, endpoint=True) for _ in range(2))
     for i in range(shape[1]):
         name = statistic.count_names[i % len(statistic.count_names)]
         expression, missing = statistic._counts[name], statistic._missing.get(name)
         reads = {node.full for node in expression.names}
-        if not reads:
+        constant = not reads
+        if statistic.has_classes:
+            reads.discard(CLASS)
+        if constant:
             candidate[:, i] = integers(expression, {}, 1)[0]
         if reads <= {"id", "label"} and (missing is None or missing.tree == expression.tree):
             baseline[:, i] = candidate[:, i]
-    histogram = DifferenceHistogram.from_pairs(*statistic.pairs(candidate, baseline))
+    stay, swap = statistic.pairs(candidate, baseline)
+    histogram = DifferenceHistogram.from_pairs(stay, swap)
     lattice = reduce_rank(histogram)
     rank = int(np.linalg.matrix_rank(lattice.coordinates))
-    strata = None if statistic.weights else statistic.strata
-    if not isinstance(statistic.h, RationalStatistic):
-        return Outlook("irrational", rank, strata)
-    if LatticeStatistic(statistic.h, histogram, lattice).affine() is not None:
-        return Outlook("linear", 1)
-    return Outlook("rational", rank, strata)
+    each = None
+    if not statistic.weights and (statistic.has_classes or statistic.strata):
+        each = CLASS if statistic.has_classes else statistic.strata
+    h = statistic.tested(stay, swap, np.ones(len(stay), dtype=np.int64))
+    if not isinstance(h, RationalStatistic):
+        return Outlook("irrational", rank, each)
+    try:
+        is_linear = LatticeStatistic(h, histogram, lattice).affine() is not None
+    except CapacityError:  # a sum would not be too long to multiply out
+        is_linear = False
+    return Outlook("linear", 1) if is_linear else Outlook("rational", rank, each)

@@ -42,6 +42,14 @@ def _resolution(value: object) -> object:
     )
 
 
+def _classes(value: object) -> object:
+    if isinstance(value, str | list):
+        return value
+    raise PydanticCustomError(
+        "classes", "expected a column's name, or a list of classes, found {found}", {"found": kind(value)}
+    )
+
+
 _WRITTEN: dict[str, Any] = {"type": ["string", "number"]}
 
 # The text of an expression is read from the document, so that `1` and `0.5` keep their digits.
@@ -54,6 +62,18 @@ Resolution = Annotated[
     object,
     AfterValidator(_resolution),
     WithJsonSchema({"type": ["string", "number", "object"], "additionalProperties": _WRITTEN}),
+]
+Classes = Annotated[
+    object,
+    AfterValidator(_classes),
+    WithJsonSchema(
+        {
+            "type": ["string", "array"],
+            "items": {"type": ["string", "integer", "boolean"]},
+            "minItems": 1,
+            "uniqueItems": True,
+        }
+    ),
 ]
 
 
@@ -89,8 +109,13 @@ class _Spec(BaseModel):
     strata: str | None = None
     """Column whose groups of examples are scored apart; the score is the weighted mean of theirs."""
 
+    classes: Classes = None
+    """Column, usually `label`, whose values are the classes, or a list of them. In counts, `class` stands for
+    one of them; all examples are counted for every class, and the score is the weighted mean of those of the
+    classes. A column called `class` is read by another name, as in `columns: {kind: class}`."""
+
     weights: dict[str, Number] = {}
-    """Weight of every stratum; equal by default."""
+    """Weight of every stratum or class; equal by default."""
 
     resolution: Resolution = None
     """What decimal counts are rounded to multiples of: one number, or one by count."""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from trackperm.errors import InputError
+from trackperm.errors import UndefinedStatisticError
 from trackperm.exact.counts import LARGEST, IntArray, exact_column_sums
 from trackperm.exact.spectrum.characteristic import SwapSum
 from trackperm.exact.spectrum.tilt import TailMass, certified
@@ -129,7 +129,7 @@ def without_undefined(tail: TailMass, undefined: TailMass, point: Sequence[int])
         If that mass is proved to be more than 0: swaps lead there.
     """
     if undefined.error < 0.5:
-        raise InputError(
+        raise UndefinedStatisticError(
             "the statistic is undefined after some swaps of outputs: it divides by 0 there "
             f"(first at lattice point ({', '.join(map(str, point))}))",
             hint="declare the value of 0/0 with `undefined`; a non-zero number over 0 has no value.",

@@ -115,7 +115,7 @@ class LatticeStatistic:
         except (ZeroDivisionError, UndefinedError) as error:
             raise InputError(
                 f"the observed value of the statistic is undefined: {error}",
-                hint="declare the value of 0/0 with `undefined`.",
+                hint="declare the value of 0/0 with `undefined`, or choose another value by `where`.",
             ) from error
         return None
 
@@ -136,7 +136,10 @@ class LatticeStatistic:
             except OverflowError:
                 value = math.inf
             if math.isinf(value):
-                raise InputError("the observed value of the statistic is beyond the range of floats")
+                raise InputError(
+                    "the observed value of the statistic is beyond the range of floats",
+                    hint="let `exp` and powers take smaller numbers, or test the log ratio of the scores.",
+                )
         if not math.isfinite(value):
             raise InputError(f"the observed value of the statistic is {value}; expected a finite number")
         return value
@@ -212,14 +215,17 @@ class LatticeStatistic:
     def check_antisymmetric(self, total: Sequence[int], rng: np.random.Generator) -> None:
         """Check that exchanging all pairs negates the statistic: t(E - x) = -t(x).
 
-        By algebra for a rational h, and for a difference of one score of both runs; on random points
-        otherwise.
+        As it is written for a difference of one score of both runs, by algebra for another rational h; on
+        random points otherwise.
 
         Raises
         ------
         InputError
             If it does not.
         """
+        written = RealStatistic.from_rational(self.h) if isinstance(self.h, RationalStatistic) else self.h
+        if isinstance(written, RealStatistic) and self._is_difference_of_runs(written, total):
+            return
         local = self.local
         if local is not None:
             n, d = local.quotient
@@ -228,8 +234,6 @@ class LatticeStatistic:
                 for i, e in enumerate(total)
             ]
             mirrored = not total or not (n * d.compose(mirror) + n.compose(mirror) * d).terms
-        elif isinstance(self.h, RealStatistic) and self._is_difference_of_runs(self.h, total):
-            return
         else:
             points = self.sample(rng)
             there, back = (self.values(list(axes)) for axes in (points.T, (np.array(total) - points).T))

@@ -1,4 +1,4 @@
-"""Strata: what one score becomes where every group of examples is scored apart, and which g allow groups."""
+"""Strata and classes: what a score becomes that is the mean of those of parts, and which g allow groups."""
 
 from __future__ import annotations
 
@@ -8,26 +8,27 @@ from fractions import Fraction
 
 from trackperm.statistic.expression import Binary, Expression, Literal, Name, Node, Unary, transform
 
-MAX_STRATA = 500
+MAX_PARTS = 500
+"""How many strata or classes there may be."""
 
 
-def in_strata(names: Iterable[str], strata: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of counts of each of the strata, as ``correct[en]``; as they are if there are none."""
-    names, strata = tuple(names), tuple(strata)
-    return tuple(_within(name, stratum) for stratum in strata for name in names) if strata else names
+def in_parts(names: Iterable[str], parts: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of counts of each of the parts, as ``correct[en]``; as they are if there are none."""
+    names, parts = tuple(names), tuple(parts)
+    return tuple(_within(name, part) for part in parts for name in names) if parts else names
 
 
-def in_stratum(expression: Expression, stratum: str) -> Expression:
-    """Replace every name by that of one stratum."""
+def in_part(expression: Expression, part: str) -> Expression:
+    """Replace every name by that of one part."""
 
     def renamed(node: Node) -> Node:
-        return replace(node, name=_within(node.name, stratum)) if isinstance(node, Name) else node
+        return replace(node, name=_within(node.name, part)) if isinstance(node, Name) else node
 
     return replace(expression, tree=transform(expression.tree, renamed))
 
 
 def weighted_mean(expression: Expression, weights: Mapping[str, Fraction]) -> Expression:
-    """Return the mean over strata of an expression of each, with fixed weights."""
+    """Return the mean over parts of an expression of each, with fixed weights."""
     total = sum(weights.values(), Fraction(0))
     start, end = expression.tree.start, expression.tree.end
 
@@ -35,8 +36,8 @@ def weighted_mean(expression: Expression, weights: Mapping[str, Fraction]) -> Ex
         return Binary(start, end, operator, left, right)
 
     terms = [
-        joined("*", in_stratum(expression, stratum).tree, Literal(start, end, weight / total))
-        for stratum, weight in weights.items()
+        joined("*", in_part(expression, part).tree, Literal(start, end, weight / total))
+        for part, weight in weights.items()
     ]
     while len(terms) > 1:  # in pairs, so that the depth is the logarithm of their number
         pairs = zip(terms[::2], terms[1::2], strict=False)
@@ -61,5 +62,5 @@ def first_not_additive(node: Node) -> Node | None:
     return node
 
 
-def _within(name: str, stratum: str) -> str:
-    return f"{name}[{stratum}]"
+def _within(name: str, part: str) -> str:
+    return f"{name}[{part}]"
