@@ -10,7 +10,8 @@ import html
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -37,6 +38,8 @@ from trackperm.trackers.base import Published, RunReference, TrackedRun, Tracker
 from trackperm.trackers.files import read_file
 
 Verdict = Literal["better", "worse", "undecided"]
+MissingRule = Missing | Literal["bounds"]
+"""As `Missing`, or the worst and the best case beside each other."""
 
 MARKERS: Mapping[Verdict, str] = {"better": "▲", "worse": "▼", "undecided": "≈"}
 
@@ -61,6 +64,26 @@ class RunData:
     name: str
     run: TrackedRun | None = None
     tracker: Tracker | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Case:
+    """What two runs come to in one of the cases that missing predictions leave open.
+
+    Attributes
+    ----------
+    missing : {'worst', 'best'}
+        The case, seen from the candidate.
+    difference, pvalue : float
+        The statistic and its p-value.
+    verdict : {'better', 'worse', 'undecided'}
+        On the candidate.
+    """
+
+    missing: Missing
+    difference: float
+    pvalue: float
+    verdict: Verdict
 
 
 @dataclass(frozen=True)
@@ -96,6 +119,7 @@ class Comparison:
     pairing: PairingReport
     discordant: nw.DataFrame[Any] = field(repr=False)
     options: Mapping[str, str]
+    cases: tuple[Case, ...] = ()
 
     @property
     def baseline(self) -> str:
@@ -194,14 +218,22 @@ class Comparison:
         """Whether the candidate is shown to be better or worse at level `alpha`.
 
         A p-value counts as below alpha only if it is so with its whole interval: of what is certified, or
-        with 99 % confidence for Monte Carlo.
+        with 99 % confidence for Monte Carlo. What the worst and the best case of missing predictions do not
+        agree on is undecided.
         """
+        if self.is_open:
+            return "undecided"
         if not max(self.pvalue, self.test.interval[1]) < self.alpha:
             return "undecided"
         rises = (
             self.observed > 0 if self.test.alternative == "two-sided" else self.test.alternative == "greater"
         )
         return "better" if rises == self.statistic.greater_is_better else "worse"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the verdict depends on what the missing predictions would have been."""
+        return len({case.verdict for case in self.cases}) > 1
 
     @property
     def marker(self) -> str:
@@ -231,7 +263,7 @@ class Comparison:
             "n": self.n_examples,
             "discordant": self.n_discordant,
             "paired": self.pairing.by,
-            "missing": self.pairing.missing,
+            "missing": self.options["missing"],
             "method": self.method,
             "ties": self.test.ties,
             **({"p": "mid"} if self.test.mid_p else {}),
@@ -270,6 +302,7 @@ class Comparison:
             "n_discordant": self.n_discordant,
             "n_better": self.test.n_better,
             "n_worse": self.test.n_worse,
+            "cases": [asdict(case) for case in self.cases],
             "pairing": self.pairing.to_dict(),
             "options": dict(self.options),
             "signature": self.signature,
@@ -335,7 +368,7 @@ def compare(
     columns: Mapping[str, str] | None = None,
     resolution: Resolution | Mapping[str, Resolution] | None = None,
     artifact: str | tuple[str, str] | None = None,
-    missing: Missing = "error",
+    missing: MissingRule = "error",
     by_position: bool = False,
     mid_p: bool = False,
     method: Method = "auto",
@@ -367,9 +400,11 @@ def compare(
         What decimal counts are rounded to multiples of, all or by name, in place of what the spec says.
     artifact : str or (str, str), optional
         Artifact path in the runs, or one for each.
-    missing : {'error', 'drop', 'wrong'}
+    missing : {'error', 'drop', 'wrong', 'worst', 'best', 'bounds'}
         What to do with examples that only one run has, or that lack a value: refuse, leave them out, or count
-        what the statistic says of a missing prediction.
+        what the statistic says of a missing prediction, in both runs or, as the worst or best case for the
+        candidate, in one of them, and a perfect one in the other; ``bounds`` reports both, and concludes
+        what they agree on.
     by_position : bool
         Pair rows by position where there is no id column.
     mid_p : bool
@@ -443,7 +478,7 @@ def compare_runs(
     *,
     alternative: Alternative | None = None,
     alpha: float = 0.05,
-    missing: Missing = "error",
+    missing: MissingRule = "error",
     by_position: bool = False,
     mid_p: bool = False,
     method: Method = "auto",
@@ -454,6 +489,46 @@ def compare_runs(
     """Compare two runs that were read before; options as in :func:`compare`."""
     if not 0.0 < alpha < 1.0:
         raise InputError(f"`alpha` is {alpha}; expected a number between 0 and 1, such as 0.05")
+    compared = partial(
+        _compared,
+        baseline,
+        candidate,
+        statistic,
+        alternative=alternative,
+        alpha=alpha,
+        by_position=by_position,
+        mid_p=mid_p,
+        method=method,
+        n_samples=n_samples,
+        seed=seed,
+        exceedances=exceedances,
+    )
+    if missing != "bounds":
+        return compared(missing=missing)
+    both = [compared(missing="worst"), compared(missing="best")]
+    cases = [
+        Case(comparison.pairing.missing, comparison.difference, comparison.pvalue, comparison.verdict)
+        for comparison in both
+    ]
+    weaker = max(both, key=lambda comparison: comparison.pvalue)
+    return replace(weaker, options={**weaker.options, "missing": "bounds"}, cases=tuple(cases))
+
+
+def _compared(
+    baseline: RunData,
+    candidate: RunData,
+    statistic: Statistic,
+    *,
+    alternative: Alternative | None,
+    alpha: float,
+    missing: Missing,
+    by_position: bool,
+    mid_p: bool,
+    method: Method,
+    n_samples: int,
+    seed: int,
+    exceedances: int | None,
+) -> Comparison:
     pairing = pair(baseline.table, candidate.table, statistic, missing=missing, by_position=by_position)
     statistic = pairing.statistic
     table = pairing.count_table

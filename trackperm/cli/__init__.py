@@ -49,6 +49,9 @@ class Missing(str, Enum):
     ERROR = "error"
     DROP = "drop"
     WRONG = "wrong"
+    WORST = "worst"
+    BEST = "best"
+    BOUNDS = "bounds"
 
 
 class Method(str, Enum):

@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 import narwhals as nw
 
+from trackperm.documents import listed
 from trackperm.errors import InputError, PairingError
 from trackperm.exact import CountTable
 from trackperm.pairing.classes import class_types, counted_by_class
@@ -23,9 +24,9 @@ from trackperm.pairing.refusals import (
     require_same_repeats,
     require_unique_ids,
 )
-from trackperm.pairing.report import Missing, PairingReport
+from trackperm.pairing.report import OUTCOMES, Missing, PairingReport
 from trackperm.pairing.run import KeyedRun, keyed_runs
-from trackperm.statistic import Statistic, load_statistic
+from trackperm.statistic import Outcome, Statistic, load_statistic
 from trackperm.tables import ColumnType, ExampleTable, PairedCounts
 
 
@@ -80,9 +81,10 @@ def pair(
         The runs.
     statistic : Statistic
         Names the columns and counts the outcomes.
-    missing : {"error", "drop", "wrong"}
+    missing : {"error", "drop", "wrong", "worst", "best"}
         Whether examples without a partner, or without a value that the statistic reads, are refused, left
-        out, or counted as the statistic says of a missing prediction.
+        out, or counted as the statistic says of a missing prediction: in both runs or, as the worst or best
+        case for the candidate, in one of them, and as perfect in the other.
     by_position : bool
         Whether rows are matched in the order in which they stand, instead of by id.
 
@@ -99,7 +101,7 @@ def pair(
         If the counts cannot be computed from columns of these types.
     """
     if missing not in get_args(Missing):
-        raise InputError(f"`missing` is 'error', 'drop' or 'wrong', not {missing!r}")
+        raise InputError(f"`missing` is one of {listed(get_args(Missing))}, not {missing!r}")
     for table in (baseline, candidate):
         if not len(table):
             raise PairingError(f"`{table.origin}` has no examples")
@@ -114,10 +116,11 @@ def pair(
         require_same_length(*runs)
     elif not columns.repeats:
         require_unique_ids(*runs, columns.id)
-    full, needed, lacking = runs, columns.used, None
+    full, needed, outcomes = runs, columns.used, OUTCOMES.get(missing)
     read_types = {**types, **class_types(statistic, columns, types)}
-    if missing == "wrong":
-        lacking = statistic.missing_counts(read_types)
+    if outcomes is not None:
+        for outcome in outcomes:
+            statistic.missing_counts(read_types, outcome)
         needed = tuple(name for name in columns.used if name in columns.of_examples)
         full = with_absent(*runs, columns)
 
@@ -132,11 +135,11 @@ def pair(
     if columns.cluster is not None or columns.repeats:
         units = paired[0].keys if columns.cluster is None else paired[0].frame.get_column(columns.cluster)
     if statistic.has_classes:
-        by_class = counted_by_class(paired, statistic, columns, read_types, lacking)
+        by_class = counted_by_class(paired, statistic, columns, read_types, outcomes)
         statistic, count_notes = by_class.statistic, by_class.notes
         counts = by_class.pooled(paired[0].keys)
     else:
-        own = counted_runs(paired, statistic, columns, types, lacking)
+        own = counted_runs(paired, statistic, columns, types, outcomes)
         statistic, count_notes = own.statistic, own.notes
         counts = paired_counts(paired[0].keys, own.baseline, own.candidate)
     if columns.strata is not None:
@@ -156,7 +159,7 @@ def pair(
         n_baseline=len(baseline),
         n_candidate=len(candidate),
         n_paired=len(paired[0]),
-        n_dropped=0 if missing == "wrong" else n_dropped,
+        n_dropped=0 if outcomes is not None else n_dropped,
         labels_checked=columns.label is not None,
         missing=missing,
         notes=(
@@ -164,7 +167,7 @@ def pair(
             *_rewritten_ids(baseline, candidate, columns, types),
             *count_notes,
             *_design(paired[0], counts, columns, statistic),
-            *(_predictions_missing(paired, columns) if missing == "wrong" else []),
+            *([] if outcomes is None else _predictions_missing(paired, columns, outcomes)),
         ),
         baseline_digest=digest(runs[0].frame, types),
         candidate_digest=digest(runs[1].frame, types),
@@ -269,11 +272,17 @@ def _design(run: KeyedRun, counts: PairedCounts, columns: PairedColumns, statist
     return notes
 
 
-def _predictions_missing(runs: tuple[KeyedRun, KeyedRun], columns: PairedColumns) -> list[str]:
+def _predictions_missing(
+    runs: tuple[KeyedRun, KeyedRun], columns: PairedColumns, outcomes: tuple[Outcome, Outcome]
+) -> list[str]:
     baseline, candidate = (int((~run.is_complete(columns.of_runs)).sum()) for run in runs)
     if not baseline and not candidate:
         return []
-    return [f"missing predictions counted as wrong: {baseline} of the baseline, {candidate} of the candidate"]
+    if outcomes[0] == outcomes[1]:
+        counted = f"{baseline} of the baseline, {candidate} of the candidate"
+        return [f"missing predictions counted as {outcomes[0]}: {counted}"]
+    counted = f"{baseline} of the baseline as {outcomes[0]}, {candidate} of the candidate as {outcomes[1]}"
+    return [f"missing predictions: {counted}"]
 
 
 def _rewritten_ids(

@@ -23,7 +23,7 @@ from trackperm.pairing.grouping import MAX_CELLS, require_small_sums
 from trackperm.pairing.missing import counted_runs
 from trackperm.pairing.refusals import shown
 from trackperm.pairing.run import KeyedRun
-from trackperm.statistic import Statistic, load_statistic
+from trackperm.statistic import Outcome, Statistic, load_statistic
 from trackperm.statistic.check import literal_type
 from trackperm.statistic.definition import CLASS_COLUMN, ClassValue
 from trackperm.tables import LISTS, ColumnType, PairedCounts
@@ -126,7 +126,7 @@ def counted_by_class(
     statistic: Statistic,
     columns: PairedColumns,
     types: Mapping[str, ColumnType],
-    missing: Mapping[str, nw.Expr] | None,
+    outcomes: tuple[Outcome, Outcome] | None,
 ) -> ClassCounts:
     """Count the outcomes of both runs for every class.
 
@@ -136,8 +136,8 @@ def counted_by_class(
         Baseline and candidate on the same examples.
     types : mapping of str to ColumnType
         Types of the columns, :func:`class_types` among them.
-    missing : mapping of str to Expr, optional
-        What an example counts without a prediction, where that is counted.
+    outcomes : (Outcome, Outcome), optional
+        What missing predictions of baseline and candidate are taken for, where they are counted.
 
     Raises
     ------
@@ -152,7 +152,7 @@ def counted_by_class(
     read = [name for name in columns.used if name in statistic.used_columns or name == columns.label]
     examples, kinds = _distinct(runs, read, types)
     _require_few(len(examples[0]), "different examples", statistic, len(classes))
-    own = counted_runs(_for_every(classes, examples), statistic, columns, types, missing)
+    own = counted_runs(_for_every(classes, examples), statistic, columns, types, outcomes)
     if own.statistic is not statistic:  # it has been given units
         statistic = load_statistic(own.statistic, classes=classes)
     shape = (len(examples[0]), len(classes), len(statistic.count_names))

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from trackperm.errors import InputError
-from trackperm.pairing.report import Missing
+from trackperm.pairing.report import OUTCOMES, Missing
 from trackperm.statistic import Statistic
 from trackperm.tables import ExampleTable, unusable
 
@@ -98,7 +98,7 @@ class PairedColumns:
         cluster, strata, classes = (
             _column(statistic, name) for name in (statistic.cluster, statistic.strata, statistic.class_column)
         )
-        of_missing = label if missing == "wrong" and statistic.missing_reads_label else None
+        of_missing = label if missing in OUTCOMES and statistic.missing_reads_label else None
         names = (*statistic.used_columns, of_missing, cluster, strata, classes)
         used = tuple(dict.fromkeys(name for name in names if name is not None))
         needed = used if by_position else (id_, *used)

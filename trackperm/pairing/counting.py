@@ -16,7 +16,7 @@ from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.grouping import STRATUM
 from trackperm.pairing.refusals import shown
 from trackperm.pairing.run import KEY, KeyedRun
-from trackperm.statistic import OUT_OF_RANGE, Statistic, UncountableError, load_statistic
+from trackperm.statistic import OUT_OF_RANGE, Outcome, Statistic, UncountableError, load_statistic
 from trackperm.tables import PairedCounts
 
 
@@ -41,7 +41,7 @@ class ScaledCounts:
 
 
 def counted(
-    run: KeyedRun, statistic: Statistic, expressions: Mapping[str, nw.Expr], *, missing: bool = False
+    run: KeyedRun, statistic: Statistic, expressions: Mapping[str, nw.Expr], *, missing: Outcome | None = None
 ) -> nw.DataFrame[Any]:
     """Count the outcomes of one run by example, as int64, or float64 where they are decimals.
 

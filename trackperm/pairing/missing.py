@@ -1,4 +1,4 @@
-"""Missing predictions that count as wrong: as the statistic says, from the label alone."""
+"""Missing predictions that count as wrong or as right: as the statistic says, from the label alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.counting import ScaledCounts, counted, scaled
 from trackperm.pairing.run import KEY, KeyedRun
-from trackperm.statistic import Statistic
+from trackperm.statistic import Outcome, Statistic
 from trackperm.tables import ColumnType
 
 
@@ -32,7 +32,7 @@ def counted_runs(
     statistic: Statistic,
     columns: PairedColumns,
     types: Mapping[str, ColumnType],
-    missing: Mapping[str, nw.Expr] | None,
+    outcomes: tuple[Outcome, Outcome] | None,
 ) -> ScaledCounts:
     """Count the outcomes of both runs, by row.
 
@@ -42,19 +42,25 @@ def counted_runs(
         Baseline and candidate.
     types : mapping of str to ColumnType
         Types of the columns.
-    missing : mapping of str to Expr, optional
-        What an example counts without a prediction, where that is counted.
+    outcomes : (Outcome, Outcome), optional
+        What missing predictions of baseline and candidate are taken for, where they are counted.
 
     Raises
     ------
     InputError
-        If a count is undefined on an example or out of range.
+        If a count is undefined on an example or out of range, or it is not known what a missing prediction
+        counts.
     """
     expressions = statistic.counts(types)
-    if missing is None:
+    if outcomes is None:
         baseline, candidate = (counted(run, statistic, expressions) for run in runs)
     else:
-        baseline, candidate = (_with_missing(run, statistic, columns, expressions, missing) for run in runs)
+        baseline, candidate = (
+            _with_missing(
+                run, statistic, columns, expressions, statistic.missing_counts(types, outcome), outcome
+            )
+            for run, outcome in zip(runs, outcomes, strict=True)
+        )
     return scaled(baseline, candidate, statistic)
 
 
@@ -64,10 +70,11 @@ def _with_missing(
     columns: PairedColumns,
     expressions: Mapping[str, nw.Expr],
     missing: Mapping[str, nw.Expr],
+    outcome: Outcome,
 ) -> nw.DataFrame[Any]:
     is_there = run.is_complete(columns.of_runs)
     found = counted(run.filter(is_there), statistic, expressions)
-    lacking = counted(run.filter(~is_there), statistic, missing, missing=True)
+    lacking = counted(run.filter(~is_there), statistic, missing, missing=outcome)
     lacking = lacking.select(nw.col(name).cast(dtype) for name, dtype in found.schema.items())
     rows = np.concatenate([np.flatnonzero(is_there.to_numpy()), np.flatnonzero(~is_there.to_numpy())])
     frame: nw.DataFrame[Any] = nw.concat([found, lacking])[np.argsort(rows).tolist()]

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-Missing = Literal["error", "drop", "wrong"]
+from trackperm.statistic import Outcome
+
+Missing = Literal["error", "drop", "wrong", "worst", "best"]
+"""What to do with examples that lack a partner or a value: refuse, leave out, or count the prediction as the
+statistic says of a missing one: in both runs or, as the worst or best case for the candidate, in one of them,
+and as perfect in the other."""
+
+OUTCOMES: Mapping[Missing, tuple[Outcome, Outcome]] = {
+    "wrong": ("wrong", "wrong"),
+    "worst": ("right", "wrong"),
+    "best": ("wrong", "right"),
+}
+"""What missing predictions of baseline and candidate are taken for."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +37,7 @@ class PairingReport:
         Number of examples of either run that are not.
     labels_checked : bool
         Whether both runs were seen to have the same reference answers.
-    missing : {"error", "drop", "wrong"}
+    missing : {"error", "drop", "wrong", "worst", "best"}
         What was to be done with examples that lack a partner or a value.
     notes : tuple of str
         What a reader of the result should know.

@@ -157,6 +157,8 @@ def notes(comparison: Comparison) -> list[str]:
             f"dropped: {report.n_dropped} without a complete row in both runs "
             f"(baseline {report.n_baseline}, candidate {report.n_candidate}, tested {report.n_paired})"
         )
+    if comparison.cases:
+        found.append(f"missing predictions: {_cases(comparison)}")
     if report.by == "position":
         found.append("paired by position: nothing proves that the rows are the same examples")
     if test.ties == "100 digits":
@@ -172,6 +174,16 @@ def notes(comparison: Comparison) -> list[str]:
     if comparison.n_discordant > 0 and not _is_within_reach(comparison):
         found.append(f"no verdict possible: {floor(comparison)}")
     return [*found, *report.notes]
+
+
+def _cases(comparison: Comparison) -> str:
+    """Say what the worst and the best case come to, and whether they agree."""
+    cases = ", ".join(
+        f"{case.missing} case {format_number(case.difference, sign=True)} (p = {case.pvalue:.3g},"
+        f" {case.verdict})"
+        for case in comparison.cases
+    )
+    return f"{cases}: {'not decided by the data' if comparison.is_open else 'the same verdict'}"
 
 
 def floor(comparison: Comparison) -> str:
@@ -214,7 +226,11 @@ def explanation(comparison: Comparison) -> list[str]:
         f"p is the share of all such exchanges in which {quantity} is {extreme} the observed one"
         + (", those equal to it counted half." if comparison.test.mid_p else "."),
     ]
-    if comparison.verdict == "undecided":
+    if comparison.is_open:
+        sentences.append(
+            "The data do not decide it: what the missing predictions would have been changes the verdict."
+        )
+    elif comparison.verdict == "undecided":
         sentences.append(
             f"Here that share is not shown to be below {comparison.alpha:g}, so neither run is shown "
             "to be better; this does not prove that they are equally good."

@@ -2,7 +2,7 @@
 
 from trackperm.statistic.compile import builtin_names, load_statistic
 from trackperm.statistic.counters import UncountableError
-from trackperm.statistic.definition import Statistic
+from trackperm.statistic.definition import Outcome, Statistic
 from trackperm.statistic.frames import OUT_OF_RANGE
 from trackperm.statistic.schema import json_schema
 from trackperm.tables import ColumnType
@@ -10,6 +10,7 @@ from trackperm.tables import ColumnType
 __all__ = [
     "OUT_OF_RANGE",
     "ColumnType",
+    "Outcome",
     "Statistic",
     "UncountableError",
     "builtin_names",

@@ -158,11 +158,15 @@ class _Compiler:
             score = self.expression(("score",), parameters)
             g, h = _contrast_of(score, counts, spec.contrast)
         missing = self.expressions("missing", parameters)
-        self.check_parameters(parameters, [*counts.values(), *missing.values(), *g.values(), h], name)
+        perfect = self.expressions("perfect", parameters)
+        self.check_parameters(
+            parameters, [*counts.values(), *missing.values(), *perfect.values(), *g.values(), h], name
+        )
         if score is not None:
             self.check_score(score, counts)
         self.check_counts(counts)
-        self.check_missing(missing, counts)
+        self.check_substitute("missing", missing, counts)
+        self.check_substitute("perfect", perfect, counts)
         self.check_g(g, counts, declared="counts" in document.data)
         self.check_h(h, g)
         self.check_groups(spec, g)
@@ -179,7 +183,10 @@ class _Compiler:
             of_any: dict[str, ParameterValue] = {CLASS: 1} if self.has_classes else {}
             require_antisymmetry(
                 {key: expression.bind(of_any) for key, expression in counts.items()},
-                {key: expression.bind(of_any) for key, expression in missing.items()},
+                [
+                    {key: expression.bind(of_any) for key, expression in substitute.items()}
+                    for substitute in (missing, perfect)
+                ],
                 scaled_g,
                 compiled,
                 h,
@@ -228,6 +235,7 @@ class _Compiler:
             _h=h,
             _score=score,
             _missing=missing,
+            _perfect=perfect,
             _source=document,
         )
 
@@ -265,26 +273,28 @@ class _Compiler:
         hint = "such as `0`, `0.5` or `1/2`."
         raise self.document.error(f"`{text}` is not an exact number", path, hint=hint)
 
-    def check_missing(self, missing: Mapping[str, Expression], counts: Collection[str]) -> None:
-        """Check that what a missing prediction counts is said of every count, from the label alone."""
+    def check_substitute(
+        self, section: str, substitute: Mapping[str, Expression], counts: Collection[str]
+    ) -> None:
+        """Check that what a missing or perfect prediction counts is said of every count, from the label."""
         known = ("label", CLASS) if self.has_classes else ("label",)
 
         def label(expression: Expression, node: Name) -> None:
             if node.full not in known:
-                hint = "an example without a prediction has a `label` alone."
-                raise expression.error(node, f"`{node.full}` cannot stand in `missing`", hint=hint)
+                hint = "a prediction that is not there leaves the `label` alone."
+                raise expression.error(node, f"`{node.full}` cannot stand in `{section}`", hint=hint)
 
         hint = f"the counts of this statistic are {', '.join(counts)}."
-        for key, expression in missing.items():
+        for key, expression in substitute.items():
             if key not in counts:
                 more = did_you_mean(key, counts)
                 raise self.document.error(
-                    f"there is no count `{key}`", ("missing", key), key=True, hint=hint + more
+                    f"there is no count `{key}`", (section, key), key=True, hint=hint + more
                 )
-            Checker(True, label, "column").result(expression, f"the missing count `{key}`")
-        lacking = [key for key in counts if key not in missing]
-        if missing and lacking:
-            raise self.document.error(f"`missing` says nothing of {listed(lacking)}", ("missing",), hint=hint)
+            Checker(True, label, "column").result(expression, f"the {section} count `{key}`")
+        lacking = [key for key in counts if key not in substitute]
+        if substitute and lacking:
+            raise self.document.error(f"`{section}` says nothing of {listed(lacking)}", (section,), hint=hint)
 
     def classes(self, spec: ShortSpec | LongSpec) -> tuple[ClassValue, ...]:
         """Return the classes in ascending order; none as long as they are not known."""

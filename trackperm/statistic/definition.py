@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
@@ -19,7 +19,7 @@ from trackperm.exact.scores.resolution import format_unit
 from trackperm.statistic.arrays import integers
 from trackperm.statistic.check import Checker
 from trackperm.statistic.counter_columns import columns_of_counters, with_counters
-from trackperm.statistic.expression import Expression, Name
+from trackperm.statistic.expression import Expression, Name, Node, transform
 from trackperm.statistic.frames import count_expression
 from trackperm.statistic.parts import in_parts
 from trackperm.statistic.schema import Contrast
@@ -35,6 +35,10 @@ ClassValue = str | int | bool
 ParameterValue = int | float | str | bool
 Units = Mapping[str, Fraction]
 Integers = npt.NDArray[np.int64]
+
+
+Outcome = Literal["wrong", "right"]
+"""What a missing prediction is taken for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +116,7 @@ class Statistic:
     _h: Expression = field(repr=False)
     _score: Expression | None = field(repr=False)
     _missing: Mapping[str, Expression] = field(repr=False)
+    _perfect: Mapping[str, Expression] = field(repr=False)
     _source: Document = field(repr=False)
 
     def counts(self, types: Mapping[str, ColumnType]) -> dict[str, nw.Expr]:
@@ -148,18 +153,27 @@ class Statistic:
         """Whether it says what a missing prediction counts."""
         return bool(self._missing)
 
-    def missing_counts(self, types: Mapping[str, ColumnType]) -> dict[str, nw.Expr]:
+    @property
+    def counts_perfect(self) -> bool:
+        """Whether it says, or one can tell, what a perfect prediction counts."""
+        return bool(self._substitute("right"))
+
+    def missing_counts(
+        self, types: Mapping[str, ColumnType], outcome: Outcome = "wrong"
+    ) -> dict[str, nw.Expr]:
         """Return the data frame expression of what a missing prediction counts, an int64 for every count.
 
         Parameters
         ----------
         types : mapping of str to ColumnType
             Types of the actual columns, at least of the label if `missing_reads_label`.
+        outcome : {'wrong', 'right'}
+            What the prediction is taken for.
 
         Raises
         ------
         InputError
-            If the spec does not say it.
+            If the spec does not say it, and one cannot tell.
         SpecError
             If types do not fit, with the place in the spec.
         """
@@ -169,42 +183,71 @@ class Statistic:
                 hint="`missing:` in its file does, as in `missing: {correct: 0, n: 1}`, with an expression in"
                 " `label` for every count; `--missing drop` leaves such examples out.",
             )
+        substitute = self._substitute(outcome)
+        if not substitute:
+            raise InputError(
+                f"the statistic `{self.name}` does not say what a perfect prediction counts",
+                hint="`perfect:` in its file does, as in `perfect: {correct: 1, n: 1}`, with an expression in"
+                " `label` for every count.",
+            )
         checker = self._checker(types, decimals=False)
         expressions = {}
         for name in self.count_names:
-            checker.result(self._missing[name], f"the missing count `{name}`")
-            expressions[name] = count_expression(self._missing[name], self._read_columns, types)
+            checker.result(substitute[name], f"the {outcome} count `{name}`")
+            expressions[name] = count_expression(substitute[name], self._read_columns, types)
         return expressions
+
+    def _substitute(self, outcome: Outcome) -> Mapping[str, Expression]:
+        """Return what is counted in place of a missing prediction; nothing where that is not known.
+
+        A perfect prediction is the label itself, where the counts read nothing else of a run.
+        """
+        if outcome == "wrong" or self._perfect:
+            return self._missing if outcome == "wrong" else self._perfect
+        read = {node.full for expression in self._counts.values() for node in expression.names}
+        if not read <= {"prediction", "label", CLASS if self.has_classes else "label"}:
+            return {}
+
+        def as_label(node: Node) -> Node:
+            return (
+                replace(node, name="label") if isinstance(node, Name) and node.full == "prediction" else node
+            )
+
+        return {
+            name: replace(expression, tree=transform(expression.tree, as_label))
+            for name, expression in self._counts.items()
+        }
 
     @property
     def counter_columns(self) -> tuple[str, ...]:
         """The actual columns that counters read."""
-        expressions = (*self._counts.values(), *self._missing.values())
+        expressions = (*self._counts.values(), *self._missing.values(), *self._substitute("right").values())
         names = columns_of_counters(expressions)
         return tuple(self.columns[name] for name in names if name != CLASS or not self.has_classes)
 
-    def with_counters(self, frame: nw.DataFrame[Any], *, missing: bool = False) -> nw.DataFrame[Any]:
+    def with_counters(self, frame: nw.DataFrame[Any], *, missing: Outcome | None = None) -> nw.DataFrame[Any]:
         """Add the columns in which `counts`, or with `missing` `missing_counts`, find what counters give.
 
         Parameters
         ----------
         frame : narwhals.DataFrame
             Of polars, with the actual columns, of types with which the expressions were compiled.
-        missing : bool
-            For which expressions.
+        missing : {'wrong', 'right'}, optional
+            What missing predictions are taken for, where they are counted.
 
         Raises
         ------
         UncountableError
             If a counter refuses an example: lists of different lengths, a null in a list, no tag.
         """
-        expressions = self._missing if missing else self._counts
+        expressions = self._counts if missing is None else self._substitute(missing)
         return with_counters(frame, expressions.values(), self._read_columns)
 
     @property
     def missing_reads_label(self) -> bool:
         """Whether what a missing prediction counts depends on its label."""
-        return any(name.full == "label" for expression in self._missing.values() for name in expression.names)
+        expressions = (*self._missing.values(), *self._substitute("right").values())
+        return any(name.full == "label" for expression in expressions for name in expression.names)
 
     @property
     def _read_columns(self) -> Mapping[str, str]:
@@ -302,6 +345,7 @@ class Statistic:
             },
             "resolution": self._resolution_as_written(),
             "missing": _written(self._missing),
+            "perfect": _written(self._perfect),
             "repeats": "sum" if self.repeats else None,
             "cluster": self.cluster,
             "strata": self.strata,

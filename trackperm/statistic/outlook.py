@@ -66,14 +66,15 @@ def outlook(statistic: Statistic) -> Outlook:
     candidate, baseline = (rng.integers(0, _LARGEST, size=shape, endpoint=True) for _ in range(2))
     for i in range(shape[1]):
         name = statistic.count_names[i % len(statistic.count_names)]
-        expression, missing = statistic._counts[name], statistic._missing.get(name)
+        expression = statistic._counts[name]
+        substitutes = [counts.get(name, expression) for counts in (statistic._missing, statistic._perfect)]
         reads = {node.full for node in expression.names}
         constant = not reads
         if statistic.has_classes:
             reads.discard(CLASS)
         if constant:
             candidate[:, i] = integers(expression, {}, 1)[0]
-        if reads <= {"id", "label"} and (missing is None or missing.tree == expression.tree):
+        if reads <= {"id", "label"} and all(other.tree == expression.tree for other in substitutes):
             baseline[:, i] = candidate[:, i]
     stay, swap = statistic.pairs(candidate, baseline)
     histogram = DifferenceHistogram.from_pairs(stay, swap)

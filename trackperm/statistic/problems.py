@@ -95,13 +95,14 @@ class _Errors:
         for key, expression in entries("counts").items():
             with self.caught():
                 compiler.check_counts({key: expression})
-        missing = entries("missing")
-        for key, expression in missing.items():
-            with self.caught():
-                compiler.check_missing({key: expression}, [key] if key in names else names)
-        if len(missing) == len(data.get("missing", {})):
-            with self.caught():
-                compiler.check_missing(missing, names)
+        for section in ("missing", "perfect"):
+            substitute = entries(section)
+            for key, expression in substitute.items():
+                with self.caught():
+                    compiler.check_substitute(section, {key: expression}, [key] if key in names else names)
+            if len(substitute) == len(data.get(section, {})):
+                with self.caught():
+                    compiler.check_substitute(section, substitute, names)
         for key, expression in entries("g").items() if names else ():
             with self.caught():
                 compiler.check_g({key: expression}, names, declared=True)

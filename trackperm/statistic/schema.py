@@ -100,6 +100,10 @@ class _Spec(BaseModel):
     missing: dict[str, Expression] = {}
     """What a missing prediction counts, for every count: an expression in `label`."""
 
+    perfect: dict[str, Expression] = {}
+    """What a perfect prediction counts, for every count: an expression in `label`. By default the counts with
+    `label` in place of `prediction`; `--missing bounds` needs it where these read anything else."""
+
     repeats: Literal["sum"] | None = None
     """`sum`: an example may have several rows, as many in both runs; their counts are added."""
 

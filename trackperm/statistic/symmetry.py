@@ -22,7 +22,7 @@ _EXAMPLES = 3  # in a sample
 
 def require_antisymmetry(
     counts: Mapping[str, Expression],
-    missing: Mapping[str, Expression],
+    substitutes: Sequence[Mapping[str, Expression]],
     g: Mapping[str, Expression],
     h: RationalStatistic | RealStatistic,
     h_expression: Expression,
@@ -41,7 +41,8 @@ def require_antisymmetry(
     shared = frozenset(
         name
         for name, expression in counts.items()
-        if _is_shared(expression) and missing.get(name, expression).tree == expression.tree
+        if _is_shared(expression)
+        and all(counts.get(name, expression).tree == expression.tree for counts in substitutes)
     )
     trees = [_merged(expression.tree, shared) for expression in g.values()]
     permutation = _permutation(trees, shared)
