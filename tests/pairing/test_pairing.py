@@ -644,8 +644,8 @@ def test_many_examples_take_little_time(engine: str) -> None:
         columns = {"id": ids, "prediction": prediction[order], "label": label[order]}
         frame = pl.DataFrame(columns) if engine == "polars" else pd.DataFrame(columns)
         tables.append(ExampleTable.from_native(frame, origin))
-    start = time.perf_counter()
+    start = time.process_time()
     counts = pair(tables[0], tables[1], ACCURACY).counts
     multiplicities = counts.grouped()[2]
-    assert time.perf_counter() - start < 3  # 0.2 s on two idle cores
+    assert time.process_time() - start < 5  # 0.4 s
     assert multiplicities.sum() == n

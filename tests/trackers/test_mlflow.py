@@ -183,7 +183,7 @@ class TestOutOfReach:
             start = time.monotonic()
             with pytest.raises(TrackerError, match="does not answer"):
                 MlflowTracker(f"http://127.0.0.1:{silent.getsockname()[1]}").find("abc")
-            assert time.monotonic() - start < 4
+            assert time.monotonic() - start < 15
         assert dict(os.environ) == environment
 
     def test_permission_to_write_is_denied(

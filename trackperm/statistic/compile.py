@@ -15,13 +15,14 @@ from trackperm.errors import InputError, InputTypeError, SpecError
 from trackperm.exact import RationalStatistic, RealStatistic
 from trackperm.exact.scores.resolution import Resolution, read_resolution
 from trackperm.statistic.check import MAX_INTEGER, Checker, NameType, literal_type
-from trackperm.statistic.definition import (
-    CLASS,
-    ClassValue,
-    ParameterValue,
-    Statistic,
-    class_text,
+from trackperm.statistic.declared_parts import (
+    check_classes,
+    classes_of,
+    exact_number,
+    require_moderate_size,
+    weights_of,
 )
+from trackperm.statistic.definition import CLASS, ClassValue, ParameterValue, Statistic
 from trackperm.statistic.expression import (
     MAX_NAME,
     RESERVED,
@@ -32,10 +33,9 @@ from trackperm.statistic.expression import (
     Name,
     Node,
     children,
-    size,
     transform,
 )
-from trackperm.statistic.parts import MAX_PARTS, first_not_additive, in_part, in_parts, weighted_mean
+from trackperm.statistic.parts import first_not_additive, in_part, in_parts, weighted_mean
 from trackperm.statistic.rational import is_rational, rational
 from trackperm.statistic.real import real
 from trackperm.statistic.schema import Contrast, LongSpec, ShortSpec, validate
@@ -50,7 +50,6 @@ TEMPLATE = Path(__file__).parent / "template.yaml"
 
 _ROLES = ("id", "prediction", "label")
 _MAX_NAMES = 200
-_MAX_SIZE = 50_000  # in nodes, of the mean over strata or classes
 
 
 def builtin_names() -> tuple[str, ...]:
@@ -171,7 +170,7 @@ class _Compiler:
         self.check_h(h, g)
         self.check_groups(spec, g)
         if self.has_classes:
-            self.check_classes(spec, counts)
+            check_classes(document, spec, counts)
         columns = self.columns(counts, spec, name)
         used = [columns[name] for name in self.names_of_columns(counts)]
         resolution = self.resolution(counts, name)
@@ -191,9 +190,9 @@ class _Compiler:
                 compiled,
                 h,
             )
-        classes = self.classes(spec)
-        weights = self.weights(spec, name, classes)
-        self.check_size(h if score is None else score, len(weights))
+        classes = classes_of(document, spec, self.known_classes)
+        weights = weights_of(document, spec, name, self.known_strata, classes)
+        require_moderate_size(h if score is None else score, len(weights))
         names, total = tuple(counts), score
         part_score = None if score is None else _function(with_units(score, units), names, undefined)
         if weights:
@@ -264,14 +263,7 @@ class _Compiler:
     def undefined(self) -> Fraction | None:
         if self.document.data.get("undefined") is None:
             return None
-        return self.exact_number(("undefined",))
-
-    def exact_number(self, path: tuple[str, ...]) -> Fraction:
-        text = self.document.passage(path).text
-        if re.fullmatch(r"[-+]?(\d{1,50}(/0*[1-9]\d{0,50})?|\d{0,50}\.\d{1,50})", text, re.ASCII):
-            return Fraction(text)
-        hint = "such as `0`, `0.5` or `1/2`."
-        raise self.document.error(f"`{text}` is not an exact number", path, hint=hint)
+        return exact_number(self.document, ("undefined",))
 
     def check_substitute(
         self, section: str, substitute: Mapping[str, Expression], counts: Collection[str]
@@ -295,92 +287,6 @@ class _Compiler:
         lacking = [key for key in counts if key not in substitute]
         if substitute and lacking:
             raise self.document.error(f"`{section}` says nothing of {listed(lacking)}", (section,), hint=hint)
-
-    def classes(self, spec: ShortSpec | LongSpec) -> tuple[ClassValue, ...]:
-        """Return the classes in ascending order; none as long as they are not known."""
-        if not isinstance(spec.classes, list):
-            return tuple(sorted(self.known_classes or ()))
-        if not spec.classes:
-            hint = "`classes: label` takes those of the labels."
-            raise self.document.error("there are no classes in the list", ("classes",), hint=hint)
-        seen: set[ClassValue] = set()
-        for i, value in enumerate(spec.classes):
-            path = ("classes", i)
-            if not isinstance(value, str | int):
-                raise self.document.error(
-                    f"a class is text, an integer or a boolean, not {kind(value)}", path
-                )
-            if literal_type(value) is not literal_type(spec.classes[0]):
-                found, first = (literal_type(item).value for item in (value, spec.classes[0]))
-                hint = "classes are of one type; quote those that are text."
-                raise self.document.error(
-                    f"a class that is {found} after one that is {first}", path, hint=hint
-                )
-            if value in seen:
-                raise self.document.error(f"the class {value!r} stands in the list twice", path)
-            seen.add(value)
-        return tuple(sorted(spec.classes))
-
-    def weights(
-        self, spec: ShortSpec | LongSpec, name: str, classes: tuple[ClassValue, ...]
-    ) -> dict[str, Fraction]:
-        """Return the weights of the strata or classes in their order; none as long as these are not known."""
-        if spec.strata is None and not self.has_classes:
-            if spec.weights:
-                problem = "there are no strata or classes to weigh"
-                hint = "`strata: COLUMN` or `classes: COLUMN` names the column that has them."
-                raise self.document.error(problem, ("weights",), key=True, hint=hint)
-            return {}
-        noun = "strata" if spec.strata is not None else "classes"
-        known: Collection[str] | None = [class_text(value) for value in classes] or None
-        if spec.strata is not None and self.known_strata is not None:
-            known = sorted(self.known_strata)
-        written = {key: self.exact_number(("weights", key)) for key in spec.weights}
-        for key, weight in written.items():
-            if weight <= 0:
-                raise self.document.error(f"the weight {weight} is not above 0", ("weights", key))
-        parts = sorted(written) if known is None else known
-        if len(parts) > MAX_PARTS:
-            raise InputError(
-                f"`{name}` has {len(parts)} {noun}; the limit is {MAX_PARTS}",
-                hint=f"`{noun}` in its file names the column that has them: is it the right one?",
-            )
-        if not written:
-            return dict.fromkeys(parts, Fraction(1))
-        for lacking, problem in (
-            (sorted(set(parts) - set(written)), "have no weight"),
-            (sorted(set(written) - set(parts)), "have a weight and no example"),
-        ):
-            if lacking:
-                message = f"{len(lacking)} {noun} of `{name}` {problem} (first: {lacking[0]!r})"
-                raise InputError(message, hint=f"`weights` in its file gives all {noun} of the data one.")
-        return {key: written[key] for key in parts}
-
-    def check_size(self, expression: Expression, n_parts: int) -> None:
-        """Refuse what would be too long where every stratum or class has a copy of it."""
-        if size(expression.tree) * n_parts > _MAX_SIZE:
-            hint = "name parts of it as counts, or sum columns before logging."
-            raise expression.error(expression.tree, f"too long for the mean of {n_parts} parts", hint=hint)
-
-    def check_classes(self, spec: ShortSpec | LongSpec, counts: Mapping[str, Expression]) -> None:
-        """Check that `class` can mean nothing but the class, and that the counts read it."""
-        if spec.strata is not None:
-            hint = "classes of strata would be more parts than a score can be the mean of; choose one."
-            raise self.document.error(
-                "`classes` does not go with `strata`", ("classes",), key=True, hint=hint
-            )
-        hint = f"where there are `classes`, `{CLASS}` stands for one of them in every count."
-        for section in ("parameters", "counts", "columns"):
-            if CLASS in self.document.data.get(section, {}) and not (
-                section == "columns" and spec.classes == CLASS
-            ):
-                raise self.document.error(
-                    f"`{CLASS}` cannot be a name here", (section, CLASS), key=True, hint=hint
-                )
-        if not any(node.full == CLASS for expression in counts.values() for node in expression.names):
-            raise self.document.error(
-                f"no count reads `{CLASS}`", ("classes",), key=True, hint=hint + " As in `label == class`."
-            )
 
     def names_of_columns(self, counts: Mapping[str, Expression]) -> list[str]:
         """Return the names in counts that stand for columns."""
