@@ -57,6 +57,10 @@ LOG2_ROOT = 20
 """Binary logarithm of twice the standard deviation in units that are fine enough to guess a tail."""
 
 
+LATTICE_SECONDS = 4e-4
+"""Estimated seconds that the lattice engine takes at the least."""
+
+
 @dataclass(frozen=True)
 class LinearStatistic:
     """observed + unit * (X - X observed), with X = sum_k d_k Binomial(c_k, 1/2).
@@ -211,8 +215,12 @@ def _scaled(tail: TailMass, n_coins: int) -> TailMass:
 
 
 def _exact_engines(law: LineLaw, limits: Sequence[int]) -> list[Engine]:
-    others = [_enumerate(law, limits), _dp(law, limits), _lattice(law, limits)]
-    return [_binomial(law, limits), *others] if _is_binomial(law) else others
+    engines = [_enumerate(law, limits), _dp(law, limits)]
+    if _is_binomial(law):
+        engines.append(_binomial(law, limits))
+    # Its plan alone takes longer than what is quicker than any lattice.
+    is_late = any(engine.refusal is None and engine.seconds <= LATTICE_SECONDS for engine in engines)
+    return [*engines, _lattice(law, limits, planned=not is_late)]
 
 
 def _is_binomial(law: LineLaw) -> bool:
@@ -261,14 +269,15 @@ def _dp(law: LineLaw, limits: Sequence[int]) -> Engine:
     )
 
 
-def _lattice(law: LineLaw, limits: Sequence[int]) -> Engine:
+def _lattice(law: LineLaw, limits: Sequence[int], *, planned: bool) -> Engine:
+    """Return the lattice engine; where it is not `planned`, with the least that it can cost."""
     refusal, seconds, frequencies = None, 0.0, 0.0
     if law.total > EXACT_IN_FLOATS:
         refusal = "sums of the differences exceed 2^52, beyond which floats are not exact"
     elif law.width > LARGEST_PERIOD:
         n_bits, most = law.width.bit_length(), LARGEST_PERIOD.bit_length() - 1
         refusal = f"about 2^{n_bits} points matter; it takes 2^{most}"
-    else:
+    elif planned:
         lattice = law.lattice()
         tilt = upper_tilt(lattice, law.total - limits[0])
         _, period, _ = line_window(lattice, tilt)
@@ -283,7 +292,7 @@ def _lattice(law: LineLaw, limits: Sequence[int]) -> Engine:
             refusal = f"which frequencies matter takes {needed}; at most {MOST_FACTORS:.0e} are evaluated"
     return Engine(
         "lattice",
-        seconds=4e-4 + seconds,
+        seconds=LATTICE_SECONDS + seconds,
         n_bytes=int(BYTES_PER_FREQUENCY * min(frequencies, FEW)) + 128 * law.steps.size,
         refusal=refusal,
         why="linear statistic: one-dimensional lattice",
