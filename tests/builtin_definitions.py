@@ -13,6 +13,7 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
+import jiwer
 import numpy as np
 from sklearn import metrics
 
@@ -191,6 +192,16 @@ def of_brackets(metric: Callable[..., float]) -> Callable[[Rows], float]:
     return oracle
 
 
+def of_words(rows: Rows) -> float:
+    """Texts of so many words, of which so many are wrong; more errors than words are insertions."""
+    references = [["right"] * row["words"] for row in rows]
+    hypotheses = [
+        ["wrong"] * row["errors"] + reference[row["errors"] :]
+        for row, reference in zip(rows, references, strict=True)
+    ]
+    return float(jiwer.wer([" ".join(text) for text in references], [" ".join(text) for text in hypotheses]))
+
+
 def top_k(rows: Rows) -> float:
     """Class 0 is right; as many of the seven others are scored above it as its rank says."""
     scores = [[0.0, *(1.0 if other < row["rank"] else -1.0 for other in range(1, 8))] for row in rows]
@@ -274,6 +285,11 @@ DEFINITIONS = {
         lambda rows: ratio(2 * sum(r["matched"] for r in rows), sum(r["gold"] + r["test"] for r in rows)),
         of_brackets(metrics.f1_score),
         own=BRACKETS,
+    ),
+    "pooled_error_rate": Definition(
+        lambda rows: ratio(sum(r["errors"] for r in rows), sum(r["words"] for r in rows)),
+        of_words,
+        own={"errors": range(5), "words": range(1, 4)},
     ),
     "mean": Definition(
         share(lambda row: row["score"]),

@@ -183,10 +183,10 @@ def test_dropped_and_unproved_pairs_are_said(folder: Path):
 REFUSED = {
     "no such file": (["nope.csv"], "`nope.csv`"),
     "directory": (["directory"], "directory"),
-    "unknown format": (["notes.docx"], "`.parquet`"),
+    "unknown format": (["notes.docx"], "Parquet"),
     "empty file": (["empty.csv"], "empty"),
     "no rows": (["norows.csv"], "no examples"),
-    "truncated lines": (["cut.jsonl"], "line 1"),
+    "truncated lines": (["cut.jsonl"], "begins as JSON does, and is none"),
     "truncated Parquet": (["cut.parquet"], "Parquet"),
     "missing example": (["short.csv"], "--missing drop"),
     "example twice": (["twice.csv"], "'dev-1317'"),

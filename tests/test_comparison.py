@@ -58,3 +58,16 @@ def test_one_class_that_nobody_has_does_not_stop_a_macro_average(tmp_path: Path)
     strangers = [frame.with_columns(label=pl.lit("z"), prediction=pl.lit("z")) for frame in frames]
     with pytest.raises(InputError, match="0/0 in both runs"):
         trackperm.compare(*strangers, spec)
+
+
+def test_a_comparison_introduces_itself_on_one_line() -> None:
+    comparison = trackperm.compare(answers([True] * 20), answers([False] * 12 + [True] * 8))
+    assert repr(comparison) == (
+        "<Comparison of `candidate` with `baseline` by accuracy: p = 0.000488, worse>"
+    )
+
+
+def test_artifact_paths_are_of_tracked_runs(tmp_path: Path) -> None:
+    answers([True, False]).write_parquet(tmp_path / "a")
+    with pytest.raises(InputError, match="neither of these is one"):
+        trackperm.compare(str(tmp_path / "a"), answers([True, True]), artifact="predictions.parquet")

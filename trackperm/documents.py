@@ -27,6 +27,7 @@ MAX_BYTES = 256 * 1024
 MAX_NESTING = 20
 MAX_DIGITS = 100
 _WIDTH = 120
+_LISTED = 20
 
 DocumentPath = tuple[str | int, ...]
 Model = TypeVar("Model", bound=BaseModel)
@@ -97,8 +98,10 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Return names in backticks, separated by commas."""
-    return ", ".join(f"`{name}`" for name in names)
+    """Return names in backticks, separated by commas; of many the first 20."""
+    quoted = [f"`{name}`" for name in names]
+    more = f" and {len(quoted) - _LISTED} more" if len(quoted) > _LISTED else ""
+    return ", ".join(quoted[:_LISTED]) + more
 
 
 def scalar(text: str) -> int | float | str | bool | None:

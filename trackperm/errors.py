@@ -6,6 +6,8 @@ catch either. The command line turns them into one message and an exit code.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class TrackpermError(Exception):
     """Something that trackperm refuses or cannot do, said in one message.
@@ -48,6 +50,25 @@ class PairingError(InputError):
 
 class SourceError(InputError):
     """A file or artifact that does not hold readable per-example data."""
+
+
+class ChoiceError(SourceError):
+    """A file with several parts, which must not be mixed, of which none was chosen.
+
+    Parameters
+    ----------
+    message, hint : str
+        As of every error.
+    what : str
+        What a part is called, such as ``filter``.
+    parts : sequence of str
+        Their names.
+    """
+
+    def __init__(self, message: str, *, what: str, parts: Sequence[str], hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.what = what
+        self.parts = tuple(parts)
 
 
 class CapacityError(TrackpermError, MemoryError):

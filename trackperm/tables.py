@@ -58,6 +58,12 @@ class ExampleTable:
         Whether every column is text because the format knows no types (CSV).
     unusable : mapping of str to str
         Columns that were read but have no single type, and why: a use of one is refused with the reason.
+    identity : tuple of str
+        Columns that tell of an example's input, such as its hash: the same in every run on these examples.
+    facts : mapping of str to str
+        What the file says of the run as a whole, such as ``dataset`` or ``filter``: a hint, no proof.
+    notes : tuple of str
+        What a reader of a result should know of how the table was read.
     ordered : bool
         Whether the rows have an order: those of a query (DuckDB, Spark) come in any.
     """
@@ -66,6 +72,9 @@ class ExampleTable:
     origin: str
     untyped: bool = False
     unusable: Mapping[str, str] = field(default_factory=dict)
+    identity: tuple[str, ...] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
     ordered: bool = True
 
     @classmethod
@@ -231,7 +240,7 @@ class _Column:
         values, type_ = _normalised(_to_polars(table.frame.get_column(name), where), where)
         if values.null_count() == len(values):
             values, type_ = pl.Series(name, [None] * len(values), dtype=pl.Null), None
-        return cls(values.alias(name), type_, table.origin, table.untyped)
+        return cls(values.alias(name), type_, table.origin, table.untyped and type_ is ColumnType.TEXT)
 
     def cast(self, type_: ColumnType) -> _Column:
         if self.type is ColumnType.INTEGER and type_ is ColumnType.DECIMAL and not self.is_exact():

@@ -188,7 +188,7 @@ def test_built_ins_say_what_a_missing_prediction_counts(name: str) -> None:
 def test_which_built_ins_have_counters() -> None:
     assert set(BUILT_IN) >= {
         "token_accuracy", "span_precision", "span_recall", "span_f1", "uas", "las", "multilabel_f1",
-        "jaccard_multilabel", "word_error_rate", "character_error_rate", "token_f1", "bleu",
+        "jaccard_multilabel", "word_error_rate", "character_error_rate", "token_f1", "squad_em", "bleu",
     }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from reference_data import _chunks, _token_f1
+from reference_data import _chunks, _exact_match, _token_f1
 
 import trackperm
 from trackperm.errors import InputError
@@ -105,6 +105,12 @@ DEFINITIONS = {
     "character_error_rate": Definition(error_rate(str), WORDS, empty, aligned=False),
     "token_f1": Definition(
         lambda pairs: Fraction(sum(_token_f1(p, [t]) for p, t in pairs), len(pairs)),
+        WORDS,
+        lambda text: "?!" if text.split() else "w",
+        aligned=False,
+    ),
+    "squad_em": Definition(
+        lambda pairs: Fraction(sum(_exact_match(p, [t]) for p, t in pairs), len(pairs)),
         WORDS,
         lambda text: "?!" if text.split() else "w",
         aligned=False,

@@ -228,6 +228,18 @@ class TestFinding:
         run_id = remote_store.run(f"{experiment}/a'b", name)
         assert remote_store.tracker().find(f"{experiment}/a'b/{name}").reference.locator == run_id
 
+    def test_names_with_slashes(self, remote_store: MlflowStore, experiment: str):
+        run_id = remote_store.run(f"{experiment}/nested", "eval/2026/forest")
+        tracker = remote_store.tracker()
+        assert tracker.find(f"{experiment}/nested/eval/2026/forest").reference.locator == run_id
+        with pytest.raises(
+            InputError, match=f"experiment `{experiment}/nested` has no run called `eval/forest`"
+        ):
+            tracker.find(f"{experiment}/nested/eval/forest")
+        remote_store.run(f"{experiment}/nested/eval", "2026/forest")
+        with pytest.raises(InputError, match="2 runs"):
+            tracker.find(f"{experiment}/nested/eval/2026/forest")
+
     def test_a_name_with_every_quote_is_refused(self, local_store: MlflowStore, experiment: str):
         local_store.run(experiment, "'\"`")
         with pytest.raises(InputError, match="by its id"):

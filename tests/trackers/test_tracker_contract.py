@@ -114,6 +114,7 @@ def test_several_tables_are_listed_and_one_is_chosen(store: MlflowStore, tracker
     ):
         tracker.read(run)
     assert tracker.read(run, "eval/test.parquet").frame["id"].to_list() == ["z"]
+    assert tracker.read(run, "eval/test.parquet::id").frame["prediction"].to_list() == ["z"]
 
 
 @pytest.mark.parametrize("artifact", ["dve.json", "eval", "eval/none.json", "../dev.json", "/etc/passwd", ""])

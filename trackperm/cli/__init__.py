@@ -16,11 +16,13 @@ import typer
 
 import trackperm
 from trackperm import documents
+from trackperm.cli import inspect as inspect_command
 from trackperm.cli import statistic as statistic_commands
 from trackperm.errors import InputError, TrackpermError
 
 if TYPE_CHECKING:
     from trackperm.comparison import Comparison
+    from trackperm.compat import Reproduction
     from trackperm.statistic import Statistic
     from trackperm.trackers.base import Tracker
 
@@ -33,6 +35,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(statistic_commands.app, name="statistic")
+app.command("inspect")(inspect_command.inspect)
 
 
 class Alternative(str, Enum):
@@ -66,6 +69,13 @@ class Method(str, Enum):
     MONTE_CARLO = "monte-carlo"
 
 
+class Compat(str, Enum):
+    """Programs whose p-values can be reproduced."""
+
+    BIKEL = "bikel"
+    SACREBLEU = "sacrebleu"
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"trackperm {trackperm.__version__}")
@@ -83,7 +93,9 @@ def root(
 
 @app.command()
 def compare(
-    baseline: Annotated[str, typer.Argument(help="mlflow:RUN_ID, mlflow:EXPERIMENT/RUN_NAME or a file.")],
+    baseline: Annotated[
+        str, typer.Argument(help="mlflow:RUN_ID, mlflow:EXPERIMENT/RUN_NAME, FILE or FILE::PART.")
+    ],
     candidate: Annotated[str, typer.Argument(help="The run to be judged against the baseline.")],
     statistic: Annotated[
         list[str] | None,
@@ -106,13 +118,25 @@ def compare(
         ),
     ] = None,
     id_column: Annotated[
-        str | None, typer.Option("--id", metavar="COLUMN", help="Column of example ids.")
+        str | None,
+        typer.Option("--id", metavar="COLUMN", help="Column of example ids, or several: id,epoch."),
     ] = None,
     prediction: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of predictions.")] = None,
     label: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of reference labels.")] = None,
+    labels: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Reference labels that lie apart from the predictions.")
+    ] = None,
+    other_columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--column", metavar="NAME=COLUMN", help="Any other column of the statistic, such as score=acc."
+        ),
+    ] = None,
     artifact: Annotated[
         str | None,
-        typer.Option(metavar="NAME|BASE,CAND", help="Artifact path in both runs, or one for each."),
+        typer.Option(
+            metavar="NAME|BASE,CAND", help="Artifact PATH or PATH::PART in both runs, or one for each."
+        ),
     ] = None,
     missing: Annotated[
         Missing, typer.Option(help="What to do with examples only one run has.")
@@ -129,12 +153,28 @@ def compare(
     ] = False,
     method: Annotated[Method, typer.Option(help="Numerical engine.")] = Method.AUTO,
     n_samples: Annotated[
-        int, typer.Option("--samples", metavar="N", help="Random swaps, for Monte Carlo.")
-    ] = 100_000,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random swaps.")] = 0,
+        int | None,
+        typer.Option(
+            "--samples",
+            metavar="N",
+            help="Random swaps, for Monte Carlo. [default: 100000; 10000 with --compat]",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Seed of the random swaps. [default: 0; 12345 with --compat sacrebleu]",
+            show_default=False,
+        ),
+    ] = None,
     exceedances: Annotated[
         int | None,
         typer.Option(metavar="N", help="Stop drawing after so many swaps as extreme as the observed one."),
+    ] = None,
+    compat: Annotated[
+        Compat | None, typer.Option(help="Print what an older program computes as well, and why it differs.")
     ] = None,
     tracking_uri: Annotated[str | None, typer.Option(metavar="URI", help="Tracking server or store.")] = None,
     log_to: Annotated[
@@ -147,37 +187,59 @@ def compare(
     ] = False,
 ) -> None:
     """Compare two runs exactly, print the verdict, and log it where the candidate lives."""
-    from trackperm.comparison import compare_runs, load_run
+    from trackperm.cli.progress import Steps
+    from trackperm.comparison import (
+        compare_runs,
+        load_run,
+        reference_answers,
+        require_artifacts_of_runs,
+    )
+    from trackperm.compat import BIKEL_STATISTICS, N_SHUFFLES, reproduce
+    from trackperm.exact.outcome import N_SAMPLES
 
     if no_log and log_to is not None:
         raise InputError("`--no-log` and `--log-to` contradict each other", hint="give one of them.")
     tracker, container = (None, None) if log_to is None else _target(log_to, tracking_uri)
     first, second = _artifacts(artifact)
+    require_artifacts_of_runs(artifact, baseline, candidate)
     parameters = dict(_assignment(text) for text in settings or [])
     roles = {"id": id_column, "prediction": prediction, "label": label}
-    columns = {role: column for role, column in roles.items() if column is not None}
+    columns = dict(_column(text) for text in other_columns or [])
+    columns |= {role: column for role, column in roles.items() if column is not None}
+    gold = reference_answers(labels, columns, by_position=by_position)
+    if compat is Compat.BIKEL and statistic is None:
+        statistic = list(BIKEL_STATISTICS)
     specs = _statistics(statistic or ["accuracy"], parameters, columns, resolution)
-    runs = (
-        load_run(baseline, "baseline", artifact=first, tracking_uri=tracking_uri),
-        load_run(candidate, "candidate", artifact=second, tracking_uri=tracking_uri),
-    )
-    comparisons = [
-        compare_runs(
-            *runs,
-            spec,
-            alternative=None if alternative is None else alternative.value,
-            alpha=alpha,
-            missing=missing.value,
-            by_position=by_position,
-            mid_p=mid_p,
-            method=method.value,
-            n_samples=n_samples,
-            seed=seed,
-            exceedances=exceedances,
-        )
-        for spec in specs
+    comparisons = []
+    with Steps(2 + len(specs)) as steps:
+        steps.begin("reading the baseline")
+        first_run = load_run(baseline, "baseline", artifact=first, gold=gold, tracking_uri=tracking_uri)
+        steps.begin("reading the candidate")
+        second_run = load_run(candidate, "candidate", artifact=second, gold=gold, tracking_uri=tracking_uri)
+        for spec in specs:
+            steps.begin(f"pairing and testing: {spec.name}")
+            comparison = compare_runs(
+                first_run,
+                second_run,
+                spec,
+                alternative=None if alternative is None else alternative.value,
+                alpha=alpha,
+                missing=missing.value,
+                by_position=by_position,
+                mid_p=mid_p,
+                method=method.value,
+                n_samples=N_SAMPLES if n_samples is None else n_samples,
+                seed=seed or 0,
+                exceedances=exceedances,
+            )
+            comparisons.append(comparison)
+    reproductions = [
+        None
+        if compat is None
+        else reproduce(compat.value, comparison, n_shuffles=n_samples or N_SHUFFLES, seed=seed)
+        for comparison in comparisons
     ]
-    _print(comparisons, as_json=as_json)
+    _print(comparisons, reproductions, as_json=as_json)
     if not no_log:
         _log(comparisons, tracker, container)
 
@@ -216,14 +278,31 @@ def _assignment(text: str) -> tuple[str, object]:
     return name.strip(), documents.scalar(value.strip())
 
 
-def _print(comparisons: Sequence[Comparison], *, as_json: bool) -> None:
+def _column(text: str) -> tuple[str, str]:
+    name, equals, column = (part.strip() for part in text.partition("="))
+    if not equals or not name or not column:
+        raise InputError(f"`--column {text}` names no column", hint="`--column score=acc`, for example.")
+    return name, column
+
+
+def _print(
+    comparisons: Sequence[Comparison], reproductions: Sequence[Reproduction | None], *, as_json: bool
+) -> None:
     from trackperm.report import text
 
+    pairs = list(zip(comparisons, reproductions, strict=True))
     if as_json:
-        results: list[dict[str, Any]] = [comparison.to_dict() for comparison in comparisons]
+        results: list[dict[str, Any]] = [
+            comparison.to_dict() | ({} if reproduction is None else {"compat": reproduction.to_dict()})
+            for comparison, reproduction in pairs
+        ]
         typer.echo(json.dumps(results, indent=2, ensure_ascii=False, allow_nan=False))
         return
-    typer.echo("\n\n".join("\n".join(text.lines(comparison)) for comparison in comparisons))
+    blocks = [
+        [*text.lines(comparison), *(() if reproduction is None else reproduction.lines())]
+        for comparison, reproduction in pairs
+    ]
+    typer.echo("\n\n".join("\n".join(block) for block in blocks))
 
 
 def _target(log_to: str, tracking_uri: str | None) -> tuple[Tracker, str]:

@@ -20,12 +20,14 @@ from trackperm.pairing.missing import counted_runs, with_absent
 from trackperm.pairing.refusals import (
     absences,
     label_disagreement,
+    require_distinct_ids,
     require_same_length,
     require_same_repeats,
     require_unique_ids,
 )
 from trackperm.pairing.report import OUTCOMES, Missing, PairingReport
 from trackperm.pairing.run import KeyedRun, keyed_runs
+from trackperm.pairing.suspicions import suspicions
 from trackperm.statistic import Outcome, Statistic, load_statistic
 from trackperm.tables import ColumnType, ExampleTable, PairedCounts
 
@@ -114,8 +116,10 @@ def pair(
     runs, types = keyed_runs(baseline, candidate, columns)
     if columns.id is None:
         require_same_length(*runs)
-    elif not columns.repeats:
-        require_unique_ids(*runs, columns.id)
+    else:
+        if not columns.repeats:
+            require_unique_ids(*runs, columns.id)
+        require_distinct_ids(*runs, columns.id)
     full, needed, outcomes = runs, columns.used, OUTCOMES.get(missing)
     read_types = {**types, **class_types(statistic, columns, types)}
     if outcomes is not None:
@@ -161,6 +165,7 @@ def pair(
         n_paired=len(paired[0]),
         n_dropped=0 if outcomes is not None else n_dropped,
         labels_checked=columns.label is not None,
+        inputs_checked=columns.identity,
         missing=missing,
         notes=(
             *columns.notes,
@@ -168,6 +173,7 @@ def pair(
             *count_notes,
             *_design(paired[0], counts, columns, statistic),
             *([] if outcomes is None else _predictions_missing(paired, columns, outcomes)),
+            *suspicions(paired, columns, types),
         ),
         baseline_digest=digest(runs[0].frame, types),
         candidate_digest=digest(runs[1].frame, types),
@@ -235,6 +241,11 @@ def _refuse_differences(
                 else "Runs can be compared on the same reference answers only: `--label NAME` names another"
                 " column of answers, `--id NAME` another of examples."
             )
+    for name in columns.identity:
+        disagreement = label_disagreement(*matched, name, nulls=False)
+        if disagreement:
+            messages.append(disagreement)
+            hints.append("The inputs are not the same: were the runs evaluated on the same data and prompts?")
     for name in columns.groups:
         disagreement = label_disagreement(*matched, name, nulls=False) if name != columns.label else None
         if disagreement:
@@ -288,10 +299,9 @@ def _predictions_missing(
 def _rewritten_ids(
     baseline: ExampleTable, candidate: ExampleTable, columns: PairedColumns, types: dict[str, ColumnType]
 ) -> list[str]:
-    if columns.id is None or types[columns.id] is not ColumnType.TEXT:
-        return []
     return [
-        f"`{columns.id}` of `{table.origin}` has integers, which were compared as text"
+        f"`{name}` of `{table.origin}` has integers, which were compared as text"
+        for name in columns.ids
         for table in (baseline, candidate)
-        if table.frame.schema[columns.id].is_numeric()
+        if types[name] is ColumnType.TEXT and table.frame.schema[name].is_numeric()
     ]

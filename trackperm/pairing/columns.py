@@ -6,13 +6,13 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from trackperm.documents import listed
 from trackperm.errors import InputError
 from trackperm.pairing.report import OUTCOMES, Missing
 from trackperm.statistic import Statistic
 from trackperm.tables import ExampleTable, unusable
 
-_OPTIONS = {"id": "--id", "prediction": "--prediction", "label": "--label"}
-_SHOWN = 20
+_OPTIONS = {"prediction": "--prediction", "label": "--label"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,10 @@ class PairedColumns:
     Attributes
     ----------
     id : str or None
-        The column that identifies examples; None where rows are paired by position.
+        What identifies examples, as it was named: a column, or several with commas between them, such as
+        ``id,epoch``; None where rows are paired by position.
+    ids : tuple of str
+        The columns that it names.
     label : str or None
         The column of reference answers; None where a run has none and the statistic needs none.
     used : tuple of str
@@ -31,6 +34,8 @@ class PairedColumns:
         Those that stay text where a table is untyped, since counters read them.
     cluster, strata, classes : str or None
         The columns of clusters, strata and classes.
+    identity : tuple of str
+        Columns of both runs that tell of an example's input, such as its hash.
     repeats : bool
         Whether an id may stand in several rows.
     notes : tuple of str
@@ -38,12 +43,14 @@ class PairedColumns:
     """
 
     id: str | None
+    ids: tuple[str, ...]
     label: str | None
     used: tuple[str, ...]
     texts: tuple[str, ...]
     cluster: str | None
     strata: str | None
     classes: str | None
+    identity: tuple[str, ...]
     repeats: bool
     notes: tuple[str, ...]
 
@@ -56,7 +63,7 @@ class PairedColumns:
     @property
     def of_examples(self) -> tuple[str, ...]:
         """Columns that say what an example is, the same in every run."""
-        names = (self.id, self.label, *self.groups)
+        names = (*self.ids, self.label, *self.groups)
         return tuple(dict.fromkeys(name for name in names if name is not None))
 
     @property
@@ -69,7 +76,7 @@ class PairedColumns:
         """Columns that order the rows of one id."""
         if not self.repeats:
             return ()
-        return tuple(dict.fromkeys((*self.of_examples[1:], *sorted(self.used))))
+        return tuple(dict.fromkeys((*self.of_examples[len(self.ids) :], *sorted(self.used))))
 
     @classmethod
     def find(
@@ -101,11 +108,12 @@ class PairedColumns:
         of_missing = label if missing in OUTCOMES and statistic.missing_reads_label else None
         names = (*statistic.used_columns, of_missing, cluster, strata, classes)
         used = tuple(dict.fromkeys(name for name in names if name is not None))
-        needed = used if by_position else (id_, *used)
+        ids = _columns_of_id(id_, tables)
+        needed = used if by_position else (*ids, *used)
         if any(name not in table.columns for table in tables for name in needed):
-            raise _lacking(dict.fromkeys(needed), tables, statistic)
+            raise _lacking(dict.fromkeys(needed), tables, statistic, ids)
         notes = []
-        if by_position and all(id_ in table.columns for table in tables):
+        if by_position and all(name in table.columns for table in tables for name in ids):
             notes.append(f"column `{id_}` was not used, as rows were to be paired by position")
         if label is not None and label not in used:
             reason = _label_reason(label, tables)
@@ -114,35 +122,61 @@ class PairedColumns:
                 label = None
         return cls(
             None if by_position else id_,
+            () if by_position else ids,
             label,
             used,
             statistic.counter_columns,
             cluster,
             strata,
             classes,
+            tuple(name for name in baseline.identity if name in candidate.identity and name not in ids),
             statistic.repeats,
-            tuple(notes),
+            (*notes, *_notes_of_files(baseline, candidate)),
         )
+
+
+def _columns_of_id(id_: str, tables: tuple[ExampleTable, ...]) -> tuple[str, ...]:
+    """Columns that `id_` names: one that is called so, or else those between its commas."""
+    if "," not in id_ or all(id_ in table.columns for table in tables):
+        return (id_,)
+    return tuple(dict.fromkeys(name.strip() for name in id_.split(",")))
+
+
+def _notes_of_files(baseline: ExampleTable, candidate: ExampleTable) -> list[str]:
+    """Say what the files tell of how they were read, and in which facts about the runs they differ."""
+    notes = [f"`{table.origin}`: {note}" for table in (baseline, candidate) for note in table.notes]
+    for name in [name for name in baseline.facts if name in candidate.facts]:
+        facts = baseline.facts[name], candidate.facts[name]
+        if facts[0] != facts[1]:
+            notes.append(f"{name} differs: `{facts[0]}` in the baseline, `{facts[1]}` in the candidate")
+    return notes
 
 
 def _column(statistic: Statistic, name: str | None) -> str | None:
     return None if name is None else statistic.columns[name]
 
 
-def _lacking(needed: Iterable[str], tables: tuple[ExampleTable, ...], statistic: Statistic) -> InputError:
-    roles = {column: role for role, column in statistic.columns.items()}
+def _lacking(
+    needed: Iterable[str], tables: tuple[ExampleTable, ...], statistic: Statistic, ids: tuple[str, ...]
+) -> InputError:
+    roles = {column: role for role, column in statistic.columns.items()} | dict.fromkeys(ids, "id")
     lines, lacking = [], dict[str, list[ExampleTable]]()
     for table in tables:
         absent = [name for name in needed if name not in table.columns]
         for name in absent:
             lacking.setdefault(name, []).append(table)
-        lines.append(f"`{table.origin}`" + (f" lacks {_quoted(absent)} and" if absent else ""))
+        lines.append(f"`{table.origin}`" + (f" lacks {listed(absent)} and" if absent else ""))
     found = "\n".join(
-        f"    {line} has {_quoted(table.columns)}" for line, table in zip(lines, tables, strict=True)
+        f"    {line} has {listed(table.columns)}" for line, table in zip(lines, tables, strict=True)
     )
     options, entries = [], []
-    for name, lackers in lacking.items():
-        role, guess = roles[name], _guess(name, lackers, taken=needed)
+    guesses = {name: _guess(name, lackers, taken=needed) for name, lackers in lacking.items()}
+    if any(name in lacking for name in ids):
+        options.append(f"`--id {','.join(guesses.get(name, name) for name in ids)}`")
+    for name, guess in guesses.items():
+        role = roles[name]
+        if role == "id":
+            continue
         if role in _OPTIONS:
             options.append(f"`{_OPTIONS[role]} {guess}`")
         else:
@@ -150,10 +184,10 @@ def _lacking(needed: Iterable[str], tables: tuple[ExampleTable, ...], statistic:
     if entries:
         options.append(f"`columns: {{{', '.join(entries)}}}` in the statistic's file")
     hint = ", ".join(options) + (" names the column" if len(lacking) == 1 else " name the columns")
-    if statistic.columns["id"] in lacking:
+    if any(name in lacking for name in ids):
         hint += "; `--by-position` pairs rows in the order in which they stand"
     return InputError(
-        f"the statistic `{statistic.name}` needs columns {_quoted(needed)}\n\n{found}", hint=hint + "."
+        f"the statistic `{statistic.name}` needs columns {listed(needed)}\n\n{found}", hint=hint + "."
     )
 
 
@@ -164,11 +198,6 @@ def _label_reason(label: str, tables: tuple[ExampleTable, ...]) -> str | None:
     if lacking:
         return f"`{lacking[0].origin}` has no column `{label}`"
     return next((reason for table in tables if (reason := unusable(table, label))), None)
-
-
-def _quoted(names: Iterable[str]) -> str:
-    quoted = [f"`{name}`" for name in names]
-    return ", ".join(quoted[:_SHOWN]) + (f" and {len(quoted) - _SHOWN} more" if len(quoted) > _SHOWN else "")
 
 
 def _guess(name: str, tables: list[ExampleTable], taken: Iterable[str]) -> str:

@@ -13,6 +13,7 @@ import polars as pl
 
 from trackperm.tables import LISTS, ColumnType
 
+_SLICE = 2**18  # texts that are joined at once
 _BYTES = {ColumnType.INTEGER: "<i8", ColumnType.DECIMAL: "<f8", ColumnType.BOOLEAN: "u1"}
 
 
@@ -23,7 +24,8 @@ def digest(frame: nw.DataFrame[Any], types: Mapping[str, ColumnType]) -> str:
     for name in sorted(types):
         values = frame.get_column(name)
         if types[name] is ColumnType.TEXT:
-            sha.update(json.dumps(values.to_list()).encode())
+            for part in _text_bytes(values.to_polars()):
+                sha.update(part)
             continue
         if types[name] in LISTS:
             for part in _list_bytes(values.to_polars()):
@@ -36,14 +38,20 @@ def digest(frame: nw.DataFrame[Any], types: Mapping[str, ColumnType]) -> str:
     return sha.hexdigest()
 
 
+def _text_bytes(texts: pl.Series) -> Iterator[bytes]:
+    """How long texts are (-1 where there is none), and then the texts end to end."""
+    yield texts.str.len_bytes().cast(pl.Int64).fill_null(-1).to_numpy().astype("<i8").tobytes()
+    for part in texts.to_frame().iter_slices(_SLICE):
+        yield str(part.to_series().str.join("").item()).encode()
+
+
 def _list_bytes(lists: pl.Series) -> Iterator[bytes]:
     """How long lists and their items are (-1 where there is none), and then the items end to end."""
     lengths = lists.list.len()
     items = lists.filter(lengths > 0).explode()
     yield lengths.cast(pl.Int64).fill_null(-1).to_numpy().astype("<i8").tobytes()
     if items.dtype == pl.String:
-        yield items.str.len_bytes().cast(pl.Int64).fill_null(-1).to_numpy().astype("<i8").tobytes()
-        yield "".join(items.drop_nulls()).encode()
+        yield from _text_bytes(items)
     else:
         yield np.packbits(items.is_null().to_numpy()).tobytes()
         yield items.drop_nulls().to_numpy().astype("<i8").tobytes()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -13,6 +14,7 @@ from trackperm.pairing.run import KEY, KeyedRun
 
 _SHOWN = 5
 _WIDTH = 40
+_COMPARED = 100_000
 
 
 def require_same_length(baseline: KeyedRun, candidate: KeyedRun) -> None:
@@ -41,7 +43,7 @@ def require_unique_ids(baseline: KeyedRun, candidate: KeyedRun, id_: str) -> Non
     """
     messages = []
     for run in (baseline, candidate):
-        if run.keys.n_unique() < len(run):
+        if (run.keys[1:] == run.keys[:-1]).any():  # they are in ascending order
             repeated = run.keys.filter(run.keys.is_duplicated())
             messages.append(
                 f"{len(repeated)} of {len(run)} rows of `{run.origin}` share their `{id_}` with another"
@@ -51,8 +53,34 @@ def require_unique_ids(baseline: KeyedRun, candidate: KeyedRun, id_: str) -> Non
         raise PairingError(
             "\n\n".join(messages),
             hint="each example has one row. Was the table logged twice? MLflow's `log_table` appends to a"
-            " table that is there already. `--id NAME` names another column.",
+            " table that is there already. `--id NAME` names another column, `--id NAME,NAME` several that"
+            " identify an example together.",
         )
+
+
+def require_distinct_ids(baseline: KeyedRun, candidate: KeyedRun, id_: str) -> None:
+    """Refuse ids of one run that are the same text in different Unicode normal forms.
+
+    Raises
+    ------
+    PairingError
+        If a run has such ids.
+    """
+    for run in (baseline, candidate):
+        if run.keys.dtype != nw.String:
+            continue
+        keys = run.keys.to_polars()
+        beyond_ascii = keys.filter(keys.str.len_bytes() > keys.str.len_chars())
+        seen: dict[str, str] = {}
+        for id_value in beyond_ascii.unique().to_list():
+            twin = seen.setdefault(unicodedata.normalize("NFC", id_value), id_value)
+            if twin != id_value:
+                raise PairingError(
+                    f"`{run.origin}` has the `{id_}` {twin!a} and {id_value!a}, one text in two"
+                    " Unicode normal forms: which of them the other run means cannot be told",
+                    hint="normalise the ids, as `unicodedata.normalize('NFC', id)` does, or `--id NAME` names"
+                    " another column.",
+                )
 
 
 def require_same_repeats(baseline: KeyedRun, candidate: KeyedRun) -> None:
@@ -127,7 +155,33 @@ def _no_partner(runs: tuple[KeyedRun, KeyedRun], n_matched: int) -> str:
     if len(alone) == 1:
         return f"{message} have no partner {_first(alone[0].keys)}"
     rows = zip_longest(*(_few(run.keys) for run in alone), fillvalue="")
-    return f"{message} have no partner" + _side_by_side([f"only in `{run.origin}`" for run in alone], rows)
+    table = _side_by_side([f"only in `{run.origin}`" for run in alone], rows)
+    return f"{message} have no partner{table}" + _nearly_alike(alone[0].keys, alone[1].keys)
+
+
+def _nearly_alike(first: nw.Series[Any], second: nw.Series[Any]) -> str:
+    """Say what makes ids of two runs differ that would be the same without it."""
+    if first.dtype != nw.String or second.dtype != nw.String:
+        return ""
+    keys = [keys.head(_COMPARED).to_list() for keys in (first, second)]
+    for difference, plain in _PLAIN.items():
+        sides = [{plain(key) for key in side} for side in keys]
+        n_alike = len(sides[0] & sides[1])
+        if n_alike:
+            return f"\n\n{n_alike} of them differ in {difference} alone."
+    return ""
+
+
+def _without_zeros(text: str) -> str:
+    return text.lstrip("0") or "0" if text.isdecimal() else text
+
+
+_PLAIN: dict[str, Callable[[str], str]] = {
+    "leading zeros": _without_zeros,
+    "white space": lambda text: "".join(text.split()),
+    "Unicode normal form": lambda text: unicodedata.normalize("NFC", text),
+    "upper and lower case": str.casefold,
+}
 
 
 def shown(value: Any) -> str:

@@ -37,6 +37,8 @@ class PairingReport:
         Number of examples of either run that are not.
     labels_checked : bool
         Whether both runs were seen to have the same reference answers.
+    inputs_checked : tuple of str
+        Columns that tell of an example's input, such as its hash, and agree between the runs.
     missing : {"error", "drop", "wrong", "worst", "best"}
         What was to be done with examples that lack a partner or a value.
     notes : tuple of str
@@ -52,6 +54,7 @@ class PairingReport:
     n_paired: int
     n_dropped: int
     labels_checked: bool
+    inputs_checked: tuple[str, ...]
     missing: Missing
     notes: tuple[str, ...]
     baseline_digest: str
@@ -69,8 +72,10 @@ class PairingReport:
             )
         if self.labels_checked:
             lines.append("labels of both runs agree")
+        if self.inputs_checked:
+            lines.append(f"inputs of both runs agree ({', '.join(self.inputs_checked)})")
         return [*lines, *self.notes]
 
     def to_dict(self) -> dict[str, Any]:
         """Give the fields as JSON values."""
-        return {**asdict(self), "notes": list(self.notes)}
+        return {**asdict(self), "inputs_checked": list(self.inputs_checked), "notes": list(self.notes)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -38,9 +38,14 @@ class KeyedRun:
     rows_without_id: tuple[int, ...] = ()
 
     @classmethod
-    def by_id(cls, table: ExampleTable, id_: str, tie_breakers: Collection[str] = ()) -> KeyedRun:
-        """Take column `id_` as key; rows with the same are ordered by `tie_breakers`."""
-        frame = table.frame.with_columns(nw.col(id_).alias(KEY))
+    def by_id(cls, table: ExampleTable, ids: Sequence[str], tie_breakers: Collection[str] = ()) -> KeyedRun:
+        """Take the columns `ids` as key; rows with the same are ordered by `tie_breakers`.
+
+        The key of several columns is their values with commas between them, such as ``7, 2``; one that lacks
+        any of them is null.
+        """
+        key = nw.col(ids[0]) if len(ids) == 1 else nw.concat_str(map(_part_of_key, ids), separator=", ")
+        frame = table.frame.with_columns(key.alias(KEY))
         is_null = frame.get_column(KEY).is_null()
         rows_without_id = tuple(is_null.arg_true().to_list())
         return cls(frame.filter(~is_null), table.origin, len(frame), rows_without_id).ordered(tie_breakers)
@@ -65,6 +70,8 @@ class KeyedRun:
 
     def ordered(self, columns: Collection[str]) -> KeyedRun:
         """Sort rows by the key, and by `columns` where it is the same."""
+        if not columns and self.keys.is_sorted():
+            return self
         return replace(self, frame=self.frame.sort(KEY, *columns))
 
     def join(self, other: KeyedRun, how: Literal["semi", "anti"]) -> KeyedRun:
@@ -76,6 +83,12 @@ class KeyedRun:
         """Whether all of `columns` have a value, by row."""
         has_value = (~nw.col(name).is_null() for name in (KEY, *columns))
         return self.frame.select(nw.all_horizontal(*has_value, ignore_nulls=False).alias(KEY)).get_column(KEY)
+
+
+def _part_of_key(name: str) -> nw.Expr:
+    """Text of a column with a backslash before its commas, so that no two keys are composed alike."""
+    text = nw.col(name).cast(nw.String)
+    return text.str.replace_all("\\", "\\\\", literal=True).str.replace_all(",", "\\,", literal=True)
 
 
 def keyed_runs(
@@ -90,9 +103,10 @@ def keyed_runs(
     PairingError
         If ids are neither integers nor text, or clusters, strata or classes are decimals.
     """
-    names = [name for name in (columns.id, columns.label, *columns.used) if name is not None]
-    id_ = columns.id
-    texts = (*columns.texts, *(() if id_ is None else (id_,)))
+    names = [
+        name for name in (*columns.ids, columns.label, *columns.used, *columns.identity) if name is not None
+    ]
+    texts = (*columns.texts, *columns.ids)
     baseline, candidate, types = typed_columns(baseline, candidate, names, text=texts)
     for name in columns.groups:
         if types[name] not in (ColumnType.INTEGER, ColumnType.TEXT, ColumnType.BOOLEAN):
@@ -100,12 +114,13 @@ def keyed_runs(
                 f"column `{name}` is {types[name].value}, which names no clusters, strata or classes",
                 hint="they are integers, text or booleans.",
             )
-    if id_ is None:
+    if columns.id is None:
         return (KeyedRun.by_position(baseline), KeyedRun.by_position(candidate)), types
-    if types[id_] not in (ColumnType.INTEGER, ColumnType.TEXT):
-        raise PairingError(
-            f"column `{id_}` is {types[id_].value}, which identifies no examples",
-            hint="`--id NAME` names a column of integers or text.",
-        )
-    ties = columns.tie_breakers
-    return (KeyedRun.by_id(baseline, id_, ties), KeyedRun.by_id(candidate, id_, ties)), types
+    for name in columns.ids:
+        if types[name] not in (ColumnType.INTEGER, ColumnType.TEXT):
+            raise PairingError(
+                f"column `{name}` is {types[name].value}, which identifies no examples",
+                hint="`--id NAME` names a column of integers or text.",
+            )
+    ids, ties = columns.ids, columns.tie_breakers
+    return (KeyedRun.by_id(baseline, ids, ties), KeyedRun.by_id(candidate, ids, ties)), types

@@ -1,64 +1,117 @@
-"""Readers of per-example tables in files, found by the file name's suffix."""
+"""Readers of per-example files, found by what a file holds and not by its name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 from trackperm.errors import SourceError
-from trackperm.sources.delimited import read_csv, read_tsv
-from trackperm.sources.json_lines import read_json_lines
-from trackperm.sources.log_table import read_log_table
-from trackperm.sources.parquet import read_parquet
+from trackperm.sources.base import Source, SourceFile
+from trackperm.sources.labels import Gold, with_labels
+from trackperm.sources.registry import recognised
+from trackperm.sources.remote import is_url, read_url
+from trackperm.sources.systems import of_system
 from trackperm.tables import ExampleTable
 
-__all__ = ["is_readable", "read_examples"]
+__all__ = ["Gold", "Source", "SourceFile", "is_readable", "labelled", "read_examples", "split_part"]
 
-_READERS: dict[str, Callable[[Path, str], ExampleTable]] = {
-    ".csv": read_csv,
-    ".tsv": read_tsv,
-    ".parquet": read_parquet,
-    ".jsonl": read_json_lines,
-    ".ndjson": read_json_lines,
-    ".json": read_log_table,
-}
+_SUFFIXES = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".json", ".arrow", ".feather", ".npz")
 
 
 def is_readable(name: str) -> bool:
-    """Whether a file of this name could be read, judged by its suffix alone."""
-    return PurePosixPath(name).suffix.lower() in _READERS
+    """Whether a file of this name is one that people keep predictions in, judged by its suffix alone."""
+    return PurePosixPath(name).suffix.lower() in _SUFFIXES
 
 
-def read_examples(path: Path, origin: str | None = None) -> ExampleTable:
+def split_part(locator: str) -> tuple[Path | str, str | None]:
+    """Split ``FILE::PART`` in file and part, where a leading ``~/`` is the home directory.
+
+    A file that is called so itself is meant as a whole. A URL stays text.
+    """
+    if is_url(locator):
+        url, colons, part = locator.rpartition("::")
+        return (url, part) if colons and is_url(url) and part else (locator, None)
+    whole = _expanded(locator)
+    path, colons, part = locator.rpartition("::")
+    return (_expanded(path), part) if colons and path and part and not whole.exists() else (whole, None)
+
+
+def _expanded(path: str) -> Path:
+    return Path(path).expanduser() if path.startswith("~/") else Path(path)
+
+
+def read_examples(
+    path: Path | str, origin: str | None = None, *, part: str | None = None, gold: Gold | None = None
+) -> ExampleTable:
     """Read the per-example table in a file.
 
     Parameters
     ----------
-    path : Path
-        A ``.csv``, ``.tsv``, ``.parquet``, ``.jsonl`` or ``.ndjson`` file, or a ``.json`` file that
-        MLflow's ``log_table`` wrote.
+    path : Path, or str
+        A file of any of the formats in :mod:`trackperm.sources.registry`, or the URL of a table.
     origin : str, optional
         What messages call the table; by default the path.
+    part : str, optional
+        Which part of the file: what the format has parts for, such as a filter or a scorer, or else a column,
+        of one system among several.
+    gold : Gold, optional
+        Reference answers that lie elsewhere.
 
     Raises
     ------
     SourceError
-        If there is no such file, or it does not hold a table.
+        If there is no such file, it does not hold a table, or the reference answers do not belong to it.
     """
-    origin = str(path) if origin is None else origin
-    formats = ", ".join(f"`{suffix}`" for suffix in _READERS)
-    if path.is_dir():
-        raise SourceError(f"`{origin}` is a directory", hint=f"name one file in it: {formats}.")
-    if not path.exists():
-        raise SourceError(
-            f"there is no file `{origin}`",
-            hint=f"a run of a tracker is written with its name in front: `mlflow:{origin}`.",
-        )
-    if not is_readable(path.name):
-        raise SourceError(f"`{origin}` is in no format that can be read", hint=f"these can: {formats}.")
+    if isinstance(path, str):
+        table = read_url(path, path if origin is None else origin)
+        table = table if part is None else of_system(table, part)
+        return table if gold is None else labelled(table, gold)
+    file = SourceFile(path, origin, part)
     try:
-        if not path.stat().st_size:
-            raise SourceError(f"`{origin}` is empty")
-        return _READERS[path.suffix.lower()](path, origin)
+        source = _source(file)
+        if source.needs_gold:
+            file.gold = _gold(file, source, gold)
+        table = source.read(file)
     except OSError as error:
-        raise SourceError(f"`{origin}` cannot be read: {error.strerror or error}") from error
+        raise SourceError(f"`{file.origin}` cannot be read: {error.strerror or error}") from error
+    if part is not None and source.part is None:
+        table = of_system(table, part)
+    return table if gold is None or source.needs_gold else labelled(table, gold)
+
+
+def labelled(table: ExampleTable, gold: Gold) -> ExampleTable:
+    """Read reference answers and add them, as :func:`~trackperm.sources.labels.with_labels` does."""
+    answers = read_examples(gold.path, part=gold.part)
+    return with_labels(
+        table, answers, gold.id, gold.label, by_position=gold.by_position, prediction=gold.prediction
+    )
+
+
+def _gold(file: SourceFile, source: Source, gold: Gold | None) -> SourceFile:
+    if gold is None:
+        raise SourceError(
+            f"`{file.origin}` ({source.title}) makes no table without reference answers",
+            hint="`--labels FILE` names their file.",
+        )
+    if isinstance(gold.path, str):
+        raise SourceError(
+            f"`{file.origin}` ({source.title}) needs its reference answers in a file, not at a URL",
+            hint=f"copy `{gold.path}` to a file.",
+        )
+    answers = SourceFile(gold.path, part=gold.part)
+    _require_file(answers)
+    return answers
+
+
+def _source(file: SourceFile) -> Source:
+    _require_file(file)
+    return recognised(file)
+
+
+def _require_file(file: SourceFile) -> None:
+    if not file.path.exists():
+        raise SourceError(
+            f"there is no file `{file.origin}`",
+            hint=f"a run of a tracker is written with its name in front: `mlflow:{file.origin}`.",
+        )
+    if file.path.is_file() and not file.path.stat().st_size:
+        raise SourceError(f"`{file.origin}` is empty")

@@ -5,50 +5,54 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from pathlib import Path
+from collections.abc import Sequence
+from typing import Any
 
 import narwhals as nw
 import polars as pl
 
 from trackperm.errors import SourceError
+from trackperm.sources.base import Source, SourceFile
 from trackperm.sources.encoding import decoded
 from trackperm.tables import ExampleTable
 
+SEPARATORS = ("\t", ",", ";")
 
-def read_csv(path: Path, origin: str) -> ExampleTable:
-    """Read comma-separated values under a header line.
+
+def read_delimited(file: SourceFile) -> ExampleTable:
+    """Read values separated by commas, tabs or semicolons under a header line.
 
     Raises
     ------
     SourceError
         If rows differ in length, quotes do not close, or two columns have the same name.
     """
-    return _read(path, origin, ",")
-
-
-def read_tsv(path: Path, origin: str) -> ExampleTable:
-    """Read tab-separated values under a header line.
-
-    Raises
-    ------
-    SourceError
-        As :func:`read_csv` does.
-    """
-    return _read(path, origin, "\t")
-
-
-def _read(path: Path, origin: str, separator: str) -> ExampleTable:
-    data = path.read_bytes()
-    frame = _fast(data, separator)
+    data, separator = file.path.read_bytes(), _separator(file)
+    frame = fast(data, separator)
     if frame is None:
-        frame = _exact(decoded(data, origin), origin, separator)
+        frame = exact(decoded(data, file.origin), file.origin, separator)
+    return ExampleTable(empty_is_null(frame), file.origin, untyped=True)
+
+
+def _separator(file: SourceFile) -> str:
+    return next((separator for separator in SEPARATORS if separator in file.first_line), ",")
+
+
+def _recognises(file: SourceFile) -> bool:
+    if not file.head or b"\0" in file.head or file.is_json:
+        return False
+    has_columns = any(separator in file.first_line for separator in SEPARATORS)
+    return has_columns or sum(1 for line in file.lines if line.strip()) > 1
+
+
+def empty_is_null(frame: pl.DataFrame) -> nw.DataFrame[Any]:
+    """Read an empty field as null."""
     texts = nw.from_native(frame, eager_only=True)
-    empty_is_null = [nw.when(nw.col(name) != "").then(nw.col(name)).alias(name) for name in texts.columns]
-    return ExampleTable(texts.select(empty_is_null), origin, untyped=True)
+    return texts.select(nw.when(nw.col(name) != "").then(nw.col(name)).alias(name) for name in texts.columns)
 
 
-def _fast(data: bytes, separator: str) -> pl.DataFrame | None:
-    """Polars' reading of `data` where it is beyond doubt, else None.
+def fast(data: bytes, separator: str, names: Sequence[str] = ()) -> pl.DataFrame | None:
+    """Polars' reading of `data` where it is beyond doubt, else None; `names` are those without a header.
 
     Polars fills short rows and blank lines with nulls, renames columns of the same name, takes text after a
     closing quote and ends no line at a lone carriage return. No quote, no such name or byte and a value in
@@ -58,19 +62,24 @@ def _fast(data: bytes, separator: str) -> pl.DataFrame | None:
         return None
     try:
         frame = pl.read_csv(
-            data if data.endswith(b"\n") else data + b"\n", separator=separator, infer_schema=False
+            data if data.endswith(b"\n") else data + b"\n",
+            separator=separator,
+            has_header=not names,
+            new_columns=names or None,
+            infer_schema=False,
         )
     except pl.exceptions.PolarsError:
         return None
     unsure = frame.is_empty() or any("_duplicated_" in name for name in frame.columns)
+    unsure = unsure or (bool(names) and frame.width != len(names))
     return None if unsure or frame[:, -1].has_nulls() else frame
 
 
-def _exact(text: str, origin: str, separator: str) -> pl.DataFrame:
-    """Read record by record, to name the line of what is wrong."""
+def exact(text: str, origin: str, separator: str, names: Sequence[str] = ()) -> pl.DataFrame:
+    """Read record by record, to name the line of what is wrong; `names` are those without a header."""
     limit = csv.field_size_limit(sys.maxsize)
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-    header: list[str] = []
+    header = list(names)
     records: list[list[str]] = []
     try:
         for row in rows:
@@ -79,9 +88,8 @@ def _exact(text: str, origin: str, separator: str) -> pl.DataFrame:
             if not header:
                 header = row
             elif len(row) != len(header):
-                raise SourceError(
-                    f"`{origin}`, line {rows.line_num}: {len(row)} fields under a header of {len(header)}"
-                )
+                above = f"after a first row of {len(header)}" if names else f"under a header of {len(header)}"
+                raise SourceError(f"`{origin}`, line {rows.line_num}: {len(row)} fields {above}")
             else:
                 records.append(row)
     except csv.Error as error:
@@ -97,3 +105,6 @@ def _exact(text: str, origin: str, separator: str) -> pl.DataFrame:
     return pl.DataFrame(
         [pl.Series(name, column, dtype=pl.String) for name, column in zip(header, columns, strict=True)]
     )
+
+
+DELIMITED = Source("delimited", "CSV or TSV", _recognises, read_delimited)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from itertools import chain
-from pathlib import Path
+from typing import Any
 
 from trackperm.errors import SourceError
-from trackperm.sources.encoding import decoded
+from trackperm.sources.base import Source, SourceFile
+from trackperm.sources.json_lines_fast import read_uniform
 from trackperm.sources.json_values import parsed, table
 from trackperm.tables import ExampleTable
 
 
-def read_json_lines(path: Path, origin: str) -> ExampleTable:
+def read_json_lines(file: SourceFile) -> ExampleTable:
     """Read one JSON object a line; a member that an object lacks is null, blank lines are skipped.
 
     Raises
@@ -19,26 +20,44 @@ def read_json_lines(path: Path, origin: str) -> ExampleTable:
     SourceError
         If a line is not a JSON object.
     """
+    frame = read_uniform(file.path.read_bytes(), file.first_record or {})
+    if frame is not None:
+        return ExampleTable.from_native(frame, file.origin)
+    rows, lines = json_rows(file)
+    names = dict.fromkeys(chain.from_iterable(rows))
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    return table(columns, lambda index: f"line {lines[index]}", file.origin)
+
+
+def json_rows(file: SourceFile) -> tuple[list[dict[str, Any]], list[int]]:
+    """Return the objects of a file of JSON Lines, and the numbers of their lines.
+
+    Raises
+    ------
+    SourceError
+        If a line is not a JSON object.
+    """
     rows, lines = [], []
-    for line, text in enumerate(decoded(path.read_bytes(), origin).split("\n"), start=1):
+    for line, text in enumerate(file.text.split("\n"), start=1):
         if not text or text.isspace():
             continue
         try:
             row = parsed(text.strip())
         except ValueError as error:
             raise SourceError(
-                f"`{origin}`, line {line}: not JSON: {error}",
+                f"`{file.origin}`, line {line}: not JSON: {error}",
                 hint='each line holds one object, such as {"id": 1}.',
             ) from error
         if not isinstance(row, dict):
             raise SourceError(
-                f"`{origin}`, line {line}: not an object",
+                f"`{file.origin}`, line {line}: not an object",
                 hint='each line holds one object, such as {"id": 1}.',
             )
         rows.append(row)
         lines.append(line)
     if not rows:
-        raise SourceError(f"`{origin}` is empty")
-    names = dict.fromkeys(chain.from_iterable(rows))
-    columns = {name: [row.get(name) for row in rows] for name in names}
-    return table(columns, lambda index: f"line {lines[index]}", origin)
+        raise SourceError(f"`{file.origin}` is empty")
+    return rows, lines
+
+
+JSON_LINES = Source("jsonl", "JSON Lines", lambda file: file.first_record is not None, read_json_lines)

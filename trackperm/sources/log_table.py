@@ -2,42 +2,53 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 from trackperm.errors import SourceError
-from trackperm.sources.encoding import decoded
-from trackperm.sources.json_values import parsed, table
+from trackperm.sources.base import Source, SourceFile
+from trackperm.sources.json_values import table
 from trackperm.tables import ExampleTable
 
+_CUT_BY_WANDB = 10_000
 
-def read_log_table(path: Path, origin: str) -> ExampleTable:
+
+def read_split(file: SourceFile) -> ExampleTable:
     """Read a table in pandas' ``split`` layout; every value stays what JSON says it is.
 
     Raises
     ------
     SourceError
-        If the file is not JSON or not of that shape.
+        If the file is not of that shape.
     """
-    text = decoded(path.read_bytes(), origin)
-    try:
-        document = parsed(text)
-    except ValueError as error:
-        raise SourceError(f"`{origin}` is not JSON: {error}") from error
-    names, rows = _shape(document, origin)
+    names, rows = _shape(file.document, file.origin)
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
-    return table(dict(zip(names, columns, strict=True)), lambda index: f"row {index}", origin)
+    return table(dict(zip(names, columns, strict=True)), lambda index: f"row {index}", file.origin)
+
+
+def read_log_table(file: SourceFile) -> ExampleTable:
+    """Read a table that does not say how many rows it has.
+
+    Raises
+    ------
+    SourceError
+        If the file is not of that shape.
+    """
+    table = read_split(file)
+    if len(table) == _CUT_BY_WANDB and file.path.name.endswith(".table.json"):
+        note = f"it has {_CUT_BY_WANDB:,} rows, at which W&B cuts the copy of a table in a run's files"
+        table = replace(table, notes=(*table.notes, note))
+    return table
+
+
+def _recognises(file: SourceFile) -> bool:
+    return isinstance(file.document, dict) and {"columns", "data"} <= file.document.keys()
 
 
 def _shape(document: Any, origin: str) -> tuple[list[str], list[list[Any]]]:
-    hint = (
-        'MLflow\'s `log_table` writes {"columns": [...], "data": [[...], ...]};'
-        " objects one a line are read from a `.jsonl` file."
-    )
-    if not isinstance(document, dict) or not all(
-        isinstance(document.get(key), list) for key in ("columns", "data")
-    ):
-        raise SourceError(f"`{origin}` holds JSON, but no table with `columns` and `data`", hint=hint)
+    hint = 'MLflow\'s `log_table` writes {"columns": [...], "data": [[...], ...]}.'
+    if not all(isinstance(document[key], list) for key in ("columns", "data")):
+        raise SourceError(f"`{origin}` has `columns` and `data`, but they are no lists", hint=hint)
     names, rows = document["columns"], document["data"]
     for name in names:
         if not isinstance(name, str):
@@ -49,3 +60,6 @@ def _shape(document: Any, origin: str) -> tuple[list[str], list[list[Any]]]:
             found = f"{len(row)} values" if isinstance(row, list) else "no list"
             raise SourceError(f"`{origin}`, row {index}: {found} for {len(names)} columns", hint=hint)
     return names, rows
+
+
+LOG_TABLE = Source("log-table", "MLflow `log_table` JSON", _recognises, read_log_table)

@@ -1,4 +1,4 @@
-"""Parquet files."""
+"""Parquet: a file, or a folder of parts as Spark, Dask and DuckDB write them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from pathlib import Path
 import polars as pl
 
 from trackperm.errors import SourceError
+from trackperm.sources.base import Source, SourceFile
 from trackperm.tables import ExampleTable
 
+_MAGIC = b"PAR1"
 
-def read_parquet(path: Path, origin: str) -> ExampleTable:
+
+def read_parquet(file: SourceFile) -> ExampleTable:
     """Read a Parquet file, with the types that it declares.
 
     Raises
@@ -18,10 +21,63 @@ def read_parquet(path: Path, origin: str) -> ExampleTable:
     SourceError
         If it is not a whole Parquet file, or two columns have the same name.
     """
+    return _read([file.path], file.origin)
+
+
+def read_parts(file: SourceFile) -> ExampleTable:
+    """Read the Parquet files in a folder as one table, in the order of their names.
+
+    Raises
+    ------
+    SourceError
+        If one is not a whole Parquet file, or their columns are not the same.
+    """
+    paths = _parts(file.path)
+    schemas = {path: _schema(path, file.origin) for path in paths}
+    first = schemas[paths[0]]
+    for path, schema in schemas.items():
+        if schema != first:
+            differ = sorted({name for name, _ in set(schema.items()) ^ set(first.items())})
+            raise SourceError(
+                f"the parts `{paths[0].name}` and `{path.name}` of `{file.origin}` differ in"
+                f" {', '.join(f'`{name}`' for name in differ) or 'the order of their columns'}",
+                hint="the parts of one table have the same columns, with the same types.",
+            )
+    return _read(paths, file.origin)
+
+
+def _schema(path: Path, origin: str) -> dict[str, pl.DataType]:
     try:
-        frame = pl.read_parquet(path, glob=False, hive_partitioning=False)
+        return dict(pl.read_parquet_schema(path))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise SourceError(
-            f"`{origin}` is not a readable Parquet file: {error}", hint="was it written to its end?"
-        ) from error
+        raise _unreadable(f"{origin}/{path.name}", error) from error
+
+
+def _read(paths: list[Path], origin: str) -> ExampleTable:
+    try:
+        frame = pl.read_parquet(paths, glob=False, hive_partitioning=False)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise _unreadable(origin, error) from error
     return ExampleTable.from_native(frame, origin)
+
+
+def _unreadable(origin: str, error: BaseException) -> SourceError:
+    return SourceError(
+        f"`{origin}` is not a readable Parquet file: {error}", hint="was it written to its end?"
+    )
+
+
+def _parts(folder: Path) -> list[Path]:
+    """Files of a folder but those that the writers of parts hide or write beside them."""
+    return sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")))
+
+
+def _is_folder_of_parts(file: SourceFile) -> bool:
+    if not file.path.is_dir():
+        return False
+    parts = _parts(file.path)
+    return bool(parts) and all(path.is_file() and SourceFile(path).head.startswith(_MAGIC) for path in parts)
+
+
+PARQUET = Source("parquet", "Parquet", lambda file: file.head.startswith(_MAGIC), read_parquet)
+PARQUET_PARTS = Source("parquet-parts", "folders of Parquet parts", _is_folder_of_parts, read_parts)

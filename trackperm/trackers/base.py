@@ -154,7 +154,8 @@ class Tracker(Protocol):
         run : TrackedRun
             A run that :meth:`find` returned.
         artifact : str, optional
-            Artifact path; needed where several could be meant.
+            Artifact path; needed where several could be meant. ``PATH::PART`` for one system, filter or
+            scorer in it.
 
         Raises
         ------

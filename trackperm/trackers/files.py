@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from trackperm.sources import read_examples
+from trackperm.sources import Gold, read_examples, split_part
 from trackperm.tables import ExampleTable
 
 
-def read_file(locator: str) -> ExampleTable:
-    """Read the per-example table at a path, where a leading ``~/`` is the home directory.
+def read_file(locator: str, gold: Gold | None = None) -> ExampleTable:
+    """Read the per-example table at a path, as :func:`~trackperm.sources.split_part` understands it.
+
+    Parameters
+    ----------
+    locator : str
+        ``FILE``, or ``FILE::PART`` for one system, filter or scorer of several.
+    gold : Gold, optional
+        Reference answers that lie elsewhere.
 
     Raises
     ------
     SourceError
         If there is no such file, or it does not hold a table.
     """
-    path = Path(locator).expanduser() if locator.startswith("~/") else Path(locator)
-    return read_examples(path, origin=locator)
+    path, part = split_part(locator)
+    origin = locator if part is None else locator.removesuffix(f"::{part}")
+    return read_examples(path, origin, part=part, gold=gold)

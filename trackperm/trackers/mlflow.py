@@ -29,7 +29,8 @@ _SHOWN = 20
 class MlflowTracker:
     """Adapter of MLflow, over HTTP or on a local store.
 
-    Runs are named ``<run id>`` or ``<experiment>/<run name>``, split at the last ``/``.
+    Runs are named ``<run id>`` or ``<experiment>/<run name>``; of several ``/``, that one splits at which an
+    experiment and a run of it are found.
 
     Parameters
     ----------
@@ -56,12 +57,7 @@ class MlflowTracker:
         TrackerError
             If MLflow cannot be reached or refuses.
         """
-        experiment, slash, name = locator.rpartition("/")
-        if slash and not (experiment and name):
-            raise InputError(
-                f"`mlflow:{locator}` names no run", hint="write `mlflow:<experiment>/<run name>`, with both."
-            )
-        run = self._named(experiment, name) if slash else self._identified(locator)
+        run = self._named(locator) if "/" in locator else self._identified(locator)
         if run.info.lifecycle_stage != "active":
             raise InputError(
                 f"run `mlflow:{run.info.run_id}` is deleted",
@@ -88,13 +84,14 @@ class MlflowTracker:
         """
         run_id = run.reference.locator
         if artifact is None:
-            artifact = find_table(self._store, run)
+            path, part = find_table(self._store, run), ""
         else:
-            require_artifact(self._store, run, artifact)
+            path, _, part = artifact.partition("::")
+            require_artifact(self._store, run, path)
         with TemporaryDirectory(prefix="trackperm-") as folder:
-            with self._store.calls(f"downloading `{artifact}` of run `{run.reference}`") as client:
-                path = client.download_artifacts(run_id, artifact, folder)
-            return read_examples(Path(path), origin=str(run.reference))
+            with self._store.calls(f"downloading `{path}` of run `{run.reference}`") as client:
+                file = client.download_artifacts(run_id, path, folder)
+            return read_examples(Path(file), origin=str(run.reference), part=part or None)
 
     def publish(self, publication: Publication, container: str | None = None) -> Published:
         """Write `publication` as a run nested under the candidate, or bring that run up to date.
@@ -158,21 +155,32 @@ class MlflowTracker:
         references = sorted({f"`mlflow:{experiments[run.info.experiment_id]}/{name}`" for run in runs})
         return f"did you mean {' or '.join(references[:_SHOWN])}?"
 
-    def _named(self, experiment: str, name: str) -> Run:
-        experiment_id = self._experiment_id(experiment)
-        runs = self._runs_called(name, [experiment_id])
+    def _named(self, locator: str) -> Run:
+        parts = locator.split("/")
+        splits = [("/".join(parts[:i]), "/".join(parts[i:])) for i in range(len(parts) - 1, 0, -1)]
+        splits = [(experiment, name) for experiment, name in splits if experiment and name]
+        if not splits:
+            raise InputError(
+                f"`mlflow:{locator}` names no run", hint="write `mlflow:<experiment>/<run name>`, with both."
+            )
+        known = [split for split in splits if self._store.experiment(split[0]) is not None]
+        experiment, name = (known or splits)[0]
+        runs = [run for split in known or splits for run in self._called(*split)]
         if len(runs) == 1:
             return runs[0]
         if not runs:
             raise InputError(
                 f"experiment `{experiment}` has no run called `{name}`",
-                hint=_suggestion(name, self._run_names(experiment_id))
+                hint=_suggestion(name, self._run_names(self._experiment_id(experiment)))
                 or "a run is named by its id, or as `mlflow:<experiment>/<run name>`.",
             )
         raise InputError(
             f"{len(runs)} runs of experiment `{experiment}` are called `{name}`:\n\n{_listing(runs)}",
             hint="name one by its id.",
         )
+
+    def _called(self, experiment: str, name: str) -> list[Run]:
+        return self._runs_called(name, [self._experiment_id(experiment)])
 
     def _experiment_id(self, name: str, *, advice: str | None = None) -> str:
         experiment = self._store.experiment(name)

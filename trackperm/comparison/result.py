@@ -1,7 +1,4 @@
-"""The conductor of two runs: read, pair, count, test; the result is one frozen value.
-
-Numerics know nothing of runs and trackers know nothing of numerics: they meet here.
-"""
+"""The result of a comparison: one frozen value that knows all that is printed, logged and verified."""
 
 from __future__ import annotations
 
@@ -10,60 +7,27 @@ import html
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
-from functools import partial
-from pathlib import Path
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import narwhals as nw
 
 import trackperm
-from trackperm.errors import InputError, UndefinedStatisticError
+from trackperm.comparison.runs import RunData
+from trackperm.errors import InputError
 from trackperm.exact import (
-    Alternative,
     CountTable,
-    Method,
     NullDistribution,
     PermutationTest,
     RationalStatistic,
-    structured_test,
 )
 from trackperm.exact.functions.real_number import UndefinedError
-from trackperm.exact.outcome import N_SAMPLES
-from trackperm.exact.scores.resolution import Resolution
-from trackperm.pairing import Missing, PairingReport, pair
-from trackperm.statistic import Statistic, load_statistic
-from trackperm.tables import ExampleTable
-from trackperm.trackers.base import Published, RunReference, TrackedRun, Tracker, open_tracker
-from trackperm.trackers.files import read_file
+from trackperm.pairing import Missing, PairingReport
+from trackperm.statistic import Statistic
+from trackperm.trackers.base import Published, TrackedRun, Tracker
 
 Verdict = Literal["better", "worse", "undecided"]
-MissingRule = Missing | Literal["bounds"]
-"""As `Missing`, or the worst and the best case beside each other."""
-
 MARKERS: Mapping[Verdict, str] = {"better": "▲", "worse": "▼", "undecided": "≈"}
-
-
-@dataclass(frozen=True)
-class RunData:
-    """The per-example table of one run, and the run in its tracker if it has one.
-
-    Attributes
-    ----------
-    table : ExampleTable
-        What was read.
-    name : str
-        The name that people know the run by.
-    run : TrackedRun or None
-        Where the run is, unless it lies in a file or in memory.
-    tracker : Tracker or None
-        The adapter that found it.
-    """
-
-    table: ExampleTable
-    name: str
-    run: TrackedRun | None = None
-    tracker: Tracker | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -201,12 +165,12 @@ class Comparison:
     @property
     def baseline_score(self) -> float | None:
         """The baseline's own score; None where the statistic is not a difference of scores."""
-        return _score(self.statistic, self.count_table.totals()[1])
+        return score_of(self.statistic, self.count_table.totals()[1])
 
     @property
     def candidate_score(self) -> float | None:
         """The candidate's own score; None where the statistic is not a difference of scores."""
-        return _score(self.statistic, self.count_table.totals()[0])
+        return score_of(self.statistic, self.count_table.totals()[0])
 
     @property
     def difference(self) -> float:
@@ -313,6 +277,12 @@ class Comparison:
         """Return :meth:`to_dict` as JSON text."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
 
+    def __repr__(self) -> str:
+        return (
+            f"<Comparison of `{self.candidate_name}` with `{self.baseline_name}` by {self.statistic.name}:"
+            f" p = {self.format_pvalue()}, {self.verdict}>"
+        )
+
     def _repr_html_(self) -> str:
         rows = {
             "baseline": f"{self.baseline_name} {_short(self.baseline_score)}",
@@ -357,272 +327,7 @@ class Comparison:
         return target.publish(publication(self), container)
 
 
-def compare(
-    baseline: Any,
-    candidate: Any,
-    statistic: str | Path | Statistic = "accuracy",
-    *,
-    alternative: Alternative | None = None,
-    alpha: float = 0.05,
-    parameters: Mapping[str, object] | None = None,
-    columns: Mapping[str, str] | None = None,
-    resolution: Resolution | Mapping[str, Resolution] | None = None,
-    artifact: str | tuple[str, str] | None = None,
-    missing: MissingRule = "error",
-    by_position: bool = False,
-    mid_p: bool = False,
-    method: Method = "auto",
-    n_samples: int = N_SAMPLES,
-    seed: int = 0,
-    exceedances: int | None = None,
-    tracking_uri: str | None = None,
-) -> Comparison:
-    """Compare two runs on the same examples by the exact paired-permutation test.
-
-    Nothing is logged; see :meth:`Comparison.log`.
-
-    Parameters
-    ----------
-    baseline, candidate : str, path or data frame
-        ``mlflow:<run id>``, ``mlflow:<experiment>/<run name>``, the path of a CSV, TSV, Parquet, JSON
-        lines or ``log_table`` file, or a data frame that narwhals accepts.
-    statistic : str, path or Statistic
-        Name of a built-in statistic, or the path of a spec.
-    alternative : {'two-sided', 'less', 'greater'}, optional
-        By default as the spec says. ``greater``: the candidate's score is greater.
-    alpha : float
-        Significance level of the verdict, between 0 and 1.
-    parameters : mapping, optional
-        Values of the spec's parameters, such as ``{"positive": "yes"}``.
-    columns : mapping, optional
-        Column names that differ from those in the spec, such as ``{"id": "question_id"}``.
-    resolution : str, float, Fraction, Decimal, or mapping of str to such, optional
-        What decimal counts are rounded to multiples of, all or by name, in place of what the spec says.
-    artifact : str or (str, str), optional
-        Artifact path in the runs, or one for each.
-    missing : {'error', 'drop', 'wrong', 'worst', 'best', 'bounds'}
-        What to do with examples that only one run has, or that lack a value: refuse, leave them out, or count
-        what the statistic says of a missing prediction, in both runs or, as the worst or best case for the
-        candidate, in one of them, and a perfect one in the other; ``bounds`` reports both, and concludes
-        what they agree on.
-    by_position : bool
-        Pair rows by position where there is no id column.
-    mid_p : bool
-        Count ties with the observed value half: less conservative, but no longer a valid p-value.
-    method : {'auto', 'binomial', 'enumerate', 'dp', 'lattice', 'bracket', 'monte-carlo'}
-        Numerical engine.
-    n_samples, seed, exceedances : int
-        For Monte Carlo: random swaps, the seed that they come from, and the number of them at least as
-        extreme as the observed one at which drawing stops, if it should.
-    tracking_uri : str, optional
-        Tracking server or store of run references; by default as the tracker decides.
-
-    Raises
-    ------
-    InputError
-        If anything about the input cannot be used; subclasses say what.
-    TrackerError
-        If a tracker cannot be reached or refuses.
-
-    References
-    ----------
-    Zmigrod, Vieira and Cotterell (2022), Exact Paired-Permutation Testing for Structured Test Statistics.
-    """
-    first, second = (artifact, artifact) if artifact is None or isinstance(artifact, str) else artifact
-    return compare_runs(
-        load_run(baseline, "baseline", artifact=first, tracking_uri=tracking_uri),
-        load_run(candidate, "candidate", artifact=second, tracking_uri=tracking_uri),
-        load_statistic(statistic, parameters=parameters or {}, columns=columns or {}, resolution=resolution),
-        alternative=alternative,
-        alpha=alpha,
-        missing=missing,
-        by_position=by_position,
-        mid_p=mid_p,
-        method=method,
-        n_samples=n_samples,
-        seed=seed,
-        exceedances=exceedances,
-    )
-
-
-def load_run(
-    source: Any, role: str, *, artifact: str | None = None, tracking_uri: str | None = None
-) -> RunData:
-    """Read the per-example table of one run.
-
-    Parameters
-    ----------
-    source : str, path or data frame
-        As in :func:`compare`.
-    role : str
-        What to call a data frame that has no name of its own.
-    artifact : str, optional
-        Artifact path in the run.
-    tracking_uri : str, optional
-        Tracking server or store.
-    """
-    if not isinstance(source, str | Path):
-        return RunData(ExampleTable.from_native(source, role), role)
-    reference = RunReference.parse(source) if isinstance(source, str) else RunReference("file", str(source))
-    if reference.scheme == "file":
-        return RunData(read_file(reference.locator), Path(reference.locator).name)
-    tracker = open_tracker(reference.scheme, tracking_uri)
-    run = tracker.find(reference.locator)
-    return RunData(tracker.read(run, artifact), run.name, run, tracker)
-
-
-def compare_runs(
-    baseline: RunData,
-    candidate: RunData,
-    statistic: Statistic,
-    *,
-    alternative: Alternative | None = None,
-    alpha: float = 0.05,
-    missing: MissingRule = "error",
-    by_position: bool = False,
-    mid_p: bool = False,
-    method: Method = "auto",
-    n_samples: int = N_SAMPLES,
-    seed: int = 0,
-    exceedances: int | None = None,
-) -> Comparison:
-    """Compare two runs that were read before; options as in :func:`compare`."""
-    if not 0.0 < alpha < 1.0:
-        raise InputError(f"`alpha` is {alpha}; expected a number between 0 and 1, such as 0.05")
-    compared = partial(
-        _compared,
-        baseline,
-        candidate,
-        statistic,
-        alternative=alternative,
-        alpha=alpha,
-        by_position=by_position,
-        mid_p=mid_p,
-        method=method,
-        n_samples=n_samples,
-        seed=seed,
-        exceedances=exceedances,
-    )
-    if missing != "bounds":
-        return compared(missing=missing)
-    both = [compared(missing="worst"), compared(missing="best")]
-    cases = [
-        Case(comparison.pairing.missing, comparison.difference, comparison.pvalue, comparison.verdict)
-        for comparison in both
-    ]
-    weaker = max(both, key=lambda comparison: comparison.pvalue)
-    return replace(weaker, options={**weaker.options, "missing": "bounds"}, cases=tuple(cases))
-
-
-def _compared(
-    baseline: RunData,
-    candidate: RunData,
-    statistic: Statistic,
-    *,
-    alternative: Alternative | None,
-    alpha: float,
-    missing: Missing,
-    by_position: bool,
-    mid_p: bool,
-    method: Method,
-    n_samples: int,
-    seed: int,
-    exceedances: int | None,
-) -> Comparison:
-    pairing = pair(baseline.table, candidate.table, statistic, missing=missing, by_position=by_position)
-    statistic = pairing.statistic
-    table = pairing.count_table
-    stay, swap = statistic.pairs(table.candidate, table.baseline)
-    _require_defined_scores(statistic, table)
-    _require_ratio(statistic, table, baseline, candidate)
-    tested = alternative or statistic.alternative
-    try:
-        test = structured_test(
-            stay,
-            swap,
-            statistic.tested(stay, swap, table.multiplicities),
-            alternative=tested,
-            multiplicities=table.multiplicities,
-            mid_p=mid_p,
-            method=method,
-            n_samples=n_samples,
-            seed=seed,
-            exceedances=exceedances,
-        )
-    except UndefinedStatisticError as error:
-        if statistic.contrast != "log ratio":
-            raise
-        raise UndefinedStatisticError(
-            f"some swaps of outputs make a score by `{statistic.name}` 0 in one of the runs, of which"
-            " `contrast: log ratio` cannot take the logarithm",
-            hint=_RATIO_HINT,
-        ) from error
-    options = {"alternative": tested, "alpha": repr(alpha), "missing": missing, "method": method}
-    if mid_p:
-        options["mid_p"] = "true"
-    if test.method == "monte-carlo":
-        options |= {"n_samples": str(n_samples), "seed": str(seed), "exceedances": str(exceedances)}
-    return Comparison(
-        statistic=statistic,
-        baseline_data=baseline,
-        candidate_data=candidate,
-        test=test,
-        alpha=alpha,
-        count_table=table,
-        pairing=pairing.report,
-        discordant=pairing.discordant,
-        options=options,
-    )
-
-
-def _require_defined_scores(statistic: Statistic, table: CountTable) -> None:
-    """Refuse two scores that are both 0/0: a declared value would be compared with itself.
-
-    Raises
-    ------
-    InputError
-        If every division is by 0, in both scores and in every stratum or class.
-    """
-    score, p = statistic.part_score, len(statistic.count_names)
-    if not isinstance(score, RationalStatistic) or not score.divisors:
-        return
-    parts = [totals[i : i + p] for totals in table.totals() for i in range(0, len(totals), p)]
-    if all(divisor(part) == 0 for divisor in score.divisors for part in parts):
-        given = ", ".join(f"`{name}` is {value!r}" for name, value in statistic.parameters.items())
-        raise InputError(
-            f"`{statistic.name}` is 0/0 in both runs, so there is nothing to compare",
-            hint=f"{given}: does it occur in the data as written?" if given else None,
-        )
-
-
-_RATIO_HINT = (
-    "`contrast: difference` tests the difference of the scores; a constant keeps them above 0, as in"
-    " `score: (wrong + 0.5) / (n + 1)`."
-)
-
-
-def _require_ratio(statistic: Statistic, table: CountTable, baseline: RunData, candidate: RunData) -> None:
-    """Refuse a log ratio of scores that are not above 0.
-
-    Raises
-    ------
-    InputError
-        If one of the scores is not; says whose.
-    """
-    if statistic.contrast != "log ratio":
-        return
-    sides = ("candidate", candidate), ("baseline", baseline)
-    for (role, run), totals in zip(sides, table.totals(), strict=True):
-        score = _score(statistic, totals)
-        if score is not None and score <= 0:
-            raise InputError(
-                f"the {role} `{run.table.origin}` has a score of {score:.4g} by `{statistic.name}`, of which"
-                " `contrast: log ratio` cannot take the logarithm",
-                hint=_RATIO_HINT,
-            )
-
-
-def _score(statistic: Statistic, totals: tuple[int, ...]) -> float | None:
+def score_of(statistic: Statistic, totals: tuple[int, ...]) -> float | None:
     if statistic.score is None:
         return None
     if isinstance(statistic.score, RationalStatistic):

@@ -1,0 +1,97 @@
+"""Two runs in files, read, paired, counted and tested, beside reading and joining them and no more."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from benchmarks.summary import Row
+
+AT_MOST = 3.0
+"""Times what polars takes to read and join the columns that the statistic reads."""
+
+PROGRAMS = {
+    "trackperm": "import trackperm\nn = trackperm.compare(*files).test.n_examples",
+    "polars, Parquet": "x, y = (pl.read_parquet(f, columns=c) for f in files)\nn = len(x.join(y, on=id))",
+    "polars, JSON Lines": "x, y = (pl.read_ndjson(f) for f in files)\nn = len(x.join(y, on=id))",
+    "pandas, Parquet": "x, y = (pd.read_parquet(f, columns=c) for f in files)\nn = len(x.merge(y, on=id))",
+    "pandas, JSON Lines": "x, y = (pd.read_json(f, lines=True) for f in files)\nn = len(x.merge(y, on=id))",
+}
+FRAME = """
+import json, resource, sys, time
+import pandas as pd, polars as pl
+files = sys.argv[1:]
+id, c = "id", ["id", "prediction", "label"]
+start = time.perf_counter()
+{program}
+seconds = time.perf_counter() - start
+print(json.dumps([n, seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]))
+"""
+
+
+def measured(program: str, files: tuple[Path, Path], n_examples: int) -> tuple[float, int]:
+    """(seconds, peak bytes) of a program in a fresh process."""
+    code = FRAME.format(program=PROGRAMS[program])
+    done = subprocess.run([sys.executable, "-c", code, *files], check=True, stdout=subprocess.PIPE, text=True)
+    found, seconds, kibibytes = json.loads(done.stdout)
+    assert found == n_examples
+    return seconds, 1024 * kibibytes
+
+
+def write(folder: Path, n_examples: int, *, text: bool, suffix: str) -> tuple[Path, Path]:
+    """Two runs with a column that no statistic reads, the candidate in an order of its own."""
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 5, n_examples)
+    files = folder / f"baseline{suffix}", folder / f"candidate{suffix}"
+    for file in files:
+        prediction = np.where(rng.random(n_examples) < 0.9, label, rng.integers(0, 5, n_examples))
+        frame = pl.DataFrame({"id": np.arange(n_examples), "prediction": prediction, "label": label})
+        frame = frame.with_columns(seconds=pl.Series(rng.random(n_examples)))
+        if text:
+            names = [("id", "question"), ("prediction", "class"), ("label", "class")]
+            frame = frame.with_columns(
+                pl.format(f"{word}-{{}}", pl.col(name)).alias(name) for name, word in names
+            )
+        if file is files[1]:
+            frame = frame.sample(fraction=1, shuffle=True, seed=1)
+        (frame.write_ndjson if suffix == ".jsonl" else frame.write_parquet)(file)
+    return files
+
+
+CASES = {
+    "Parquet, integer ids, N = 10^7": (10**7, False, ".parquet", "Parquet"),
+    "Parquet, text ids, N = 10^7": (10**7, True, ".parquet", "Parquet"),
+    "JSON Lines, text ids, N = 10^6": (10**6, True, ".jsonl", "JSON Lines"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_pairing(benchmark, table, case: str, tmp_path: Path):
+    n_examples, text, suffix, kind = CASES[case]
+    files = write(tmp_path, n_examples, text=text, suffix=suffix)
+    time.sleep(1)  # lets the disk settle
+    theirs, their_peak = measured(f"polars, {kind}", files, n_examples)
+    with_pandas, _ = measured(f"pandas, {kind}", files, n_examples)
+    seconds, peak = benchmark.pedantic(measured, args=("trackperm", files, n_examples), rounds=1)
+    table.add(
+        Row(
+            f"compare, {case}",
+            seconds,
+            beside="polars reads and joins",
+            theirs=theirs,
+            compare="share",
+            limit=AT_MOST,
+            limit_on="ratio",
+            note=f"pandas reads and joins in {with_pandas:.3g} s",
+            summary=True,
+        )
+    )
+    table.add(
+        Row(f"compare, {case}: memory", peak, unit="B", beside="polars", theirs=their_peak, compare="share")
+    )

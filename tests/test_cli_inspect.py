@@ -1,0 +1,146 @@
+"""`trackperm inspect`, and that the commands which it prints run."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import eval_logs
+import polars as pl
+import pytest
+from mlflow_stores import MlflowStore
+from typer.testing import CliRunner
+
+from trackperm import cli
+from trackperm.errors import SourceError
+
+QUESTIONS = pl.DataFrame(
+    {
+        "question_id": ["q1", "q2", "q3"],
+        "output": ["yes", "no", None],
+        "target": ["yes", "yes", "no"],
+        "seconds": [0.5, 0.25, 0.5],
+    }
+)
+
+PRINTED = """\
+questions.parquet: Parquet, 3 examples
+
+column       type     distinct  null  example
+question_id  text            3     0  'q1'
+output       text            2     1  'yes'
+target       text            2     0  'yes'
+seconds      decimal         2     0  0.5
+
+could be id: question_id
+could be prediction: output
+could be label: target
+could be score: seconds
+
+"""
+
+
+def invoke(*arguments: str) -> str:
+    result = CliRunner().invoke(cli.app, arguments)
+    if result.exception is not None:
+        raise result.exception
+    assert result.exit_code == 0
+    return result.stdout
+
+
+def run_command(printed: str) -> str:
+    """Run the command that an inspection ends with."""
+    program, *arguments = shlex.split(printed.splitlines()[-1])
+    assert program == "trackperm"
+    return invoke(*arguments)
+
+
+def test_prints_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    QUESTIONS.write_parquet("questions.parquet")
+    printed = invoke("inspect", "questions.parquet")
+    assert printed.startswith(PRINTED)
+    options = "--id question_id --prediction output --label target --missing drop"
+    command = f"  trackperm compare questions.parquet questions.parquet -s accuracy {options}"
+    assert printed.splitlines()[-1] == command
+    assert "p = 1 " in run_command(printed)
+
+
+FILES: dict[str, tuple[str, str, str]] = {
+    "own names": ("id,prediction,label\n1,a,a\n2,b,a\n", "accuracy", "CSV or TSV"),
+    "a score": ('{"doc_id": 1, "acc": 0.5}\n{"doc_id": 2, "acc": 1}\n', "mean", "JSON Lines"),
+    "no ids": ("prediction,label\n1,1\n0,1\n0,1\n", "accuracy", "CSV or TSV"),
+    "a column of numbers": ("1\n0\n1\n", "mean", "numbers without a header"),
+    "tests": (
+        '<testsuite>\n<testcase name="a"/><testcase name="b"><skipped/></testcase></testsuite>\n',
+        "pass_at_1",
+        "JUnit XML",
+    ),
+    "tags": (
+        json.dumps([{"id": 1, "prediction": ["O", "B-a"], "label": ["O", "B-a"]}]),
+        "span_f1",
+        "JSON array of objects",
+    ),
+    "a name with blanks": ("id,prediction,label\n1,a,a\n2,b,a\n3,b,b\n", "cohen_kappa", "CSV or TSV"),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_printed_command_runs(name: str, tmp_path: Path) -> None:
+    content, statistic, title = FILES[name]
+    (tmp_path / name).write_text(content)
+    printed = invoke("inspect", str(tmp_path / name))
+    assert printed.startswith(f"{tmp_path / name}: {title}, ")
+    (line,) = (line for line in printed.splitlines() if line.startswith("can be tested: "))
+    assert statistic in line.removeprefix("can be tested: ").split(", ")
+    run_command(printed)
+
+
+def test_every_statistic_that_is_named_runs(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("id,prediction,label\n1,spam,spam\n2,ham,spam\n3,ham,ham\n4,ham,ham\n")
+    printed = invoke("inspect", str(path))
+    (line,) = (line for line in printed.splitlines() if line.startswith("can be tested: "))
+    names = line.removeprefix("can be tested: ").split(", ")
+    assert {"accuracy", "f1", "mcc", "word_error_rate"} <= set(names)
+    assert not {"mean", "micro_f1", "las", "span_f1"} & set(names)
+
+
+def test_columns_that_cannot_be_used_say_why(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {"id": 1, "x": 1, "s": {"score": 1}},
+        {"id": 2, "x": "a", "s": {"score": 0}},
+    ]
+    (tmp_path / "a").write_text(json.dumps(rows))
+    printed = invoke("inspect", str(tmp_path / "a"))
+    assert "x cannot be used: it mixes integers (item 0) and text (item 1)\n" in printed
+    assert f"could be one system each: s; as in `trackperm inspect {tmp_path / 'a'}::s`\n" in printed
+    assert "no built-in statistic reads these columns" in printed
+    run_command(invoke("inspect", f"{tmp_path / 'a'}::s"))
+
+
+def test_parts_are_named_and_the_commands_run(tmp_path: Path) -> None:
+    path = tmp_path / "samples"
+    rows = [{**row, "filter": name} for name in ("strict", "flexible") for row in eval_logs.LM_EVAL]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    printed = invoke("inspect", str(path))
+    assert printed.splitlines()[0] == f"{path}: lm-evaluation-harness samples, with 2 filters"
+    assert "lm-evaluation-harness samples, part `flexible`" in run_command(printed)
+
+
+@pytest.mark.tracker
+def test_runs_of_a_tracker_are_left_as_they_are(tmp_path: Path) -> None:
+    store = MlflowStore.local(tmp_path)
+    run_id = store.run_with_predictions("digits", "forest")
+    printed = invoke("inspect", f"mlflow:{run_id}", "--tracking-uri", store.uri)
+    assert printed.startswith(f"mlflow:{run_id}: mlflow run `forest`, 4 examples\n")
+    assert "--no-log" in printed.splitlines()[-1]
+    run_command(printed)
+    assert not store.comparisons("digits")
+
+
+def test_refuses_as_compare_does(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="there is no file"):
+        invoke("inspect", str(tmp_path / "a"))

@@ -1,0 +1,282 @@
+"""``trackperm inspect``: what a file or run holds, and which statistics can be made of it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from trackperm.errors import ChoiceError, TrackpermError
+
+if TYPE_CHECKING:
+    from trackperm.comparison import RunData
+    from trackperm.statistic import Statistic
+    from trackperm.tables import ExampleTable
+
+_WIDEST = 40  # of what is shown of a value
+_NAMES = {
+    "id": ("id", "ids", "example_id", "question_id", "qid", "doc_id", "sample_id", "idx", "index", "hash"),
+    "prediction": (
+        "prediction",
+        "predictions",
+        "pred",
+        "predicted",
+        "output",
+        "outputs",
+        "response",
+        "answer",
+    ),
+    "label": ("label", "labels", "target", "targets", "gold", "reference", "ground_truth", "expected"),
+    "score": ("score", "acc", "accuracy", "correct", "is_correct", "exact_match", "passed", "value"),
+}
+_OPTIONS = {"id": "--id", "prediction": "--prediction", "label": "--label"}
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column as it is shown; `why_not` says why it cannot be used, where that is so."""
+
+    name: str
+    type: str
+    n_distinct: int
+    n_null: int
+    example: object
+    why_not: str = ""
+
+    @property
+    def usable(self) -> bool:
+        """Whether it has values that something can be made of."""
+        return not self.why_not and self.type != "nothing"
+
+    @property
+    def is_number(self) -> bool:
+        return self.type in ("integer", "decimal", "boolean")
+
+
+def inspect(
+    run: Annotated[str, typer.Argument(metavar="FILE|RUN", help="As in `trackperm compare`.")],
+    labels: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Reference labels that lie apart from the predictions.")
+    ] = None,
+    artifact: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Artifact PATH or PATH::PART in the run.")
+    ] = None,
+    tracking_uri: Annotated[str | None, typer.Option(metavar="URI", help="Tracking server or store.")] = None,
+) -> None:
+    """Say what a file or run holds: its format, examples and columns, and what can be tested with them."""
+    from trackperm.comparison import load_run, reference_answers, require_artifacts_of_runs
+
+    require_artifacts_of_runs(artifact, run, run)
+    gold = reference_answers(labels, {}, by_position=False)
+    try:
+        data = load_run(run, "run", artifact=artifact, gold=gold, tracking_uri=tracking_uri)
+    except ChoiceError as error:
+        typer.echo(f"{run}: {_format(run, None)}, with {len(error.parts)} {error.what}s")
+        for part in error.parts:
+            typer.echo(f"  trackperm inspect {shlex.quote(f'{run}::{part}')}")
+        return
+    options = [*_option("--labels", labels), *_option("--artifact", artifact)]
+    options += _option("--tracking-uri", tracking_uri)
+    typer.echo("\n".join(_lines(run, data, options)))
+
+
+def _option(name: str, value: str | None) -> list[str]:
+    return [] if value is None else [name, value]
+
+
+def _lines(run: str, data: RunData, options: Sequence[str]) -> Iterator[str]:
+    table = data.table
+    columns = [_described(table, name) for name in table.columns]
+    number = "1 example" if len(table) == 1 else f"{len(table):,} examples"
+    yield f"{run}: {_format(run, data)}, {number}"
+    yield ""
+    yield from _grid(columns)
+    yield ""
+    for column in columns:
+        if column.why_not and column.type != "objects":
+            yield f"{column.name} cannot be used: it {column.why_not}"
+    for role, names in _candidates(columns, len(table)).items():
+        yield f"could be {role}: {', '.join(names) or 'no column'}"
+    systems = [name for name in table.columns if _holds_objects(table, name)]
+    if systems:
+        command = shlex.join(["trackperm", "inspect", f"{run}::{systems[0]}"])
+        yield f"could be one system each: {', '.join(systems)}; as in `{command}`"
+    for name, value in table.facts.items():
+        yield f"{name}: {value}"
+    if table.identity:
+        yield f"tell of the input, and have to agree between runs: {', '.join(table.identity)}"
+    for note in table.notes:
+        yield f"note: {note}"
+    yield ""
+    yield from _statistics(run, data, columns, options)
+
+
+def _format(run: str, data: RunData | None) -> str:
+    from trackperm.sources import SourceFile, split_part
+    from trackperm.sources.registry import recognised
+    from trackperm.trackers.base import RunReference
+
+    reference = RunReference.parse(run)
+    if reference.scheme != "file":
+        return f"{reference.scheme} run" + (f" `{data.name}`" if data else "")
+    path, part = split_part(reference.locator)
+    title = recognised(SourceFile(path)).title if isinstance(path, Path) else "table at a URL"
+    return title if part is None else f"{title}, part `{part}`"
+
+
+def _described(table: ExampleTable, name: str) -> _Column:
+    from trackperm.tables import typed_columns
+
+    raw = table.frame.get_column(name)
+    n_null = raw.null_count()
+    try:
+        typed, _, types = typed_columns(table, table, [name])
+    except TrackpermError as error:
+        why = str(error).partition("\n")[0].partition(f"`{table.origin}` ")[2]
+        type_ = "objects" if _holds_objects(table, name) else "none"
+        return _Column(name, type_, 0, n_null, None, why)
+    values = typed.frame.get_column(name).to_polars()
+    present = values.drop_nulls()
+    example = present[0] if len(present) else None
+    type_ = types[name].value if len(present) else "nothing"
+    return _Column(name, type_, present.n_unique(), values.null_count(), example)
+
+
+def _holds_objects(table: ExampleTable, name: str) -> bool:
+    import polars as pl
+
+    values = table.frame.get_column(name).to_polars()
+    if values.dtype == pl.Object:
+        return all(value is None or isinstance(value, Mapping) for value in values.to_list())
+    return isinstance(values.dtype, pl.Struct)
+
+
+def _grid(columns: Sequence[_Column]) -> Iterator[str]:
+    rows = [("column", "type", "distinct", "null", "example")]
+    for column in columns:
+        known = (f"{column.n_distinct:,}", f"{column.n_null:,}", _shown(column.example))
+        rows.append(
+            (column.name, column.type, *(("", f"{column.n_null:,}", "") if column.why_not else known))
+        )
+    widths = [min(_WIDEST, max(len(row[i]) for row in rows)) for i in range(len(rows[0]))]
+    for row in rows:
+        cells = (
+            cell.rjust(width) if i in (2, 3) else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        yield "  ".join(cells).rstrip()
+
+
+def _shown(value: object) -> str:
+    text = "" if value is None else repr(value.to_list() if hasattr(value, "to_list") else value)
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
+
+
+def _candidates(columns: Sequence[_Column], n_rows: int) -> dict[str, list[str]]:
+    """Columns by what they could be, the likeliest first."""
+    usable = [column for column in columns if column.usable]
+    ids = [
+        column.name
+        for column in usable
+        if column.type in ("integer", "text") and not column.n_null and column.n_distinct == n_rows
+    ]
+    others = [column for column in usable if column.name not in ids or column.name in _NAMES["score"]]
+    named = {role: [c.name for c in usable if _is_called(c.name, role)] for role in ("prediction", "label")}
+    numbers = [column.name for column in others if column.is_number]
+    scores = sorted(numbers, key=lambda name: not _is_called(name, "score"))
+    return {
+        "id": sorted(ids, key=lambda name: not _is_called(name, "id")),
+        "prediction": sorted(named["prediction"], key=_NAMES["prediction"].index),
+        "label": sorted(named["label"], key=_NAMES["label"].index),
+        "score": scores,
+    }
+
+
+def _is_called(name: str, role: str) -> bool:
+    return name in _NAMES[role] or (role == "id" and name.endswith(("_id", "_hash")))
+
+
+def _statistics(run: str, data: RunData, columns: Sequence[_Column], options: Sequence[str]) -> Iterator[str]:
+    """Name the built-in statistics that a comparison of the run with itself can be made of."""
+    from trackperm.statistic import builtin_names, load_statistic
+
+    candidates = _candidates(columns, len(data.table))
+    found: dict[str, list[str]] = {}
+    for name in builtin_names():
+        arguments = _arguments(data, load_statistic(name), candidates)
+        if arguments is not None:
+            found[name] = arguments
+    if not found:
+        yield "no built-in statistic reads these columns; `trackperm statistic list` says what each needs"
+        return
+    yield f"can be tested: {', '.join(found)}"
+    own = next((name for name in ("accuracy", "pass_at_1", "mean") if name in found), next(iter(found)))
+    logs = [] if data.tracker is None else ["--no-log"]
+    command = ["trackperm", "compare", run, run, "-s", own, *found[own], *options, *logs]
+    yield "for example, with the other run in place of the second:"
+    yield f"  {shlex.join(command)}"
+
+
+def _arguments(
+    data: RunData, statistic: Statistic, candidates: Mapping[str, Sequence[str]]
+) -> list[str] | None:
+    """Find the options with which a statistic can be tested on the run, if there are any."""
+    table = data.table
+    columns = {
+        role: names[0]
+        for role, names in candidates.items()
+        if role in statistic.columns and role not in table.columns and names
+    }
+    by_position = not candidates["id"] and "id" not in table.columns
+    if by_position:
+        columns.pop("id", None)
+    for missing in ("error", "drop"):
+        for positive in _positives(table, statistic, columns):
+            if _can_be_tested(data, statistic, columns, by_position, missing, positive):
+                options = [
+                    argument
+                    for role, column in columns.items()
+                    for argument in (
+                        (_OPTIONS[role], column) if role in _OPTIONS else ("--column", f"{role}={column}")
+                    )
+                ]
+                options += [] if positive is None else ["--set", f"positive={positive}"]
+                options += ["--by-position"] if by_position else []
+                return [*options, *([] if missing == "error" else ["--missing", missing])]
+    return None
+
+
+def _positives(table: ExampleTable, statistic: Statistic, columns: Mapping[str, str]) -> Sequence[object]:
+    """Name what could be the positive label: that of the statistic, or the rarer of two."""
+    label = columns.get("label", "label")
+    if "positive" not in statistic.parameters or label not in table.columns or label in table.unusable:
+        return (None,)
+    values = table.frame.get_column(label).to_polars().drop_nulls()
+    if values.dtype.is_nested() or values.n_unique() != 2:
+        return (None,)
+    return (None, values.value_counts(name="n").sort("n", label)[label][0])
+
+
+def _can_be_tested(
+    data: RunData,
+    statistic: Statistic,
+    columns: Mapping[str, str],
+    by_position: bool,
+    missing: Any,
+    positive: Any,
+) -> bool:
+    from trackperm.comparison import compare_runs
+    from trackperm.documents import scalar
+    from trackperm.statistic import load_statistic
+
+    parameters = {} if positive is None else {"positive": scalar(str(positive))}
+    try:
+        adapted = load_statistic(statistic, columns=dict(columns), parameters=parameters)
+        compare_runs(data, data, adapted, by_position=by_position, missing=missing)
+    except TrackpermError:
+        return False
+    return True

@@ -1,0 +1,101 @@
+"""The two runs of a comparison: where their tables and reference answers come from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from trackperm.errors import InputError
+from trackperm.sources import Gold, labelled, split_part
+from trackperm.tables import ExampleTable
+from trackperm.trackers.base import RunReference, TrackedRun, Tracker, open_tracker
+from trackperm.trackers.files import read_file
+
+
+@dataclass(frozen=True)
+class RunData:
+    """The per-example table of one run, and the run in its tracker if it has one.
+
+    Attributes
+    ----------
+    table : ExampleTable
+        What was read.
+    name : str
+        The name that people know the run by.
+    run : TrackedRun or None
+        Where the run is, unless it lies in a file or in memory.
+    tracker : Tracker or None
+        The adapter that found it.
+    """
+
+    table: ExampleTable
+    name: str
+    run: TrackedRun | None = None
+    tracker: Tracker | None = field(default=None, compare=False, repr=False)
+
+
+def reference_answers(
+    labels: str | Path | None, columns: Mapping[str, str], *, by_position: bool
+) -> Gold | None:
+    """Say where reference answers lie apart, if they do; options as in :func:`compare`."""
+    if labels is None:
+        return None
+    path, part = split_part(str(labels))
+    names = {role: columns.get(role, role) for role in ("id", "label", "prediction")}
+    return Gold(path, part, by_position=by_position, **names)
+
+
+def require_artifacts_of_runs(artifact: object, baseline: object, candidate: object) -> None:
+    """Refuse artifact paths where neither of the sources is a run that could have artifacts.
+
+    Raises
+    ------
+    InputError
+        If `artifact` is given and both are files or data frames.
+    """
+    tracked = [
+        isinstance(source, str) and RunReference.parse(source).scheme != "file"
+        for source in (baseline, candidate)
+    ]
+    if artifact is not None and not any(tracked):
+        raise InputError(
+            "`--artifact` names a file in the artifacts of a tracked run, and neither of these is one",
+            hint="a part of a file is named `FILE::PART`.",
+        )
+
+
+def load_run(
+    source: Any,
+    role: str,
+    *,
+    artifact: str | None = None,
+    gold: Gold | None = None,
+    tracking_uri: str | None = None,
+) -> RunData:
+    """Read the per-example table of one run.
+
+    Parameters
+    ----------
+    source : str, path or data frame
+        As in :func:`compare`.
+    role : str
+        What to call a data frame that has no name of its own.
+    artifact : str, optional
+        Artifact path in the run.
+    gold : Gold, optional
+        Reference answers that lie elsewhere.
+    tracking_uri : str, optional
+        Tracking server or store.
+    """
+    if not isinstance(source, str | Path):
+        table = ExampleTable.from_native(source, role)
+        return RunData(table if gold is None else labelled(table, gold), role)
+    reference = RunReference.parse(source) if isinstance(source, str) else RunReference("file", str(source))
+    if reference.scheme == "file":
+        return RunData(read_file(reference.locator, gold), Path(reference.locator).name)
+    tracker = open_tracker(reference.scheme, tracking_uri)
+    run = tracker.find(reference.locator)
+    table = tracker.read(run, artifact)
+    return RunData(table if gold is None else labelled(table, gold), run.name, run, tracker)
