@@ -6,9 +6,12 @@ import itertools
 import json
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from processes import run, script
+from sacrebleu.metrics import BLEU
+from sacrebleu.significance import PairedTest
 
 from trackperm.comparison import Comparison, compare
 from trackperm.compat import reproduce
@@ -127,3 +130,71 @@ def test_command_line(files: tuple[Path, Path]) -> None:
     assert ["as Bikel's comparator" in block for block in blocks] == [True, True, False]
     results = json.loads(run([*command, "--json", "--seed", "5"]).stdout)
     assert [result.get("compat", {}).get("seed") for result in results] == [5, 5, None]
+
+
+def test_sacrebleu_itself_gives_the_same_p(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(2)
+    words = [f"w{i}" for i in range(40)]
+    reference = [" ".join(rng.choice(words, size=rng.integers(8, 16))) for _ in range(60)]
+
+    def system(rate: float) -> list[str]:
+        return [
+            " ".join(word if rng.random() < rate else str(rng.choice(words)) for word in line.split())
+            for line in reference
+        ]
+
+    baseline, candidate = system(0.8), system(0.82)
+    monkeypatch.setenv("SACREBLEU_SEED", "12345")
+    metric = BLEU(tokenize="none", smooth_method="none", force=True)
+    test = PairedTest(
+        [("baseline", baseline), ("candidate", candidate)],
+        {"BLEU": metric},
+        references=[reference],
+        test_type="ar",
+        n_samples=2_000,
+    )
+    theirs = test()[1]["BLEU"][1]
+    runs = [pl.DataFrame({"prediction": lines, "label": reference}) for lines in (baseline, candidate)]
+    found = reproduce("sacrebleu", compare(*runs, "bleu", by_position=True), n_shuffles=2_000)
+    assert found is not None
+    assert 0.001 < found.pvalue < 0.99
+    assert found.pvalue == pytest.approx(theirs.p_value, abs=1e-12)
+
+
+def evalb(columns: dict[str, list[int]]) -> str:
+    """Write the output of evalb in its own layout."""
+    rows = zip(*(columns[name] for name in ("id", "matched", "gold", "test")), strict=True)
+    lines = [
+        f"{i + 1:4d}  {10:3d}    0  {100 * m / g:6.2f} {100 * m / t:6.2f}   {m:3d}    {g:3d}  {t:3d}"
+        "      0    10    10   100.00"
+        for i, m, g, t in rows
+    ]
+    totals = [sum(columns[name]) for name in ("matched", "gold", "test")]
+    rule = "=" * 76
+    return "\n".join(
+        [
+            "  Sent.                        Matched  Bracket   Cross        Correct Tag",
+            " ID  Len.  Stat. Recal  Prec.  Bracket gold test Bracket Words  Tags Accracy",
+            rule,
+            *lines,
+            rule,
+            f"                 {100 * totals[0] / totals[1]:5.2f}  {100 * totals[0] / totals[2]:5.2f}"
+            f"    {totals[0]}    {totals[1]}  {totals[2]}      0    120   120   100.00",
+            "",
+        ]
+    )
+
+
+def test_evalb_files_as_bikel_takes_them(tmp_path: Path) -> None:
+    for name, columns in (("a.evalb", BASELINE), ("b.evalb", CANDIDATE)):
+        (tmp_path / name).write_text(evalb(columns))
+    command = [script("trackperm"), "compare", "--compat", "bikel", "a.evalb", "b.evalb", "--json"]
+    result = run(command, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    recall, precision, f1 = json.loads(result.stdout)
+    for found, name in ((recall, "bracket_recall"), (precision, "bracket_precision"), (f1, "bracket_f1")):
+        assert found["pvalue"] == compared(name).pvalue
+    own = reproduce("bikel", compared())
+    assert own is not None
+    assert recall["compat"]["pvalue"] == own.pvalue
+    assert "compat" not in f1

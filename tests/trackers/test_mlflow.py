@@ -16,11 +16,14 @@ from pathlib import Path
 from uuid import uuid4
 
 import mlflow
+import pandas as pd
 import pytest
 from faulty_proxy import Fate, FaultyProxy, is_write
+from mlflow.entities import Dataset, DatasetInput
 from mlflow_server import MlflowServer, free_port
 from mlflow_stores import MlflowStore
 
+import trackperm
 from trackperm.errors import InputError, TrackerError
 from trackperm.trackers.base import Publication, Table, TrackedRun
 from trackperm.trackers.mlflow import MlflowTracker
@@ -267,6 +270,25 @@ class TestFinding:
     def test_odd_locators_are_bad_input(self, remote_store: MlflowStore, locator: str):
         with pytest.raises(InputError):
             remote_store.tracker().find(locator)
+
+
+class TestDatasets:
+    def test_those_of_both_runs_are_compared(self, remote_store: MlflowStore, experiment: str):
+        frame = pd.DataFrame({"id": range(4), "prediction": [1, 0, 1, 1], "label": [1, 1, 0, 1]})
+        run_ids = [remote_store.run(experiment, name) for name in ("forest", "logistic", "boosting")]
+        for run_id, rows in zip(run_ids, (4, 3, 4), strict=True):
+            remote_store.log_frame(run_id, frame.to_dict("list"), "predictions.parquet")
+            described = mlflow.data.from_pandas(frame.head(rows), name="digits").to_dict()
+            dataset = Dataset(**{key: described[key] for key in ("name", "digest", "source_type", "source")})
+            remote_store.client.log_inputs(run_id, datasets=[DatasetInput(dataset=dataset, tags=[])])
+        notes = [
+            trackperm.compare(
+                f"mlflow:{run_ids[0]}", f"mlflow:{other}", tracking_uri=remote_store.uri
+            ).pairing.notes
+            for other in run_ids[1:]
+        ]
+        assert [note for note in notes[0] if note.startswith("dataset differs: `digits ")]
+        assert not [note for note in notes[1] if note.startswith("dataset differs")]
 
 
 class TestDiscovery:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from trackperm.tables import ExampleTable
 
 _WIDEST = 40  # of what is shown of a value
+_TRIED = 1_000
+"""Examples on which statistics are tried."""
+
+_COMMON = ("accuracy", "span_f1", "las", "squad_em", "bracket_f1", "pooled_error_rate", "pass_at_1", "mean")
+"""Statistics of which an example is shown, the first that can be tested."""
+
 _NAMES = {
     "id": ("id", "ids", "example_id", "question_id", "qid", "doc_id", "sample_id", "idx", "index", "hash"),
     "prediction": (
@@ -190,13 +196,18 @@ def _candidates(columns: Sequence[_Column], n_rows: int) -> dict[str, list[str]]
     scores = sorted(numbers, key=lambda name: not _is_called(name, "score"))
     return {
         "id": sorted(ids, key=lambda name: not _is_called(name, "id")),
-        "prediction": sorted(named["prediction"], key=_NAMES["prediction"].index),
-        "label": sorted(named["label"], key=_NAMES["label"].index),
+        **{role: _as_named(names, role) for role, names in named.items()},
         "score": scores,
     }
 
 
+def _as_named(names: Sequence[str], role: str) -> list[str]:
+    """Sort names by how usual they are."""
+    return sorted(names, key=lambda name: _NAMES[role].index(name.lower()))
+
+
 def _is_called(name: str, role: str) -> bool:
+    name = name.lower()
     return name in _NAMES[role] or (role == "id" and name.endswith(("_id", "_hash")))
 
 
@@ -205,6 +216,7 @@ def _statistics(run: str, data: RunData, columns: Sequence[_Column], options: Se
     from trackperm.statistic import builtin_names, load_statistic
 
     candidates = _candidates(columns, len(data.table))
+    data = replace(data, table=replace(data.table, frame=data.table.frame.head(_TRIED)))
     found: dict[str, list[str]] = {}
     for name in builtin_names():
         arguments = _arguments(data, load_statistic(name), candidates)
@@ -214,7 +226,7 @@ def _statistics(run: str, data: RunData, columns: Sequence[_Column], options: Se
         yield "no built-in statistic reads these columns; `trackperm statistic list` says what each needs"
         return
     yield f"can be tested: {', '.join(found)}"
-    own = next((name for name in ("accuracy", "pass_at_1", "mean") if name in found), next(iter(found)))
+    own = next((name for name in _COMMON if name in found), next(iter(found)))
     logs = [] if data.tracker is None else ["--no-log"]
     command = ["trackperm", "compare", run, run, "-s", own, *found[own], *options, *logs]
     yield "for example, with the other run in place of the second:"

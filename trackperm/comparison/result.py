@@ -328,6 +328,13 @@ class Comparison:
 
 
 def score_of(statistic: Statistic, totals: tuple[int, ...]) -> float | None:
+    """Return a run's score from the totals of its counts: None or NaN where it has none.
+
+    Raises
+    ------
+    InputError
+        If it is beyond the range of floats.
+    """
     if statistic.score is None:
         return None
     if isinstance(statistic.score, RationalStatistic):

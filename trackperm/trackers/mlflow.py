@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 from difflib import get_close_matches
 from pathlib import Path
@@ -71,7 +72,7 @@ class MlflowTracker:
         return self._store.tracked(run)
 
     def read(self, run: TrackedRun, artifact: str | None = None) -> ExampleTable:
-        """Read the per-example table that `run` logged.
+        """Read the per-example table that `run` logged, with the datasets that the run names as its input.
 
         Raises
         ------
@@ -91,7 +92,11 @@ class MlflowTracker:
         with TemporaryDirectory(prefix="trackperm-") as folder:
             with self._store.calls(f"downloading `{path}` of run `{run.reference}`") as client:
                 file = client.download_artifacts(run_id, path, folder)
-            return read_examples(Path(file), origin=str(run.reference), part=part or None)
+                inputs = client.get_run(run_id).inputs
+            table = read_examples(Path(file), origin=str(run.reference), part=part or None)
+        datasets = [] if inputs is None else inputs.dataset_inputs
+        names = sorted(f"{used.dataset.name} {used.dataset.digest}" for used in datasets)
+        return replace(table, facts={**table.facts, "dataset": ", ".join(names)}) if names else table
 
     def publish(self, publication: Publication, container: str | None = None) -> Published:
         """Write `publication` as a run nested under the candidate, or bring that run up to date.
