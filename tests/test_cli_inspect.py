@@ -141,6 +141,42 @@ def test_runs_of_a_tracker_are_left_as_they_are(tmp_path: Path) -> None:
     assert not store.comparisons("digits")
 
 
+def suggested(path: Path) -> str:
+    printed = invoke("inspect", str(path))
+    assert "p = 1 " in run_command(printed) or "::" in printed.splitlines()[-1]
+    return printed.splitlines()[-1].partition(" -s ")[2]
+
+
+def test_what_the_format_scores_is_suggested(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("".join(json.dumps(row) + "\n" for row in eval_logs.LM_EVAL))
+    assert suggested(path).startswith("mean")
+    path.write_text(json.dumps(eval_logs.INSPECT))
+    assert suggested(path).startswith("mean")
+    samples = [{**row, "epoch": epoch} for epoch in (1, 2) for row in eval_logs.INSPECT["samples"]]
+    path.write_text(json.dumps({**eval_logs.INSPECT, "samples": samples}))
+    assert suggested(path).startswith("mean --id id,epoch")
+
+
+def test_two_columns_of_counts_are_two_systems(tmp_path: Path) -> None:
+    path = tmp_path / "counts"
+    path.write_text("8,6\n3,5\n7,7\n")
+    command = invoke("inspect", str(path)).splitlines()[-1]
+    assert command == f"  trackperm compare {path}::1 {path}::2 -s mean --by-position"
+    run_command(command)
+    path.write_text("8,2,6,1\n3,3,5,2\n7,1,7,1\n")
+    command = invoke("inspect", str(path)).splitlines()[-1]
+    assert command == f"  trackperm compare {path}::A {path}::B -s micro_f1 --by-position"
+    run_command(command)
+
+
+def test_truth_values_as_text_are_no_scores(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("id,correct\n1,True\n2,False\n")
+    assert "correct holds 'True' as text, which is no score: write 1 and 0" in invoke(
+        "inspect", str(tmp_path / "a")
+    )
+
+
 def test_refuses_as_compare_does(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="there is no file"):
         invoke("inspect", str(tmp_path / "a"))

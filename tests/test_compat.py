@@ -93,7 +93,7 @@ def test_sacrebleu_leaves_out_ties() -> None:
     found = reproduce("sacrebleu", compare(pl.DataFrame(baseline), pl.DataFrame(candidate)), n_shuffles=999)
     assert found is not None
     assert (found.n_extreme, found.pvalue) == (0, 0.001)  # exactly p = 2/16
-    ties = int(found.gaps[0].partition("(")[2].split()[0])
+    ties = int(found.gaps[0].partition(": ")[2].split()[0])
     assert 80 < ties < 170  # a binomial of 999 and 1/8
 
 

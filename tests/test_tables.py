@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trackperm.errors import InputError, InputTypeError
-from trackperm.tables import ColumnType, ExampleTable, PairedCounts, typed_columns, unusable
+from trackperm.pairing.paired_counts import PairedCounts
+from trackperm.tables import ColumnType, ExampleTable, typed_columns, unusable
 
 INTEGER, DECIMAL, BOOLEAN, TEXT, TEXT_LIST, INTEGER_LIST = ColumnType
 

@@ -176,7 +176,8 @@ def _sacrebleu(
     n_extreme = int(np.sum(np.abs(drawn) > abs(observed)))
     ties = int(np.sum(np.isclose(np.abs(drawn), abs(observed), rtol=1e-12, atol=0.0)))
     gaps = (
-        f"it leaves out shuffles that equal the observed difference ({ties} here), which makes p too small",
+        "it leaves out shuffles that equal the observed difference: "
+        + (f"{ties} of them here, which makes p too small" if ties else "none here"),
         f"{len(drawn)} shuffles cannot give less than {1 / (len(drawn) + 1):.2g}, and another seed gives"
         " another p",
     )

@@ -1,18 +1,18 @@
-"""The frames that layers hand to each other: per-example tables of one run, counts of two paired runs."""
+"""Per-example tables, which layers hand to each other, and the types of their columns."""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import narwhals as nw
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from trackperm.errors import InputError, InputTypeError, MissingDependencyError
+from trackperm.scans import Scan
 
 _INTEGER_TEXT = r"^(?:0|-?[1-9][0-9]*)$"
 _NUMBER_TEXT = (
@@ -50,12 +50,13 @@ class ExampleTable:
 
     Attributes
     ----------
-    frame : narwhals.DataFrame
-        The columns as they were read.
+    data : narwhals.DataFrame or Scan
+        The columns as they were read, or a file in which they are.
     origin : str
         What messages call the table: a path, ``mlflow:<run id>`` or ``baseline``.
-    untyped : bool
-        Whether every column is text because the format knows no types (CSV).
+    untyped : bool or frozenset of str
+        Whether every column is text because the format knows no types (CSV), or the columns of which that is
+        so; see :meth:`is_untyped`.
     unusable : mapping of str to str
         Columns that were read but have no single type, and why: a use of one is refused with the reason.
     identity : tuple of str
@@ -68,9 +69,9 @@ class ExampleTable:
         Whether the rows have an order: those of a query (DuckDB, Spark) come in any.
     """
 
-    frame: nw.DataFrame[Any]
+    data: nw.DataFrame[Any] | Scan
     origin: str
-    untyped: bool = False
+    untyped: bool | frozenset[str] = False
     unusable: Mapping[str, str] = field(default_factory=dict)
     identity: tuple[str, ...] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
@@ -108,69 +109,79 @@ class ExampleTable:
                 )
         return cls(table, origin, ordered=ordered)
 
+    @classmethod
+    def from_scan(cls, scan: Scan, origin: str) -> ExampleTable:
+        """Take a file, of which the columns and the number of rows are read at once.
+
+        Raises
+        ------
+        SourceError
+            If it is broken.
+        """
+        table = cls(scan, origin)
+        len(table.columns), len(table)
+        return table
+
+    @cached_property
+    def frame(self) -> nw.DataFrame[Any]:
+        """All columns; see :meth:`only`."""
+        return self.data.read(self.columns) if isinstance(self.data, Scan) else self.data
+
+    @property
+    def schema(self) -> nw.Schema:
+        """Names of the columns and their types."""
+        return self.data.schema
+
     @property
     def columns(self) -> list[str]:
         """Names of the columns."""
-        return self.frame.columns
+        return list(self.schema)
+
+    def is_untyped(self, name: str) -> bool:
+        """Whether column `name` is text because its format knows no types."""
+        return self.untyped if isinstance(self.untyped, bool) else name in self.untyped
+
+    def only(self, names: Iterable[str]) -> ExampleTable:
+        """Keep some columns, in memory; of a file no other is read."""
+        names = list(names)
+        kept = self.data.read(names) if isinstance(self.data, Scan) else self.data.select(names)
+        return replace(self, data=kept)
+
+    def head(self, n: int) -> ExampleTable:
+        """Keep the first `n` rows."""
+        return replace(self, data=self.data.head(n))
+
+    def loaded(self) -> ExampleTable:
+        """Read all columns, for a file that will be gone."""
+        return replace(self, data=self.frame)
 
     def __len__(self) -> int:
-        return len(self.frame)
+        return self.data.n_rows if isinstance(self.data, Scan) else len(self.data)
 
 
-@dataclass(frozen=True, eq=False)
-class PairedCounts:
-    """Integer counts of both runs on the same examples.
+def id_columns(id_: str, tables: Collection[ExampleTable]) -> tuple[str, ...]:
+    """Columns that `id_` names: one that is called so in all `tables`, or else those between its commas.
 
-    Attributes
-    ----------
-    frame : narwhals.DataFrame
-        One row per example: the id column ``id``, then ``candidate.<count>`` and ``baseline.<count>``
-        (int64) for every name in `names`, ordered by id.
-    names : tuple of str
-        Names of the counts.
+    Raises
+    ------
+    InputError
+        If a name is empty, and no column is called so.
     """
-
-    frame: nw.DataFrame[Any]
-    names: tuple[str, ...]
-
-    def grouped(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Distinct counts and how many examples have them, in ascending order.
-
-        Returns
-        -------
-        candidate, baseline : ndarray of int64, shape (K, p)
-            Counts of the two runs.
-        multiplicities : ndarray of int64, shape (K,)
-            Number of examples with these counts.
-        """
-        columns = [f"{run}.{name}" for run in ("candidate", "baseline") for name in self.names]
-        groups = (
-            self.frame.select(columns)
-            .with_columns(nw.lit(1, nw.Int64).alias("multiplicity"))
-            .group_by(columns)
-            .agg(nw.col("multiplicity").sum())
-            .sort(columns)
+    if all(id_ in table.columns for table in tables):
+        return (id_,)
+    names = tuple(dict.fromkeys(name.strip() for name in id_.split(",")))
+    if not all(names):
+        raise InputError(
+            f"`--id {id_!r}` names no column" + (" beside a comma" if "," in id_ else ""),
+            hint="`--id NAME` names the column of ids, `--id NAME,NAME` several.",
         )
-        values = np.ascontiguousarray(groups.to_numpy(), dtype=np.int64)
-        p = len(self.names)
-        return values[:, :p].copy(), values[:, p:-1].copy(), values[:, -1].copy()
-
-    def differ(self) -> nw.Expr:
-        """Whether any count differs between the runs, by row."""
-        return nw.any_horizontal(
-            *(nw.col(f"candidate.{name}") != nw.col(f"baseline.{name}") for name in self.names),
-            ignore_nulls=False,
-        )
-
-    def discordant(self) -> nw.DataFrame[Any]:
-        """Rows whose counts differ between the runs, ordered by id."""
-        return self.frame.filter(self.differ())
+    return (id_,) if len(names) == 1 else names
 
 
 def unusable(table: ExampleTable, name: str) -> str | None:
     """Say why the values of column `name` cannot be used; None where they can."""
     try:
-        _Column.read(table, name)
+        _Column.read(table.only([name]), name)
     except InputTypeError as error:
         return error.message
     return None
@@ -210,14 +221,16 @@ def typed_columns(
     """
     types: dict[str, ColumnType] = {}
     values: tuple[list[pl.Series], list[pl.Series]] = ([], [])
-    for name in dict.fromkeys(columns):
+    names = list(dict.fromkeys(columns))
+    baseline, candidate = baseline.only(names), candidate.only(names)
+    for name in names:
         pair = (_Column.read(baseline, name), _Column.read(candidate, name))
         pair = _as_written(pair) if name in text else _by_values(pair)
         types[name] = _common_type(pair)
         for series, column in zip(values, pair, strict=True):
             series.append(column.cast(types[name]).values)
     tables = [
-        replace(table, frame=nw.from_native(pl.DataFrame(series), eager_only=True))
+        replace(table, data=nw.from_native(pl.DataFrame(series), eager_only=True))
         for table, series in zip((baseline, candidate), values, strict=True)
     ]
     return tables[0], tables[1], types
@@ -240,7 +253,8 @@ class _Column:
         values, type_ = _normalised(_to_polars(table.frame.get_column(name), where), where)
         if values.null_count() == len(values):
             values, type_ = pl.Series(name, [None] * len(values), dtype=pl.Null), None
-        return cls(values.alias(name), type_, table.origin, table.untyped and type_ is ColumnType.TEXT)
+        untyped = table.is_untyped(name) and type_ is ColumnType.TEXT
+        return cls(values.alias(name), type_, table.origin, untyped)
 
     def cast(self, type_: ColumnType) -> _Column:
         if self.type is ColumnType.INTEGER and type_ is ColumnType.DECIMAL and not self.is_exact():

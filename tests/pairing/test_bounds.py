@@ -25,17 +25,21 @@ def run(prediction: list[int | None]) -> pl.DataFrame:
     return pl.DataFrame({"id": range(len(prediction)), "prediction": prediction, "label": LABELS})
 
 
-def perfect(prediction: list[int | None]) -> pl.DataFrame:
-    return run([label if value is None else value for value, label in zip(prediction, LABELS, strict=True)])
+def filled(prediction: list[int | None], *, right: bool) -> pl.DataFrame:
+    values = [
+        (label if right else 1 - label) if value is None else value
+        for value, label in zip(prediction, LABELS, strict=True)
+    ]
+    return run(values)
 
 
 @pytest.mark.parametrize(
     "name", ["accuracy", "recall", "f1", "balanced_accuracy", "error_rate", "cohen_kappa"]
 )
-def test_one_run_is_as_missing_says_and_the_other_perfect(name: str) -> None:
+def test_one_run_is_all_wrong_and_the_other_all_right(name: str) -> None:
     found = trackperm.compare(run(BASELINE), run(CANDIDATE), name, missing="bounds")
-    worst = trackperm.compare(perfect(BASELINE), run(CANDIDATE), name, missing="wrong")
-    best = trackperm.compare(run(BASELINE), perfect(CANDIDATE), name, missing="wrong")
+    worst = trackperm.compare(filled(BASELINE, right=True), filled(CANDIDATE, right=False), name)
+    best = trackperm.compare(filled(BASELINE, right=False), filled(CANDIDATE, right=True), name)
     cases = {case.missing: case for case in found.cases}
     for case, wanted in (("worst", worst), ("best", best)):
         assert cases[case].pvalue == pytest.approx(wanted.pvalue, rel=1e-12)
@@ -46,16 +50,30 @@ def test_one_run_is_as_missing_says_and_the_other_perfect(name: str) -> None:
     assert found.pvalue == max(worst.pvalue, best.pvalue)
 
 
-def test_no_way_to_fill_in_lies_outside(tmp_path: Path) -> None:
-    found = trackperm.compare(run(BASELINE), run(CANDIDATE), "accuracy", missing="bounds")
+BINARY = ["accuracy", "recall", "specificity", "precision", "f1", "f_beta", "jaccard", "mcc", "cohen_kappa"]
+
+
+@pytest.mark.parametrize("name", BINARY)
+@pytest.mark.parametrize("seed", range(3))
+def test_no_way_to_fill_in_lies_outside(name: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = 24
+    label = rng.integers(2, size=n)
+    rates = (0.35, 0.95) if seed < 2 else (0.6, 0.7)
+    sides = [np.where(rng.random(n) < rate, label, 1 - label).tolist() for rate in rates]
+    holes = [(side, int(i)) for side in (0, 1) for i in rng.choice(n, 2, replace=False)]
+    for side, i in holes:
+        sides[side][i] = None
+    frames = [pl.DataFrame({"id": range(n), "prediction": side, "label": label}) for side in sides]
+    found = trackperm.compare(*frames, name, missing="bounds")
     low, high = (case.difference for case in found.cases)
-    holes = [[i for i, value in enumerate(side) if value is None] for side in (BASELINE, CANDIDATE)]
-    for values in itertools.product([0, 1], repeat=sum(map(len, holes))):
-        sides = [list(BASELINE), list(CANDIDATE)]
-        for value, (side, i) in zip(values, [(s, i) for s in (0, 1) for i in holes[s]], strict=True):
+    for values in itertools.product([0, 1], repeat=len(holes)):
+        for value, (side, i) in zip(values, holes, strict=True):
             sides[side][i] = value
-        hits = [sum(p == label for p, label in zip(side, LABELS, strict=True)) for side in sides]
-        assert low - 1e-12 <= (hits[1] - hits[0]) / len(LABELS) <= high + 1e-12
+        filled_in = [pl.DataFrame({"id": range(n), "prediction": side, "label": label}) for side in sides]
+        comparison = trackperm.compare(*filled_in, name)
+        assert low - 1e-12 <= comparison.difference <= high + 1e-12
+        assert found.is_open or comparison.verdict == found.verdict
 
 
 def runs(n_missing: int, n: int = 40) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -73,19 +91,19 @@ def runs(n_missing: int, n: int = 40) -> tuple[pl.DataFrame, pl.DataFrame]:
 @pytest.mark.parametrize(
     ("n_missing", "verdicts", "verdict", "said"),
     [
-        (0, ["better", "better"], "better", "the same verdict"),
+        (0, ["better", "better"], "better", None),
         (2, ["better", "better"], "better", "the same verdict"),
         (9, ["undecided", "better"], "undecided", "not decided by the data"),
     ],
 )
 def test_the_verdict_is_what_both_agree_on(
-    n_missing: int, verdicts: list[str], verdict: str, said: str
+    n_missing: int, verdicts: list[str], verdict: str, said: str | None
 ) -> None:
     comparison = trackperm.compare(*runs(n_missing), missing="bounds")
     assert [case.verdict for case in comparison.cases] == verdicts
     assert comparison.verdict == verdict
-    (note,) = [line for line in text.lines(comparison) if line.startswith("missing predictions: worst case ")]
-    assert note.endswith(said)
+    noted = [line for line in text.lines(comparison) if line.startswith("missing predictions: worst case ")]
+    assert [note.rpartition(": ")[2] for note in noted] == ([] if said is None else [said])
     assert ("do not decide it" in text.markdown(comparison)) == comparison.is_open
     assert comparison.to_dict()["cases"][0]["verdict"] == verdicts[0]
     assert comparison.to_dict()["options"]["missing"] == "bounds"
@@ -105,23 +123,25 @@ def test_cases_that_contradict_each_other() -> None:
     assert (comparison.verdict, comparison.marker) == ("undecided", "≈")
 
 
-def test_what_is_perfect_has_to_be_known(tmp_path: Path) -> None:
+def test_what_is_worst_and_best_has_to_be_known(tmp_path: Path) -> None:
     counts = "counts: {hits: rank <= 3, n: 1}\nscore: hits / n\nmissing: {hits: 0, n: 1}\n"
     frame = pl.DataFrame({"id": range(4), "rank": [1, 5, None, 2]})
-    with pytest.raises(InputError, match=r"does not say what a perfect prediction counts[\s\S]*`perfect:`"):
-        trackperm.compare(frame, frame, load(tmp_path, counts), missing="bounds")
-    spec = load(tmp_path, counts + "perfect: {hits: 1, n: 1}\n")
+    for known, lacking in (("worst: {hits: 0, n: 1}\n", "best"), ("best: {hits: 1, n: 1}\n", "worst")):
+        said = rf"does not say what the {lacking} prediction counts[\s\S]*`{lacking}:`"
+        with pytest.raises(InputError, match=said):
+            trackperm.compare(frame, frame, load(tmp_path, counts + known), missing="bounds")
+    spec = load(tmp_path, counts + "worst: {hits: 0, n: 1}\nbest: {hits: 1, n: 1}\n")
     assert trackperm.compare(frame, frame, spec, missing="bounds").cases[1].difference == pytest.approx(0.25)
     assert load_statistic(spec).document() == spec.document()
-    assert "perfect" in spec.document()
+    assert "worst" in spec.document()
 
 
 @pytest.mark.parametrize(
     ("declared", "said"),
     [
-        ("perfect: {hits: 1}", "`perfect` says nothing of `n`"),
-        ("perfect: {hits: rank, n: 1}", "`rank` cannot stand in `perfect`"),
-        ("perfect: {hits: 1, n: 1, m: 1}", "there is no count `m`"),
+        ("best: {hits: 1}", "`best` says nothing of `n`"),
+        ("worst: {hits: rank, n: 1}", "`rank` cannot stand in `worst`"),
+        ("best: {hits: 1, n: 1, m: 1}", "there is no count `m`"),
     ],
 )
 def test_wrong_declarations(tmp_path: Path, declared: str, said: str) -> None:
@@ -129,9 +149,23 @@ def test_wrong_declarations(tmp_path: Path, declared: str, said: str) -> None:
         load(tmp_path, f"counts: {{hits: rank <= 3, n: 1}}\nscore: hits / n\n{declared}\n")
 
 
-@pytest.mark.parametrize("name", [name for name in builtin_names() if load_statistic(name).counts_missing])
-def test_every_built_in_that_knows_wrong_knows_right(name: str) -> None:
-    assert load_statistic(name).counts_perfect
+UNBOUNDED = {
+    "bleu", "character_error_rate", "jaccard_multilabel", "macro_f1", "multilabel_f1", "span_f1",
+    "span_precision", "word_error_rate",
+}  # fmt: skip
+
+
+def test_what_a_wrong_output_can_make_as_bad_as_one_likes_has_no_bounds() -> None:
+    known = {name for name in builtin_names() if load_statistic(name).counts_missing}
+    assert {name for name in known if not load_statistic(name).is_bounded} == UNBOUNDED
+
+
+@pytest.mark.parametrize("name", ["token_accuracy", "squad_em", "uas"])
+def test_counters_of_the_label_alone(name: str) -> None:
+    texts = ["1:a 2:b", "2:a 2:b", None, "1:a 1:a"]
+    frame = pl.DataFrame({"id": range(4), "prediction": texts, "label": ["1:a 2:b"] * 4})
+    worst, best = trackperm.compare(frame, frame, name, missing="bounds").cases
+    assert worst.difference < 0 < best.difference
 
 
 def test_a_statistic_that_says_nothing_of_missing_predictions() -> None:

@@ -6,7 +6,7 @@ import pytest
 import reference_data
 from cli_comparison import compared
 
-from trackperm.errors import InputError, SourceError
+from trackperm.errors import InputError, PairingError, SourceError
 from trackperm.sources import SourceFile, read_examples
 from trackperm.sources.registry import recognised
 
@@ -61,6 +61,17 @@ def test_columns(output: Path) -> None:
     (note,) = table.notes
     assert note.startswith("1 of 3 sentences are errors or skipped")
     assert note.endswith("(id 2)")
+
+
+def test_other_sentences_under_the_same_numbers_are_refused(output: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.write_text(
+        OUTPUT.replace("     2      5    3", "     2      6    3").replace("5      9    7", "5     10    7")
+    )
+    with pytest.raises(PairingError, match="`gold` differs between the runs on 1 of 3 examples"):
+        compared(output, other, "-s", "bracket_f1", "--missing", "drop")
+    found = compared(output, output, "-s", "bracket_f1", "--missing", "drop")
+    assert not [note for note in found["pairing"]["notes"] if "share their" in note]
 
 
 def test_messages_may_come_first(output: Path) -> None:

@@ -99,3 +99,62 @@ def test_large_files_are_read_by_polars(
     monkeypatch.setattr(headerless, "exact", never)
     (tmp_path / "a").write_text(f"1{separator}0\n" * 10**5)
     assert len(read_examples(tmp_path / "a")) == 10**5
+
+
+UNCLEAR = {
+    "columns from 0 on": "0,1\n5,6\n0,7\n",
+    "columns from 1 on": "1 2 3\n1 2 3\n",
+    "years": "2019,2020\n1,0\n0,1\n",
+    "a year": "2019\n1\n0\n1\n",
+    "an integer above decimals": "0\n0.5\n0.25\n",
+    "nothing above an index": ",0,1\n0,5,6\n1,7,8\n",
+    "unlike all below": "7,99\n" + "3,5\n2,6\n" * 10,
+}
+
+
+@pytest.mark.parametrize("content", UNCLEAR.values(), ids=UNCLEAR)
+def test_what_may_be_a_header_of_numbers_is_refused(content: str, tmp_path: Path) -> None:
+    (tmp_path / "a").write_text(content)
+    with pytest.raises(SourceError, match=r"may be a header or an example(.|\n)*add a header line above it"):
+        read_examples(tmp_path / "a")
+
+
+@pytest.mark.parametrize("content", ["lake,1980\n1,2\n", "1980,1990\nfoo,bar\n", '"0","1"\n3,4\n'])
+def test_a_header_of_numbers_above_other_things_is_one(content: str, tmp_path: Path) -> None:
+    (tmp_path / "a").write_text(content)
+    table = read_examples(tmp_path / "a")
+    assert len(table) == 1
+    noted = "the first row holds numbers alone, and was taken for the header" in table.notes
+    assert noted == ("lake" not in content)
+
+
+@pytest.mark.parametrize("row", ["nan,1", "inf,1", "3,", '"3","1"'])
+def test_numbers_however_written_are_examples(row: str, tmp_path: Path) -> None:
+    below = '"5","2"\n"1","0"\n' if '"' in row else "5,2\n1,0\n"
+    (tmp_path / "a").write_text(f"{row}\n{below}")
+    assert len(read_examples(tmp_path / "a")) == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "names"),
+    [
+        ("id;score, mean\nq1;0.5\n", ["id", "score, mean"]),
+        ('id,"a\tb"\nq1,0.5\n', ["id", "a\tb"]),
+        ("text, more\tid\nx\tq1\n", ["text, more", "id"]),
+        ("a;b\n1,5;2,5\n", ["a", "b"]),
+    ],
+)
+def test_the_separator_is_the_one_of_all_lines(content: str, names: list[str], tmp_path: Path) -> None:
+    (tmp_path / "a").write_text(content)
+    assert read_examples(tmp_path / "a").columns == names
+
+
+@pytest.mark.parametrize("value", ["x", '"x"'], ids=["by polars", "record by record"])
+def test_a_column_without_a_name_is_called_by_its_place(value: str, tmp_path: Path) -> None:
+    (tmp_path / "a").write_text(f",b\n0,{value}\n1,y\n")
+    table = read_examples(tmp_path / "a")
+    assert table.columns == ["column_1", "b"]
+    assert table.notes == ("the column without a name is called `column_1`",)
+    (tmp_path / "a").write_text(f",,b\n0,1,{value}\n")
+    with pytest.raises(SourceError, match="several columns without a name"):
+        read_examples(tmp_path / "a")

@@ -70,7 +70,21 @@ def test_perturbations_are_refused_until_one_is_chosen(write: Any) -> None:
         read_examples(path)
     assert columns(path, "original")["exact_match"] == [1]
     assert columns(path, "typos")["exact_match"] == [1]
-    assert read_examples(path, part="typos").facts == {"perturbation": "typos"}
+    scenario = "one of the metrics `exact_match`"
+    assert read_examples(path, part="typos").facts == {"scenario": scenario, "perturbation": "typos"}
+    found = compared(f"{path}::original", f"{path}::typos", "-s", "mean", "--column", "score=exact_match",
+                     "--by-position")  # fmt: skip
+    assert (
+        "perturbation differs: `original` in the baseline, `typos` in the candidate"
+        in found["pairing"]["notes"]
+    )
+
+
+def test_the_run_beside_tells_the_scenario(write: Any) -> None:
+    path = write(HELM)
+    scenario = {"class_name": "helm.scenarios.MMLUScenario", "args": {"subject": "law"}}
+    write_json(path.with_name("run_spec.json"), {"scenario_spec": scenario})
+    assert read_examples(path).facts["scenario"] == "MMLUScenario subject=law"
 
 
 def test_trials_are_paired_by_both_columns(write: Any) -> None:

@@ -7,7 +7,7 @@ import pytest
 import reference_data
 from cli_comparison import check_reference, compared
 
-from trackperm.errors import SourceError
+from trackperm.errors import PairingError, SourceError
 from trackperm.sources import read_examples
 
 SCTK = reference_data.DATA / "structured_counts/sctk"
@@ -76,8 +76,19 @@ def test_columns_of_sgml(report: Path) -> None:
         "words": [3, 0, 2],
         "reference": ["at 3:15 a;s", "", "(uh) yes"],
         "hypothesis": ["at 3 x", "", "yes"],
+        "segment": ["f 1 0.000 1.000", "f 1 1.000 2.000", "f 1 2.000 3.000"],
     }
-    assert table.facts == {"scoring": "frag_corr=FALSE, opt_del=TRUE, weight_ali=FALSE"}
+    assert table.facts == {"scoring": "frag_corr=FALSE, opt_del=TRUE, weight_ali=FALSE", "reference": "r.stm"}
+
+
+def test_utterances_of_other_audio_are_refused(report: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.write_text(SGML.replace('R_T1="1.000"', 'R_T1="1.500"').replace("r.stm", "q.stm"))
+    with pytest.raises(PairingError, match=r"`segment` differs between the runs on 1 of 3 examples"):
+        compared(report, other, "-s", "mean", "--column", "score=errors")
+    other.write_text(SGML.replace("r.stm", "q.stm"))
+    found = compared(report, other, "-s", "mean", "--column", "score=errors")
+    assert "reference differs: `r.stm` in the baseline, `q.stm` in the candidate" in found["pairing"]["notes"]
 
 
 def test_pra_has_the_same_counts(report: Path, tmp_path: Path) -> None:

@@ -201,7 +201,7 @@ CSV = {
     "spaces stay": (b"id, p\n 1,2 \n", {"id": [" 1"], " p": ["2 "]}),
     "no rows": (b"id,p\n", {"id": [], "p": []}),
     "one column": (b"id\n1\n\n2\n", {"id": ["1", "2"]}),
-    "a column without a name": (b",id\n0,1\n", {"": ["0"], "id": ["1"]}),
+    "a column without a name": (b",id\n0,1\n", {"column_1": ["0"], "id": ["1"]}),
     "a name that polars would give": (b"id,id_duplicated_0\n1,2\n", {"id": ["1"], "id_duplicated_0": ["2"]}),
     "text for nothing stays": (b"id,p\nNA,null\nNone,nan\n", {"id": ["NA", "None"], "p": ["null", "nan"]}),
     "a hash is no comment": (b"id,p\n#1,2\n", {"id": ["#1"], "p": ["2"]}),

@@ -96,6 +96,7 @@ def test_a_measure_is_chosen(run: Path, gold: Path) -> None:
         ("run", "1 Q0 d9 1 x a", "line 8: 'x' is no score"),
         ("run", "1 Q0 d1 9 1 a", "line 8: document `d1` is ranked twice for query `1`"),
         ("gold", "1 0 d9", "line 7: 3 fields, where 4 are expected"),
+        ("gold", "1 0 d9 --1", "line 7: '--1' is no degree of relevance"),
         ("gold", "1 0 d9 yes", "line 7: 'yes' is no degree of relevance"),
         ("gold", "1 0 d1 0", "line 7: document `d1` is judged twice for query `1`"),
     ],

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from trackperm.errors import SourceError
+from trackperm.sources import split_part
+from trackperm.trackers.base import RunReference
 from trackperm.trackers.files import read_file
 
 
@@ -24,3 +26,32 @@ def test_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_not_there(locator: str) -> None:
     with pytest.raises(SourceError, match=f"`{locator}`"):
         read_file(locator)
+
+
+class TestParts:
+    @pytest.fixture(autouse=True)
+    def folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "a.csv").write_text("id,a::b,label\n1,x,x\n")
+
+    @pytest.mark.parametrize("text", ["a.csv::a::b", "samples.jsonl::acc", "x::y:z"])
+    def test_no_tracker(self, text: str) -> None:
+        assert RunReference.parse(text) == RunReference("file", text)
+
+    def test_a_part_with_colons(self) -> None:
+        table = read_file("a.csv::a::b")
+        assert (table.origin, table.frame["prediction"].to_list()) == ("a.csv::a::b", ["x"])
+
+    def test_a_file_with_colons(self, tmp_path: Path) -> None:
+        (tmp_path / "b::c.csv").write_text("id,x::y\n1,z\n")
+        assert read_file("b::c.csv").columns == ["id", "x::y"]
+        assert read_file("b::c.csv::x::y").frame["prediction"].to_list() == ["z"]
+
+    @pytest.mark.parametrize("locator", ["", "  ", "::part"])
+    def test_no_file(self, locator: str) -> None:
+        with pytest.raises(SourceError, match=f"'{locator}' names no file"):
+            read_file(locator)
+
+    def test_a_url_ends_at_the_first_colons(self) -> None:
+        assert split_part("s3://bucket/a.parquet::b::c") == ("s3://bucket/a.parquet", "b::c")
+        assert split_part("s3://bucket/a.parquet") == ("s3://bucket/a.parquet", None)

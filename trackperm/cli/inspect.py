@@ -24,6 +24,12 @@ _TRIED = 1_000
 _COMMON = ("accuracy", "span_f1", "las", "squad_em", "bracket_f1", "pooled_error_rate", "pass_at_1", "mean")
 """Statistics of which an example is shown, the first that can be tested."""
 
+_SCORED = ("inspect", "lm-eval", "lighteval", "promptfoo", "helm", "junit", "swe-bench")
+"""Formats that say themselves how good an answer is."""
+
+_TRIALS = ("epoch", "train_trial_index")
+"""Columns that tell the rows of one id apart."""
+
 _NAMES = {
     "id": ("id", "ids", "example_id", "question_id", "qid", "doc_id", "sample_id", "idx", "index", "hash"),
     "prediction": (
@@ -96,7 +102,7 @@ def _option(name: str, value: str | None) -> list[str]:
 
 def _lines(run: str, data: RunData, options: Sequence[str]) -> Iterator[str]:
     table = data.table
-    columns = [_described(table, name) for name in table.columns]
+    columns = [_described(table.only([name]), name) for name in table.columns]
     number = "1 example" if len(table) == 1 else f"{len(table):,} examples"
     yield f"{run}: {_format(run, data)}, {number}"
     yield ""
@@ -107,10 +113,17 @@ def _lines(run: str, data: RunData, options: Sequence[str]) -> Iterator[str]:
             yield f"{column.name} cannot be used: it {column.why_not}"
     for role, names in _candidates(columns, len(table)).items():
         yield f"could be {role}: {', '.join(names) or 'no column'}"
-    systems = [name for name in table.columns if _holds_objects(table, name)]
+    systems = [name for name in table.columns if _holds_objects(table.only([name]), name)]
     if systems:
         command = shlex.join(["trackperm", "inspect", f"{run}::{systems[0]}"])
         yield f"could be one system each: {', '.join(systems)}; as in `{command}`"
+    for column in columns:
+        if (
+            column.type == "text"
+            and column.n_distinct <= 2
+            and str(column.example).lower() in ("true", "false")
+        ):
+            yield f"{column.name} holds {column.example!r} as text, which is no score: write 1 and 0"
     for name, value in table.facts.items():
         yield f"{name}: {value}"
     if table.identity:
@@ -216,21 +229,57 @@ def _statistics(run: str, data: RunData, columns: Sequence[_Column], options: Se
     from trackperm.statistic import builtin_names, load_statistic
 
     candidates = _candidates(columns, len(data.table))
-    data = replace(data, table=replace(data.table, frame=data.table.frame.head(_TRIED)))
+    data = replace(data, table=data.table.head(_TRIED))
     found: dict[str, list[str]] = {}
     for name in builtin_names():
         arguments = _arguments(data, load_statistic(name), candidates)
         if arguments is not None:
             found[name] = arguments
-    if not found:
+    systems = _systems(run, data)
+    if found:
+        yield f"can be tested: {', '.join(found)}"
+    elif not systems:
         yield "no built-in statistic reads these columns; `trackperm statistic list` says what each needs"
         return
-    yield f"can be tested: {', '.join(found)}"
-    own = next((name for name in _COMMON if name in found), next(iter(found)))
+    if systems:
+        of_systems = "micro_f1" if len(columns) == 4 else "mean"
+        yield "for example, if its columns are of two systems:"
+        command = ["trackperm", "compare", *systems, "-s", of_systems, "--by-position", *options]
+        yield f"  {shlex.join(command)}"
+        return
+    own = next((name for name in _preferred(run, data) if name in found), next(iter(found)))
     logs = [] if data.tracker is None else ["--no-log"]
     command = ["trackperm", "compare", run, run, "-s", own, *found[own], *options, *logs]
     yield "for example, with the other run in place of the second:"
     yield f"  {shlex.join(command)}"
+
+
+def _preferred(run: str, data: RunData) -> Sequence[str]:
+    """Name the statistics of which an example is shown, those that the format decides first."""
+    name = _source(run)
+    own = ("pass_at_1",) if "passed" in data.table.columns else ()
+    if name in _SCORED:
+        return (*own, "mean", *_COMMON)
+    return (*own, "bracket_f1", *_COMMON) if name == "evalb" else _COMMON
+
+
+def _systems(run: str, data: RunData) -> list[str]:
+    """Name the columns of two systems in numbers without a header."""
+    n_columns = len(data.table.columns)
+    if _source(run) != "headerless" or n_columns not in (2, 4) or data.table.origin != run:
+        return []
+    return [f"{run}::{part}" for part in (("1", "2") if n_columns == 2 else ("A", "B"))]
+
+
+def _source(run: str) -> str | None:
+    """Name the format of a file; None where the run is of a tracker or at a URL."""
+    from trackperm.sources import SourceFile, split_part
+    from trackperm.sources.registry import recognised
+    from trackperm.trackers.base import RunReference
+
+    reference = RunReference.parse(run)
+    path = split_part(reference.locator)[0] if reference.scheme == "file" else None
+    return recognised(SourceFile(path)).name if isinstance(path, Path) else None
 
 
 def _arguments(
@@ -243,6 +292,12 @@ def _arguments(
         for role, names in candidates.items()
         if role in statistic.columns and role not in table.columns and names
     }
+    trial = next((name for name in _TRIALS if name in table.columns), None)
+    if trial and "passed" in statistic.columns and "score" in table.columns and "passed" not in table.columns:
+        columns["passed"] = "score"
+    is_trials = trial is not None and "id" in table.columns and not statistic.repeats
+    if is_trials and table.frame.get_column("id").is_duplicated().any():
+        columns["id"] = f"id,{trial}"
     by_position = not candidates["id"] and "id" not in table.columns
     if by_position:
         columns.pop("id", None)

@@ -84,9 +84,9 @@ def compare(
         File of the reference answers, where they lie apart from the predictions.
     missing : {'error', 'drop', 'wrong', 'worst', 'best', 'bounds'}
         What to do with examples that only one run has, or that lack a value: refuse, leave them out, or count
-        what the statistic says of a missing prediction, in both runs or, as the worst or best case for the
-        candidate, in one of them, and a perfect one in the other; ``bounds`` reports both, and concludes
-        what they agree on.
+        what the statistic says of a missing prediction; or, for the worst or best case of the candidate, of
+        the worst possible one in one run and the best possible one in the other; ``bounds`` reports both
+        cases, and concludes what they agree on.
     by_position : bool
         Pair rows by position where there is no id column.
     mid_p : bool

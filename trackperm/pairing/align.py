@@ -17,6 +17,7 @@ from trackperm.pairing.digest import digest
 from trackperm.pairing.folds import are_folds, fold_warning
 from trackperm.pairing.grouping import grouped, summed
 from trackperm.pairing.missing import counted_runs, with_absent
+from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.pairing.refusals import (
     absences,
     label_disagreement,
@@ -27,9 +28,9 @@ from trackperm.pairing.refusals import (
 )
 from trackperm.pairing.report import OUTCOMES, Missing, PairingReport
 from trackperm.pairing.run import KeyedRun, keyed_runs
-from trackperm.pairing.suspicions import suspicions
+from trackperm.pairing.suspicions import other_ids, suspicions
 from trackperm.statistic import Outcome, Statistic, load_statistic
-from trackperm.tables import ColumnType, ExampleTable, PairedCounts
+from trackperm.tables import ColumnType, ExampleTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +86,8 @@ def pair(
         Names the columns and counts the outcomes.
     missing : {"error", "drop", "wrong", "worst", "best"}
         Whether examples without a partner, or without a value that the statistic reads, are refused, left
-        out, or counted as the statistic says of a missing prediction: in both runs or, as the worst or best
-        case for the candidate, in one of them, and as perfect in the other.
+        out, or counted as the statistic says of a missing prediction; or, for the worst or best case of the
+        candidate, as the worst possible one in one run and as the best possible one in the other.
     by_position : bool
         Whether rows are matched in the order in which they stand, instead of by id.
 
@@ -130,7 +131,9 @@ def pair(
 
     matched = _matched(full, columns)
     complete = _complete(matched, needed, columns)
-    paired = matched[0].filter(complete), matched[1].filter(complete)
+    paired = matched
+    if not complete.all():
+        paired = matched[0].filter(complete), matched[1].filter(complete)
     _refuse_differences(
         full, matched, len(paired[0]), columns, needed, missing, has_wrong=statistic.counts_missing
     )
@@ -173,6 +176,7 @@ def pair(
             *count_notes,
             *_design(paired[0], counts, columns, statistic),
             *([] if outcomes is None else _predictions_missing(paired, columns, outcomes)),
+            *(other_ids(baseline, candidate, statistic.columns["id"]) if by_position else []),
             *suspicions(paired, columns, types),
         ),
         baseline_digest=digest(runs[0].frame, types),
@@ -258,11 +262,11 @@ def _refuse_differences(
 def _design(run: KeyedRun, counts: PairedCounts, columns: PairedColumns, statistic: Statistic) -> list[str]:
     """Say what is exchanged together, scored apart and contrasted otherwise than by difference."""
     notes = []
-    n_units = counts.frame.get_column("id").n_unique()
     if columns.repeats:
         n_ids = run.keys.n_unique()
         notes.append(f"repeats: the counts of {len(run)} rows were added up for {n_ids} examples")
     if columns.cluster is not None:
+        n_units = counts.frame.get_column("id").n_unique()
         notes.append(
             f"clusters: the examples of one `{columns.cluster}` are exchanged together, so that the"
             f" {n_units} clusters count as the examples"
@@ -291,9 +295,9 @@ def _predictions_missing(
         return []
     if outcomes[0] == outcomes[1]:
         counted = f"{baseline} of the baseline, {candidate} of the candidate"
-        return [f"missing predictions counted as {outcomes[0]}: {counted}"]
-    counted = f"{baseline} of the baseline as {outcomes[0]}, {candidate} of the candidate as {outcomes[1]}"
-    return [f"missing predictions: {counted}"]
+        return [f"missing predictions counted as wrong: {counted}"]
+    counted = f"{baseline} of the baseline at their {outcomes[0]}, {candidate} of the candidate at their"
+    return [f"missing predictions: {counted} {outcomes[1]}"]
 
 
 def _rewritten_ids(
@@ -303,5 +307,5 @@ def _rewritten_ids(
         f"`{name}` of `{table.origin}` has integers, which were compared as text"
         for name in columns.ids
         for table in (baseline, candidate)
-        if types[name] is ColumnType.TEXT and table.frame.schema[name].is_numeric()
+        if types[name] is ColumnType.TEXT and table.schema[name].is_numeric()
     ]

@@ -21,12 +21,13 @@ from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.counting import paired_counts
 from trackperm.pairing.grouping import MAX_CELLS, require_small_sums
 from trackperm.pairing.missing import counted_runs
+from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.pairing.refusals import shown
 from trackperm.pairing.run import KeyedRun
 from trackperm.statistic import Outcome, Statistic, load_statistic
 from trackperm.statistic.check import literal_type
 from trackperm.statistic.definition import CLASS_COLUMN, ClassValue
-from trackperm.tables import LISTS, ColumnType, PairedCounts
+from trackperm.tables import LISTS, ColumnType
 
 _ROW = "trackperm.row"
 _SHOWN = 3

@@ -10,7 +10,7 @@ from trackperm.documents import listed
 from trackperm.errors import InputError
 from trackperm.pairing.report import OUTCOMES, Missing
 from trackperm.statistic import Statistic
-from trackperm.tables import ExampleTable, unusable
+from trackperm.tables import ExampleTable, id_columns, unusable
 
 _OPTIONS = {"prediction": "--prediction", "label": "--label"}
 
@@ -76,7 +76,8 @@ class PairedColumns:
         """Columns that order the rows of one id."""
         if not self.repeats:
             return ()
-        return tuple(dict.fromkeys((*self.of_examples[len(self.ids) :], *sorted(self.used))))
+        names = dict.fromkeys((*self.of_examples, *sorted(self.used)))
+        return tuple(name for name in names if name not in self.ids)
 
     @classmethod
     def find(
@@ -108,7 +109,7 @@ class PairedColumns:
         of_missing = label if missing in OUTCOMES and statistic.missing_reads_label else None
         names = (*statistic.used_columns, of_missing, cluster, strata, classes)
         used = tuple(dict.fromkeys(name for name in names if name is not None))
-        ids = _columns_of_id(id_, tables)
+        ids = id_columns(id_, tables)
         needed = used if by_position else (*ids, *used)
         if any(name not in table.columns for table in tables for name in needed):
             raise _lacking(dict.fromkeys(needed), tables, statistic, ids)
@@ -133,13 +134,6 @@ class PairedColumns:
             statistic.repeats,
             (*notes, *_notes_of_files(baseline, candidate)),
         )
-
-
-def _columns_of_id(id_: str, tables: tuple[ExampleTable, ...]) -> tuple[str, ...]:
-    """Columns that `id_` names: one that is called so, or else those between its commas."""
-    if "," not in id_ or all(id_ in table.columns for table in tables):
-        return (id_,)
-    return tuple(dict.fromkeys(name.strip() for name in id_.split(",")))
 
 
 def _notes_of_files(baseline: ExampleTable, candidate: ExampleTable) -> list[str]:

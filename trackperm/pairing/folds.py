@@ -29,6 +29,8 @@ def are_folds(column: str, units: nw.Series[Any]) -> bool:
     >>> are_folds("question", nw.from_native(pl.Series(range(10)), series_only=True))
     False
     """
+    if units.head(MOST_FOLDS + 1).n_unique() > MOST_FOLDS:
+        return False
     values = units.unique().to_list()
     if len(values) > MOST_FOLDS:
         return False

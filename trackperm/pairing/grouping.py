@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from trackperm.errors import InputError
 from trackperm.exact import CountTable
+from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.statistic import Statistic
-from trackperm.tables import PairedCounts
 
 STRATUM = "stratum"
 _LARGEST = 2**62

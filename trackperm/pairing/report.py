@@ -10,13 +10,13 @@ from trackperm.statistic import Outcome
 
 Missing = Literal["error", "drop", "wrong", "worst", "best"]
 """What to do with examples that lack a partner or a value: refuse, leave out, or count the prediction as the
-statistic says of a missing one: in both runs or, as the worst or best case for the candidate, in one of them,
-and as perfect in the other."""
+statistic says of a missing one; or, for the worst or best case of the candidate, as the worst possible one in
+one run and as the best possible one in the other."""
 
 OUTCOMES: Mapping[Missing, tuple[Outcome, Outcome]] = {
-    "wrong": ("wrong", "wrong"),
-    "worst": ("right", "wrong"),
-    "best": ("wrong", "right"),
+    "wrong": ("missing", "missing"),
+    "worst": ("best", "worst"),
+    "best": ("worst", "best"),
 }
 """What missing predictions of baseline and candidate are taken for."""
 

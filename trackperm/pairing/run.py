@@ -7,9 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import narwhals as nw
+import numpy as np
+import numpy.typing as npt
 
 from trackperm.errors import PairingError
 from trackperm.pairing.columns import PairedColumns
+from trackperm.pairing.text_order import text_order
 from trackperm.tables import ColumnType, ExampleTable, typed_columns
 
 KEY = "trackperm.key"
@@ -45,10 +48,16 @@ class KeyedRun:
         any of them is null.
         """
         key = nw.col(ids[0]) if len(ids) == 1 else nw.concat_str(map(_part_of_key, ids), separator=", ")
-        frame = table.frame.with_columns(key.alias(KEY))
-        is_null = frame.get_column(KEY).is_null()
-        rows_without_id = tuple(is_null.arg_true().to_list())
-        return cls(frame.filter(~is_null), table.origin, len(frame), rows_without_id).ordered(tie_breakers)
+        keys = table.frame.select(key.alias(KEY)).get_column(KEY)
+        n_rows, rows_without_id = len(keys), tuple(keys.is_null().arg_true().to_list())
+        others = table.frame.drop(ids[0]) if len(ids) == 1 else table.frame
+        frame = others.with_columns(keys)
+        if rows_without_id:
+            frame = frame.filter(~keys.is_null())
+        ordered = cls(frame, table.origin, n_rows, rows_without_id).ordered(tie_breakers)
+        if len(ids) > 1:
+            return ordered
+        return replace(ordered, frame=ordered.frame.with_columns(nw.col(KEY).alias(ids[0])))
 
     @classmethod
     def by_position(cls, table: ExampleTable) -> KeyedRun:
@@ -70,19 +79,27 @@ class KeyedRun:
 
     def ordered(self, columns: Collection[str]) -> KeyedRun:
         """Sort rows by the key, and by `columns` where it is the same."""
-        if not columns and self.keys.is_sorted():
+        if columns:
+            return replace(self, frame=self.frame.sort(KEY, *columns))
+        if self.keys.is_sorted():
             return self
-        return replace(self, frame=self.frame.sort(KEY, *columns))
+        if self.keys.dtype != nw.String:
+            return replace(self, frame=self.frame.sort(KEY))
+        return replace(self, frame=_taken(self.frame, text_order(self.keys.to_polars())))
 
     def join(self, other: KeyedRun, how: Literal["semi", "anti"]) -> KeyedRun:
         """Keep the rows whose key `other` has (`semi`) or lacks (`anti`)."""
-        frame = self.frame.join(other.frame.select(KEY), on=KEY, how=how).sort(KEY)
-        return KeyedRun(frame, self.origin, self.n_rows)
+        frame = self.frame.join(other.frame.select(KEY), on=KEY, how=how)
+        return KeyedRun(frame, self.origin, self.n_rows).ordered(())
 
     def is_complete(self, columns: Collection[str]) -> nw.Series[Any]:
         """Whether all of `columns` have a value, by row."""
         has_value = (~nw.col(name).is_null() for name in (KEY, *columns))
         return self.frame.select(nw.all_horizontal(*has_value, ignore_nulls=False).alias(KEY)).get_column(KEY)
+
+
+def _taken(frame: nw.DataFrame[Any], rows: npt.NDArray[np.int64]) -> nw.DataFrame[Any]:
+    return nw.from_native(frame.to_polars().rechunk()[rows], eager_only=True)
 
 
 def _part_of_key(name: str) -> nw.Expr:
@@ -123,4 +140,6 @@ def keyed_runs(
                 hint="`--id NAME` names a column of integers or text.",
             )
     ids, ties = columns.ids, columns.tie_breakers
-    return (KeyedRun.by_id(baseline, ids, ties), KeyedRun.by_id(candidate, ids, ties)), types
+    first = KeyedRun.by_id(baseline, ids, ties)
+    del baseline  # whose columns are copied: one run at a time is in memory twice
+    return (first, KeyedRun.by_id(candidate, ids, ties)), types

@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import polars as pl
 
+from trackperm.errors import InputTypeError
 from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.run import KeyedRun
-from trackperm.tables import LISTS, ColumnType
+from trackperm.tables import LISTS, ColumnType, ExampleTable, id_columns, typed_columns
 
 _ENOUGH = 50  # examples, below which chance explains nearly everything
 _CHANCE = 0.1  # agreement up to which rows look unrelated
@@ -51,8 +52,32 @@ def suspicions(
     return [f"look: {sentence}" for sentence in found]
 
 
+def other_ids(baseline: ExampleTable, candidate: ExampleTable, id_: str) -> list[str]:
+    """Say where runs that were paired by position have ids, and others in the same rows."""
+    ids = id_columns(id_, (baseline, candidate))
+    if any(name not in table.columns for table in (baseline, candidate) for name in ids):
+        return []
+    try:
+        first, second, _ = typed_columns(baseline, candidate, ids, text=ids)
+    except InputTypeError:
+        return []
+    differ = np.zeros(len(baseline), dtype=np.bool_)
+    for name in ids:
+        differ |= (first.frame[name] != second.frame[name]).fill_null(False).to_numpy()
+    if not differ.any():
+        return []
+    row = int(differ.argmax())
+    values = [", ".join(repr(table.frame[name][row]) for name in ids) for table in (first, second)]
+    return [
+        f"look: `{id_}` differs between the runs in {differ.sum()} of {len(differ)} rows, first in row {row}:"
+        f" {values[0]} and {values[1]}: do the rows belong together?"
+    ]
+
+
 def _inputs(frame: pl.DataFrame, columns: PairedColumns) -> Iterator[str]:
     for name in columns.identity:
+        if frame[name].dtype.is_numeric():  # counts, which are of many inputs alike
+            continue
         repeated = int(frame[name].drop_nulls().is_duplicated().sum())
         if repeated and not columns.repeats:
             yield f"{repeated} of {len(frame)} examples share their `{name}` with another, and count apart"

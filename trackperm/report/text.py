@@ -157,7 +157,7 @@ def notes(comparison: Comparison) -> list[str]:
             f"dropped: {report.n_dropped} without a complete row in both runs "
             f"(baseline {report.n_baseline}, candidate {report.n_candidate}, tested {report.n_paired})"
         )
-    if comparison.cases:
+    if len({case.difference for case in comparison.cases}) > 1:
         found.append(f"missing predictions: {_cases(comparison)}")
     if report.by == "position":
         found.append("paired by position: nothing proves that the rows are the same examples")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path, PurePosixPath
 
 from trackperm.errors import SourceError
@@ -25,14 +26,26 @@ def is_readable(name: str) -> bool:
 def split_part(locator: str) -> tuple[Path | str, str | None]:
     """Split ``FILE::PART`` in file and part, where a leading ``~/`` is the home directory.
 
-    A file that is called so itself is meant as a whole. A URL stays text.
+    A file that is called so itself is meant as a whole. Of several ``::`` the first is meant that has a file
+    before it. A URL stays text, and ends at the first ``::``.
+
+    Raises
+    ------
+    SourceError
+        If nothing names a file.
     """
     if is_url(locator):
-        url, colons, part = locator.rpartition("::")
+        url, colons, part = locator.partition("::")
         return (url, part) if colons and is_url(url) and part else (locator, None)
+    places = [match.start() for match in re.finditer("::", locator) if match.end() < len(locator)]
+    splits = [(locator[:place], locator[place + 2 :]) for place in places if place]
     whole = _expanded(locator)
-    path, colons, part = locator.rpartition("::")
-    return (_expanded(path), part) if colons and path and part and not whole.exists() else (whole, None)
+    if not locator.strip() or (places and not splits and not whole.exists()):
+        raise SourceError(f"{locator!r} names no file", hint="a run is `FILE`, `FILE::PART` or `mlflow:RUN`.")
+    if whole.exists() or not splits:
+        return whole, None
+    path, part = next((split for split in splits if _expanded(split[0]).exists()), splits[0])
+    return _expanded(path), part
 
 
 def _expanded(path: str) -> Path:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+from glob import escape
+
 import polars as pl
 
 from trackperm.errors import SourceError
+from trackperm.scans import UNREADABLE, Scan
 from trackperm.sources.base import Source, SourceFile
 from trackperm.tables import ExampleTable
 
@@ -24,14 +28,18 @@ def read_arrow(file: SourceFile) -> ExampleTable:
             f"`{file.origin}` is Feather of version 1, which Arrow gave up",
             hint="write it again: `pyarrow.feather.write_feather(table, path)`, or as Parquet.",
         )
-    data = file.path.read_bytes()
+    if file.head.startswith(_FILE):
+        scan = pl.scan_ipc(escape(str(file.path)))
+        return ExampleTable.from_scan(Scan(scan, partial(_unreadable, file.origin)), file.origin)
     try:
-        frame = pl.read_ipc(data) if data.startswith(_FILE) else pl.read_ipc_stream(data)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        raise SourceError(
-            f"`{file.origin}` is not readable as Arrow IPC: {error}", hint="was it written to its end?"
-        ) from error
+        frame = pl.read_ipc_stream(file.path.read_bytes())
+    except UNREADABLE as error:
+        raise _unreadable(file.origin, error) from error
     return ExampleTable.from_native(frame, file.origin)
+
+
+def _unreadable(origin: str, error: BaseException) -> SourceError:
+    return SourceError(f"`{origin}` is not readable as Arrow IPC: {error}", hint="was it written to its end?")
 
 
 def _recognises(file: SourceFile) -> bool:

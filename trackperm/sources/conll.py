@@ -14,6 +14,7 @@ from trackperm.sources.json_values import table
 from trackperm.tables import ExampleTable
 
 _TAG = re.compile(r"O|[BIESLU]-\S+")
+_FEW = 10  # lines
 _START = "-DOCSTART-"
 
 _Line = tuple[int, list[str]]  # its number, and its fields
@@ -124,6 +125,9 @@ def _recognises(file: SourceFile) -> bool:
     if len(file.head) == 2**16:
         lines = lines[:-1]  # which may be cut
     tokens = [fields for fields in map(_fields, lines) if fields and not _is_aside(fields)]
+    has_sentences = any(not line.strip() for line in "\n".join(lines).strip().split("\n"))
+    if not has_sentences and len(tokens) < _FEW and {fields[-1] for fields in tokens} == {"O"}:
+        return False  # a table with this letter
     tagged = [len(fields) > 1 and _TAG.fullmatch(fields[-1]) is not None for fields in tokens]
     # No header, and of the rest a line that is not of the format is for the reader to name.
     return bool(tagged) and tagged[0] and sum(tagged) >= 0.9 * len(tagged)

@@ -15,6 +15,8 @@ from trackperm.tables import ExampleTable
 
 _COLUMNS = 10
 _NUMBER = re.compile(r"[0-9]+(?:[-.][0-9]+)?")
+_FIRST = re.compile(r"1|1-[0-9]+|[01]\.1")
+_DECIMAL = re.compile(r"[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?")
 _SENTENCE = re.compile(r"#\s*sent_id\s*=\s*(.*?)\s*")
 
 _Sentence = tuple[str | None, list[str], list[str]]  # its sent_id, its words, and their arcs
@@ -98,7 +100,11 @@ def _word(line: str, where: str) -> tuple[str, str, str]:
 def _recognises(file: SourceFile) -> bool:
     first = next((line for line in file.lines if line.strip() and not line.startswith("#")), "")
     fields = first.split("\t")
-    return len(fields) == _COLUMNS and _NUMBER.fullmatch(fields[0]) is not None
+    if len(fields) != _COLUMNS or _FIRST.fullmatch(fields[0]) is None:
+        return False
+    tag, head, relation = fields[3], fields[6], fields[7]
+    # Of what is no word a line has no head; and a table of numbers has numbers for tags.
+    return re.fullmatch("[0-9]+|_", head) is not None and not any(map(_DECIMAL.fullmatch, (tag, relation)))
 
 
 CONLLU = Source("conllu", "CoNLL-U", _recognises, read_conllu)

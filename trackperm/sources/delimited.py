@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -14,9 +15,10 @@ import polars as pl
 from trackperm.errors import SourceError
 from trackperm.sources.base import Source, SourceFile
 from trackperm.sources.encoding import decoded
+from trackperm.sources.first_rows import FirstRow, first_row, separator_of
 from trackperm.tables import ExampleTable
 
-SEPARATORS = ("\t", ",", ";")
+_BRACKETED = re.compile(r"[\[{][A-Za-z][^\[\]{}\":]*[\]}][^\t,;]*[\t,;]")  # a name, and no JSON
 
 
 def read_delimited(file: SourceFile) -> ExampleTable:
@@ -25,24 +27,37 @@ def read_delimited(file: SourceFile) -> ExampleTable:
     Raises
     ------
     SourceError
-        If rows differ in length, quotes do not close, or two columns have the same name.
+        If rows differ in length, quotes do not close, or two columns have the same name or none.
     """
-    data, separator = file.path.read_bytes(), _separator(file)
+    data, separator = file.path.read_bytes(), separator_of(file) or ","
     frame = fast(data, separator)
     if frame is None:
         frame = exact(decoded(data, file.origin), file.origin, separator)
-    return ExampleTable(empty_is_null(frame), file.origin, untyped=True)
+    notes = []
+    if first_row(file) is FirstRow.NUMERIC_HEADER:
+        notes.append("the first row holds numbers alone, and was taken for the header")
+    if "" in frame.columns:
+        frame, name = _named(frame, file.origin)
+        notes.append(f"the column without a name is called `{name}`")
+    return ExampleTable(empty_is_null(frame), file.origin, untyped=True, notes=tuple(notes))
 
 
-def _separator(file: SourceFile) -> str:
-    return next((separator for separator in SEPARATORS if separator in file.first_line), ",")
+def _named(frame: pl.DataFrame, origin: str) -> tuple[pl.DataFrame, str]:
+    """Call the column without a name, such as pandas writes above an index, by its place from 1 on."""
+    name = f"column_{1 + frame.columns.index('')}"
+    if name in frame.columns:
+        raise SourceError(
+            f"`{origin}` has a column without a name, and another is called `{name}`", hint="name it."
+        )
+    return frame.rename({"": name}), name
 
 
 def _recognises(file: SourceFile) -> bool:
-    if not file.head or b"\0" in file.head or file.is_json:
+    if not file.head or b"\0" in file.head:
         return False
-    has_columns = any(separator in file.first_line for separator in SEPARATORS)
-    return has_columns or sum(1 for line in file.lines if line.strip()) > 1
+    if file.is_json and (file.document is not None or not _BRACKETED.match(file.first_line)):
+        return False
+    return separator_of(file) is not None or sum(1 for line in file.lines if line.strip()) > 1
 
 
 def empty_is_null(frame: pl.DataFrame) -> nw.DataFrame[Any]:
@@ -72,6 +87,10 @@ def fast(data: bytes, separator: str, names: Sequence[str] = ()) -> pl.DataFrame
         return None
     unsure = frame.is_empty() or any("_duplicated_" in name for name in frame.columns)
     unsure = unsure or (bool(names) and frame.width != len(names))
+    header = data.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].rstrip(b"\r").decode().split(separator)
+    if not names and "" in header:  # which polars gives a name
+        unsure = unsure or header.count("") > 1 or len(header) != frame.width
+        frame = frame if unsure else frame.rename(dict(zip(frame.columns, header, strict=True)))
     return None if unsure or frame[:, -1].has_nulls() else frame
 
 
@@ -99,11 +118,14 @@ def exact(text: str, origin: str, separator: str, names: Sequence[str] = ()) -> 
     if not header:
         raise SourceError(f"`{origin}` is empty")
     for name in header:
+        if not name and header.count(name) > 1:
+            raise SourceError(f"`{origin}` has several columns without a name", hint="name them.")
         if header.count(name) > 1:
             raise SourceError(f"`{origin}` has more than one column `{name}`", hint="rename all but one.")
     columns = zip(*records, strict=True) if records else [()] * len(header)
+    # A mapping, since of a list polars gives a series without a name one.
     return pl.DataFrame(
-        [pl.Series(name, column, dtype=pl.String) for name, column in zip(header, columns, strict=True)]
+        {name: pl.Series(column, dtype=pl.String) for name, column in zip(header, columns, strict=True)}
     )
 
 

@@ -36,7 +36,8 @@ def read_evalb(file: SourceFile) -> ExampleTable:
     ExampleTable
         Columns ``id``, ``length``, ``status``, ``matched``, ``gold``, ``test``, ``crossing``, ``words`` and
         ``correct_tags``. A sentence with an error (status 1) or skipped (status 2) has nulls for counts:
-        evalb leaves it out of its totals.
+        evalb leaves it out of its totals. As it numbers sentences from 1 on, whatever they are, ``words`` and
+        ``gold``, which are of the reference, have to agree where both runs have them.
 
     Raises
     ------
@@ -64,7 +65,7 @@ def read_evalb(file: SourceFile) -> ExampleTable:
     for name, place in _COUNTS.items():
         columns[name] = [None if row[2] else row[place] for row in rows]
     read = table(columns, lambda index: f"sentence {rows[index][0]}", file.origin)
-    return replace(read, notes=_notes(rows))
+    return replace(read, identity=("words", "gold"), notes=_notes(rows))
 
 
 def _row(line: str, where: str) -> _Row:

@@ -13,12 +13,12 @@ import polars as pl
 from trackperm.documents import listed
 from trackperm.errors import SourceError
 from trackperm.sources.base import Source, SourceFile
-from trackperm.sources.delimited import SEPARATORS, empty_is_null, exact, fast
+from trackperm.sources.delimited import empty_is_null, exact, fast
 from trackperm.sources.encoding import decoded
+from trackperm.sources.first_rows import FirstRow, first_row, separator_of
 from trackperm.sources.systems import of_system
 from trackperm.tables import ExampleTable
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _BLANKS = rb"[ \t]+"
 _SYSTEMS = {"A": ("1", "2"), "B": ("3", "4")}
 _COUNTS = ("tp", "incorrect")
@@ -33,8 +33,16 @@ def read_headerless(file: SourceFile) -> ExampleTable:
     Raises
     ------
     SourceError
-        If rows differ in length, or there is no such column.
+        If rows differ in length, there is no such column, or the first row may be a header of numbers.
     """
+    if first_row(file) is FirstRow.UNCLEAR:
+        raise SourceError(
+            f"`{file.origin}`: the first row, {file.first_line.strip()[:40]!r}, may be a header or an example"
+            ": it holds numbers alone, and such as stand above columns",
+            hint="if it is an example, add a header line above it, such as"
+            f" `{(_separator(file)).join('abcdefgh'[: len(_fields(file))])}`; if it is a header, remove it or"
+            " call the columns by words.",
+        )
     data, separator = file.path.read_bytes(), _separator(file)
     if separator == " ":
         lines = (re.sub(_BLANKS, b" ", line.strip()) for line in data.splitlines())
@@ -82,18 +90,18 @@ def _counts_of_system(table: ExampleTable, system: str) -> ExampleTable:
 
 
 def _separator(file: SourceFile) -> str:
-    return next((separator for separator in SEPARATORS if separator in file.first_line.strip()), " ")
+    return separator_of(file) or " "
 
 
 def _fields(file: SourceFile) -> list[str]:
-    separator, line = _separator(file), file.first_line.strip()
+    separator, line = _separator(file), file.first_line.strip(" ")
     return line.split() if separator == " " else line.split(separator)
 
 
 def _recognises(file: SourceFile) -> bool:
-    if b"\0" in file.head or sum(1 for line in file.lines if line.strip()) < 2:
+    if b"\0" in file.head or file.is_json or sum(1 for line in file.lines if line.strip()) < 2:
         return False
-    return all(_NUMBER.fullmatch(field.strip()) is not None for field in _fields(file))
+    return first_row(file) in (FirstRow.EXAMPLE, FirstRow.UNCLEAR)
 
 
 HEADERLESS = Source("headerless", "numbers without a header", _recognises, read_headerless, part="column")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from trackperm.documents import listed
 from trackperm.errors import SourceError
 from trackperm.sources.base import Source, SourceFile, chosen_part
 from trackperm.sources.json_values import table
@@ -51,8 +52,20 @@ def read_helm(file: SourceFile) -> ExampleTable:
     return replace(
         read,
         notes=() if notes is None else (notes,),
-        facts={} if part == _ORIGINAL else {"perturbation": part},
+        facts={"scenario": _scenario(file, names), "perturbation": part},
     )
+
+
+def _scenario(file: SourceFile, metrics: Sequence[str]) -> str:
+    """Tell what the instances are of, which scenarios number alike: by the run beside, or the metrics."""
+    beside = SourceFile(file.path.with_name("run_spec.json"))
+    run = beside.document if beside.path.is_file() else None
+    spec = run.get("scenario_spec") if isinstance(run, dict) else None
+    if not isinstance(spec, dict) or not isinstance(spec.get("class_name"), str):
+        return f"one of the metrics {listed(sorted(metrics))}"
+    arguments = spec.get("args")
+    said = sorted(arguments.items()) if isinstance(arguments, dict) else []
+    return " ".join([spec["class_name"].rpartition(".")[2], *(f"{name}={value}" for name, value in said)])
 
 
 def _require_instance(row: object, index: int, origin: str) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import polars as pl
 
 from trackperm.errors import SourceError
+from trackperm.scans import Scan
 from trackperm.sources.base import Source, SourceFile
 from trackperm.tables import ExampleTable
 
@@ -21,7 +23,7 @@ def read_parquet(file: SourceFile) -> ExampleTable:
     SourceError
         If it is not a whole Parquet file, or two columns have the same name.
     """
-    return _read([file.path], file.origin)
+    return ExampleTable.from_scan(_scan([file.path], file.origin), file.origin)
 
 
 def read_parts(file: SourceFile) -> ExampleTable:
@@ -33,7 +35,7 @@ def read_parts(file: SourceFile) -> ExampleTable:
         If one is not a whole Parquet file, or their columns are not the same.
     """
     paths = _parts(file.path)
-    schemas = {path: _schema(path, file.origin) for path in paths}
+    schemas = {path: _scan([path], f"{file.origin}/{path.name}").schema for path in paths}
     first = schemas[paths[0]]
     for path, schema in schemas.items():
         if schema != first:
@@ -43,22 +45,12 @@ def read_parts(file: SourceFile) -> ExampleTable:
                 f" {', '.join(f'`{name}`' for name in differ) or 'the order of their columns'}",
                 hint="the parts of one table have the same columns, with the same types.",
             )
-    return _read(paths, file.origin)
+    return ExampleTable.from_scan(_scan(paths, file.origin), file.origin)
 
 
-def _schema(path: Path, origin: str) -> dict[str, pl.DataType]:
-    try:
-        return dict(pl.read_parquet_schema(path))
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise _unreadable(f"{origin}/{path.name}", error) from error
-
-
-def _read(paths: list[Path], origin: str) -> ExampleTable:
-    try:
-        frame = pl.read_parquet(paths, glob=False, hive_partitioning=False)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise _unreadable(origin, error) from error
-    return ExampleTable.from_native(frame, origin)
+def _scan(paths: list[Path], origin: str) -> Scan:
+    lazy = pl.scan_parquet(paths, glob=False, hive_partitioning=False)
+    return Scan(lazy, partial(_unreadable, origin))
 
 
 def _unreadable(origin: str, error: BaseException) -> SourceError:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import polars as pl
 
 from trackperm.errors import SourceError
+from trackperm.scans import Scan
 from trackperm.tables import ExampleTable
 
 
@@ -25,12 +28,18 @@ def read_url(url: str, origin: str) -> ExampleTable:
     reasons = []
     for kind, scan in (("Parquet", pl.scan_parquet), ("Arrow IPC", pl.scan_ipc)):
         try:
-            frame = scan(url).collect()
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
-            reasons.append(f"as {kind}: {str(error).strip().splitlines()[0]}")
-        else:
-            return ExampleTable.from_native(frame, origin)
+            return ExampleTable.from_scan(Scan(scan(url), partial(_unreadable, origin)), origin)
+        except SourceError as error:
+            reasons.append(f"as {kind}: {_first_line(error.__cause__)}")
     raise SourceError(
         f"`{origin}` cannot be read\n\n" + "\n".join(f"    {reason}" for reason in reasons),
         hint="a URL names Parquet or Arrow IPC; anything else can be read once it is copied to a file.",
     )
+
+
+def _unreadable(origin: str, error: BaseException) -> SourceError:
+    return SourceError(f"`{origin}` cannot be read: {_first_line(error)}")
+
+
+def _first_line(error: BaseException | None) -> str:
+    return str(error).strip().partition("\n")[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ _WORD = r'("(?:[^"\\]|\\.)*")?'
 _ITEM = re.compile(rf"([A-Z]),{_WORD},{_WORD}(?:,[^:]*)?")
 _SCORES = re.compile(r"Scores: \(#C #S #D #I\) (\d+) (\d+) (\d+) (\d+)\s*")
 _SCORING = ("frag_corr", "opt_del", "weight_ali")
+_TIMES = ("file", "channel", "R_T1", "R_T2")
 _HINT = "sclite writes it with `-o sgml` or `-o pra`; give its file unchanged."
 
 
@@ -26,6 +28,7 @@ class _Utterance(NamedTuple):
     counts: tuple[int, int, int, int]  # correct, substitutions, deletions, insertions
     reference: str
     hypothesis: str
+    segment: str | None = None  # of the audio, where the transcript tells its times
 
 
 def read_sgml(file: SourceFile) -> ExampleTable:
@@ -37,7 +40,8 @@ def read_sgml(file: SourceFile) -> ExampleTable:
         Columns ``id``, ``correct``, ``substitutions``, ``deletions``, ``insertions``, ``errors`` (the sum of
         these three), ``words`` (of the reference: correct, substituted and deleted), ``reference`` and
         ``hypothesis``. What sclite counts as correct is correct, such as a word that may be left out, and of
-        alternative references the file holds the one that was chosen: the text is for reading.
+        alternative references the file holds the one that was chosen: the text is for reading. ``segment``
+        (its recording, channel and times) where the transcript has times: it has to agree between runs.
 
     Raises
     ------
@@ -66,12 +70,15 @@ def read_sgml(file: SourceFile) -> ExampleTable:
                 raise _broken(file, text, tag.start(), "a PATH without its end, its id or its system")
             line = 1 + text.count("\n", 0, tag.start())
             where = f"`{file.origin}`, line {line}, utterance `{attributes['id']}`"
-            utterances[title].append(_aligned(attributes["id"], text[tag.end() : end].strip(), where))
+            aligned = _aligned(attributes["id"], text[tag.end() : end].strip(), where)
+            utterances[title].append(aligned._replace(segment=_segment(attributes)))
     if open_tags:
         raise SourceError(f"`{file.origin}` is cut off: <{open_tags[-1]}> is not closed", hint=_HINT)
     chosen = chosen_part(file, list(systems), "system")
     scoring = ", ".join(f"{name}={systems[chosen][name]}" for name in _SCORING if name in systems[chosen])
-    return replace(_table(utterances[chosen], file), facts={"scoring": scoring})
+    facts = {"scoring": scoring, "reference": _base(systems[chosen].get("ref_fname", ""))}
+    read = _table(utterances[chosen], file)
+    return replace(read, facts=facts, identity=("segment",) if "segment" in read.columns else ())
 
 
 def read_pra(file: SourceFile) -> ExampleTable:
@@ -101,7 +108,7 @@ def read_pra(file: SourceFile) -> ExampleTable:
     if waiting:
         raise SourceError(f"`{file.origin}` is cut off: no scores of utterance `{waiting}`", hint=_HINT)
     read = _table(utterances, file)
-    return replace(read, frame=read.frame.drop("reference", "hypothesis"))
+    return replace(read, data=read.frame.drop("reference", "hypothesis"))
 
 
 def _aligned(identifier: str, alignment: str, where: str) -> _Utterance:
@@ -121,6 +128,15 @@ def _aligned(identifier: str, alignment: str, where: str) -> _Utterance:
     words = (" ".join(filter(None, side)) for side in (reference, hypothesis))
     correct, substituted, deleted, inserted = (counts[kind] for kind in "CSDI")
     return _Utterance(identifier.strip("()"), (correct, substituted, deleted, inserted), *words)
+
+
+def _segment(attributes: Mapping[str, str]) -> str | None:
+    times = [attributes[name] for name in _TIMES if name in attributes]
+    return " ".join(times) if len(times) == len(_TIMES) else None
+
+
+def _base(name: str) -> str:
+    return re.split(r"[/\\]", name)[-1]
 
 
 def _text(quoted: str | None) -> str:
@@ -146,6 +162,8 @@ def _table(utterances: list[_Utterance], file: SourceFile) -> ExampleTable:
     columns["words"] = [sum(utterance.counts[:3]) for utterance in utterances]
     columns["reference"] = [utterance.reference for utterance in utterances]
     columns["hypothesis"] = [utterance.hypothesis for utterance in utterances]
+    if all(utterance.segment for utterance in utterances):
+        columns["segment"] = [utterance.segment or "" for utterance in utterances]
     return table(columns, lambda index: f"utterance {utterances[index].id}", file.origin)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -11,6 +12,7 @@ from trackperm.sources.base import Source, SourceFile
 from trackperm.sources.json_values import table
 from trackperm.tables import ExampleTable
 
+_MOST_COLUMNS = 20  # of texts in one row
 _HINT = 'SQuAD is {"data": [{"paragraphs": [{"qas": [{"id": ..., "question": ..., "answers": [...]}]}]}]}.'
 
 
@@ -88,14 +90,15 @@ def _is_questions(file: SourceFile) -> bool:
 
 
 def _is_predictions(file: SourceFile) -> bool:
-    """Whether all members are texts and all names ids: with a digit, as names of columns seldom have."""
+    """Whether all members are texts and all names ids: SQuAD's, of one shape, or too many for columns."""
     answers = file.document
-    return (
-        isinstance(answers, dict)
-        and bool(answers)
-        and all(isinstance(text, str) for text in answers.values())
-        and all(any(map(str.isdigit, name)) for name in answers)
-    )
+    if not isinstance(answers, dict) or not all(isinstance(text, str) for text in answers.values()):
+        return False
+    if not answers or not all(any(map(str.isdigit, name)) for name in answers):
+        return False
+    shapes = {re.sub("[0-9]+", "0", name) for name in answers}
+    is_hash = all(re.fullmatch("[0-9a-f]{24}(_[0-9]+)?", name) for name in answers)
+    return is_hash or (len(answers) > 1 and len(shapes) == 1) or len(answers) > _MOST_COLUMNS
 
 
 SQUAD = Source("squad", "SQuAD's questions and answers", _is_questions, read_questions)

@@ -67,7 +67,11 @@ def _of_list(document: Mapping[str, Any], origin: str) -> tuple[dict[str, int | 
     lists = {name: _ids(document, name, origin) for name in names if isinstance(document[name], list)}
     resolved = set(lists["resolved"])
     passed: dict[str, int | None] = {id_: int(id_ in resolved) for ids in lists.values() for id_ in ids}
-    note = "instances that are not listed are not in the table; `--missing wrong` counts them as not resolved"
+    note = (
+        "it lists the resolved instances, and not all that there are: the size of the benchmark is unknown;"
+        " use `--missing wrong`, which counts those that the other run has as not resolved, for `--missing"
+        " drop` would leave them out by their outcome"
+    )
     return passed, [] if "generated" in lists else [note]
 
 

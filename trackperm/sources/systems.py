@@ -11,6 +11,7 @@ import polars as pl
 
 from trackperm.documents import did_you_mean, listed
 from trackperm.errors import SourceError
+from trackperm.scans import Scan
 from trackperm.sources.json_values import table as json_table
 from trackperm.tables import ExampleTable
 
@@ -37,16 +38,29 @@ def of_system(table: ExampleTable, system: str) -> ExampleTable:
             hint=f"it has {listed(table.columns)}.{did_you_mean(system, table.columns)}",
         )
     origin = f"{table.origin}::{system}"
+    if isinstance(table.data, Scan):
+        return _scanned(table, table.data, system, origin)
     members = _members(table.frame.get_column(system).to_polars(), origin)
     others = table.frame.drop(system, *(name for name in members.columns if name in table.columns))
     columns = [series.to_polars() for frame in (others, members.frame) for series in frame.iter_columns()]
     unusable = {name: why for name, why in table.unusable.items() if name in others.columns}
     return replace(
         table,
-        frame=nw.from_native(pl.DataFrame(columns), eager_only=True),
+        data=nw.from_native(pl.DataFrame(columns), eager_only=True),
         origin=origin,
         unusable={**unusable, **members.unusable},
     )
+
+
+def _scanned(table: ExampleTable, scan: Scan, system: str, origin: str) -> ExampleTable:
+    """Take one system out of a file without reading it."""
+    dtype, column = scan.lazy.collect_schema()[system], pl.col(system)
+    members = {"prediction": column, "score": column}
+    if isinstance(dtype, pl.Struct):
+        members = {field.name: column.struct.field(field.name) for field in dtype.fields}
+    others = [name for name in table.columns if name != system and name not in members]
+    lazy = scan.lazy.select(*others, *(value.alias(name) for name, value in members.items()))
+    return replace(table, data=replace(scan, lazy=lazy), origin=origin)
 
 
 def _members(values: pl.Series, origin: str) -> ExampleTable:

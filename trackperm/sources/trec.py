@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -15,6 +16,7 @@ from trackperm.tables import ExampleTable
 
 _COMMON = ("AP", "nDCG@10", "P@10", "RR", "R@1000")
 _RUN_HINT = "a line of a run is `query Q0 document rank score name`."
+_RELEVANCE = re.compile(r"-?[0-9]{1,9}")
 _QRELS_HINT = "a line of qrels is `query 0 document relevance`."
 
 
@@ -93,7 +95,7 @@ def _run(file: SourceFile) -> dict[str, dict[str, float]]:
 def _qrels(file: SourceFile) -> dict[str, dict[str, int]]:
     qrels: dict[str, dict[str, int]] = {}
     for where, (query, _, document, relevance) in _lines(file, 4, _QRELS_HINT):
-        if not relevance.lstrip("-").isdecimal():
+        if not _RELEVANCE.fullmatch(relevance):
             raise SourceError(f"{where}: {relevance!r} is no degree of relevance", hint=_QRELS_HINT)
         if document in qrels.setdefault(query, {}):
             raise SourceError(f"{where}: document `{document}` is judged twice for query `{query}`")
@@ -129,11 +131,17 @@ def _recognises(file: SourceFile) -> bool:
     fields = file.first_line.split()
     if len(fields) != 6 or fields[1].upper() not in ("Q0", "0"):
         return False
+    is_number = [_is_number(field) for field in fields]
+    # Six numbers are a row of a table, unless `Q0` says otherwise.
+    return fields[3].isdecimal() and is_number[4] and not all(is_number)
+
+
+def _is_number(field: str) -> bool:
     try:
-        float(fields[4])
+        float(field)
     except ValueError:
         return False
-    return fields[3].isdecimal()
+    return True
 
 
 TREC = Source("trec", "TREC runs", _recognises, read_trec, part="measure", needs_gold=True)

@@ -157,15 +157,18 @@ class _Compiler:
             score = self.expression(("score",), parameters)
             g, h = _contrast_of(score, counts, spec.contrast)
         missing = self.expressions("missing", parameters)
-        perfect = self.expressions("perfect", parameters)
+        worst, best = (self.expressions(section, parameters) for section in ("worst", "best"))
         self.check_parameters(
-            parameters, [*counts.values(), *missing.values(), *perfect.values(), *g.values(), h], name
+            parameters,
+            [*counts.values(), *missing.values(), *worst.values(), *best.values(), *g.values(), h],
+            name,
         )
         if score is not None:
             self.check_score(score, counts)
         self.check_counts(counts)
         self.check_substitute("missing", missing, counts)
-        self.check_substitute("perfect", perfect, counts)
+        self.check_substitute("worst", worst, counts)
+        self.check_substitute("best", best, counts)
         self.check_g(g, counts, declared="counts" in document.data)
         self.check_h(h, g)
         self.check_groups(spec, g)
@@ -184,7 +187,7 @@ class _Compiler:
                 {key: expression.bind(of_any) for key, expression in counts.items()},
                 [
                     {key: expression.bind(of_any) for key, expression in substitute.items()}
-                    for substitute in (missing, perfect)
+                    for substitute in (missing, worst, best)
                 ],
                 scaled_g,
                 compiled,
@@ -234,7 +237,8 @@ class _Compiler:
             _h=h,
             _score=score,
             _missing=missing,
-            _perfect=perfect,
+            _worst=worst,
+            _best=best,
             _source=document,
         )
 
@@ -268,7 +272,7 @@ class _Compiler:
     def check_substitute(
         self, section: str, substitute: Mapping[str, Expression], counts: Collection[str]
     ) -> None:
-        """Check that what a missing or perfect prediction counts is said of every count, from the label."""
+        """Check that what a prediction counts is said of every count, from the label alone."""
         known = ("label", CLASS) if self.has_classes else ("label",)
 
         def label(expression: Expression, node: Name) -> None:

@@ -64,7 +64,9 @@ def _counted(call: Call, frame: nw.DataFrame[Any], columns: Mapping[str, str]) -
     choices = [argument.value for argument in call.arguments if isinstance(argument, Literal)]
     if counter.choices and not choices:
         choices = [counter.choices[0]]
-    known = pl.DataFrame([column.is_not_null() for column in given]).select(pl.all_horizontal(pl.all()))
+    known = pl.DataFrame([column.is_not_null().alias(str(i)) for i, column in enumerate(given)]).select(
+        pl.all_horizontal(pl.all())
+    )
     rows = known.to_series().arg_true()
     dtype = pl.Float64 if counter.decimal else pl.Int64
     try:

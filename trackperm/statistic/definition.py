@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import narwhals as nw
 import numpy as np
@@ -37,7 +37,7 @@ Units = Mapping[str, Fraction]
 Integers = npt.NDArray[np.int64]
 
 
-Outcome = Literal["wrong", "right"]
+Outcome = Literal["missing", "worst", "best"]
 """What a missing prediction is taken for."""
 
 
@@ -116,7 +116,8 @@ class Statistic:
     _h: Expression = field(repr=False)
     _score: Expression | None = field(repr=False)
     _missing: Mapping[str, Expression] = field(repr=False)
-    _perfect: Mapping[str, Expression] = field(repr=False)
+    _worst: Mapping[str, Expression] = field(repr=False)
+    _best: Mapping[str, Expression] = field(repr=False)
     _source: Document = field(repr=False)
 
     def counts(self, types: Mapping[str, ColumnType]) -> dict[str, nw.Expr]:
@@ -154,12 +155,12 @@ class Statistic:
         return bool(self._missing)
 
     @property
-    def counts_perfect(self) -> bool:
-        """Whether it says, or one can tell, what a perfect prediction counts."""
-        return bool(self._substitute("right"))
+    def is_bounded(self) -> bool:
+        """Whether it says what the worst prediction counts, and says, or one can tell, what the best does."""
+        return bool(self._worst and self._substitute("best"))
 
     def missing_counts(
-        self, types: Mapping[str, ColumnType], outcome: Outcome = "wrong"
+        self, types: Mapping[str, ColumnType], outcome: Outcome = "missing"
     ) -> dict[str, nw.Expr]:
         """Return the data frame expression of what a missing prediction counts, an int64 for every count.
 
@@ -167,7 +168,7 @@ class Statistic:
         ----------
         types : mapping of str to ColumnType
             Types of the actual columns, at least of the label if `missing_reads_label`.
-        outcome : {'wrong', 'right'}
+        outcome : {'missing', 'worst', 'best'}
             What the prediction is taken for.
 
         Raises
@@ -185,10 +186,11 @@ class Statistic:
             )
         substitute = self._substitute(outcome)
         if not substitute:
+            example = f"`{outcome}: {{correct: {int(outcome == 'best')}, n: 1}}`"
             raise InputError(
-                f"the statistic `{self.name}` does not say what a perfect prediction counts",
-                hint="`perfect:` in its file does, as in `perfect: {correct: 1, n: 1}`, with an expression in"
-                " `label` for every count.",
+                f"the statistic `{self.name}` does not say what the {outcome} prediction counts",
+                hint=f"`{outcome}:` in its file does, as in {example}, with an expression in `label` for"
+                " every count; not every statistic has one.",
             )
         checker = self._checker(types, decimals=False)
         expressions = {}
@@ -200,10 +202,11 @@ class Statistic:
     def _substitute(self, outcome: Outcome) -> Mapping[str, Expression]:
         """Return what is counted in place of a missing prediction; nothing where that is not known.
 
-        A perfect prediction is the label itself, where the counts read nothing else of a run.
+        The best prediction is the label itself, where the counts read nothing else of a run.
         """
-        if outcome == "wrong" or self._perfect:
-            return self._missing if outcome == "wrong" else self._perfect
+        said = {"missing": self._missing, "worst": self._worst, "best": self._best}[outcome]
+        if said or outcome != "best":
+            return said
         read = {node.full for expression in self._counts.values() for node in expression.names}
         if not read <= {"prediction", "label", CLASS if self.has_classes else "label"}:
             return {}
@@ -221,7 +224,7 @@ class Statistic:
     @property
     def counter_columns(self) -> tuple[str, ...]:
         """The actual columns that counters read."""
-        expressions = (*self._counts.values(), *self._missing.values(), *self._substitute("right").values())
+        expressions = [*self._counts.values(), *self._substitutes]
         names = columns_of_counters(expressions)
         return tuple(self.columns[name] for name in names if name != CLASS or not self.has_classes)
 
@@ -232,7 +235,7 @@ class Statistic:
         ----------
         frame : narwhals.DataFrame
             Of polars, with the actual columns, of types with which the expressions were compiled.
-        missing : {'wrong', 'right'}, optional
+        missing : {'missing', 'worst', 'best'}, optional
             What missing predictions are taken for, where they are counted.
 
         Raises
@@ -246,8 +249,13 @@ class Statistic:
     @property
     def missing_reads_label(self) -> bool:
         """Whether what a missing prediction counts depends on its label."""
-        expressions = (*self._missing.values(), *self._substitute("right").values())
-        return any(name.full == "label" for expression in expressions for name in expression.names)
+        return any(name.full == "label" for expression in self._substitutes for name in expression.names)
+
+    @property
+    def _substitutes(self) -> list[Expression]:
+        """All that may be counted in place of a missing prediction."""
+        outcomes = get_args(Outcome)
+        return [expression for outcome in outcomes for expression in self._substitute(outcome).values()]
 
     @property
     def _read_columns(self) -> Mapping[str, str]:
@@ -345,7 +353,8 @@ class Statistic:
             },
             "resolution": self._resolution_as_written(),
             "missing": _written(self._missing),
-            "perfect": _written(self._perfect),
+            "worst": _written(self._worst),
+            "best": _written(self._best),
             "repeats": "sum" if self.repeats else None,
             "cluster": self.cluster,
             "strata": self.strata,

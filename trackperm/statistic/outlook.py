@@ -67,7 +67,9 @@ def outlook(statistic: Statistic) -> Outlook:
     for i in range(shape[1]):
         name = statistic.count_names[i % len(statistic.count_names)]
         expression = statistic._counts[name]
-        substitutes = [counts.get(name, expression) for counts in (statistic._missing, statistic._perfect)]
+        substitutes = [
+            counts.get(name, expression) for counts in (statistic._missing, statistic._worst, statistic._best)
+        ]
         reads = {node.full for node in expression.names}
         constant = not reads
         if statistic.has_classes:

@@ -95,7 +95,7 @@ class _Errors:
         for key, expression in entries("counts").items():
             with self.caught():
                 compiler.check_counts({key: expression})
-        for section in ("missing", "perfect"):
+        for section in ("missing", "worst", "best"):
             substitute = entries(section)
             for key, expression in substitute.items():
                 with self.caught():

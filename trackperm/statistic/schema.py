@@ -100,9 +100,13 @@ class _Spec(BaseModel):
     missing: dict[str, Expression] = {}
     """What a missing prediction counts, for every count: an expression in `label`."""
 
-    perfect: dict[str, Expression] = {}
-    """What a perfect prediction counts, for every count: an expression in `label`. By default the counts with
-    `label` in place of `prediction`; `--missing bounds` needs it where these read anything else."""
+    worst: dict[str, Expression] = {}
+    """What the worst possible prediction counts, for every count: an expression in `label`. For
+    `--missing bounds`; what is missing need not be the worst, as it makes no false positive."""
+
+    best: dict[str, Expression] = {}
+    """What the best possible prediction counts, for every count: an expression in `label`. By default the
+    counts with `label` in place of `prediction`, where these read nothing else of a run."""
 
     repeats: Literal["sum"] | None = None
     """`sum`: an example may have several rows, as many in both runs; their counts are added."""

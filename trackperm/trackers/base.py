@@ -15,7 +15,7 @@ from typing import Protocol
 from trackperm.errors import InputError, MissingDependencyError
 from trackperm.tables import ExampleTable
 
-_SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):(?!//)(.+)", re.DOTALL)
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):(?!//|:)(.+)", re.DOTALL)
 
 
 @dataclass(frozen=True)

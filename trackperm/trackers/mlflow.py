@@ -93,7 +93,7 @@ class MlflowTracker:
             with self._store.calls(f"downloading `{path}` of run `{run.reference}`") as client:
                 file = client.download_artifacts(run_id, path, folder)
                 inputs = client.get_run(run_id).inputs
-            table = read_examples(Path(file), origin=str(run.reference), part=part or None)
+            table = read_examples(Path(file), origin=str(run.reference), part=part or None).loaded()
         datasets = [] if inputs is None else inputs.dataset_inputs
         names = sorted(f"{used.dataset.name} {used.dataset.digest}" for used in datasets)
         return replace(table, facts={**table.facts, "dataset": ", ".join(names)}) if names else table
