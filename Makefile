@@ -7,9 +7,11 @@ MINUTES ?= 5
 VENV := .venv
 OLD_MLFLOW := 3.10
 OLD_VENV := .venv-mlflow-$(OLD_MLFLOW)
+OLD_WANDB := 0.26.1
+OLD_WANDB_VENV := .venv-wandb-$(OLD_WANDB)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-spark test-old-mlflow test-all bench fuzz format clean
+.PHONY: help demo test test-slow test-spark test-old-mlflow test-old-wandb test-all bench fuzz format clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-16s %s\n", $$1, $$2 }'
@@ -28,6 +30,9 @@ test-spark: $(VENV)/.spark ## the tests that start a Spark session, which needs 
 
 test-old-mlflow: $(OLD_VENV)/.test ## the tracker tests on the oldest MLflow that is supported
 	$(OLD_VENV)/bin/python -m pytest $(PARALLEL) -m "tracker and not slow"
+
+test-old-wandb: $(OLD_WANDB_VENV)/.test ## the tests of W&B on the oldest version of wandb that is supported
+	$(OLD_WANDB_VENV)/bin/python -m pytest $(PARALLEL) -m "tracker and not slow" -k wandb
 
 test-all: test test-slow test-spark test-old-mlflow ## everything
 
@@ -71,3 +76,6 @@ $(VENV)/.spark: $(VENV)/.test
 
 $(OLD_VENV)/.test: pyproject.toml
 	$(call install,$(OLD_VENV),'.[test]' 'mlflow==$(OLD_MLFLOW).*')
+
+$(OLD_WANDB_VENV)/.test: pyproject.toml
+	$(call install,$(OLD_WANDB_VENV),'.[test]' 'wandb==$(OLD_WANDB)')

@@ -1,7 +1,8 @@
-"""What all tests share: a clean environment, and one real MLflow server where it is asked for."""
+"""What all tests share: a clean environment, and one server of each tracker where it is asked for."""
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 from mlflow_server import MlflowServer
 from reference_data import ABSENT
+from wandb_offline_runs import OfflineRuns, write_offline_runs
+from wandb_standin import Standin, environment
 
 REQUIRE_ALL = os.environ.get("TRACKPERM_REQUIRE_ALL") == "1"
 
@@ -37,12 +40,18 @@ def _fail_if_skipped(report: pytest.TestReport | pytest.CollectReport) -> None:
         report.longrepr = f"skipped although TRACKPERM_REQUIRE_ALL=1: {report.longrepr}"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let MLflow use what its own libraries call deprecated: every other warning stays an error."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what needs an account; let trackers have habits that are warned of, which else are errors."""
+    if not os.environ.get("TRACKPERM_LIVE_WANDB"):
+        live = [item for item in items if item.get_closest_marker("live")]
+        config.hook.pytest_deselected(items=live)
+        items[:] = [item for item in items if item not in live]
     for item in items:
         if item.get_closest_marker("tracker"):
             for category in ("DeprecationWarning", "PendingDeprecationWarning", "FutureWarning"):
-                item.add_marker(pytest.mark.filterwarnings(rf"ignore::{category}:mlflow(\.|$)"))
+                item.add_marker(pytest.mark.filterwarnings(rf"ignore::{category}:(mlflow|wandb)(\.|$)"))
+            # wandb leaves its temporary folders to the garbage collector, which `isolated` starts
+            item.add_marker(pytest.mark.filterwarnings("ignore:Implicitly cleaning up:ResourceWarning"))
 
 
 @pytest.fixture(autouse=True)
@@ -52,8 +61,13 @@ def isolated(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.delenv(name)
     monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
     if request.node.get_closest_marker("tracker"):
-        monkeypatch.chdir(request.getfixturevalue("tmp_path"))
+        folder: Path = request.getfixturevalue("tmp_path")
+        monkeypatch.chdir(folder)
+        for name, value in environment(folder).items():
+            monkeypatch.setenv(name, value)
     yield
+    if request.node.get_closest_marker("tracker") and "wandb" in sys.modules:
+        gc.collect()
     if mlflow := sys.modules.get("mlflow"):
         while mlflow.active_run() is not None:
             mlflow.end_run()
@@ -67,3 +81,27 @@ def mlflow_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MlflowSe
     folder: Path = tmp_path_factory.mktemp("mlflow-server")
     with MlflowServer(folder) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def wandb_server() -> Iterator[Standin]:
+    """Start one stand-in for W&B's backend; tests keep to projects of their own."""
+    with Standin() as server:
+        yield server
+
+
+@pytest.fixture
+def standin(wandb_server: Standin, isolated: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Standin]:
+    """Lend the stand-in for a test, which fails if the SDK asks for what it knows nothing of."""
+    monkeypatch.setenv("WANDB_BASE_URL", wandb_server.url)  # old versions read it in spite of other settings
+    yield wandb_server
+    wandb_server.mend()
+    unmodelled = set(wandb_server.unmodelled)
+    wandb_server.unmodelled.clear()
+    assert not unmodelled
+
+
+@pytest.fixture(scope="session")
+def offline_runs(tmp_path_factory: pytest.TempPathFactory) -> OfflineRuns:
+    """Offline runs that wandb wrote once for the whole session; nobody changes them."""
+    return write_offline_runs(tmp_path_factory.mktemp("wandb-offline"))

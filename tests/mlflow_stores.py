@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -11,16 +11,9 @@ from typing import Any
 import polars as pl
 from mlflow import MlflowClient
 from mlflow.entities import Run
+from tracker_stores import PREDICTIONS, Artifacts, Columns, Kept
 
 from trackperm.trackers.base import Tracker, open_tracker
-
-Columns = Mapping[str, Sequence[Any]]
-
-PREDICTIONS: Columns = {
-    "id": ["001", "1", "01", "x"],
-    "prediction": ["a", "b", "a", "b"],
-    "label": ["a", "a", "a", "b"],
-}
 
 
 class MlflowStore:
@@ -67,13 +60,17 @@ class MlflowStore:
         A ``.json`` artifact is what ``log_table`` writes; ``.parquet`` and ``.csv`` are log_artifact's.
         """
         run_id = self.run(experiment, name)
+        self.log_columns(run_id, columns, artifact)
+        return run_id
+
+    def log_columns(self, run_id: str, columns: Columns, artifact: str) -> None:
+        """Log `columns` as a table, or as a Parquet or CSV file."""
         if artifact.endswith(".json"):
             import pandas as pd
 
             self.client.log_table(run_id, pd.DataFrame(dict(columns)), artifact)
         else:
             self.log_frame(run_id, columns, artifact)
-        return run_id
 
     def log_frame(self, run_id: str, columns: Columns, artifact: str) -> None:
         """Log `columns` as a Parquet or CSV file."""
@@ -116,3 +113,76 @@ class MlflowStore:
         """Read a logged table as the JSON object that it is."""
         parsed: dict[str, Any] = json.loads(self.artifacts(run_id)[artifact])
         return parsed
+
+
+class MlflowExperiments:
+    """A store as the contract of all trackers sees it."""
+
+    tags_candidates = True
+
+    def __init__(self, store: MlflowStore) -> None:
+        self._store = store
+
+    def tracker(self) -> Tracker:
+        return self._store.tracker()
+
+    def tagging_tracker(self) -> Tracker:
+        """Open the store; candidates get tags without being asked for."""
+        return self._store.tracker()
+
+    def container(self, name: str) -> str:
+        self._store.experiment(name)
+        return name
+
+    def run(self, container: str, name: str, artifacts: Artifacts | None = None) -> str:
+        run_id = self._store.run(container, name)
+        for path, content in (artifacts or {}).items():
+            if isinstance(content, str):
+                self._store.client.log_text(run_id, content, path)
+            else:
+                self._store.log_columns(run_id, content, path)
+        return run_id
+
+    def by_name(self, container: str, name: str) -> str:
+        return f"{container}/{name}"
+
+    def chosen(self, locator: str, artifact: str) -> str:
+        return artifact
+
+    def comparisons(self, container: str) -> list[Kept]:
+        return [self._kept(run) for run in self._store.comparisons(container)]
+
+    def snapshot(self, locator: str) -> Any:
+        run = self._store.get(locator)
+        data = {
+            **run.data.to_dictionary(),
+            "tags": {name: value for name, value in run.data.tags.items() if not name.startswith("sig.")},
+        }
+        histories = [
+            point
+            for name in run.data.metrics
+            for point in self._store.client.get_metric_history(locator, name)
+        ]
+        return dict(run.info), data, [dict(point) for point in histories], self._store.artifacts(locator)
+
+    def candidate_tags(self, locator: str) -> dict[str, str]:
+        tags = self._store.get(locator).data.tags
+        return {name: value for name, value in tags.items() if name.startswith("sig.")}
+
+    def _kept(self, run: Run) -> Kept:
+        files = self._store.artifacts(run.info.run_id)
+        tags = run.data.tags
+        tables = {
+            entry["path"]: json.loads(files.pop(entry["path"]))
+            for entry in json.loads(tags["mlflow.loggedArtifacts"])
+        }
+        return Kept(
+            locator=run.info.run_id,
+            name=run.info.run_name,
+            is_finished=(run.info.status, tags["trackperm.state"]) == ("FINISHED", "done"),
+            metrics=run.data.metrics,
+            description=tags["mlflow.note.content"],
+            tags=tags,
+            tables={path.removesuffix(".json"): table for path, table in tables.items()},
+            files=files,
+        )

@@ -29,6 +29,14 @@ def loaded(code: str) -> set[str]:
         ("import trackperm; trackperm.report", TRACKERS | CHARTS | FRAMES | SPECS | NUMBERS | SHELL),
         ("import trackperm.trackers.base", TRACKERS | CHARTS | {"pandas", "duckdb"}),
         ("import trackperm.cli", TRACKERS | CHARTS | FRAMES | NUMBERS),
+        (
+            "import contextlib, trackperm.cli\n"
+            "sys.argv[1:] = ['compare', '--help']\n"
+            "with contextlib.redirect_stdout(None), contextlib.suppress(SystemExit):\n"
+            "    trackperm.cli.main()",
+            TRACKERS | CHARTS | FRAMES | NUMBERS,
+        ),
+        ("import trackperm.trackers.wandb", TRACKERS | CHARTS | {"pandas", "duckdb", "google"}),
     ],
 )
 def test_import_leaves_out(code: str, unwanted: set[str]):

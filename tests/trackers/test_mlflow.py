@@ -243,6 +243,11 @@ class TestFinding:
         with pytest.raises(InputError, match="2 runs"):
             tracker.find(f"{experiment}/nested/eval/2026/forest")
 
+    def test_a_bare_name_gets_a_hint(self, local_store: MlflowStore, experiment: str):
+        local_store.run(experiment, f"only-{experiment}")
+        with pytest.raises(InputError, match=rf"did you mean `mlflow:{experiment}/only-{experiment}`"):
+            local_store.tracker().find(f"only-{experiment}")
+
     def test_a_name_with_every_quote_is_refused(self, local_store: MlflowStore, experiment: str):
         local_store.run(experiment, "'\"`")
         with pytest.raises(InputError, match="by its id"):
@@ -342,6 +347,43 @@ class TestDiscovery:
 
 
 class TestPublishing:
+    def test_a_comparison_is_nested_under_its_candidate(self, local_store: MlflowStore, experiment: str):
+        tracker = local_store.tracker()
+        candidate = tracker.find(local_store.run(experiment, "forest"))
+        run = local_store.get(tracker.publish(publication(candidate)).run.reference.locator)
+        assert run.data.tags["mlflow.parentRunId"] == candidate.reference.locator
+        wanted = dataclasses.replace(publication(candidate, "ab" * 16), candidate=None)
+        of_files = local_store.get(tracker.publish(wanted, experiment).run.reference.locator)
+        assert "mlflow.parentRunId" not in of_files.data.tags
+
+    def test_unchanged_numbers_are_not_logged_again(self, local_store: MlflowStore, experiment: str):
+        tracker = local_store.tracker()
+        first = publication(tracker.find(local_store.run(experiment, "forest")))
+        run_id = tracker.publish(first).run.reference.locator
+        tracker.publish(dataclasses.replace(first, metrics={**first.metrics, "f1/p_value": 0.002}))
+        for name, n_points in (("f1/p_value", 2), ("f1/difference", 1)):
+            assert len(local_store.client.get_metric_history(run_id, name)) == n_points
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"metrics": {"F1@10/p_value": 0.5}},
+            {"tags": {"trackperm.baseline": "x" * 8001}},
+            {"description": "x" * 8001},
+            {"candidate_tags": {"sig.p(acc)": "x"}},
+            {"candidate_tags": {"sig.accuracy": "x" * 8001}},
+        ],
+        ids=["metric name", "long tag", "long description", "tag name", "long candidate tag"],
+    )
+    def test_what_mlflow_would_cut_or_refuse_is_refused_first(
+        self, local_store: MlflowStore, experiment: str, changes: dict[str, object]
+    ):
+        tracker = local_store.tracker()
+        wanted = publication(tracker.find(local_store.run(experiment, "forest")))
+        with pytest.raises(InputError):
+            tracker.publish(dataclasses.replace(wanted, **changes))
+        assert not local_store.comparisons(experiment)
+
     def test_is_silent_and_leaves_the_session_alone(
         self, remote_store: MlflowStore, experiment: str, capfd: pytest.CaptureFixture[str]
     ):

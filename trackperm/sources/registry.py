@@ -30,6 +30,7 @@ from trackperm.sources.sclite import SCLITE, SCLITE_PRA
 from trackperm.sources.squad import SQUAD, SQUAD_PREDICTIONS
 from trackperm.sources.swe_bench import SWE_BENCH
 from trackperm.sources.trec import TREC
+from trackperm.sources.wandb_run import WANDB_RUN
 from trackperm.sources.wandb_table import WANDB_TABLE
 
 GROUP = "trackperm.sources"
@@ -56,6 +57,7 @@ _OWN = (
     NPZ,
     JUNIT,
     WANDB_TABLE,
+    WANDB_RUN,
     LOG_TABLE,
     JSON_RECORDS,
     JSON_LINES,

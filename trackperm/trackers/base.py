@@ -16,11 +16,12 @@ from trackperm.errors import InputError, MissingDependencyError
 from trackperm.tables import ExampleTable
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):(?!//|:)(.+)", re.DOTALL)
+_WANDB_PAGE = re.compile(r"https?://[^/]+(/wandb)?/[^/]+/[^/]+/runs/[^/]+(/.*)?")
 
 
 @dataclass(frozen=True)
 class RunReference:
-    """Where a run is: ``mlflow:3f2a...``, ``mlflow:experiment/run name`` or a path.
+    """Where a run is: ``mlflow:3f2a...``, ``wandb:entity/project/run`` or a path.
 
     Attributes
     ----------
@@ -35,13 +36,15 @@ class RunReference:
 
     @classmethod
     def parse(cls, text: str) -> RunReference:
-        """Split `text` at its scheme; text without one is a path.
+        """Split `text` at its scheme; text without one is a path, or the address of a run's page in W&B.
 
         Raises
         ------
         InputError
             If nothing stands behind the scheme.
         """
+        if _WANDB_PAGE.fullmatch(text):
+            return cls("wandb", text)
         match = _SCHEME.fullmatch(text)
         if match is None:
             if re.fullmatch(r"[a-z][a-z0-9+.-]+:", text):

@@ -1,0 +1,81 @@
+"""What the tests of all trackers share: what is logged, and what a store shows of what was kept."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from trackperm.trackers.base import Tracker
+
+Columns = Mapping[str, Sequence[Any]]
+Artifacts = Mapping[str, Columns | str]
+"""What a run logs, by path: a table where it ends in ``.json``, else a file with columns or of that text."""
+
+PREDICTIONS: Columns = {
+    "id": ["001", "1", "01", "x"],
+    "prediction": ["a", "b", "a", "b"],
+    "label": ["a", "a", "a", "b"],
+}
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The run of a comparison, read without the adapter."""
+
+    locator: str
+    name: str
+    is_finished: bool
+    metrics: Mapping[str, float]
+    description: str
+    tags: Mapping[str, str]
+    tables: Mapping[str, Any]
+    files: Mapping[str, bytes]
+
+
+class TrackerStore(Protocol):
+    """A place of one tracker, written to as its users write and read back without the adapter.
+
+    Attributes
+    ----------
+    tags_candidates : bool
+        Whether the candidate gets tags without being asked for.
+    """
+
+    tags_candidates: bool
+
+    def tracker(self) -> Tracker:
+        """Open the store as trackperm does."""
+
+    def container(self, name: str) -> str:
+        """Make an experiment or project, and return what it is called when something is logged there."""
+
+    def run(self, container: str, name: str, artifacts: Artifacts | None = None) -> str:
+        """Make a finished run and return its locator."""
+
+    def by_name(self, container: str, name: str) -> str:
+        """Return the locator that names a run by its name."""
+
+    def chosen(self, locator: str, artifact: str) -> str:
+        """Return what ``--artifact`` takes for what was logged as `artifact`."""
+
+    def comparisons(self, container: str) -> list[Kept]:
+        """List the comparisons in an experiment or project."""
+
+    def snapshot(self, locator: str) -> Any:
+        """Return everything that is kept of a run, but its tags as candidate."""
+
+    def candidate_tags(self, locator: str) -> dict[str, str]:
+        """Return the tags of a run as candidate."""
+
+
+def smallest_png() -> bytes:
+    """One black pixel; W&B opens the pictures that it is given."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(b"\0\0")) + chunk(b"IEND", b"")

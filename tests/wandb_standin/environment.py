@@ -1,0 +1,24 @@
+"""Where the SDK keeps what is not part of a run, and how it is told of the stand-in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from wandb_standin.server import API_KEY, Standin
+
+
+def environment(folder: Path, standin: Standin | None = None) -> dict[str, str]:
+    """Everything of W&B's that is kept outside a run, in `folder`; online where there is a stand-in."""
+    home = folder / "wandb-home"
+    home.mkdir(exist_ok=True)
+    online = {} if standin is None else {"WANDB_BASE_URL": standin.url}
+    return {
+        "WANDB_DIR": str(folder),
+        **{f"WANDB_{name}_DIR": str(home / name.lower()) for name in ("CACHE", "DATA", "CONFIG")},
+        "NETRC": str(home / "netrc"),
+        "WANDB_API_KEY": API_KEY,
+        "WANDB_ERROR_REPORTING": "false",
+        "WANDB_CONSOLE": "off",
+        "WANDB_SILENT": "true",
+        **online,
+    }

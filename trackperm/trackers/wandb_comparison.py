@@ -1,0 +1,325 @@
+"""A comparison as a run of its own in W&B, written so that a crash is never taken for a result.
+
+Online the order is: run (tag ``unfinished``, notes that say so), lineage, result artifact, tables and charts,
+numbers; the run ends; everything is read back; then the tags and the notes with the verdict, last. The next
+try finds the run by its id, which the key decides, and goes through the same steps; what is already there as
+it should be is not written again. Offline a run is a folder of its own, and a folder without its end is left
+as it is: the next try writes another with the same id, and where both are synced the later one counts.
+"""
+# ruff: noqa: TID251
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import wandb
+
+from trackperm.errors import TrackerError
+from trackperm.sources.wandb_log import read_run_log
+from trackperm.trackers.base import Publication, Published, RunReference, TrackedRun
+from trackperm.trackers.wandb_content import DIGEST, RESULT_TYPE, Content, md5
+from trackperm.trackers.wandb_store import GROUP, JOB_TYPE, Store, ended, start_run
+
+UNFINISHED = "unfinished"
+
+_UNFINISHED_NOTES = "This comparison is being written, or its writing broke off: run it again to complete it."
+_SETTLING_SECONDS = (0.0, 0.1, 0.4, 1.5, 3.0, 5.0)
+_UPLOAD_SECONDS = 300
+
+
+def write_online(
+    store: Store,
+    publication: Publication,
+    container: str,
+    *,
+    used: Sequence[str] = (),
+    alert: bool = False,
+) -> Published:
+    """Write `publication` to the run with its key in a project, made if there is none.
+
+    Parameters
+    ----------
+    store : Store
+        Where to write.
+    publication : Publication
+        What to write.
+    container : str
+        ``entity/project``, which exists.
+    used : sequence of str
+        Names of the artifacts that were compared, which become the comparison's lineage.
+    alert : bool
+        Whether a candidate that is worse raises an alert, the first time.
+    """
+    content = Content.of(publication)
+    path = f"{container}/{content.run_id}"
+    doing = f"logging comparison `{publication.name}` as run `wandb:{path}`"
+    with store.calls(doing, writes=True):
+        before = store.run_or_none(path)
+        if before is not None and not _differences(before, content, final=True):
+            return Published(store.tracked(before), created=False)
+        entity, project = container.split("/")
+        with _scratch() as folder, _environment(WANDB_DATA_DIR=folder, WANDB_BASE_URL=store.base_url):
+            started = store.start(
+                entity=entity, project=project, dir=folder, resume="allow", **_first(content)
+            )
+            with ended(started) as run:
+                for name in used:
+                    run.use_artifact(name)
+                result = run.log_artifact(content.artifact(_made(folder, "files")))
+                result.wait(timeout=_UPLOAD_SECONDS)
+                run.log(content.media(_made(folder, "media")))
+                run.summary.update(dict(content.summary))
+                if alert and before is None:
+                    _alert(run, publication)
+        _verify(store, path, content, final=False)
+        finished = store.run_or_none(path)
+        finished.tags, finished.notes = list(content.tags), content.notes
+        for name in _stale(finished, content):
+            del finished.summary[name]
+        finished.update()
+        finished = _verify(store, path, content, final=True)
+    return Published(store.tracked(finished), created=before is None)
+
+
+def write_offline(
+    publication: Publication, folder: Path, container: str = "", *, alert: bool = False
+) -> Published:
+    """Write `publication` as an offline run in `folder`, unless it is there.
+
+    Parameters
+    ----------
+    publication : Publication
+        What to write.
+    folder : Path
+        Folder of offline runs, mostly called ``wandb``.
+    container : str
+        ``entity/project`` or ``project`` that ``wandb sync`` will put it in; by default as wandb decides.
+    alert : bool
+        Whether a candidate that is worse raises an alert when the run is synced.
+
+    Raises
+    ------
+    TrackerError
+        If what was written does not read back.
+    """
+    content = Content.of(publication)
+    for there in sorted(folder.glob(f"*run-*-{content.run_id}*"), reverse=True):
+        if not _differences_offline(there, content):
+            return Published(_tracked_offline(there, content, container), created=False)
+    root = folder.parent if folder.name == "wandb" else folder
+    entity, _, project = container.rpartition("/")
+    doing = f"logging comparison `{publication.name}` in `{folder}`"
+    try:
+        beside = os.environ.get("WANDB_DATA_DIR") or str((folder / "artifacts").resolve())
+        with _scratch() as scratch, _environment(WANDB_DATA_DIR=beside):
+            started = start_run(
+                "offline", {}, entity=entity or None, project=project or None, dir=root, **_first(content)
+            )
+            with ended(started) as run:
+                run.log_artifact(content.artifact(_made(scratch, "files")))
+                run.log(content.media(_made(scratch, "media")))
+                run.summary.update(dict(content.summary))
+                if alert:
+                    _alert(run, publication)
+                run.tags, run.notes = content.tags, content.notes
+                written = Path(run.dir).parent
+    except (wandb.Error, OSError, ValueError, TypeError) as error:
+        raise TrackerError(
+            f"W&B failed while {doing}: {error}", hint="is there space, and may you write there?"
+        ) from error
+    for seconds in _SETTLING_SECONDS:  # wandb's other process may still be writing when the run has ended
+        time.sleep(seconds)
+        differences = _differences_offline(written, content)
+        if not differences:
+            return Published(_tracked_offline(written, content, container), created=True)
+    raise TrackerError(f"W&B did not keep what was written to `{written}`: {', '.join(differences)}")
+
+
+def tag_candidate(store: Store, candidate: TrackedRun, tags: Mapping[str, str]) -> None:
+    """Add `tags` to the summary of a finished run, where they become columns of the runs table.
+
+    wandb sends the whole summary back, so it is read just before, and read again after.
+
+    Raises
+    ------
+    TrackerError
+        If the run is not finished, or did not keep what it had or was given.
+    """
+    path = candidate.reference.locator
+    with store.calls(f"tagging run `{candidate.reference}`", writes=True):
+        run = store.run_or_none(path)
+        if run is None or run.state != "finished":
+            raise TrackerError(
+                f"run `{candidate.reference}` is {'gone' if run is None else run.state}, so it gets no tags",
+                hint="a run that is written to loses what others add; compare it when it is finished.",
+            )
+        before = dict(run.summary_metrics)
+        if tags.items() <= before.items():
+            return
+        run.summary.update(dict(tags))
+        after = store.run_or_none(path)
+        kept = {} if after is None else dict(after.summary_metrics)
+    if lost := sorted(name for name, value in {**before, **tags}.items() if kept.get(name) != value):
+        raise TrackerError(
+            f"W&B did not keep the summary of run `{candidate.reference}`: {', '.join(lost)}",
+            hint="did somebody else write to it at the same moment?",
+        )
+
+
+def _first(content: Content) -> dict[str, Any]:
+    """Options that a comparison's run begins with, which say that it is unfinished."""
+    return {
+        "id": content.run_id,
+        "name": content.name,
+        "job_type": JOB_TYPE,
+        "group": GROUP,
+        "tags": [*content.tags[:1], UNFINISHED],
+        "notes": _UNFINISHED_NOTES,
+        "config": dict(content.config),
+        "allow_val_change": True,
+    }
+
+
+def _scratch() -> TemporaryDirectory[str]:
+    """Make a folder for as long as needed; wandb's other process may still write to it when it is removed."""
+    return TemporaryDirectory(prefix="trackperm-", ignore_cleanup_errors=True)
+
+
+def _made(folder: str, name: str) -> Path:
+    made = Path(folder, name)
+    made.mkdir()
+    return made
+
+
+def _alert(run: Any, publication: Publication) -> None:
+    verdict = publication.tags.get("trackperm.verdict", "")
+    if verdict.endswith("worse"):
+        run.alert(
+            title=f"{verdict}: {publication.name}",
+            text=publication.description,
+            level="WARN",
+        )
+
+
+def _verify(store: Store, path: str, content: Content, *, final: bool) -> Any:
+    """Read the run back until it is as it should be; a server may take a moment to show what it was sent.
+
+    Raises
+    ------
+    TrackerError
+        If it is not so in the end.
+    """
+    differences: list[str] = []
+    for seconds in _SETTLING_SECONDS:
+        time.sleep(seconds)
+        run = store.run_or_none(path)
+        differences = ["the run itself"] if run is None else _differences(run, content, final=final)
+        if not differences:
+            return run
+    raise TrackerError(
+        f"W&B did not keep what was written to run `wandb:{path}`: {', '.join(differences)}",
+        hint=f"the run stays tagged `{UNFINISHED}`; try again.",
+    )
+
+
+def _differences(run: Any, content: Content, *, final: bool) -> list[str]:
+    """Name what a run of :class:`wandb.Api` holds otherwise than `content` says."""
+    found = [] if run.state == "finished" else [f"its end (it is {run.state})"]
+    if (run.job_type, run.group) != (JOB_TYPE, GROUP):
+        found.append("job type and group")
+    found += [f"config `{name}`" for name, value in content.config.items() if run.config.get(name) != value]
+    summary = run.summary_metrics
+    found += [f"summary `{name}`" for name, value in content.summary.items() if summary.get(name) != value]
+    if final and (sorted(run.tags), run.notes) != (sorted(content.tags), content.notes):
+        found.append("tags and notes")
+    if final:
+        found += [f"summary `{name}`, which is stale" for name in _stale(run, content)]
+    return found or [*_lost_files(run, content), *_lost_media(run, content)]
+
+
+def _stale(run: Any, content: Content) -> list[str]:
+    """Name what an earlier version of the comparison has left in the summary."""
+    wanted = {*content.summary, *content.media_keys}
+    return [name for name in run.summary_metrics if not name.startswith("_") and name not in wanted]
+
+
+def _lost_files(run: Any, content: Content) -> list[str]:
+    """Name the files that the newest result artifact of `run` lacks or has otherwise, by their digests."""
+    results = [artifact for artifact in run.logged_artifacts() if artifact.type == RESULT_TYPE]
+    if not results:
+        return ["the result artifact"]
+    newest = max(results, key=lambda artifact: int(artifact.version.removeprefix("v")))
+    entries = newest.manifest.entries
+    kept = {path: entry.digest for path, entry in entries.items()}
+    wanted = {path: md5(data) for path, data in content.files.items()}
+    return [f"file `{path}`" for path in sorted(wanted) if kept.get(path) != wanted[path]]
+
+
+def _lost_media(run: Any, content: Content) -> list[str]:
+    """Name tables, pictures and pages that the summary does not refer to or that were not uploaded."""
+    summary = run.summary_metrics
+    uploaded = {file.name for file in run.files()}
+    found = []
+    for name in content.media_keys:
+        entry = summary.get(name)
+        if not isinstance(entry, Mapping) or entry.get("path") not in uploaded:
+            found.append(f"`{name}`")
+        elif name in content.tables and entry.get("nrows") != len(content.tables[name].rows):
+            found.append(f"rows of `{name}`")
+    return found
+
+
+def _differences_offline(folder: Path, content: Content) -> list[str]:
+    """Name what the offline run in `folder` holds otherwise than `content` says."""
+    logs = list(folder.glob("run-*.wandb"))
+    if not logs:
+        return ["its log"]
+    log = read_run_log(logs[0], str(folder))
+    found = [] if log.exit_code == 0 else ["its end"]
+    if log.config.get(DIGEST) != content.config[DIGEST]:
+        found.append("its digest")
+    found += [f"`{name}`" for name in content.media_keys if name not in log.media]
+    results = [artifact for artifact in log.artifacts if artifact.type == RESULT_TYPE]
+    if not results:
+        return [*found, "the result artifact"]
+    for path, data in content.files.items():
+        entry = results[-1].entries.get(path)
+        staged = Path(entry.local_path) if entry is not None else None
+        if entry is None or staged is None or entry.digest != md5(data) or not staged.is_file():
+            found.append(f"file `{path}`")
+        elif staged.read_bytes() != data:
+            found.append(f"contents of `{path}`")
+    return found
+
+
+def _tracked_offline(folder: Path, content: Content, container: str) -> TrackedRun:
+    return TrackedRun(
+        reference=RunReference("wandb", str(folder.resolve())),
+        name=content.name,
+        container=container,
+    )
+
+
+@contextmanager
+def _environment(**values: str) -> Iterator[None]:
+    """Set what parts of wandb read from the environment alone, for as long as needed.
+
+    One is the folder that logged files are copied to, whose name manifests tell the server; in some versions
+    another is the server.
+    """
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -1,0 +1,62 @@
+"""W&B runs that lie in a folder, ``wandb:FOLDER``: found and read without wandb and without a server.
+
+The log is decoded by :mod:`trackperm.sources.wandb_log`, the tables are found by
+:mod:`trackperm.sources.wandb_run`, which also reads such folders as plain files.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from trackperm.errors import InputError
+from trackperm.sources.wandb_run import RunFolder, is_run_folder
+from trackperm.tables import ExampleTable
+from trackperm.trackers.base import RunReference, TrackedRun
+
+_JOB_AND_GROUP = "comparison", "trackperm"  # of comparisons; the adapter's own module imports wandb
+
+
+def is_offline_run(locator: str) -> bool:
+    """Whether `locator` is the path of a run's folder, or of the log in one."""
+    return is_run_folder(Path(locator).expanduser())
+
+
+def find_offline_run(locator: str) -> TrackedRun:
+    """Describe the run in a folder; its locator is the folder's absolute path.
+
+    Its container is ``<entity>/<project>``, as far as the run was told of them.
+
+    Raises
+    ------
+    InputError
+        If its log is empty or cannot be read, or it is a comparison.
+    """
+    folder = _open(locator)
+    log = folder.log
+    if (log.job_type, log.group) == _JOB_AND_GROUP:
+        raise InputError(
+            f"run `wandb:{locator}` is a comparison that trackperm logged, not a run to compare",
+            hint="name the runs that made the predictions.",
+        )
+    return TrackedRun(
+        reference=RunReference("wandb", str(folder.path)),
+        name=log.name or log.run_id,
+        container="/".join(part for part in (log.entity, log.project) if part),
+    )
+
+
+def read_offline_run(run: TrackedRun, artifact: str | None = None) -> ExampleTable:
+    """Read the per-example table of a run that :func:`find_offline_run` returned.
+
+    Raises
+    ------
+    SourceError
+        If it cannot be told which table is meant, its files are gone, or W&B cut it.
+    """
+    folder = _open(run.reference.locator, str(run.reference))
+    return folder.read(artifact, "--artifact ")
+
+
+def _open(locator: str, origin: str | None = None) -> RunFolder:
+    path = Path(locator).expanduser().resolve()
+    return RunFolder.open(path, f"wandb:{locator}" if origin is None else origin)
