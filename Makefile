@@ -34,7 +34,7 @@ test-old-mlflow: $(OLD_VENV)/.test ## the tracker tests on the oldest MLflow tha
 test-old-wandb: $(OLD_WANDB_VENV)/.test ## the tests of W&B on the oldest version of wandb that is supported
 	$(OLD_WANDB_VENV)/bin/python -m pytest $(PARALLEL) -m "tracker and not slow" -k wandb
 
-test-all: test test-slow test-spark test-old-mlflow ## everything
+test-all: test test-slow test-spark test-old-mlflow test-old-wandb ## everything
 
 bench: $(VENV)/.test ## benchmarks, as a table and as JSON in .benchmarks/
 	$(VENV)/bin/python -m pytest tests/benchmarks -q -p benchmark --benchmark-quiet --benchmark-autosave

@@ -63,7 +63,8 @@ def isolated(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     if request.node.get_closest_marker("tracker"):
         folder: Path = request.getfixturevalue("tmp_path")
         monkeypatch.chdir(folder)
-        for name, value in environment(folder).items():
+        home = request.getfixturevalue("tmp_path_factory").mktemp("wandb-home")
+        for name, value in {**environment(home), "WANDB_DIR": str(folder)}.items():
             monkeypatch.setenv(name, value)
     yield
     if request.node.get_closest_marker("tracker") and "wandb" in sys.modules:

@@ -62,7 +62,9 @@ class Changes:
     def createArtifact(self, fields: Fields) -> Fields:
         state = self._state
         entity, project = fields["entityName"] or state.entity, fields["projectName"]
-        key = (entity, project, fields["artifactCollectionName"])
+        # `wandb sync` names it in a list, up to 0.26
+        (name,) = fields.get("artifactCollectionNames") or [fields["artifactCollectionName"]]
+        key = (entity, project, name)
         number = len(state.artifacts) + len(state.collections) + 1
         collection = state.collections.setdefault(
             key, CollectionRecord(key, number, fields["artifactTypeName"])
@@ -206,6 +208,7 @@ class Changes:
             "File",
             id=storage_id("ManifestFile", artifact.number),
             name=fields.get("name", "wandb_manifest.json"),
+            displayName=fields.get("name", "wandb_manifest.json"),
             uploadUrl=link,
             uploadHeaders=[],
             directUrl=link,

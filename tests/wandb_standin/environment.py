@@ -6,6 +6,10 @@ from pathlib import Path
 
 from wandb_standin.server import API_KEY, Standin
 
+_RETRIED = ("GRAPHQL", "FILE_STREAM", "FILE_TRANSFER")
+_WAITS = (("MIN", 0.05), ("MAX", 0.2))
+"""How long wandb waits before it tries again; as often as people's does, but sooner."""
+
 
 def environment(folder: Path, standin: Standin | None = None) -> dict[str, str]:
     """Everything of W&B's that is kept outside a run, in `folder`; online where there is a stand-in."""
@@ -20,5 +24,6 @@ def environment(folder: Path, standin: Standin | None = None) -> dict[str, str]:
         "WANDB_ERROR_REPORTING": "false",
         "WANDB_CONSOLE": "off",
         "WANDB_SILENT": "true",
+        **{f"WANDB_X_{what}_RETRY_WAIT_{end}_SECONDS": str(wait) for what in _RETRIED for end, wait in _WAITS},
         **online,
     }

@@ -117,7 +117,7 @@ class RunFolder:
             self.tables(), choice, called, lambda name: f"`{chosen_by}{name}`", self._others()
         )
         with TemporaryDirectory(prefix="trackperm-") as folder:
-            read = read_table(logged, Path(folder), self.origin, part)
+            read = read_table(logged, Path(folder), self.origin, part).loaded()
         return replace(read, facts={**read.facts, **self._facts()}, notes=(*read.notes, *self._notes()))
 
     def tables(self) -> list[LoggedTable]:

@@ -108,7 +108,7 @@ def read_run(
         logged.tables(), choice, called, lambda name: f"`--artifact '{name}'`", logged.others()
     )
     with TemporaryDirectory(prefix="trackperm-") as folder:
-        read = read_table(table, Path(folder), str(run.reference), part)
+        read = read_table(table, Path(folder), str(run.reference), part).loaded()
     read = replace(read, facts={**read.facts, **logged.facts()}, notes=(*read.notes, *logged.notes()))
     return read, tuple(dict.fromkeys(logged.used))
 
