@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import mlflow
 import polars as pl
 from mlflow import MlflowClient
 from mlflow.entities import Run
@@ -126,9 +128,15 @@ class MlflowExperiments:
     def tracker(self) -> Tracker:
         return self._store.tracker()
 
-    def tagging_tracker(self) -> Tracker:
-        """Open the store; candidates get tags without being asked for."""
-        return self._store.tracker()
+    @property
+    def tracking_uri(self) -> str:
+        return self._store.uri
+
+    @contextmanager
+    def open_run(self, container: str, name: str) -> Iterator[Any]:
+        mlflow.set_tracking_uri(self._store.uri)
+        with mlflow.start_run(experiment_id=self._store.experiment(container), run_name=name) as run:
+            yield run
 
     def container(self, name: str) -> str:
         self._store.experiment(name)

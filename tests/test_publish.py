@@ -133,6 +133,7 @@ def test_a_chart_that_is_too_large_is_left_out_and_that_is_said(monkeypatch):
 def test_tags():
     result = publication(accuracy(109, 69, both=935, neither=206))
     assert result.candidate_tags == {"sig.accuracy": "▲ p=0.0033", "sig.accuracy.vs": "baseline"}
+    assert result.baseline_tags == {"sig.accuracy.baseline_of": "candidate ▲"}
     assert result.tags["trackperm.verdict"] == "▲ better"
     assert result.name == "accuracy: candidate vs baseline"
     assert re.fullmatch("[0-9a-f]{64}", result.key)

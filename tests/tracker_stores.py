@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -48,6 +49,13 @@ class TrackerStore(Protocol):
 
     def tracker(self) -> Tracker:
         """Open the store as trackperm does."""
+
+    @property
+    def tracking_uri(self) -> str | None:
+        """What ``--tracking-uri`` takes."""
+
+    def open_run(self, container: str, name: str) -> AbstractContextManager[Any]:
+        """Start a run as the tracker's users do, and finish it."""
 
     def container(self, name: str) -> str:
         """Make an experiment or project, and return what it is called when something is logged there."""

@@ -23,7 +23,6 @@ from wandb_standin import API_KEY, Standin, environment
 
 from trackperm.sources.wandb_log import read_run_log
 from trackperm.trackers.base import Tracker, open_tracker
-from trackperm.trackers.wandb import WandbTracker
 
 
 @contextmanager
@@ -119,9 +118,14 @@ class WandbProjects:
     def tracker(self) -> Tracker:
         return open_tracker("wandb", self._standin.url)
 
-    def tagging_tracker(self) -> Tracker:
-        """Open the store so that candidates get tags."""
-        return WandbTracker(self._standin.url, tag_runs=True)
+    @property
+    def tracking_uri(self) -> str:
+        return self._standin.url
+
+    @contextmanager
+    def open_run(self, container: str, name: str) -> Iterator[Any]:
+        with logged_run(container.removeprefix("team/"), name, standin=self._standin) as run:
+            yield run
 
     def container(self, name: str) -> str:
         project = name.replace("/", "-")
@@ -172,6 +176,15 @@ class WandbFolders:
 
     def tracker(self) -> Tracker:
         return open_tracker("wandb")
+
+    @property
+    def tracking_uri(self) -> None:
+        return None
+
+    @contextmanager
+    def open_run(self, container: str, name: str) -> Iterator[Any]:
+        with logged_run("digits", name, folder=Path(container).parent) as run:
+            yield run
 
     def container(self, name: str) -> str:
         folder = self._root / name / "wandb"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from trackperm.comparison import Comparison as Comparison
     from trackperm.comparison import compare as compare
     from trackperm.errors import TrackpermError as TrackpermError
+    from trackperm.predictions import log_predictions as log_predictions
     from trackperm.statistic import load_statistic as load_statistic
     from trackperm.trackers.base import open_tracker as open_tracker
 
@@ -27,11 +28,21 @@ _HOMES = {
     "TrackpermError": "trackperm.errors",
     "compare": "trackperm.comparison",
     "load_statistic": "trackperm.statistic",
+    "log_predictions": "trackperm.predictions",
     "open_tracker": "trackperm.trackers.base",
 }
 _SUBPACKAGES = ("exact", "report")
 
-__all__ = ["Comparison", "TrackpermError", "compare", "exact", "load_statistic", "open_tracker", "report"]
+__all__ = [
+    "Comparison",
+    "TrackpermError",
+    "compare",
+    "exact",
+    "load_statistic",
+    "log_predictions",
+    "open_tracker",
+    "report",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -11,7 +11,7 @@ import narwhals as nw
 from trackperm.comparison import Comparison
 from trackperm.errors import CapacityError
 from trackperm.report import charts, discordant, html, text
-from trackperm.trackers.base import Publication, Table
+from trackperm.trackers.base import Chart, Publication, Table
 
 MAX_COUNT_ROWS = 1_000_000
 """Largest count table that is logged; a larger one is about as big as the predictions themselves."""
@@ -69,6 +69,8 @@ def publication(comparison: Comparison) -> Publication:
             f"sig.{statistic}": f"{comparison.marker} {text.pvalue_name(comparison.test)}={tag_pvalue}",
             f"sig.{statistic}.vs": baseline_name,
         },
+        baseline_tags={f"sig.{statistic}.baseline_of": f"{candidate_name} {comparison.marker}"},
+        charts=_charts(comparison),
     )
 
 
@@ -134,6 +136,19 @@ def _files(comparison: Comparison) -> tuple[dict[str, bytes], list[str]]:
     else:
         remarks.append(f"count table: not logged, for its {n_rows} distinct rows exceed {MAX_COUNT_ROWS}")
     return files, remarks
+
+
+def _charts(comparison: Comparison) -> dict[str, Chart]:
+    """Draw the null distribution, unless it is too large, which a remark on the picture says."""
+    try:
+        points = charts.pmf_curves(comparison)
+    except CapacityError:
+        return {}
+    table = Table(tuple(points[0]), [tuple(point.values()) for point in points])
+    statistic = text.shorten(comparison.statistic.name, 40)
+    pvalue = f"{text.pvalue_name(comparison.test)} = {comparison.format_pvalue()}"
+    title = f"null distribution of {statistic}, {pvalue}"
+    return {"null_distribution": Chart(title, table, x="value", y="probability", curve="curve")}
 
 
 def _count_table(comparison: Comparison) -> nw.DataFrame[Any]:

@@ -147,6 +147,16 @@ class ExampleTable:
         kept = self.data.read(names) if isinstance(self.data, Scan) else self.data.select(names)
         return replace(self, data=kept)
 
+    def polars_column(self, name: str) -> pl.Series:
+        """Take column `name` to polars, with the type that it has.
+
+        Raises
+        ------
+        InputTypeError
+            If its values are of several types.
+        """
+        return _to_polars(self.only([name]).frame.get_column(name), f"column `{name}` of `{self.origin}`")
+
     def head(self, n: int) -> ExampleTable:
         """Keep the first `n` rows."""
         return replace(self, data=self.data.head(n))

@@ -26,6 +26,7 @@ def loaded(code: str) -> set[str]:
         ("import trackperm", TRACKERS | CHARTS | FRAMES | SPECS | NUMBERS | SHELL),
         ("import trackperm.exact", TRACKERS | CHARTS | FRAMES | SPECS | SHELL),
         ("import trackperm; trackperm.compare", TRACKERS | CHARTS | SHELL | {"pandas", "duckdb"}),
+        ("import trackperm; trackperm.log_predictions", TRACKERS | CHARTS | SHELL | {"pandas", "duckdb"}),
         ("import trackperm; trackperm.report", TRACKERS | CHARTS | FRAMES | SPECS | NUMBERS | SHELL),
         ("import trackperm.trackers.base", TRACKERS | CHARTS | {"pandas", "duckdb"}),
         ("import trackperm.cli", TRACKERS | CHARTS | FRAMES | NUMBERS),

@@ -76,6 +76,32 @@ def test_who_the_run_is(offline_runs: OfflineRuns):
     assert (earlier.job_type, earlier.group, earlier.name) == ("comparison", "trackperm", "")
 
 
+def test_the_summary_is_what_was_updated_and_not_removed(tmp_path: Path):
+    def item(*names: str, value: str | None = None) -> bytes:
+        path = [field(1, names[0])] if len(names) == 1 else [field(2, name) for name in names]
+        return b"".join([*path, *([] if value is None else [field(16, value)])])
+
+    def summary(update: Sequence[bytes] = (), remove: Sequence[bytes] = ()) -> bytes:
+        return field(
+            3, b"".join([*(field(1, each) for each in update), *(field(2, each) for each in remove)])
+        )
+
+    log = tmp_path / "run-x.wandb"
+    first = [item("f1/p_value", value="0.5"), item("a", "b", value="1"), item("a", "c", value='"x"')]
+    second = summary([item("f1/p_value", value="0.25")], [item("a", "b"), item("gone"), item("a", "d")])
+    log.write_bytes(
+        framed([summary([*first, item("loss", value="2")]), second, summary(remove=[item("loss")])])
+    )
+    assert read_run_log(log, "x", with_summary=True).summary == {"f1/p_value": 0.25, "a": {"c": "x"}}
+    assert read_run_log(log, "x").summary == {}
+
+
+def test_notes_and_tags(tmp_path: Path):
+    run = field(1, "x") + field(9, "**better**") + field(10, "trackperm") + field(10, "f1")
+    log = read(tmp_path, framed([field(17, run)]))
+    assert (log.notes, log.tags) == ("**better**", ("trackperm", "f1"))
+
+
 def test_against_wandbs_own_messages(offline_runs: OfflineRuns):
     """Every artifact and every table entry, as wandb's generated code decodes the same bytes."""
     for run_id in ("tables", "files"):

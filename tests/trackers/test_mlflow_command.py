@@ -33,9 +33,14 @@ def log_two_runs(store: MlflowStore, experiment: str) -> tuple[str, str]:
 
 def test_compares_logs_and_logs_nothing_twice(mlflow_server: MlflowServer, tmp_path: Path):
     store, experiment = MlflowStore(mlflow_server.uri), f"digits-{uuid4().hex[:8]}"
-    _, candidate_id = log_two_runs(store, experiment)
+    baseline_id, candidate_id = log_two_runs(store, experiment)
     command = [script("trackperm"), "compare", f"mlflow:{experiment}/logistic", f"mlflow:{candidate_id}"]
     env = {"MLFLOW_TRACKING_URI": mlflow_server.uri}
+
+    refused = run([*command, "--alert"], cwd=tmp_path, env=env)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "the tracker `mlflow` has no `--alert`\n\nHint: it has `--tag-runs`." in refused.stderr
+    assert not store.comparisons(experiment)
 
     first = run([*command, "--json"], cwd=tmp_path, env=env)
     assert first.returncode == 0, first.stderr
@@ -54,6 +59,11 @@ def test_compares_logs_and_logs_nothing_twice(mlflow_server: MlflowServer, tmp_p
     assert "already logged" in second.stderr
     assert [again.to_dictionary() for again in store.comparisons(experiment)] == [logged.to_dictionary()]
     assert not list(tmp_path.iterdir())
+
+    assert "sig.accuracy.baseline_of" not in store.get(baseline_id).data.tags
+    tagged = run([*command, "--tag-runs"], cwd=tmp_path, env=env)
+    assert tagged.returncode == 0, tagged.stderr
+    assert store.get(baseline_id).data.tags["sig.accuracy.baseline_of"] == "forest ▲"
 
 
 def test_a_tracker_out_of_reach_is_exit_code_3(tmp_path: Path):

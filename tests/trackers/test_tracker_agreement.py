@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+import wandb
 from mlflow_stores import MlflowExperiments, MlflowStore
-from processes import run, script
+from processes import run as trackperm_run
+from processes import script
 from tracker_stores import Columns, TrackerStore
 from wandb_projects import WandbFolders, WandbProjects
 from wandb_standin import Standin, environment
@@ -37,7 +39,7 @@ def predictions() -> dict[str, Columns]:
     return made
 
 
-@pytest.mark.parametrize("artifact", ["predictions.json", "eval/predictions.parquet"])
+@pytest.mark.parametrize("artifact", ["predictions.json", "eval/predictions.parquet", "log_predictions"])
 def test_the_same_predictions_give_the_same_number(
     predictions: dict[str, Columns], standin: Standin, tmp_path: Path, artifact: str
 ):
@@ -52,15 +54,58 @@ def test_the_same_predictions_give_the_same_number(
     for place, (tracked, uri) in stores.items():
         scheme = place.split()[0]
         container = tracked.container("digits")
-        runs = [
-            f"{scheme}:{tracked.run(container, name, {artifact: columns})}"
-            for name, columns in predictions.items()
-        ]
+        runs = []
+        for name, columns in predictions.items():
+            if artifact == "log_predictions":
+                with tracked.open_run(container, name) as run:
+                    runs.append(trackperm.log_predictions(run, pl.DataFrame(dict(columns))))
+            else:
+                runs.append(f"{scheme}:{tracked.run(container, name, {artifact: columns})}")
         found[place] = trackperm.compare(*runs, tracking_uri=uri)
     assert {comparison.n_examples for comparison in found.values()} == {N_EXAMPLES}
     assert len({(comparison.pvalue, comparison.log10_pvalue) for comparison in found.values()}) == 1
     assert 0 < found["files"].pvalue < 1
     assert len({comparison.pairing.candidate_digest for comparison in found.values()}) == 1
+
+
+@pytest.mark.slow
+def test_tables_that_wandb_cuts_are_refused_and_predictions_are_whole(standin: Standin, tmp_path: Path):
+    """250,000 rows, with differences among those that W&B cuts, logged with the real SDK in both ways."""
+    n_examples = 250_000
+    labels = np.arange(n_examples) % 10
+    frames = {}
+    for name, n_wrong in (("logistic", 800), ("forest", 700)):
+        wrong = np.random.default_rng(n_wrong).permutation(n_examples)[:n_wrong]
+        predicted = labels.copy()
+        predicted[wrong] += 1
+        frames[name] = pl.DataFrame({"id": np.arange(n_examples), "prediction": predicted, "label": labels})
+        frames[name].write_parquet(tmp_path / f"{name}.parquet")
+    expected = trackperm.compare("logistic.parquet", "forest.parquet")
+    assert expected.n_examples == n_examples
+
+    stores: list[TrackerStore] = [WandbProjects(standin), WandbFolders(tmp_path)]
+    for store in stores:
+        cut, whole = [], []
+        for name, frame in frames.items():
+            table = wandb.Table(columns=frame.columns, data=[list(row) for row in frame.iter_rows()])
+            with store.open_run(container := store.container("cut"), name) as run:
+                run.log({"preds": table})
+            cut.append(_reference(run))
+            with store.open_run(container, f"{name} in one line") as run:
+                whole.append(trackperm.log_predictions(run, frame))
+        command = [script("trackperm"), "compare", *cut]
+        refused = trackperm_run(command, cwd=tmp_path, env=environment(tmp_path, standin))
+        assert refused.returncode == 2
+        assert refused.stdout == ""
+        assert "W&B kept 200,000 of the 250,000 rows of table `preds`" in refused.stderr
+        assert "files it keeps whole: `trackperm.log_predictions(run, frame)`" in refused.stderr
+        found = trackperm.compare(*whole, tracking_uri=store.tracking_uri)
+        assert (found.n_examples, found.pvalue) == (n_examples, expected.pvalue)
+        assert found.pairing.candidate_digest == expected.pairing.candidate_digest
+
+
+def _reference(run: wandb.Run) -> str:
+    return f"wandb:{Path(run.dir).parent if run.offline else run.path}"
 
 
 def test_a_comparison_from_the_command_line(standin: Standin, tmp_path: Path):
@@ -70,11 +115,13 @@ def test_a_comparison_from_the_command_line(standin: Standin, tmp_path: Path):
     container = projects.container("from-the-command-line")
     right = {**columns, "prediction": ["a"] * 40}
     wrong = {**columns, "prediction": ["b"] * 20 + ["a"] * 20}
-    projects.run(container, "logistic", {"predictions.json": wrong})
+    baseline = projects.run(container, "logistic", {"predictions.json": wrong})
     candidate = projects.run(container, "forest", {"predictions.json": right})
     arguments = [f"wandb:{container}/logistic", f"{standin.url}/{container}/runs/{candidate.split('/')[-1]}"]
     command = [script("trackperm"), "compare", *arguments, "--json"]
-    first, again = (run(command, cwd=tmp_path, env=environment(tmp_path, standin)) for _ in range(2))
+    env = environment(tmp_path, standin)
+    first = trackperm_run([*command, "--alert", "--tag-runs"], cwd=tmp_path, env=env)
+    again = trackperm_run(command, cwd=tmp_path, env=env)
     assert first.returncode == 0, first.stderr
     (result,) = json.loads(first.stdout)
     assert result["verdict"] == "better"
@@ -93,3 +140,12 @@ def test_a_comparison_from_the_command_line(standin: Standin, tmp_path: Path):
     }
     assert "better" in kept.description
     assert len(standin.run(kept.locator).used) == 2
+    assert "null_distribution" in json.loads(standin.run(kept.locator).config)["_wandb"]["value"]["visualize"]
+
+    tags = {"sig.accuracy": "▲ p=1.9e-06", "sig.accuracy.vs": "logistic"}
+    assert projects.candidate_tags(candidate) == tags
+    assert projects.candidate_tags(baseline) == {"sig.accuracy.baseline_of": "forest ▲"}
+    assert not standin.state.alerts
+    worse = [*command[:2], *reversed(command[2:4]), "--alert"]
+    assert trackperm_run(worse, cwd=tmp_path, env=env).returncode == 0
+    assert [alert["title"] for alert in standin.state.alerts] == ["▼ worse: accuracy: logistic vs forest"]

@@ -8,16 +8,19 @@ from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
 
+import polars as pl
 import pytest
 from mlflow_stores import MlflowExperiments, MlflowStore
 from tracker_stores import PREDICTIONS, TrackerStore, smallest_png
 from wandb_projects import WandbFolders, WandbProjects
 
+import trackperm
 from trackperm.errors import InputError, SourceError
 from trackperm.trackers.base import Publication, Table, TrackedRun, Tracker
 
 pytestmark = pytest.mark.tracker
 
+POLARS = pl.DataFrame(dict(PREDICTIONS))
 SERVERS = ["mlflow-sqlite", "mlflow-http", "wandb-online"]
 """Stores whose runs have names; those of W&B that are offline are folders."""
 NO_CONTAINER = "no (experiment called|project)"
@@ -79,6 +82,7 @@ def publication(baseline: TrackedRun | None, candidate: TrackedRun | None, **cha
         baseline=baseline,
         candidate=candidate,
         candidate_tags={"sig.accuracy": "▼ p=3.5e-12", "sig.accuracy.vs": "logistic"},
+        baseline_tags={"sig.accuracy.baseline_of": "forest ▼"},
     )
     return dataclasses.replace(made, **changes)
 
@@ -247,20 +251,92 @@ def test_another_key_is_another_comparison(
 
 
 @on_servers
-def test_the_newest_comparison_tags_the_candidate(
-    store: TrackerStore, experiment: str, pair: tuple[TrackedRun, TrackedRun]
+def test_both_runs_are_tagged_when_asked_and_the_newest_comparison_counts(
+    store: TrackerStore, tracker: Tracker, experiment: str, pair: tuple[TrackedRun, TrackedRun]
 ):
-    before = store.snapshot(pair[1].reference.locator)
-    tagging = store.tagging_tracker()
+    before = [store.snapshot(run.reference.locator) for run in pair]
     first = publication(*pair)
     second = publication(
         *pair, key="ab" * 16, candidate_tags={"sig.accuracy": "≈ p=0.6", "sig.accuracy.vs": "svm"}
     )
     for wanted in (first, second, first):
-        tagging.publish(wanted)
+        tracker.publish(wanted, tag_runs=True)
         assert store.candidate_tags(pair[1].reference.locator) == wanted.candidate_tags
+        assert store.candidate_tags(pair[0].reference.locator) == wanted.baseline_tags
     assert len(store.comparisons(experiment)) == 2
-    assert store.snapshot(pair[1].reference.locator) == before
+    assert [store.snapshot(run.reference.locator) for run in pair] == before
+
+
+@on_servers
+def test_only_finished_runs_are_tagged_and_nothing_is_written_else(
+    store: TrackerStore, tracker: Tracker, experiment: str, pair: tuple[TrackedRun, TrackedRun]
+):
+    with store.open_run(experiment, "svm") as run:
+        running = tracker.find(trackperm.log_predictions(run, POLARS).partition(":")[2])
+        with pytest.raises(InputError, match=r"is (running|RUNNING), so it gets no tags"):
+            tracker.publish(publication(pair[0], running), tag_runs=True)
+    with pytest.raises(InputError, match="the baseline is not in"):
+        tracker.publish(publication(None, pair[1]), tag_runs=True)
+    assert not store.comparisons(experiment)
+    assert not store.candidate_tags(pair[1].reference.locator)
+
+
+def test_an_option_that_a_tracker_lacks_is_refused_and_nothing_is_written(
+    store: TrackerStore, tracker: Tracker, experiment: str, pair: tuple[TrackedRun, TrackedRun]
+):
+    for option in {"alert", "tag_runs"} - tracker.options:
+        with pytest.raises(InputError, match=f"`{tracker.scheme}` has no `--{option.replace('_', '-')}`"):
+            tracker.publish(publication(*pair), **{option: True})
+        assert not store.comparisons(experiment)
+
+
+class TestPredictions:
+    """What `trackperm.log_predictions` logs to a run is read back with no further options."""
+
+    def test_is_logged_in_one_line_and_compared(self, store: TrackerStore, experiment: str):
+        references = []
+        wrong = POLARS.with_columns(prediction=pl.lit("c"))
+        for name, frame in (("logistic", wrong), ("forest", POLARS)):
+            with store.open_run(experiment, name) as run:
+                references.append(trackperm.log_predictions(run, frame))
+        found = trackperm.compare(*references, tracking_uri=store.tracking_uri)
+        assert found.pvalue == trackperm.compare(wrong, POLARS).pvalue == 0.25
+        assert found.candidate_name == "forest"
+        assert found.candidate_data.table.frame.to_dict(as_series=False) == PREDICTIONS
+        assert not found.candidate_data.table.notes
+
+    def test_again_adds_nothing_and_something_else_is_refused(self, store: TrackerStore, experiment: str):
+        with store.open_run(experiment, "forest") as run:
+            first = trackperm.log_predictions(run, POLARS)
+            assert trackperm.log_predictions(run, POLARS.to_pandas()) == first
+            with pytest.raises(InputError, match=r"has logged something else as `predictions\.parquet`"):
+                trackperm.log_predictions(run, POLARS.reverse())
+            assert trackperm.log_predictions(run, POLARS.reverse(), name="reversed") == first
+        tracker = store.tracker()
+        found = tracker.find(first.partition(":")[2])
+        chosen = {}
+        for name in ("predictions", "reversed"):
+            chosen[name] = tracker.read(found, store.chosen(found.reference.locator, f"{name}.parquet"))
+            assert not chosen[name].notes
+        assert chosen["predictions"].frame.to_dict(as_series=False) == PREDICTIONS
+        assert chosen["reversed"].frame.to_dict(as_series=False) == POLARS.reverse().to_dict(as_series=False)
+
+    def test_what_cannot_be_paired_is_refused_before_anything_is_written(
+        self, store: TrackerStore, tracker: Tracker, experiment: str
+    ):
+        twice = pl.concat([POLARS, POLARS.head(1)])
+        without = POLARS.with_columns(id=pl.when(pl.col("id") != "x").then("id"))
+        with store.open_run(experiment, "forest") as run:
+            for frame, message in (
+                (POLARS.drop("id"), "no column `id`, only `prediction`, `label`"),
+                (twice, r"2 of 5 rows of `predictions` share their `id` with another \(first: '001'\)"),
+                (without, r"1 of 4 examples of `predictions` have no `id` \(rows counted from 0: 3\)"),
+            ):
+                with pytest.raises(InputError, match=message):
+                    trackperm.log_predictions(run, frame)
+            reference = trackperm.log_predictions(run, POLARS, name="right")
+        table = tracker.read(tracker.find(reference.partition(":")[2]))
+        assert table.frame.to_dict(as_series=False) == PREDICTIONS
 
 
 def test_comparisons_are_no_runs_to_compare(tracker: Tracker, pair: tuple[TrackedRun, TrackedRun]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import getpass
 import json
 import socket
@@ -16,17 +15,16 @@ from uuid import uuid4
 import pytest
 import wandb
 from tracker_stores import PREDICTIONS, smallest_png
-from wandb_projects import WandbFolders, WandbProjects, kept, logged_run, sync
-from wandb_standin import Standin
+from wandb_projects import WandbProjects, logged_run
+from wandb_publication import KEY, check_complete, publication
+from wandb_standin import Standin, changes
 
 from trackperm.errors import InputError, TrackerError
 from trackperm.trackers import wandb_comparison
-from trackperm.trackers.base import Publication, RunReference, Table, TrackedRun, open_tracker
+from trackperm.trackers.base import RunReference, TrackedRun
 from trackperm.trackers.wandb import WandbTracker
 
 pytestmark = pytest.mark.tracker
-
-KEY = "5eed" * 8
 
 
 @pytest.fixture(autouse=True)
@@ -52,40 +50,6 @@ def project() -> str:
 def candidate(projects: WandbProjects, project: str) -> TrackedRun:
     locator = projects.run(project, "forest", {"predictions.json": PREDICTIONS})
     return projects.tracker().find(locator)
-
-
-def publication(candidate: TrackedRun | None, key: str = KEY, **changes: object) -> Publication:
-    made = Publication(
-        key=key,
-        name="f1: forest vs logistic",
-        metrics={"f1/p_value": 0.003, "f1/difference": -0.02},
-        tables={"results": Table(("statistic", "p_value"), [("f1", "0.003")])},
-        files={
-            "pmf.png": smallest_png(),
-            "trackperm_report.html": b"<!doctype html><p>worse</p>",
-            "trackperm/count_table.parquet": b"counts",
-        },
-        tags={"trackperm.statistic": "f1", "trackperm.verdict": "▼ worse"},
-        description="**worse**, p = 0.003",
-        candidate=candidate,
-        candidate_tags={"sig.f1": "▼ p=0.003"},
-    )
-    return dataclasses.replace(made, **changes)
-
-
-def check_complete(standin: Standin, project: str, wanted: Publication) -> None:
-    """Hold every part of a comparison's run against the publication."""
-    path = f"{project}/trackperm-{wanted.key}"
-    found = kept(standin, path)
-    assert found.is_finished
-    assert found.metrics == wanted.metrics
-    assert found.files == wanted.files
-    assert found.description == wanted.description
-    assert set(standin.run(path).tags) == {"trackperm", "f1", "▼ worse"}
-    comparisons = [run for run in standin.state.runs.values() if run.job_type == "comparison"]
-    assert [run.key[2] for run in comparisons if "/".join(run.key[:2]) == project] == [
-        f"trackperm-{wanted.key}"
-    ]
 
 
 class TestWhatIsWritten:
@@ -156,14 +120,14 @@ class TestWhatIsWritten:
     def test_an_alert_is_raised_once_when_asked_for(
         self, standin: Standin, project: str, candidate: TrackedRun
     ):
-        quiet, loud = WandbTracker(standin.url), WandbTracker(standin.url, alert=True)
+        tracker = WandbTracker(standin.url)
         before = len(standin.state.alerts)
-        quiet.publish(publication(candidate, "aa" * 16))
+        tracker.publish(publication(candidate, "aa" * 16))
         better = {"trackperm.statistic": "f1", "trackperm.verdict": "▲ better"}
-        loud.publish(publication(candidate, "bb" * 16, tags=better))
+        tracker.publish(publication(candidate, "bb" * 16, tags=better), alert=True)
         assert len(standin.state.alerts) == before
         for _ in range(2):
-            loud.publish(publication(candidate))
+            tracker.publish(publication(candidate), alert=True)
         (alert,) = standin.state.alerts[before:]
         assert alert["title"] == "▼ worse: f1: forest vs logistic"
 
@@ -216,15 +180,27 @@ class TestOtherRuns:
             projects.tracker().publish(publication(candidate, "ab" * 16))
         assert wandb.setup().most_recent_active_run is None
 
-    def test_a_candidate_that_is_not_finished_gets_no_tags(
+    def test_a_candidate_that_is_not_finished_is_compared_and_left_alone(
         self, standin: Standin, projects: WandbProjects, project: str
     ):
         with logged_run(project.removeprefix("team/"), "forest", standin=standin) as run:
             running = TrackedRun(RunReference("wandb", f"{project}/{run.id}"), "forest", project)
-            with pytest.raises(TrackerError, match="is running"):
-                projects.tagging_tracker().publish(publication(running))
             projects.tracker().publish(publication(running))
         assert not projects.candidate_tags(f"{project}/{run.id}")
+
+    def test_tags_that_a_run_did_not_keep_are_said(
+        self,
+        projects: WandbProjects,
+        project: str,
+        candidate: TrackedRun,
+        monkeypatch: pytest.MonkeyPatch,
+    ):
+        baseline = projects.tracker().find(projects.run(project, "logistic"))
+        wanted = publication(candidate, baseline=baseline, baseline_tags={"sig.f1.baseline_of": "forest"})
+        projects.tracker().publish(wanted)
+        monkeypatch.delitem(changes._BUCKET_FIELDS, "summaryMetrics")
+        with pytest.raises(TrackerError, match=r"did not keep the summary of run .*sig\.f1"):
+            projects.tracker().publish(wanted, tag_runs=True)
 
 
 _FAULTS = {
@@ -289,7 +265,7 @@ class TestFaults:
     ):
         program = f"""
 import os
-from test_wandb_comparison import publication
+from wandb_publication import publication
 from trackperm.trackers import wandb_comparison
 from trackperm.trackers.wandb import WandbTracker
 def die(*_, **__):
@@ -334,63 +310,15 @@ class TestReferences:
     def test_the_entity_has_a_default(self, projects: WandbProjects, candidate: TrackedRun):
         assert projects.tracker().find(candidate.reference.locator.removeprefix("team/")) == candidate
 
+    def test_a_folder_that_wandb_made_is_not_taken_for_the_project(
+        self, standin: Standin, projects: WandbProjects, project: str, candidate: TrackedRun, tmp_path: Path
+    ):
+        assert (tmp_path / candidate.reference.locator).is_dir()  # by `wandb.Api`, as WANDB_DIR is set
+        published = projects.tracker().publish(publication(None), project)
+        assert published.run.container == project
+        check_complete(standin, project, publication(None))
+
     def test_an_id_is_preferred_to_a_name(self, standin: Standin, projects: WandbProjects, project: str):
         one = projects.run(project, "forest")
         projects.run(project, one.rpartition("/")[2])
         assert projects.tracker().find(one).reference.locator == one
-
-
-class TestOfflineFirst:
-    @pytest.fixture
-    def folders(self, tmp_path: Path) -> WandbFolders:
-        return WandbFolders(tmp_path)
-
-    @pytest.fixture
-    def empty(self) -> Iterator[Standin]:
-        with Standin() as server:
-            yield server
-            assert not server.unmodelled
-
-    def test_three_offline_runs_are_synced(self, folders: WandbFolders, empty: Standin, tmp_path: Path):
-        container = folders.container("digits")
-        tracker = open_tracker("wandb")
-        runs = [
-            tracker.find(folders.run(container, name, {"predictions.json": PREDICTIONS}))
-            for name in ("logistic", "forest")
-        ]
-        wanted = publication(runs[1], baseline=runs[0])
-        published = tracker.publish(wanted)
-        assert not tracker.publish(wanted).created
-        locators = [run.reference.locator for run in (*runs, published.run)]
-        assert sorted(locators) == sorted(str(path) for path in Path(container).glob("offline-run-*"))
-        for locator in locators:
-            sync(Path(locator), empty, tmp_path)
-        assert len(empty.state.runs) == 3
-        check_complete(empty, "team/digits", wanted)
-
-    def test_artifacts_are_staged_beside_the_runs(
-        self, folders: WandbFolders, monkeypatch: pytest.MonkeyPatch
-    ):
-        monkeypatch.delenv("WANDB_DATA_DIR")
-        container = folders.container("digits")
-        open_tracker("wandb").publish(publication(None), container)
-        assert any(path.is_file() for path in Path(container, "artifacts").rglob("*"))
-
-    def test_what_has_gone_is_written_again(self, folders: WandbFolders):
-        container = folders.container("digits")
-        tracker = open_tracker("wandb")
-        first = tracker.publish(publication(None), container)
-        (log,) = Path(first.run.reference.locator).glob("run-*.wandb")
-        log.write_bytes(log.read_bytes()[:200])
-        assert tracker.publish(publication(None), container).created
-        assert not tracker.publish(publication(None), container).created
-
-    def test_nothing_is_told_offline_either(self, folders: WandbFolders, monkeypatch: pytest.MonkeyPatch):
-        monkeypatch.setattr(sys, "argv", ["secret-script.py"])
-        published = open_tracker("wandb").publish(publication(None), folders.container("digits"))
-        folder = Path(published.run.reference.locator)
-        (log,) = folder.glob("run-*.wandb")
-        for secret in ("secret-", socket.gethostname(), sys.executable):
-            assert secret.encode() not in log.read_bytes()
-        names = {path.name for path in folder.rglob("*")}
-        assert not names & {"requirements.txt", "wandb-metadata.json"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,17 @@ def test_what_is_an_offline_run(offline_runs: OfflineRuns, monkeypatch: pytest.M
     monkeypatch.setenv("HOME", str(folder.parent))
     assert is_offline_run(f"~/{folder.name}")
     assert find_offline_run(f"~/{folder.name}") == find_offline_run(str(folder))
+
+
+def test_a_log_that_is_being_written_is_waited_for(offline_runs: OfflineRuns, tmp_path: Path):
+    content = (offline_runs["forest"] / "run-forest.wandb").read_bytes()
+    log = tmp_path / "run-forest.wandb"
+    log.write_bytes(content[:7])
+    writer = threading.Timer(0.3, log.write_bytes, [content])
+    writer.start()
+    found = find_offline_run(str(tmp_path))
+    writer.join()
+    assert (found.name, read_offline_run(found).notes) == ("random forest", ())
 
 
 def test_a_run_is_found_by_its_folder(offline_runs: OfflineRuns, monkeypatch: pytest.MonkeyPatch):

@@ -188,6 +188,20 @@ class Changes:
         self._state.alerts.append(fields)
         return {"success": True}
 
+    def createCustomChart(self, fields: Fields) -> Fields:
+        name = f"{fields['entity']}/{fields['name']}"
+        if name in self._state.charts:
+            raise RefusedError(f"custom chart {name} already exists")
+        self._state.charts[name] = fields
+        return {"chart": node("CustomChart", id=name)}
+
+    def upsertView(self, fields: Fields) -> Fields:
+        reports = self._state.reports
+        report = fields.get("id", storage_id("View", len(reports) + 1))
+        inserted = report not in reports
+        reports[report] = {**fields, "id": report}
+        return {"view": self._views.report(reports[report]), "inserted": inserted}
+
     def deleteRun(self, fields: Fields) -> Fields:
         run = self._state.run_of_id(fields["id"])
         if run is not None:

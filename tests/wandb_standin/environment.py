@@ -24,6 +24,8 @@ def environment(folder: Path, standin: Standin | None = None) -> dict[str, str]:
         "WANDB_ERROR_REPORTING": "false",
         "WANDB_CONSOLE": "off",
         "WANDB_SILENT": "true",
-        **{f"WANDB_X_{what}_RETRY_WAIT_{end}_SECONDS": str(wait) for what in _RETRIED for end, wait in _WAITS},
+        **{
+            f"WANDB_X_{what}_RETRY_WAIT_{end}_SECONDS": str(wait) for what in _RETRIED for end, wait in _WAITS
+        },
         **online,
     }

@@ -117,6 +117,8 @@ class State:
         self.client_ids: dict[str, str] = {}
         self.blobs: dict[str, bytes] = {}
         self.alerts: list[Mapping[str, Any]] = []
+        self.charts: dict[str, Mapping[str, Any]] = {}
+        self.reports: dict[str, Mapping[str, Any]] = {}
         self.trace_calls: list[Mapping[str, Any]] = []
 
     def projects(self) -> set[tuple[str, str]]:

@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -194,6 +194,16 @@ class Views:
             ),
         )
 
+    def report(self, report: Mapping[str, Any]) -> Node:
+        return node(
+            "View",
+            **{name: report[name] for name in ("id", "type", "name", "displayName", "description", "spec")},
+            project=lambda: self._project(report["entityName"], report["projectName"]),
+            user=lambda: self._user(),
+            createdAt=now(),
+            updatedAt=now(),
+        )
+
     def blob_link(self, blob: str) -> str:
         return f"{self.base}/blobs/{quote(blob)}"
 
@@ -213,6 +223,7 @@ class Views:
             username=entity,
             entity=entity,
             email="test@example.com",
+            photoUrl=None,
             flags="{}",
             admin=False,
             deletedAt=None,
@@ -267,6 +278,17 @@ class Views:
                 else None
             ),
             artifactType=lambda name: self._artifact_type(entity, project_name, name),
+            allViews=lambda viewType, first=None, after=None, viewName=None: connection(
+                [
+                    self.report(report)
+                    for report in state.reports.values()
+                    if (report["entityName"], report["projectName"]) == (entity, project_name)
+                    and report["type"] == viewType
+                    and viewName in (None, report["name"])
+                ],
+                first,
+                after,
+            ),
         )
 
     def _artifact_type(self, entity: str, project: str, kind: str) -> Node:

@@ -17,6 +17,8 @@ import typer
 import trackperm
 from trackperm import documents
 from trackperm.cli import inspect as inspect_command
+from trackperm.cli import log as log_command
+from trackperm.cli import report as report_commands
 from trackperm.cli import statistic as statistic_commands
 from trackperm.errors import InputError, TrackpermError
 
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from trackperm.comparison import Comparison
     from trackperm.compat import Reproduction
     from trackperm.statistic import Statistic
-    from trackperm.trackers.base import Tracker
 
 app = typer.Typer(
     name="trackperm",
@@ -35,7 +36,9 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(statistic_commands.app, name="statistic")
+app.add_typer(report_commands.app, name="report")
 app.command("inspect")(inspect_command.inspect)
+app.command("install-chart")(log_command.install_chart)
 
 
 class Alternative(str, Enum):
@@ -94,7 +97,11 @@ def root(
 @app.command()
 def compare(
     baseline: Annotated[
-        str, typer.Argument(help="mlflow:RUN_ID, mlflow:EXPERIMENT/RUN_NAME, FILE or FILE::PART.")
+        str,
+        typer.Argument(
+            help="mlflow:RUN_ID, mlflow:EXPERIMENT/RUN_NAME, wandb:ENTITY/PROJECT/RUN, wandb:OFFLINE_FOLDER, "
+            "FILE or FILE::PART."
+        ),
     ],
     candidate: Annotated[str, typer.Argument(help="The run to be judged against the baseline.")],
     statistic: Annotated[
@@ -179,9 +186,18 @@ def compare(
     tracking_uri: Annotated[str | None, typer.Option(metavar="URI", help="Tracking server or store.")] = None,
     log_to: Annotated[
         str | None,
-        typer.Option(metavar="mlflow:EXPERIMENT", help="Log here instead of where the candidate is."),
+        typer.Option(
+            metavar="mlflow:EXPERIMENT|wandb:ENTITY/PROJECT",
+            help="Log here instead of where the candidate is.",
+        ),
     ] = None,
     no_log: Annotated[bool, typer.Option("--no-log", help="Print only.")] = False,
+    alert: Annotated[
+        bool, typer.Option("--alert", help="Raise an alert if the candidate is significantly worse (W&B).")
+    ] = False,
+    tag_runs: Annotated[
+        bool, typer.Option("--tag-runs", help="Tag both runs, which have to be finished, with the verdict.")
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a JSON array, one object per statistic.")
     ] = False,
@@ -197,9 +213,9 @@ def compare(
     from trackperm.compat import BIKEL_STATISTICS, N_SHUFFLES, reproduce
     from trackperm.exact.outcome import N_SAMPLES
 
-    if no_log and log_to is not None:
-        raise InputError("`--no-log` and `--log-to` contradict each other", hint="give one of them.")
-    tracker, container = (None, None) if log_to is None else _target(log_to, tracking_uri)
+    destination = log_command.Destination.of(
+        log_to, tracking_uri, no_log=no_log, alert=alert, tag_runs=tag_runs
+    )
     first, second = _artifacts(artifact)
     require_artifacts_of_runs(artifact, baseline, candidate)
     parameters = dict(_assignment(text) for text in settings or [])
@@ -216,6 +232,7 @@ def compare(
         first_run = load_run(baseline, "baseline", artifact=first, gold=gold, tracking_uri=tracking_uri)
         steps.begin("reading the candidate")
         second_run = load_run(candidate, "candidate", artifact=second, gold=gold, tracking_uri=tracking_uri)
+        destination.require_options(second_run)
         for spec in specs:
             steps.begin(f"pairing and testing: {spec.name}")
             comparison = compare_runs(
@@ -240,8 +257,7 @@ def compare(
         for comparison in comparisons
     ]
     _print(comparisons, reproductions, as_json=as_json)
-    if not no_log:
-        _log(comparisons, tracker, container)
+    destination.log(comparisons)
 
 
 def _statistics(
@@ -303,26 +319,6 @@ def _print(
         for comparison, reproduction in pairs
     ]
     typer.echo("\n\n".join("\n".join(block) for block in blocks))
-
-
-def _target(log_to: str, tracking_uri: str | None) -> tuple[Tracker, str]:
-    from trackperm.trackers.base import RunReference, open_tracker
-
-    target = RunReference.parse(log_to)
-    if target.scheme == "file":
-        raise InputError(f"`--log-to {log_to}` names no tracker", hint="`--log-to mlflow:EXPERIMENT`.")
-    return open_tracker(target.scheme, tracking_uri), target.locator
-
-
-def _log(comparisons: Sequence[Comparison], tracker: Tracker | None, container: str | None) -> None:
-    for comparison in comparisons:
-        if tracker is None and comparison.candidate_run is None:
-            if comparison.baseline_run is not None:
-                typer.echo("not logged: the candidate is in no tracker; `--log-to` says where", err=True)
-            continue
-        published = comparison.log(tracker, container)
-        verb = "logged" if published.created else "already logged, brought up to date"
-        typer.echo(f"{verb}: {published.run.url or published.run.reference}", err=True)
 
 
 def main() -> None:

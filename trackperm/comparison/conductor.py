@@ -63,9 +63,9 @@ def compare(
     Parameters
     ----------
     baseline, candidate : str, path or data frame
-        ``mlflow:<run id>``, ``mlflow:<experiment>/<run name>``, the path of a file of any format in
-        :mod:`trackperm.sources`, ``FILE::PART`` for one system, filter or scorer in it, or a data frame that
-        narwhals accepts.
+        ``mlflow:<run id>``, ``mlflow:<experiment>/<run name>``, ``wandb:<entity>/<project>/<run>``,
+        ``wandb:<folder of an offline run>``, the path of a file of any format in :mod:`trackperm.sources`,
+        ``FILE::PART`` for one system, filter or scorer in it, or a data frame that narwhals accepts.
     statistic : str, path or Statistic
         Name of a built-in statistic, or the path of a spec.
     alternative : {'two-sided', 'less', 'greater'}, optional

@@ -24,7 +24,7 @@ from trackperm.exact import (
 from trackperm.exact.functions.real_number import UndefinedError
 from trackperm.pairing import Missing, PairingReport
 from trackperm.statistic import Statistic
-from trackperm.trackers.base import Published, TrackedRun, Tracker
+from trackperm.trackers.base import Published, TrackedRun, Tracker, require_options
 
 Verdict = Literal["better", "worse", "undecided"]
 MARKERS: Mapping[Verdict, str] = {"better": "▲", "worse": "▼", "undecided": "≈"}
@@ -297,7 +297,14 @@ class Comparison:
         )
         return f"<table><caption>{html.escape(self.statistic.name)}</caption>{cells}</table>"
 
-    def log(self, tracker: Tracker | None = None, container: str | None = None) -> Published:
+    def log(
+        self,
+        tracker: Tracker | None = None,
+        container: str | None = None,
+        *,
+        alert: bool = False,
+        tag_runs: bool = False,
+    ) -> Published:
         """Write the comparison to a tracker, or bring the one that is there up to date.
 
         Parameters
@@ -306,11 +313,16 @@ class Comparison:
             Where to write; by default the tracker that the candidate was read from.
         container : str, optional
             Experiment or project; by default the candidate's.
+        alert : bool
+            Whether a candidate that is significantly worse raises an alert, the first time (W&B).
+        tag_runs : bool
+            Whether baseline and candidate, which are finished, get short tags; without it only a candidate in
+            MLflow does.
 
         Raises
         ------
         InputError
-            If the candidate is in no tracker and none is given.
+            If the candidate is in no tracker and none is given, or the tracker lacks an option.
         TrackerError
             If the tracker failed; the next call completes what was begun.
         MissingDependencyError
@@ -324,7 +336,8 @@ class Comparison:
                 f"the candidate `{self.candidate}` is in no tracker, so there is nowhere to log to",
                 hint="give one: `comparison.log(trackperm.open_tracker('mlflow', uri), 'experiment')`.",
             )
-        return target.publish(publication(self), container)
+        require_options(target, alert=alert, tag_runs=tag_runs)
+        return target.publish(publication(self), container, alert=alert, tag_runs=tag_runs)
 
 
 def score_of(statistic: Statistic, totals: tuple[int, ...]) -> float | None:

@@ -119,8 +119,8 @@ def pair(
         require_same_length(*runs)
     else:
         if not columns.repeats:
-            require_unique_ids(*runs, columns.id)
-        require_distinct_ids(*runs, columns.id)
+            require_unique_ids(*runs, id_=columns.id)
+        require_distinct_ids(*runs, id_=columns.id)
     full, needed, outcomes = runs, columns.used, OUTCOMES.get(missing)
     read_types = {**types, **class_types(statistic, columns, types)}
     if outcomes is not None:

@@ -33,7 +33,7 @@ def require_same_length(baseline: KeyedRun, candidate: KeyedRun) -> None:
         )
 
 
-def require_unique_ids(baseline: KeyedRun, candidate: KeyedRun, id_: str) -> None:
+def require_unique_ids(*runs: KeyedRun, id_: str) -> None:
     """Refuse ids that stand in several rows.
 
     Raises
@@ -42,7 +42,7 @@ def require_unique_ids(baseline: KeyedRun, candidate: KeyedRun, id_: str) -> Non
         If a run has such ids.
     """
     messages = []
-    for run in (baseline, candidate):
+    for run in runs:
         if (run.keys[1:] == run.keys[:-1]).any():  # they are in ascending order
             repeated = run.keys.filter(run.keys.is_duplicated())
             messages.append(
@@ -58,7 +58,7 @@ def require_unique_ids(baseline: KeyedRun, candidate: KeyedRun, id_: str) -> Non
         )
 
 
-def require_distinct_ids(baseline: KeyedRun, candidate: KeyedRun, id_: str) -> None:
+def require_distinct_ids(*runs: KeyedRun, id_: str) -> None:
     """Refuse ids of one run that are the same text in different Unicode normal forms.
 
     Raises
@@ -66,7 +66,7 @@ def require_distinct_ids(baseline: KeyedRun, candidate: KeyedRun, id_: str) -> N
     PairingError
         If a run has such ids.
     """
-    for run in (baseline, candidate):
+    for run in runs:
         if run.keys.dtype != nw.String:
             continue
         keys = run.keys.to_polars()
@@ -123,16 +123,20 @@ def label_disagreement(baseline: KeyedRun, candidate: KeyedRun, label: str, *, n
     return f"`{label}` differs between the runs on {n_differ} of {len(baseline)} examples{table}"
 
 
+def without_id(run: KeyedRun, id_: str | None) -> str:
+    """Say which rows have no id."""
+    rows = ", ".join(map(str, run.rows_without_id[:_SHOWN]))
+    return (
+        f"{len(run.rows_without_id)} of {run.n_rows} examples of `{run.origin}` have no `{id_}` (rows counted"
+        f" from 0: {rows})"
+    )
+
+
 def absences(
     runs: tuple[KeyedRun, KeyedRun], n_matched: int, id_: str | None, used: Sequence[str]
 ) -> list[str]:
     """Say which examples have no id, no partner, or no value that the statistic reads."""
-    messages = [
-        f"{len(run.rows_without_id)} of {run.n_rows} examples of `{run.origin}` have no `{id_}` (rows counted"
-        f" from 0: {', '.join(map(str, run.rows_without_id[:_SHOWN]))})"
-        for run in runs
-        if run.rows_without_id
-    ]
+    messages = [without_id(run, id_) for run in runs if run.rows_without_id]
     if any(len(run) > n_matched for run in runs):
         messages.append(_no_partner(runs, n_matched))
     for run in runs:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -133,13 +133,24 @@ def keyed_runs(
             )
     if columns.id is None:
         return (KeyedRun.by_position(baseline), KeyedRun.by_position(candidate)), types
-    for name in columns.ids:
+    require_id_types(columns.ids, types)
+    ids, ties = columns.ids, columns.tie_breakers
+    first = KeyedRun.by_id(baseline, ids, ties)
+    del baseline  # whose columns are copied: one run at a time is in memory twice
+    return (first, KeyedRun.by_id(candidate, ids, ties)), types
+
+
+def require_id_types(ids: Sequence[str], types: Mapping[str, ColumnType]) -> None:
+    """Refuse ids that are neither integers nor text.
+
+    Raises
+    ------
+    PairingError
+        If a column of `ids` is something else.
+    """
+    for name in ids:
         if types[name] not in (ColumnType.INTEGER, ColumnType.TEXT):
             raise PairingError(
                 f"column `{name}` is {types[name].value}, which identifies no examples",
                 hint="`--id NAME` names a column of integers or text.",
             )
-    ids, ties = columns.ids, columns.tie_breakers
-    first = KeyedRun.by_id(baseline, ids, ties)
-    del baseline  # whose columns are copied: one run at a time is in memory twice
-    return (first, KeyedRun.by_id(candidate, ids, ties)), types

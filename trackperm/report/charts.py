@@ -154,6 +154,40 @@ def pmf_chart(comparison: Comparison) -> alt.LayerChart:
     return chart
 
 
+def pmf_curves(comparison: Comparison) -> list[dict[str, Any]]:
+    """Describe the same bars as points of curves, for trackers that draw lines.
+
+    Returns
+    -------
+    list of dict
+        For each part of a bar on the axis its middle, ``value``; its mass, ``probability``; its region,
+        ``curve``; its corners, ``from``, ``to``, ``base`` and ``top``. Two points of the curve ``observed``
+        stand at the observed value.
+
+    Raises
+    ------
+    CapacityError
+        If the null distribution does not fit the memory budget of the test.
+    """
+    test = comparison.test
+    bars = _Bars.of(test.null_distribution)
+    low, high = bars.domain(test)
+    points = []
+    for row in bars.rows(test):
+        middle = (row["from"] + row["to"]) / 2
+        if low <= middle <= high:
+            is_below = test.alternative == "less" or (test.alternative == "two-sided" and middle < 0)
+            extreme = f"at least as extreme, {'below' if is_below else 'above'}"
+            curve = extreme if row["region"] == _EXTREME else "less extreme"
+            corners = {name: row[name] for name in ("from", "to", "base", "top")}
+            points.append({"value": middle, "probability": row["mass"], "curve": curve, **corners})
+    highest = max(point["probability"] for point in points)
+    for height in (0.0, highest):
+        corners = {"from": test.observed, "to": test.observed, "base": 0.0, "top": highest}
+        points.append({"value": test.observed, "probability": height, "curve": "observed", **corners})
+    return points
+
+
 def png(chart: alt.LayerChart) -> bytes:
     """Render `chart` as PNG, at twice the screen resolution, without a browser or network."""
     _require("vl_convert", "vl-convert-python")

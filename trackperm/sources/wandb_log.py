@@ -28,6 +28,7 @@ _FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
 
 # Numbers of fields in wandb's `wandb_internal.proto`.
 _HISTORY, _SUMMARY, _CONFIG, _ARTIFACT, _RUN, _EXIT = 2, 3, 5, 8, 17, 18
+_RUN_NOTES, _RUN_TAGS = 9, 10
 _ITEM_KEY, _ITEM_NESTED_KEY, _ITEM_BOOLEAN, _ITEM_INTEGER, _ITEM_NUMBER = 1, 2, 4, 5, 6
 _ITEM_TEXT, _ITEM_JSON, _ITEM_VALUE_JSON = 7, 8, 16
 
@@ -78,13 +79,17 @@ class RunLog:
 
     Attributes
     ----------
-    run_id, name, entity, project, job_type, group : str
+    run_id, name, entity, project, job_type, group, notes : str
         As :func:`wandb.init` was told or chose them; empty where it was not.
+    tags : tuple of str
+        In the order of the run.
     config : dict
         With what wandb keeps for itself under ``_wandb``.
     media : dict of str to list of dict
         Every value with a ``_type``, such as a table, that was logged in history or summary, in the order of
         the log, by its key; keys of nested values are joined by dots.
+    summary : dict
+        The summary that the run came to, if it was asked for.
     artifacts : list of LoggedArtifact
         In the order of the log.
     exit_code : int or None
@@ -99,15 +104,27 @@ class RunLog:
     project: str = ""
     job_type: str = ""
     group: str = ""
+    notes: str = ""
+    tags: tuple[str, ...] = ()
     config: dict[str, Any] = field(default_factory=dict)
     media: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    summary: dict[str, Any] = field(default_factory=dict)
     artifacts: list[LoggedArtifact] = field(default_factory=list)
     exit_code: int | None = None
     is_whole: bool = True
 
 
-def read_run_log(path: Path, origin: str) -> RunLog:
+def read_run_log(path: Path, origin: str, *, with_summary: bool = False) -> RunLog:
     """Read the log of a run.
+
+    Parameters
+    ----------
+    path : Path
+        The log.
+    origin : str
+        What messages call it.
+    with_summary : bool
+        Whether the whole summary is read, which takes a while where a long training wrote it at every step.
 
     Raises
     ------
@@ -123,7 +140,7 @@ def read_run_log(path: Path, origin: str) -> RunLog:
         )
     try:
         for record in _records(data, log):
-            _take(record, log)
+            _take(record, log, with_summary=with_summary)
     except (ValueError, struct.error) as error:
         raise SourceError(
             f"`{origin}` is damaged: {error}", hint="was it copied whole, and in binary mode?"
@@ -182,10 +199,13 @@ def _records(data: bytes, log: RunLog) -> Iterator[bytes]:
     log.is_whole = not parts and position >= len(data)
 
 
-def _take(record: bytes, log: RunLog) -> None:
+def _take(record: bytes, log: RunLog, *, with_summary: bool) -> None:
     for number, value in _fields(record):
         if not isinstance(value, bytes):
             continue
+        if with_summary and number == _SUMMARY:
+            _merge(log.summary, _items(value, 1))
+            _remove(log.summary, _items(value, 2))
         if number in (_HISTORY, _SUMMARY):
             if b"_type" in value:  # of a long history most records are numbers alone
                 for key, entry in media_entries(_items(value, 1)):
@@ -204,6 +224,8 @@ def _take_run(data: bytes, log: RunLog) -> None:
     message = _message(data)
     log.run_id, log.entity, log.project = (_text(message, number) for number in (1, 2, 3))
     log.group, log.job_type, log.name = (_text(message, number) for number in (6, 7, 8))
+    log.notes = _text(message, _RUN_NOTES)
+    log.tags = tuple(tag.decode() for tag in message.get(_RUN_TAGS, ()))
     for config in message.get(4, ()):
         _merge(log.config, _items(config, 1))
 
@@ -266,6 +288,14 @@ def _merge(target: dict[str, Any], update: Mapping[str, Any]) -> None:
             _merge(target[key], value)
         else:
             target[key] = value
+
+
+def _remove(target: dict[str, Any], removed: Mapping[str, Any]) -> None:
+    for key, value in removed.items():
+        if isinstance(value, dict) and isinstance(target.get(key), dict):
+            _remove(target[key], value)
+        else:
+            target.pop(key, None)
 
 
 def _text(message: Mapping[int, list[Any]], number: int) -> str:

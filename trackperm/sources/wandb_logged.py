@@ -32,6 +32,7 @@ _FILES = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", TABLE_SUFFIX)
 _MOST_ROWS = 200_000
 _SHOWN = 20
 _AS_FILE = (
+    "`trackperm.log_predictions(run, frame)`, or "
     "`artifact = wandb.Artifact('predictions', 'predictions')`, `artifact.add_file('predictions.parquet')`, "
     "`run.log_artifact(artifact)`."
 )

@@ -10,10 +10,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
 
-from trackperm.errors import InputError, MissingDependencyError
+from trackperm.documents import listed
+from trackperm.errors import InputError, InputTypeError, MissingDependencyError
 from trackperm.tables import ExampleTable
+from trackperm.trackers.predictions import Predictions
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):(?!//|:)(.+)", re.DOTALL)
 _WANDB_PAGE = re.compile(r"https?://[^/]+(/wandb)?/[^/]+/[^/]+/runs/[^/]+(/.*)?")
@@ -89,6 +91,27 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Chart:
+    """Curves that a tracker's own pages can draw.
+
+    Attributes
+    ----------
+    title : str
+        What stands above them.
+    table : Table
+        At most 1,000 rows.
+    x, y, curve : str
+        Columns of the table: two of numbers, and the name of the curve that a point belongs to.
+    """
+
+    title: str
+    table: Table
+    x: str
+    y: str
+    curve: str
+
+
+@dataclass(frozen=True)
 class Publication:
     """One comparison, ready to be written to any tracker.
 
@@ -111,8 +134,10 @@ class Publication:
         Markdown, short enough to be read at a glance.
     baseline, candidate : TrackedRun or None
         The source runs, where they are in a tracker.
-    candidate_tags : mapping of str to str
-        Short tags for the candidate run, which become columns of the runs table.
+    candidate_tags, baseline_tags : mapping of str to str
+        Short tags for the source runs, which become columns of the runs table.
+    charts : mapping of str to Chart
+        Charts by name, for trackers that draw them.
     """
 
     key: str
@@ -125,6 +150,29 @@ class Publication:
     baseline: TrackedRun | None = None
     candidate: TrackedRun | None = None
     candidate_tags: Mapping[str, str] = field(default_factory=dict)
+    baseline_tags: Mapping[str, str] = field(default_factory=dict)
+    charts: Mapping[str, Chart] = field(default_factory=dict)
+
+    def run_tags(self, scheme: str) -> list[tuple[TrackedRun, Mapping[str, str]]]:
+        """List candidate and baseline with their tags, for a tracker that was asked to tag both.
+
+        Raises
+        ------
+        InputError
+            If one of them is not in the tracker `scheme`.
+        """
+        found = []
+        for role, run, tags in (
+            ("candidate", self.candidate, self.candidate_tags),
+            ("baseline", self.baseline, self.baseline_tags),
+        ):
+            if run is None or run.reference.scheme != scheme:
+                raise InputError(
+                    f"`--tag-runs` tags both runs, but the {role} is not in `{scheme}`",
+                    hint="leave it out; the comparison itself says everything.",
+                )
+            found.append((run, tags))
+        return found
 
 
 @dataclass(frozen=True)
@@ -136,7 +184,30 @@ class Published:
 
 
 class Tracker(Protocol):
-    """Adapter of one experiment tracker."""
+    """Adapter of one experiment tracker.
+
+    Attributes
+    ----------
+    scheme : str
+        What its references begin with, and the name of the library whose runs it takes as objects.
+    options : frozenset of str
+        The options of :meth:`publish` that it has.
+    """
+
+    scheme: ClassVar[str]
+    options: ClassVar[frozenset[str]]
+
+    @classmethod
+    def of_run(cls, run: Any, tracking_uri: str | None = None) -> Tracker:
+        """Connect to where `run`, an object of the tracker's own library, is recorded.
+
+        Parameters
+        ----------
+        run : object
+            Such as ``mlflow.ActiveRun`` or ``wandb.Run``.
+        tracking_uri : str, optional
+            Where it is recorded, if the object does not tell.
+        """
 
     def find(self, locator: str) -> TrackedRun:
         """Find the one run that `locator` names.
@@ -170,7 +241,37 @@ class Tracker(Protocol):
             If the tracker cannot be reached or refuses.
         """
 
-    def publish(self, publication: Publication, container: str | None = None) -> Published:
+    def log_predictions(self, run: Any, predictions: Predictions) -> RunReference:
+        """Log `predictions` to `run`, and read them back; the same again adds nothing.
+
+        Parameters
+        ----------
+        run : object or str
+            A run of the tracker's own library, or the locator of one.
+        predictions : Predictions
+            What to log.
+
+        Returns
+        -------
+        RunReference
+            From which :meth:`find` and :meth:`read` read them, once the run has ended at the latest.
+
+        Raises
+        ------
+        InputError
+            If `run` takes none, or has others under that name; nothing has been written then.
+        TrackerError
+            If the tracker failed, or did not keep them.
+        """
+
+    def publish(
+        self,
+        publication: Publication,
+        container: str | None = None,
+        *,
+        alert: bool = False,
+        tag_runs: bool = False,
+    ) -> Published:
         """Write `publication`, or bring the one with the same key up to date.
 
         Parameters
@@ -179,14 +280,36 @@ class Tracker(Protocol):
             What to write.
         container : str, optional
             Name of the experiment or project to write to; by default that of the candidate.
+        alert : bool
+            Whether a candidate that is significantly worse raises an alert, when this is first written.
+        tag_runs : bool
+            Whether baseline and candidate get their tags. Both have to be finished runs of this tracker.
 
         Raises
         ------
         InputError
-            If neither says where to write.
+            If neither says where to write, or the tracker lacks an option, or it cannot be granted; nothing
+            has been written then.
         TrackerError
             If the tracker failed; the next try completes what was begun.
         """
+
+
+def require_options(tracker: Tracker, *, alert: bool = False, tag_runs: bool = False) -> None:
+    """Refuse options of :meth:`Tracker.publish` that `tracker` does not have.
+
+    Raises
+    ------
+    InputError
+        If there is one.
+    """
+    for name, is_wanted in (("alert", alert), ("tag_runs", tag_runs)):
+        if is_wanted and name not in tracker.options:
+            has = listed(sorted(f"--{option.replace('_', '-')}" for option in tracker.options))
+            raise InputError(
+                f"the tracker `{tracker.scheme}` has no `--{name.replace('_', '-')}`",
+                hint=f"it has {has}." if has else None,
+            )
 
 
 def open_tracker(scheme: str, tracking_uri: str | None = None) -> Tracker:
@@ -199,6 +322,33 @@ def open_tracker(scheme: str, tracking_uri: str | None = None) -> Tracker:
     MissingDependencyError
         If the tracker's own library is not installed.
     """
+    tracker: Tracker = _adapter(scheme)(tracking_uri)
+    return tracker
+
+
+def open_tracker_of(run: object, tracking_uri: str | None = None) -> Tracker:
+    """Load the adapter whose scheme is the library that `run` is an object of, and connect it to the run.
+
+    No tracker's library is imported to find out.
+
+    Raises
+    ------
+    InputTypeError
+        If `run` is of no library that an adapter is called after.
+    """
+    schemes = {point.name for point in entry_points(group="trackperm.trackers")}
+    for base in type(run).__mro__:
+        scheme = base.__module__.partition(".")[0]
+        if scheme in schemes:
+            tracker: Tracker = _adapter(scheme).of_run(run, tracking_uri)
+            return tracker
+    raise InputTypeError(
+        f"{type(run).__module__}.{type(run).__qualname__} is no run of {' or '.join(sorted(schemes))}",
+        hint="give the run that their library started, or a reference such as `mlflow:RUN_ID`.",
+    )
+
+
+def _adapter(scheme: str) -> Any:
     adapters = {point.name: point for point in entry_points(group="trackperm.trackers")}
     if scheme not in adapters:
         known = ", ".join(f"`{name}`" for name in sorted(adapters))
@@ -207,11 +357,9 @@ def open_tracker(scheme: str, tracking_uri: str | None = None) -> Tracker:
             hint="a path that contains a colon is written with `./` in front.",
         )
     try:
-        adapter = adapters[scheme].load()
+        return adapters[scheme].load()
     except ImportError as error:
         raise MissingDependencyError(
             f"runs at `{scheme}:` need a library that is not installed: {error}",
             hint=f"pip install 'trackperm[{scheme}]'",
         ) from error
-    tracker: Tracker = adapter(tracking_uri)
-    return tracker

@@ -10,17 +10,20 @@ from datetime import datetime, timezone
 from difflib import get_close_matches
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any, ClassVar
 
+import mlflow
 from mlflow.entities import Run
 from mlflow.exceptions import MlflowException
 
-from trackperm.errors import InputError
+from trackperm.errors import InputError, InputTypeError
 from trackperm.sources import read_examples
 from trackperm.tables import ExampleTable
-from trackperm.trackers.base import Publication, Published, TrackedRun
-from trackperm.trackers.mlflow_artifacts import find_table, require_artifact
+from trackperm.trackers.base import Publication, Published, RunReference, TrackedRun, require_options
+from trackperm.trackers.mlflow_artifacts import find_table, require_artifact, write_predictions
 from trackperm.trackers.mlflow_comparison import write_comparison
 from trackperm.trackers.mlflow_store import COMPARISON, KIND_TAG, Store
+from trackperm.trackers.predictions import Predictions
 
 _RUN_ID = re.compile(r"[a-zA-Z0-9][\w-]{0,255}")
 _PAGE = 1000
@@ -45,8 +48,16 @@ class MlflowTracker:
         If no URI is configured, or nothing is stored where it points.
     """
 
+    scheme: ClassVar[str] = "mlflow"
+    options: ClassVar[frozenset[str]] = frozenset({"tag_runs"})
+
     def __init__(self, tracking_uri: str | None = None) -> None:
         self._store = Store(tracking_uri)
+
+    @classmethod
+    def of_run(cls, run: Any, tracking_uri: str | None = None) -> MlflowTracker:  # noqa: ARG003
+        """Connect to the store that MLflow's own functions use, for `run` does not tell."""
+        return cls(tracking_uri or mlflow.get_tracking_uri())
 
     def find(self, locator: str) -> TrackedRun:
         """Find the one run that `locator` names; comparisons and deleted runs are refused.
@@ -98,8 +109,46 @@ class MlflowTracker:
         names = sorted(f"{used.dataset.name} {used.dataset.digest}" for used in datasets)
         return replace(table, facts={**table.facts, "dataset": ", ".join(names)}) if names else table
 
-    def publish(self, publication: Publication, container: str | None = None) -> Published:
+    def log_predictions(self, run: Any, predictions: Predictions) -> RunReference:
+        """Log `predictions` as an artifact of `run`, finished or not, whose status and times stay.
+
+        Parameters
+        ----------
+        run : mlflow.ActiveRun, mlflow.entities.Run or str
+            The run, or its locator.
+        predictions : Predictions
+            What to log.
+
+        Raises
+        ------
+        InputError
+            If there is no such run, it is deleted or a comparison, or has something else under that name;
+            nothing has been written then.
+        InputTypeError
+            If `run` is another object of MLflow's.
+        TrackerError
+            If MLflow failed, or did not keep them.
+        """
+        if not isinstance(run, str | Run):
+            raise InputTypeError(
+                f"{type(run).__module__}.{type(run).__qualname__} is no run of MLflow",
+                hint="give what `mlflow.start_run` returned, or `mlflow:RUN_ID`.",
+            )
+        found = self.find(run if isinstance(run, str) else run.info.run_id)
+        write_predictions(self._store, found, predictions)
+        return found.reference
+
+    def publish(
+        self,
+        publication: Publication,
+        container: str | None = None,
+        *,
+        alert: bool = False,
+        tag_runs: bool = False,
+    ) -> Published:
         """Write `publication` as a run nested under the candidate, or bring that run up to date.
+
+        A candidate in the same experiment gets its tags; other runs only if that is asked for.
 
         Of several runs with the same key, which two writers at the same moment can leave, the
         newest that is complete is the one that counts.
@@ -111,15 +160,20 @@ class MlflowTracker:
         container : str, optional
             Name of an existing experiment to write to, instead of the candidate's; then nothing is
             written in the candidate's experiment, so that it need not be writable.
+        alert : bool
+            MLflow has no alerts: refused.
+        tag_runs : bool
+            Whether baseline and candidate both get their tags, wherever in this store they are.
 
         Raises
         ------
         InputError
-            If neither says where to write, the experiment does not exist, or MLflow could not keep
-            a name or value; nothing has been written then.
+            If neither says where to write, the experiment does not exist, a run to be tagged is not finished
+            or not in MLflow, or MLflow could not keep a name or value; nothing has been written then.
         TrackerError
             If MLflow failed; the next try completes what was begun.
         """
+        require_options(self, alert=alert)
         candidate = publication.candidate
         if candidate is not None and candidate.reference.scheme != "mlflow":
             candidate = None
@@ -134,7 +188,7 @@ class MlflowTracker:
                 "the candidate is not in MLflow, so it does not say where to log the comparison",
                 hint="`--log-to mlflow:EXPERIMENT` names an experiment.",
             )
-        return write_comparison(self._store, publication, candidate, experiment_id)
+        return write_comparison(self._store, publication, candidate, experiment_id, tag_runs=tag_runs)
 
     def _identified(self, run_id: str) -> Run:
         if _RUN_ID.fullmatch(run_id):

@@ -14,10 +14,11 @@ from tempfile import TemporaryDirectory
 from mlflow import MlflowClient
 from mlflow.entities import FileInfo
 
-from trackperm.errors import InputError
+from trackperm.errors import InputError, TrackerError
 from trackperm.sources import is_readable
 from trackperm.trackers.base import TrackedRun
 from trackperm.trackers.mlflow_store import Store
+from trackperm.trackers.predictions import Predictions
 
 _OURS = "trackperm"
 _MAX_FOLDERS = 64
@@ -78,7 +79,7 @@ def find_table(store: Store, run: TrackedRun) -> str:
     raise InputError(
         f"{called} has no artifact that could hold per-example predictions ({has})",
         hint="log one row an example, with the columns `id`, `prediction` and `label`: "
-        '`mlflow.log_table(frame, "predictions.json")`, or a Parquet file with `mlflow.log_artifact`.',
+        f"`trackperm.log_predictions('{run.reference}', frame)`, or a file with `mlflow.log_artifact`.",
     )
 
 
@@ -105,6 +106,33 @@ def require_artifact(store: Store, run: TrackedRun, path: str) -> None:
         )
     if found[path].is_dir:
         raise InputError(f"artifact `{path}` of {called} is a folder", hint="name one file in it.")
+
+
+def write_predictions(store: Store, run: TrackedRun, predictions: Predictions) -> None:
+    """Log a file of predictions to `run`, and read it back; if it is there, nothing is written.
+
+    Raises
+    ------
+    InputError
+        If something else is there under that name.
+    TrackerError
+        If MLflow failed, or did not keep it.
+    """
+    run_id, name = run.reference.locator, predictions.file
+    with (
+        TemporaryDirectory(prefix="trackperm-") as folder,
+        store.calls(f"logging `{name}` to run `{run.reference}`", writes=True) as client,
+    ):
+        if any(info.path == name for info in client.list_artifacts(run_id)):
+            logged = Path(client.download_artifacts(run_id, name, folder)).read_bytes()
+            predictions.require_same(logged, run.reference)
+            return
+        file = Path(folder, name)
+        file.write_bytes(predictions.data)
+        client.log_artifact(run_id, str(file))
+        file.unlink()
+        if Path(client.download_artifacts(run_id, name, folder)).read_bytes() != predictions.data:
+            raise TrackerError(f"MLflow did not keep `{name}` of run `{run.reference}` as it was logged")
 
 
 def _walk(client: MlflowClient, run_id: str) -> _Contents:

@@ -1,8 +1,9 @@
 """A comparison as a run of its own in MLflow, written so that a crash is never taken for a result.
 
-The order is: run (``RUNNING``, ``trackperm.state=writing``), artifacts, metrics, tags, the candidate's
-tags, everything read back, ``trackperm.state=done``, and ``FINISHED`` last. The next try finds the run
-by its key and goes through the same steps; each leaves what is already there as it is or replaces it.
+The order is: run (``RUNNING``, ``trackperm.state=writing``), artifacts, metrics, tags, tags of the runs
+that were compared, everything read back, ``trackperm.state=done``, and ``FINISHED`` last. The next try
+finds the run by its key and goes through the same steps; each leaves what is already there as it is or
+replaces it.
 """
 # ruff: noqa: TID251
 
@@ -51,7 +52,12 @@ class _Content:
 
 
 def write_comparison(
-    store: Store, publication: Publication, candidate: TrackedRun | None, experiment_id: str
+    store: Store,
+    publication: Publication,
+    candidate: TrackedRun | None,
+    experiment_id: str,
+    *,
+    tag_runs: bool = False,
 ) -> Published:
     """Write `publication` to the run with its key in an experiment, made if there is none.
 
@@ -66,15 +72,25 @@ def write_comparison(
         same experiment.
     experiment_id : str
         The experiment to write to.
+    tag_runs : bool
+        Whether candidate and baseline both get their tags.
     """
     content = _content(publication)
-    beside = candidate is not None and candidate.container == experiment_id
-    candidate_tags = dict(publication.candidate_tags) if beside else {}
-    _check_tags(candidate_tags)
+    run_tags: list[tuple[TrackedRun, Mapping[str, str]]] = []
+    if tag_runs:
+        run_tags = publication.run_tags("mlflow")
+    elif candidate is not None and candidate.container == experiment_id:
+        run_tags = [(candidate, publication.candidate_tags)]
+    for _, tags in run_tags:
+        _check_tags(tags)
     doing = f"logging comparison `{publication.name}`"
     with store.calls(doing, writes=True) as client:
         if candidate is not None:
             _require_active(client, candidate)
+        if tag_runs:
+            for tagged, _ in run_tags:
+                _require_active(client, tagged)
+                _require_finished(client, tagged)
         run = _find(client, publication.key, experiment_id)
     created = run is None
     if run is None:
@@ -90,8 +106,8 @@ def write_comparison(
         with store.calls(doing, writes=True) as client:
             if not complete:
                 _write(client, run, content)
-            if candidate is not None and candidate_tags:
-                _tag(client, candidate.reference.locator, candidate_tags)
+            for tagged, tags in run_tags:
+                _tag(client, tagged.reference.locator, tags)
             if not complete:
                 _finish(client, run_id, content)
     except BaseException:
@@ -175,6 +191,15 @@ def _require_active(client: MlflowClient, candidate: TrackedRun) -> None:
         raise InputError(
             f"run `{candidate.reference}` ({candidate.name}) is deleted, so nothing is logged under it",
             hint=f"`mlflow runs restore --run-id {candidate.reference.locator}` brings it back.",
+        )
+
+
+def _require_finished(client: MlflowClient, run: TrackedRun) -> None:
+    status = client.get_run(run.reference.locator).info.status
+    if status in ("RUNNING", "SCHEDULED"):
+        raise InputError(
+            f"run `{run.reference}` ({run.name}) is {status}, so it gets no tags",
+            hint="compare it again with `--tag-runs` when it is finished.",
         )
 
 

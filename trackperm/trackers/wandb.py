@@ -5,19 +5,23 @@ wandb is imported when a server is asked or something is written, not before: of
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from trackperm.errors import InputError, MissingDependencyError
 from trackperm.tables import ExampleTable
-from trackperm.trackers.base import Publication, Published, TrackedRun
+from trackperm.trackers.base import Publication, Published, RunReference, TrackedRun
+from trackperm.trackers.predictions import Predictions
 from trackperm.trackers.wandb_offline import find_offline_run, is_offline_run, read_offline_run
 
 if TYPE_CHECKING:
     from trackperm.trackers.wandb_store import Store
+
+_RUN_FOLDER = re.compile(r"(offline-)?run-\d{8}_\d{6}-")
 
 # Which artifacts each run's table was read from, by server and run: the lineage of a comparison, whose runs
 # may have been read by two trackers.
@@ -34,17 +38,18 @@ class WandbTracker:
     ----------
     base_url : str, optional
         Where the server's API is; by default as wandb decides, by ``WANDB_BASE_URL`` and its settings.
-    alert : bool
-        Whether a comparison that finds the candidate worse raises an alert, when it is first written.
-    tag_runs : bool
-        Whether the candidate, if it is a finished run, gets its tags as columns of the runs table. Else
-        nothing is changed in the runs that are compared.
     """
 
-    def __init__(self, base_url: str | None = None, *, alert: bool = False, tag_runs: bool = False) -> None:
+    scheme: ClassVar[str] = "wandb"
+    options: ClassVar[frozenset[str]] = frozenset({"alert", "tag_runs"})
+
+    def __init__(self, base_url: str | None = None) -> None:
         self._base_url = base_url
-        self._alert = alert
-        self._tag_runs = tag_runs
+
+    @classmethod
+    def of_run(cls, run: Any, tracking_uri: str | None = None) -> WandbTracker:
+        """Connect to the server of a run that :func:`wandb.init` returned."""
+        return cls(tracking_uri or getattr(getattr(run, "settings", None), "base_url", None))
 
     def find(self, locator: str) -> TrackedRun:
         """Find the one run that `locator` names; comparisons are refused.
@@ -90,7 +95,39 @@ class WandbTracker:
         table, _READ[self._base_url, run.reference.locator] = read_run(self._store, run, artifact)
         return table
 
-    def publish(self, publication: Publication, container: str | None = None) -> Published:
+    def log_predictions(self, run: Any, predictions: Predictions) -> RunReference:
+        """Log `predictions` as an artifact of a run that is open, online or offline.
+
+        Parameters
+        ----------
+        run : wandb.Run
+            What :func:`wandb.init` returned.
+        predictions : Predictions
+            What to log.
+
+        Raises
+        ------
+        InputError
+            If it is disabled, or has logged something else under that name; nothing has been written then.
+        InputTypeError
+            If `run` is no open run.
+        TrackerError
+            If W&B failed, or did not keep them.
+        MissingDependencyError
+            If wandb is not installed.
+        """
+        with _wandb():
+            from trackperm.trackers.wandb_predictions import require_open_run, write_predictions
+        return write_predictions(self._store, require_open_run(run), predictions)
+
+    def publish(
+        self,
+        publication: Publication,
+        container: str | None = None,
+        *,
+        alert: bool = False,
+        tag_runs: bool = False,
+    ) -> Published:
         """Write `publication` as a run of its own, or bring that run up to date.
 
         The comparison of an offline candidate is an offline run beside it, which ``wandb sync`` uploads.
@@ -100,54 +137,79 @@ class WandbTracker:
         publication : Publication
             What to write.
         container : str, optional
-            ``entity/project`` of an existing project, or a folder, to write to instead of the candidate's.
+            ``entity/project`` of an existing project, or a folder that begins with ``.``, ``/`` or ``~``, is
+            called ``wandb`` or has runs in it, to write to instead of the candidate's.
+        alert : bool
+            Whether a candidate that is worse raises an alert, when this is first written; that of an offline
+            comparison is raised when it is synced.
+        tag_runs : bool
+            Whether baseline and candidate get their tags, as columns of the runs table. Else nothing is
+            changed in them.
 
         Raises
         ------
         InputError
-            If neither says where to write, the project does not exist, or W&B could not keep a name or value;
-            nothing has been written then.
+            If neither says where to write, the project does not exist, a run to be tagged is not finished or
+            not on a server, or W&B could not keep a name or value; nothing has been written then.
         TrackerError
             If W&B failed; the next try completes what was begun.
         MissingDependencyError
             If wandb is not installed.
         """
         with _wandb():
-            from trackperm.trackers.wandb_artifacts import is_artifact
-            from trackperm.trackers.wandb_comparison import tag_candidate, write_offline, write_online
-            from trackperm.trackers.wandb_runs import require_project
+            from trackperm.trackers.wandb_comparison import write_offline, write_online
+            from trackperm.trackers.wandb_tags import require_taggable, tag_run
+        tags = publication.run_tags(self.scheme) if tag_runs else []
+        if tags:
+            require_taggable(self._store, [run for run, _ in tags])
         candidate = publication.candidate
-        if candidate is not None and candidate.reference.scheme != "wandb":
+        if candidate is not None and candidate.reference.scheme != self.scheme:
             candidate = None
-        offline = None
-        if candidate is not None and _is_offline(candidate.reference.locator):
-            offline, candidate = candidate, None
-        if container is not None and Path(container).expanduser().is_dir():
-            beside = offline or candidate
-            return write_offline(
-                publication,
-                Path(container).expanduser(),
-                "" if beside is None else beside.container,
-                alert=self._alert,
-            )
-        if container is not None:
-            project = require_project(self._store, container)
-        elif offline is not None:
-            folder = Path(offline.reference.locator).parent
-            return write_offline(publication, folder, offline.container, alert=self._alert)
-        elif candidate is not None:
-            project = candidate.container
+        place = self._place(container, candidate)
+        if isinstance(place, Path):
+            project = "" if candidate is None else candidate.container
+            published = write_offline(publication, place, project, alert=alert)
         else:
+            used = self._used(publication)
+            published = write_online(self._store, publication, place, used=used, alert=alert)
+        for run, values in tags:
+            tag_run(self._store, run, values)
+        return published
+
+    def install_chart(self, entity: str) -> str:
+        """Store trackperm's chart of the null distribution with a user or team, once; returns its name.
+
+        Comparisons use it where the environment variable ``TRACKPERM_WANDB_CHART`` has that name.
+
+        Raises
+        ------
+        InputError
+            If `entity` is no name of a user or team.
+        TrackerError
+            If W&B cannot be reached or refuses.
+        MissingDependencyError
+            If wandb is not installed.
+        """
+        with _wandb():
+            from trackperm.trackers.wandb_charts import install_chart
+        return install_chart(self._store, entity)
+
+    def _place(self, container: str | None, candidate: TrackedRun | None) -> Path | str:
+        """Folder or project, ``entity/project``, to write to."""
+        if container is not None:
+            if _is_folder(container):
+                return Path(container).expanduser()
+            from trackperm.trackers.wandb_runs import require_project
+
+            return require_project(self._store, container)
+        if candidate is None:
             raise InputError(
                 "the candidate is not in W&B, so it does not say where to log the comparison",
-                hint="`--log-to wandb:ENTITY/PROJECT` names a project, `--log-to wandb:FOLDER` a folder.",
+                hint="`--log-to wandb:ENTITY/PROJECT` names a project, `--log-to wandb:./FOLDER` a folder.",
             )
-        published = write_online(
-            self._store, publication, project, used=self._used(publication), alert=self._alert
-        )
-        if self._tag_runs and candidate is not None and not is_artifact(candidate.reference.locator):
-            tag_candidate(self._store, candidate, publication.candidate_tags)
-        return published
+        if _is_offline(candidate.reference.locator):
+            return Path(candidate.reference.locator).parent
+        return candidate.container
 
     def _used(self, publication: Publication) -> list[str]:
         """Names of the artifacts that the runs' tables were read from, as far as they are on this server."""
@@ -160,6 +222,16 @@ class WandbTracker:
         with _wandb():
             from trackperm.trackers.wandb_store import Store
         return Store(self._base_url)
+
+
+def _is_folder(container: str) -> bool:
+    """Whether a folder is meant, not ``entity/project``: wandb may make folders of that name for itself."""
+    folder = Path(container).expanduser()
+    return folder.is_dir() and (
+        container.startswith((".", "/", "~"))
+        or folder.name == "wandb"
+        or any(_RUN_FOLDER.match(inside.name) for inside in folder.iterdir())
+    )
 
 
 def _is_offline(locator: str) -> bool:

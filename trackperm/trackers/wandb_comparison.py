@@ -10,10 +10,10 @@ as it is: the next try writes another with the same id, and where both are synce
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,8 +23,9 @@ import wandb
 from trackperm.errors import TrackerError
 from trackperm.sources.wandb_log import read_run_log
 from trackperm.trackers.base import Publication, Published, RunReference, TrackedRun
-from trackperm.trackers.wandb_content import DIGEST, RESULT_TYPE, Content, md5
-from trackperm.trackers.wandb_store import GROUP, JOB_TYPE, Store, ended, start_run
+from trackperm.trackers.wandb_charts import presets_in
+from trackperm.trackers.wandb_content import RESULT_TYPE, Content, md5
+from trackperm.trackers.wandb_store import GROUP, JOB_TYPE, Store, ended, environment, start_run
 
 UNFINISHED = "unfinished"
 
@@ -64,7 +65,7 @@ def write_online(
         if before is not None and not _differences(before, content, final=True):
             return Published(store.tracked(before), created=False)
         entity, project = container.split("/")
-        with _scratch() as folder, _environment(WANDB_DATA_DIR=folder, WANDB_BASE_URL=store.base_url):
+        with _scratch() as folder, environment(WANDB_DATA_DIR=folder, WANDB_BASE_URL=store.base_url):
             started = store.start(
                 entity=entity, project=project, dir=folder, resume="allow", **_first(content)
             )
@@ -117,7 +118,7 @@ def write_offline(
     doing = f"logging comparison `{publication.name}` in `{folder}`"
     try:
         beside = os.environ.get("WANDB_DATA_DIR") or str((folder / "artifacts").resolve())
-        with _scratch() as scratch, _environment(WANDB_DATA_DIR=beside):
+        with _scratch() as scratch, environment(WANDB_DATA_DIR=beside):
             started = start_run(
                 "offline", {}, entity=entity or None, project=project or None, dir=root, **_first(content)
             )
@@ -139,37 +140,6 @@ def write_offline(
         if not differences:
             return Published(_tracked_offline(written, content, container), created=True)
     raise TrackerError(f"W&B did not keep what was written to `{written}`: {', '.join(differences)}")
-
-
-def tag_candidate(store: Store, candidate: TrackedRun, tags: Mapping[str, str]) -> None:
-    """Add `tags` to the summary of a finished run, where they become columns of the runs table.
-
-    wandb sends the whole summary back, so it is read just before, and read again after.
-
-    Raises
-    ------
-    TrackerError
-        If the run is not finished, or did not keep what it had or was given.
-    """
-    path = candidate.reference.locator
-    with store.calls(f"tagging run `{candidate.reference}`", writes=True):
-        run = store.run_or_none(path)
-        if run is None or run.state != "finished":
-            raise TrackerError(
-                f"run `{candidate.reference}` is {'gone' if run is None else run.state}, so it gets no tags",
-                hint="a run that is written to loses what others add; compare it when it is finished.",
-            )
-        before = dict(run.summary_metrics)
-        if tags.items() <= before.items():
-            return
-        run.summary.update(dict(tags))
-        after = store.run_or_none(path)
-        kept = {} if after is None else dict(after.summary_metrics)
-    if lost := sorted(name for name, value in {**before, **tags}.items() if kept.get(name) != value):
-        raise TrackerError(
-            f"W&B did not keep the summary of run `{candidate.reference}`: {', '.join(lost)}",
-            hint="did somebody else write to it at the same moment?",
-        )
 
 
 def _first(content: Content) -> dict[str, Any]:
@@ -233,9 +203,7 @@ def _differences(run: Any, content: Content, *, final: bool) -> list[str]:
     found = [] if run.state == "finished" else [f"its end (it is {run.state})"]
     if (run.job_type, run.group) != (JOB_TYPE, GROUP):
         found.append("job type and group")
-    found += [f"config `{name}`" for name, value in content.config.items() if run.config.get(name) != value]
-    summary = run.summary_metrics
-    found += [f"summary `{name}`" for name, value in content.summary.items() if summary.get(name) != value]
+    found += _lost_values(run.rawconfig, run.summary_metrics, content)
     if final and (sorted(run.tags), run.notes) != (sorted(content.tags), content.notes):
         found.append("tags and notes")
     if final:
@@ -280,21 +248,39 @@ def _differences_offline(folder: Path, content: Content) -> list[str]:
     logs = list(folder.glob("run-*.wandb"))
     if not logs:
         return ["its log"]
-    log = read_run_log(logs[0], str(folder))
+    log = read_run_log(logs[0], str(folder), with_summary=True)
     found = [] if log.exit_code == 0 else ["its end"]
-    if log.config.get(DIGEST) != content.config[DIGEST]:
-        found.append("its digest")
-    found += [f"`{name}`" for name in content.media_keys if name not in log.media]
+    if (log.run_id, log.name, log.job_type, log.group) != (content.run_id, content.name, JOB_TYPE, GROUP):
+        found.append("its name, job type and group")
+    if (sorted(log.tags), log.notes) != (sorted(content.tags), content.notes):
+        found.append("tags and notes")
+    found += _lost_values(log.config, log.summary, content)
+    for name in content.media_keys:
+        entry = log.media[name][-1] if name in log.media else {}
+        file = folder / "files" / str(entry.get("path", ""))
+        if not file.is_file() or hashlib.sha256(file.read_bytes()).hexdigest() != entry.get("sha256"):
+            found.append(f"`{name}`")
+        elif name in content.tables and entry.get("nrows") != len(content.tables[name].rows):
+            found.append(f"rows of `{name}`")
     results = [artifact for artifact in log.artifacts if artifact.type == RESULT_TYPE]
     if not results:
         return [*found, "the result artifact"]
     for path, data in content.files.items():
-        entry = results[-1].entries.get(path)
-        staged = Path(entry.local_path) if entry is not None else None
-        if entry is None or staged is None or entry.digest != md5(data) or not staged.is_file():
+        entry_of_file = results[-1].entries.get(path)
+        staged = Path(entry_of_file.local_path) if entry_of_file is not None else None
+        if staged is None or not staged.is_file():
             found.append(f"file `{path}`")
         elif staged.read_bytes() != data:
             found.append(f"contents of `{path}`")
+    return found
+
+
+def _lost_values(config: Mapping[str, Any], summary: Mapping[str, Any], content: Content) -> list[str]:
+    """Name the numbers, settings and charts that were not kept as they were written."""
+    found = [f"config `{name}`" for name, value in content.config.items() if config.get(name) != value]
+    found += [f"summary `{name}`" for name, value in content.summary.items() if summary.get(name) != value]
+    drawn = presets_in(config)
+    found += [f"chart `{name}`" for name, preset in content.presets.items() if drawn.get(name) != preset]
     return found
 
 
@@ -304,22 +290,3 @@ def _tracked_offline(folder: Path, content: Content, container: str) -> TrackedR
         name=content.name,
         container=container,
     )
-
-
-@contextmanager
-def _environment(**values: str) -> Iterator[None]:
-    """Set what parts of wandb read from the environment alone, for as long as needed.
-
-    One is the folder that logged files are copied to, whose name manifests tell the server; in some versions
-    another is the server.
-    """
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value

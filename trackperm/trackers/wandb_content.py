@@ -18,7 +18,8 @@ from typing import Any
 import wandb
 
 from trackperm.errors import InputError
-from trackperm.trackers.base import Publication, Table
+from trackperm.trackers.base import Chart, Publication, Table
+from trackperm.trackers.wandb_charts import drawn, preset_of
 
 KEY, DIGEST = "trackperm.key", "trackperm.digest"
 RESULT_TYPE = "comparison"
@@ -50,7 +51,11 @@ class Content:
     notes : str
         Markdown.
     tables : mapping of str to Table
-        With cells that JSON can hold.
+        With cells that JSON can hold; those of the charts among them.
+    charts : mapping of str to Chart
+        What W&B's pages draw of these tables.
+    presets : mapping of str to str
+        What they are drawn by.
     files : mapping of str to bytes
         Contents by path in the result artifact.
     """
@@ -62,6 +67,8 @@ class Content:
     tags: tuple[str, ...]
     notes: str
     tables: Mapping[str, Table]
+    charts: Mapping[str, Chart]
+    presets: Mapping[str, str]
     files: Mapping[str, bytes]
 
     @classmethod
@@ -78,6 +85,8 @@ class Content:
         _check(publication)
         files = dict(publication.files)
         tables = {name: _plain(table) for name, table in publication.tables.items()}
+        tables |= {f"{name}_table": chart.table for name, chart in publication.charts.items()}
+        presets = {name: preset_of(chart) for name, chart in publication.charts.items()}
         files |= {f"{name}.json": _json(table) for name, table in tables.items()}
         summary = {name: float(value) for name, value in publication.metrics.items()}
         statistic = publication.tags.get("trackperm.statistic", "")
@@ -86,18 +95,20 @@ class Content:
         hashed = [
             sorted((name, repr(value)) for name, value in summary.items()),
             sorted(publication.tags.items()),
-            [publication.name, publication.description],
+            [publication.name, publication.description, sorted(presets.items())],
             sorted((path, hashlib.sha256(data).hexdigest()) for path, data in files.items()),
         ]
         digest = hashlib.sha256(json.dumps(hashed).encode()).hexdigest()
         return cls(
             run_id=f"trackperm-{publication.key[:32]}",
-            name=publication.name,
+            name=_cut(publication.name),
             summary=summary,
             config={**publication.tags, KEY: publication.key, DIGEST: digest},
             tags=tags,
             notes=publication.description,
             tables=tables,
+            charts=publication.charts,
+            presets=presets,
             files=files,
         )
 
@@ -125,11 +136,13 @@ class Content:
         return made
 
     def media(self, folder: Path) -> dict[str, Any]:
-        """Values that W&B's pages draw, by key: tables, pictures, pages; pages must be self-contained."""
+        """Values that W&B's pages draw, by key: tables, charts, pictures, self-contained pages."""
         values: dict[str, Any] = {
             name: wandb.Table(columns=list(table.columns), data=list(table.rows), allow_mixed_types=True)
             for name, table in self.tables.items()
+            if name.removesuffix("_table") not in self.charts
         }
+        values |= {name: drawn(chart) for name, chart in self.charts.items()}
         for number, (path, data) in enumerate(sorted(self.files.items())):
             stem, suffix = posixpath.splitext(posixpath.basename(path))
             if suffix in _DRAWN:
@@ -137,6 +150,11 @@ class Content:
                 file.write_bytes(data)
                 values[stem] = _DRAWN[suffix](str(file))
         return values
+
+
+def _cut(name: str) -> str:
+    """Shorten a run's name to what W&B keeps of it."""
+    return name if len(name) <= _MAX_NAME else name[: _MAX_NAME - 1] + "…"
 
 
 def md5(data: bytes) -> str:
@@ -153,17 +171,12 @@ def _check(publication: Publication) -> None:
             raise InputError(f"W&B cannot keep a metric called `{name[:300]}`", hint="rename the statistic.")
         if not math.isfinite(value):
             raise InputError(f"metric `{name}` is {value}, which W&B would turn into text")
-    for name, table in publication.tables.items():
+    of_charts = {name: chart.table for name, chart in publication.charts.items()}
+    for name, table in {**publication.tables, **of_charts}.items():
         if len(table.rows) > _MAX_ROWS:
             raise InputError(
                 f"table `{name}` has {len(table.rows)} rows; {_MAX_ROWS} is what a page can show"
             )
-    if len(publication.name) > _MAX_NAME:
-        raise InputError(
-            f"the name `{publication.name}` has {len(publication.name)} characters; "
-            f"W&B keeps {_MAX_NAME} of a run's name",
-            hint="shorten the statistic's name.",
-        )
 
 
 def _plain(table: Table) -> Table:

@@ -6,13 +6,17 @@ The log is decoded by :mod:`trackperm.sources.wandb_log`, the tables are found b
 
 from __future__ import annotations
 
+import time
+from contextlib import suppress
 from pathlib import Path
 
-from trackperm.errors import InputError
+from trackperm.errors import InputError, SourceError
+from trackperm.sources.wandb_log import read_run_log
 from trackperm.sources.wandb_run import RunFolder, is_run_folder
 from trackperm.tables import ExampleTable
 from trackperm.trackers.base import RunReference, TrackedRun
 
+_QUIET_SECONDS, _MOST_SECONDS = 1.0, 5.0
 _JOB_AND_GROUP = "comparison", "trackperm"  # of comparisons; the adapter's own module imports wandb
 
 
@@ -59,4 +63,17 @@ def read_offline_run(run: TrackedRun, artifact: str | None = None) -> ExampleTab
 
 def _open(locator: str, origin: str | None = None) -> RunFolder:
     path = Path(locator).expanduser().resolve()
+    _wait_for_writer(path)
     return RunFolder.open(path, f"wandb:{locator}" if origin is None else origin)
+
+
+def _wait_for_writer(path: Path) -> None:
+    """Wait for the end of a log that is being written: ``run.finish()`` does not wait for wandb's process."""
+    logs = list(path.glob("run-*.wandb")) if path.is_dir() else [path]
+    deadline = time.monotonic() + _MOST_SECONDS
+    with suppress(SourceError, OSError):  # which opening the log is to say
+        for log in logs:
+            while time.time() - log.stat().st_mtime < _QUIET_SECONDS and time.monotonic() < deadline:
+                if read_run_log(log, str(log)).exit_code is not None:
+                    break
+                time.sleep(0.05)

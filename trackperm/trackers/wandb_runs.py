@@ -53,6 +53,44 @@ def find_run(store: Store, locator: str) -> TrackedRun:
     return store.tracked(run)
 
 
+def find_comparison(store: Store, locator: str) -> Any:
+    """Find the run of a logged comparison by ``entity/project/id`` or the address of its page.
+
+    Returns
+    -------
+    wandb.apis.public.Run
+        As it is now.
+
+    Raises
+    ------
+    InputError
+        If there is none with that id, or it is not a comparison.
+    TrackerError
+        If W&B cannot be reached or refuses.
+    """
+    container, run_id = _from_page(locator) if "://" in locator else _split(store, locator)
+    path = f"{container}/{run_id}"
+    with store.calls(f"looking up comparison `wandb:{path}`"):
+        run = store.run_or_none(path) if "/" not in run_id else None
+    if run is None:
+        raise InputError(
+            f"W&B at `{store.base_url}` has no run with the id `{path}`",
+            hint="`trackperm compare` prints where it has logged a comparison.",
+        )
+    if not is_comparison(run):
+        raise InputError(
+            f"run `wandb:{path}` is no comparison that trackperm logged",
+            hint="name a comparison, or baseline and candidate.",
+        )
+    return run
+
+
+def list_comparisons(store: Store, container: str) -> list[Any]:
+    """Return the comparisons in ``entity/project``, as runs of :class:`wandb.Api`."""
+    found = store.fresh_api().runs(container, filters={"group": GROUP, "jobType": JOB_TYPE})
+    return [run for run in found if is_comparison(run)]
+
+
 def require_project(store: Store, container: str) -> str:
     """Return ``entity/project`` for what may lack the entity; none is made by accident.
 

@@ -192,6 +192,25 @@ def ended(run: Any) -> Iterator[Any]:
     run.finish(exit_code=0)
 
 
+@contextmanager
+def environment(**values: str) -> Iterator[None]:
+    """Set what parts of wandb read from the environment alone, for as long as needed.
+
+    One is the folder that logged files are copied to, whose name manifests tell the server; in some versions
+    another is the server.
+    """
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
 def _private() -> dict[str, Any]:
     """Return settings without which a server is told of command line, host, user, Git and packages."""
     return {

@@ -1,0 +1,265 @@
+"""Predictions that are logged in one line: what is checked, what is kept, which run is meant."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import duckdb
+import mlflow
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import wandb
+from mlflow_stores import MlflowExperiments, MlflowStore
+from processes import run as run_process
+from tracker_stores import PREDICTIONS
+from wandb_projects import WandbProjects, logged_run
+from wandb_standin import Standin
+
+import trackperm
+from trackperm.errors import InputError, InputTypeError, PairingError, TrackerError
+from trackperm.trackers.base import open_tracker
+
+pytestmark = pytest.mark.tracker
+
+COLUMNS = {name: list(values) for name, values in PREDICTIONS.items()}
+FRAME = pl.DataFrame(COLUMNS)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> MlflowStore:
+    return MlflowStore.local(tmp_path_factory.mktemp("mlflow-store"))
+
+
+@pytest.fixture
+def run(store: MlflowStore, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A finished run without predictions, in the store that the environment names."""
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", store.uri)
+    return f"mlflow:{store.run('digits', 'forest')}"
+
+
+def read(reference: str) -> dict[str, list[Any]]:
+    scheme, _, locator = reference.partition(":")
+    tracker = open_tracker(scheme)
+    return tracker.read(tracker.find(locator)).frame.to_dict(as_series=False)
+
+
+LIBRARIES: dict[str, Callable[[], Any]] = {
+    "polars": lambda: FRAME,
+    "lazy": lambda: FRAME.lazy(),
+    "pandas": lambda: pd.DataFrame(COLUMNS, index=[3, 1, 4, 1]),
+    "pandas objects": lambda: pd.DataFrame(COLUMNS, dtype=object),
+    "pyarrow": lambda: pa.table(COLUMNS),
+    "duckdb": lambda: duckdb.from_arrow(pa.table(COLUMNS)),
+}
+
+
+class TestFrames:
+    def test_of_every_library_are_kept_in_order(self, store: MlflowStore, run: str):
+        for library, made in LIBRARIES.items():
+            reference = f"mlflow:{store.run('digits', library)}"
+            assert trackperm.log_predictions(reference, made()) == reference
+            assert read(reference) == PREDICTIONS, library
+
+    def test_types_and_texts_are_kept(self, run: str):
+        frame = pl.DataFrame(
+            {
+                "id": [2**53 + 1, 7],
+                "prediction": ['a,\n"b"', "日本 é"],
+                "score": [0.1, None],
+                "ok": [True, False],
+                "spans": [["B", "I"], []],
+            }
+        )
+        trackperm.log_predictions(run, frame)
+        assert read(run) == frame.to_dict(as_series=False)
+
+    def test_columns_get_the_names_that_statistics_read(self, run: str):
+        frame = FRAME.rename({"id": "question_id", "prediction": "answer"})
+        trackperm.log_predictions(run, frame, columns={"id": "question_id", "prediction": "answer"})
+        assert read(run) == PREDICTIONS
+
+    def test_several_columns_may_identify_an_example(self, run: str):
+        frame = FRAME.with_columns(id=pl.lit("q1"), epoch=pl.int_range(4))
+        with pytest.raises(PairingError, match="4 of 4 rows of `predictions` share their `id`"):
+            trackperm.log_predictions(run, frame)
+        trackperm.log_predictions(run, frame, columns={"id": "id,epoch"})
+        assert read(run) == frame.to_dict(as_series=False)
+
+    def test_what_cannot_be_kept_is_refused_and_nothing_is_written(self, store: MlflowStore, run: str):
+        refused: list[tuple[Any, dict[str, Any], str]] = [
+            (FRAME.clear(), {}, "`predictions` has no examples"),
+            (FRAME.with_columns(id=pl.lit(0.5)), {}, "column `id` is decimal, which identifies no examples"),
+            (FRAME.with_columns(id=pl.Series(["e\u0301", "é", "a", "b"])), {}, "two Unicode normal forms"),
+            (FRAME.rename({"id": "qid"}), {}, r"no column `id`[\s\S]*of these, `qid` would identify"),
+            (FRAME.drop("id"), {}, r"no column `id`[\s\S]*none of these would identify the examples"),
+            (FRAME, {"columns": {"prediction": "answer"}}, "no column `answer`, only `id`"),
+            (FRAME, {"columns": {"label": "prediction"}}, "more than one column `label`"),
+            (FRAME, {"name": "../x"}, "`../x` is no name of predictions"),
+            (FRAME.with_columns(o=pl.Series([{1}] * 4, dtype=pl.Object)), {}, "column `o` .* holds objects"),
+            ("predictions.parquet", {}, "the predictions are text"),
+            (3, {}, "which is no data frame"),
+        ]
+        for frame, options, message in refused:
+            with pytest.raises((InputError, InputTypeError), match=message):
+                trackperm.log_predictions(run, frame, **options)
+        assert store.artifacts(run.removeprefix("mlflow:")) == {}
+
+
+class TestMlflowRuns:
+    def test_any_object_or_reference_names_the_run(self, store: MlflowStore, run: str):
+        run_id = run.removeprefix("mlflow:")
+        assert trackperm.log_predictions(store.get(run_id), FRAME) == run
+        assert trackperm.log_predictions(run, FRAME) == run
+        active = mlflow.start_run(experiment_id=store.experiment("digits"), run_name="active")
+        assert trackperm.log_predictions(active, FRAME) == f"mlflow:{active.info.run_id}"
+        assert trackperm.log_predictions("mlflow:digits/active", FRAME) == f"mlflow:{active.info.run_id}"
+
+    def test_a_finished_run_stays_as_it_is(self, store: MlflowStore, run: str):
+        experiments = MlflowExperiments(store)
+        *before, artifacts = experiments.snapshot(run.removeprefix("mlflow:"))
+        trackperm.log_predictions(run, FRAME)
+        assert list(experiments.snapshot(run.removeprefix("mlflow:"))[:3]) == before
+        assert artifacts == {}
+        assert list(store.artifacts(run.removeprefix("mlflow:"))) == ["predictions.parquet"]
+
+    @pytest.mark.slow
+    def test_the_store_that_mlflow_itself_chooses_is_found(self, tmp_path: Path):
+        with mlflow.start_run() as active:  # in the current folder, as no URI is set
+            reference = trackperm.log_predictions(active, FRAME)
+        uri = mlflow.get_tracking_uri()
+        assert trackperm.compare(reference, reference, tracking_uri=uri).pvalue == 1
+
+    def test_what_is_no_run_is_refused(self, store: MlflowStore, run: str):
+        experiment = store.client.get_experiment(store.experiment("digits"))
+        with pytest.raises(InputTypeError, match="Experiment is no run of MLflow"):
+            trackperm.log_predictions(experiment, FRAME)
+        with pytest.raises(InputError, match="has no run with id"):
+            trackperm.log_predictions(f"mlflow:{'0' * 32}", FRAME)
+        with pytest.raises(InputError, match=r"names no run of a tracker[\s\S]*mlflow:0a1b"):
+            trackperm.log_predictions("0a1b", FRAME)
+
+    def test_what_is_not_kept_is_an_error(
+        self, store: MlflowStore, run: str, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setattr(mlflow.MlflowClient, "log_artifact", lambda self, run_id, file: None)
+        with pytest.raises(TrackerError, match=r"failed while logging `predictions\.parquet`"):
+            trackperm.log_predictions(run, FRAME)
+
+
+class TestWandbRuns:
+    def test_is_one_version_of_one_artifact_of_the_run(self, standin: Standin):
+        with logged_run("log-predictions", standin=standin, run_id="eval run 1") as run:
+            for _ in range(2):
+                assert trackperm.log_predictions(run, FRAME) == "wandb:team/log-predictions/eval run 1"
+        logged = standin.logged("team/log-predictions/eval run 1")
+        assert [(name, found.kind, found.version) for name, found in logged.items()] == [
+            ("predictions-eval-run-1", "predictions", 0)
+        ]
+        assert standin.state.entries(logged["predictions-eval-run-1"]).keys() == {"predictions.parquet"}
+
+    def test_is_refused_by_what_takes_none(self, standin: Standin):
+        project = WandbProjects(standin).container("log-predictions")
+        path = WandbProjects(standin).run(project, "forest")
+        for other in (f"wandb:{path}", wandb.Api().run(path)):
+            with pytest.raises(InputTypeError, match="is no open run of W&B"):
+                trackperm.log_predictions(other, FRAME)
+        disabled = wandb.init(mode="disabled")
+        with pytest.raises(InputError, match="W&B is disabled"):
+            trackperm.log_predictions(disabled, FRAME)
+        disabled.finish()
+        assert not standin.logged(path)
+
+    def test_does_not_add_to_an_artifact_of_that_name(self, standin: Standin, tmp_path: Path):
+        (tmp_path / "notes.txt").write_text("mine")
+        with logged_run("log-predictions", standin=standin) as run:
+            made = wandb.Artifact(f"predictions-{run.id}", "notes")
+            made.add_file(str(tmp_path / "notes.txt"))
+            run.log_artifact(made).wait()
+            with pytest.raises(InputError, match="has logged something else"):
+                trackperm.log_predictions(run, FRAME)
+
+    def test_is_refused_by_a_finished_run(self, tmp_path: Path):
+        with logged_run("digits", folder=tmp_path) as run:
+            pass
+        with pytest.raises(TrackerError, match=r"logging `predictions.parquet` to run .*is finished"):
+            trackperm.log_predictions(run, FRAME)
+
+    def test_what_is_not_kept_is_an_error(self, standin: Standin, monkeypatch: pytest.MonkeyPatch):
+        with logged_run("log-predictions", standin=standin) as run:
+            standin.fail("PUT /blobs", [403] * 20)
+            with pytest.raises(TrackerError, match=r"logging `predictions.parquet` to run `wandb:team/log-"):
+                trackperm.log_predictions(run, FRAME)
+            standin.mend()
+
+    def test_offline_nobody_need_be_logged_in(self, tmp_path: Path):
+        """As the README has it: three offline runs, by somebody whom no server knows."""
+        program = """
+import polars as pl
+import trackperm, wandb
+references = []
+for name, prediction in (("first", "b"), ("second", "a")):
+    frame = pl.DataFrame({"id": range(9), "prediction": [prediction] * 9, "label": ["a"] * 9})
+    with wandb.init(project="pets", name=name, mode="offline") as run:
+        references.append(trackperm.log_predictions(run, frame))
+comparison = trackperm.compare(*references)
+assert not comparison.candidate_data.table.notes
+print(references[1], comparison.pvalue, comparison.log().created)
+"""
+        nobody = {"HOME": str(tmp_path), "NETRC": str(tmp_path / "netrc"), "WANDB_SILENT": "true"}
+        result = run_process([sys.executable, "-c", program], cwd=tmp_path, env=nobody)
+        assert result.returncode == 0, result.stderr
+        *folder, pvalue, created = result.stdout.split()
+        assert Path(" ".join(folder).removeprefix("wandb:")).parent == tmp_path / "wandb"
+        assert (float(pvalue), created) == (2 * 0.5**9, "True")
+
+
+class TestOtherTrackers:
+    """An adapter of another package joins by its entry point; its runs are told by their library's name."""
+
+    def test_are_found_by_the_library_of_the_run(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        (tmp_path / "sometracker").mkdir()
+        (tmp_path / "sometracker" / "__init__.py").write_text(_LIBRARY)
+        (tmp_path / "sometracker-1.0.dist-info").mkdir()
+        (tmp_path / "sometracker-1.0.dist-info" / "METADATA").write_text("Name: sometracker\nVersion: 1.0\n")
+        (tmp_path / "sometracker-1.0.dist-info" / "entry_points.txt").write_text(
+            "[trackperm.trackers]\nsometracker = sometracker:Adapter\n"
+        )
+        monkeypatch.syspath_prepend(tmp_path)
+        import sometracker
+
+        class MyRun(sometracker.Run):  # type: ignore[name-defined, misc]
+            """Of somebody's own module."""
+
+        run = MyRun()
+        assert trackperm.log_predictions(run, FRAME) == "sometracker:at-home"
+        assert pl.read_parquet(run.logged["predictions.parquet"]).equals(FRAME)
+        monkeypatch.delitem(sys.modules, "sometracker")
+
+    def test_of_no_library_are_refused(self):
+        for run in (None, 3, SimpleNamespace(id="x")):
+            with pytest.raises(InputTypeError, match=r"is no run of mlflow or [\s\S]*wandb"):
+                trackperm.log_predictions(run, FRAME)
+
+
+_LIBRARY = """
+from trackperm.trackers.base import RunReference
+
+class Run:
+    def __init__(self):
+        self.logged = {}
+
+class Adapter:
+    @classmethod
+    def of_run(cls, run, tracking_uri=None):
+        return cls()
+
+    def log_predictions(self, run, predictions):
+        run.logged[predictions.file] = predictions.data
+        return RunReference("sometracker", "at-home")
+"""

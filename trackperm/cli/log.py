@@ -1,0 +1,114 @@
+"""Where the command line logs comparisons to, and what else it does there when asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from trackperm.errors import InputError
+
+if TYPE_CHECKING:
+    from trackperm.comparison import Comparison, RunData
+    from trackperm.trackers.base import Tracker
+
+
+@dataclass(frozen=True)
+class Destination:
+    """What was asked for by ``--log-to``, ``--no-log``, ``--alert`` and ``--tag-runs``.
+
+    Attributes
+    ----------
+    tracker : Tracker or None
+        Where to log; None for where the candidate is.
+    container : str or None
+        Experiment or project there.
+    wanted : bool
+        Whether anything is logged.
+    alert, tag_runs : bool
+        Options of :meth:`trackperm.Comparison.log`.
+    """
+
+    tracker: Tracker | None
+    container: str | None
+    wanted: bool
+    alert: bool
+    tag_runs: bool
+
+    @classmethod
+    def of(
+        cls, log_to: str | None, tracking_uri: str | None, *, no_log: bool, alert: bool, tag_runs: bool
+    ) -> Destination:
+        """Open the tracker that `log_to` names.
+
+        Raises
+        ------
+        InputError
+            If options contradict each other, or `log_to` names no tracker.
+        """
+        options = {"--log-to": log_to is not None, "--alert": alert, "--tag-runs": tag_runs}
+        for name, is_wanted in options.items():
+            if no_log and is_wanted:
+                raise InputError(f"`--no-log` and `{name}` contradict each other", hint="give one of them.")
+        tracker, container = (None, None) if log_to is None else _target(log_to, tracking_uri)
+        return cls(tracker, container, not no_log, alert, tag_runs)
+
+    def require_options(self, candidate: RunData) -> None:
+        """Refuse options that the tracker does not have, before anything is computed.
+
+        Raises
+        ------
+        InputError
+            If there is one, or there is no tracker.
+        """
+        from trackperm.trackers.base import require_options
+
+        if not (self.alert or self.tag_runs):
+            return
+        tracker = self.tracker or candidate.tracker
+        if tracker is None:
+            raise InputError(
+                "nothing is logged, for the candidate is in no tracker, so that `--alert` and `--tag-runs` do"
+                " nothing",
+                hint="`--log-to` says where to log.",
+            )
+        require_options(tracker, alert=self.alert, tag_runs=self.tag_runs)
+
+    def log(self, comparisons: Sequence[Comparison]) -> None:
+        """Log `comparisons`, and say where."""
+        for comparison in comparisons if self.wanted else ():
+            if self.tracker is None and comparison.candidate_run is None:
+                if comparison.baseline_run is not None:
+                    typer.echo("not logged: the candidate is in no tracker; `--log-to` says where", err=True)
+                continue
+            published = comparison.log(self.tracker, self.container, alert=self.alert, tag_runs=self.tag_runs)
+            verb = "logged" if published.created else "already logged, brought up to date"
+            typer.echo(f"{verb}: {published.run.url or published.run.reference}", err=True)
+
+
+def install_chart(
+    entity: Annotated[str, typer.Argument(metavar="wandb:ENTITY", help="A user or team at W&B.")],
+    tracking_uri: Annotated[str | None, typer.Option(metavar="URI", help="W&B's server.")] = None,
+) -> None:
+    """Install a chart of the null distribution at W&B, once, and print the setting that makes use of it."""
+    from trackperm.trackers.base import RunReference
+    from trackperm.trackers.wandb import WandbTracker
+
+    reference = RunReference.parse(entity)
+    if reference.scheme != "wandb":
+        raise InputError(f"`{entity}` names no user or team at W&B", hint="write `wandb:ENTITY`.")
+    typer.echo(f"export TRACKPERM_WANDB_CHART={WandbTracker(tracking_uri).install_chart(reference.locator)}")
+
+
+def _target(log_to: str, tracking_uri: str | None) -> tuple[Tracker, str]:
+    from trackperm.trackers.base import RunReference, open_tracker
+
+    target = RunReference.parse(log_to)
+    if target.scheme == "file":
+        raise InputError(
+            f"`--log-to {log_to}` names no tracker",
+            hint="`--log-to mlflow:EXPERIMENT` or `--log-to wandb:ENTITY/PROJECT`.",
+        )
+    return open_tracker(target.scheme, tracking_uri), target.locator

@@ -1,0 +1,70 @@
+"""``trackperm report``: pages of a tracker's own that show comparisons which are logged there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from trackperm.errors import InputError, MissingDependencyError
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.callback()
+def root() -> None:
+    """Make a report of logged comparisons, on the pages of the tracker that has them."""
+
+
+@app.command()
+def wandb(
+    comparison: Annotated[
+        str,
+        typer.Argument(
+            metavar="COMPARISON|BASELINE",
+            help="A comparison's run, wandb:ENTITY/PROJECT/ID or its page; or a baseline.",
+        ),
+    ],
+    candidate: Annotated[
+        str | None,
+        typer.Argument(help="Of a baseline: the report is of all comparisons of the two in its project."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write the specification that W&B would be sent, and save nothing there."
+        ),
+    ] = None,
+    tracking_uri: Annotated[str | None, typer.Option(metavar="URI", help="W&B's server.")] = None,
+) -> None:
+    """Save a W&B report as a draft and print its address; again, it replaces that draft."""
+    references = [_locator(text) for text in (comparison, candidate) if text is not None]
+    try:
+        from trackperm.trackers.wandb_report import draft_of, save, specification
+        from trackperm.trackers.wandb_store import Store
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"reports at W&B need a library that is not installed: {error}",
+            hint="pip install 'trackperm[wandb-reports]'",
+        ) from error
+    store = Store(tracking_uri)
+    draft = draft_of(store, *references)
+    if output is not None:
+        output.write_text(specification(store, draft) + "\n", encoding="utf-8")
+        return
+    url, created = save(store, draft)
+    typer.echo(url)
+    typer.echo("saved as a draft" if created else "the draft that was there is replaced", err=True)
+
+
+def _locator(text: str) -> str:
+    from trackperm.trackers.base import RunReference
+    from trackperm.trackers.wandb_offline import is_offline_run
+
+    reference = RunReference.parse(text)
+    if reference.scheme != "wandb":
+        raise InputError(f"`{text}` is no run at W&B", hint="write `wandb:ENTITY/PROJECT/RUN`.")
+    if is_offline_run(reference.locator):
+        raise InputError(f"`{text}` is an offline run", hint="`wandb sync` uploads it; then name it at W&B.")
+    return reference.locator

@@ -1,0 +1,59 @@
+"""Whether a column identifies the examples of one run, by the rules that pairing keeps to."""
+
+from __future__ import annotations
+
+from trackperm.documents import listed
+from trackperm.errors import InputError, PairingError, TrackpermError
+from trackperm.pairing.refusals import require_distinct_ids, require_unique_ids, without_id
+from trackperm.pairing.run import KeyedRun, require_id_types
+from trackperm.tables import ExampleTable, id_columns, typed_columns
+
+
+def require_ids(table: ExampleTable, id_: str) -> None:
+    """Refuse a table whose examples are not identified by `id_`.
+
+    Parameters
+    ----------
+    table : ExampleTable
+        One row an example.
+    id_ : str
+        A column, or several with commas between them, such as ``id,epoch``.
+
+    Raises
+    ------
+    InputError
+        If the table has no such column; says which columns could be meant.
+    PairingError
+        If there are no examples, or ids that are null, repeated, neither integers nor text, or the same text
+        in two Unicode normal forms.
+    """
+    if not len(table):
+        raise PairingError(f"`{table.origin}` has no examples")
+    ids = id_columns(id_, [table])
+    if absent := [name for name in ids if name not in table.columns]:
+        could = listed(name for name in table.columns if _identifies(table, name))
+        raise InputError(
+            f"`{table.origin}` has no column {listed(absent)}, only {listed(table.columns)}",
+            hint=f"of these, {could} would identify the examples: name it, as in `columns={{'id': '...'}}`."
+            if could
+            else "none of these would identify the examples: add the ids of the data set.",
+        )
+    _require(table, ids, id_)
+
+
+def _require(table: ExampleTable, ids: tuple[str, ...], id_: str) -> None:
+    typed, _, types = typed_columns(table, table, ids, text=ids)
+    require_id_types(ids, types)
+    run = KeyedRun.by_id(typed, ids)
+    if run.rows_without_id:
+        raise PairingError(without_id(run, id_), hint="every example needs an id, which all runs share.")
+    require_unique_ids(run, id_=id_)
+    require_distinct_ids(run, id_=id_)
+
+
+def _identifies(table: ExampleTable, name: str) -> bool:
+    try:
+        _require(table, (name,), name)
+    except TrackpermError:
+        return False
+    return True
