@@ -22,7 +22,7 @@ BASELINE = [False] * 109 + [True] * 69 + [True] * 935 + [False] * 206
 CANDIDATE = [True] * 109 + [False] * 69 + [True] * 935 + [False] * 206
 
 PRINTED = """\
-accuracy   baseline 0.7612   candidate 0.7915   difference +0.0303
+accuracy   baseline 0.7612   candidate 0.7915   difference +0.0303   95% CI [+0.0098, +0.0510]
 p = 0.00335  exact, two-sided, 1319 examples (178 discordant: 109 better, 69 worse)   ▲ better
 scope: these two runs on these examples; not other seeds, prompts or test sets
 """
@@ -97,10 +97,11 @@ def test_several_statistics(folder: Path):
         folder, "compare", "base.parquet", "cand.csv", "-s", "accuracy", "-s", "errors.yaml", "--no-log"
     )
     first, second = result.stdout.split("\n\n")
-    assert first + "\n" == PRINTED
+    assert first.replace(" (adjusted 0.0067: Holm over 2 tests)", "", 1) + "\n" == PRINTED
     assert second.startswith(
-        "errors   baseline 315.0000   candidate 275.0000   difference -40.0000\np = 0.00335"
+        "errors   baseline 315.0000   candidate 275.0000   difference -40.0000   95% CI [-67"
     )
+    assert "\np = 0.00335 (adjusted 0.0067: Holm over 2 tests)  exact" in second
     assert "▲ better" in second
 
 

@@ -32,6 +32,8 @@ def test_metrics_have_the_documented_names():
         "accuracy/difference": comparison.difference,
         "accuracy/baseline_score": 14 / 34,
         "accuracy/candidate_score": 30 / 34,
+        "accuracy/ci_low": pytest.approx(0.16744881591212787),
+        "accuracy/ci_high": pytest.approx(0.6931000248885829),
         "accuracy/n_examples": 34.0,
         "accuracy/n_discordant": 24.0,
         "accuracy/error_bound": comparison.error_bound,

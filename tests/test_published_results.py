@@ -60,7 +60,10 @@ def runs_of(identifier: str, folder: Path, n_folds: int = 30) -> list[Path]:
     return files
 
 
-@pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
+@pytest.mark.parametrize(
+    "alternative",
+    ["two-sided", *(pytest.param(side, marks=pytest.mark.slow) for side in ("greater", "less"))],
+)
 @pytest.mark.parametrize("identifier", AEON)
 def test_classifiers_over_folds_and_data_sets(tmp_path: Path, identifier: str, alternative: Any) -> None:
     reference = reference_data.reference(identifier)

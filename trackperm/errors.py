@@ -72,7 +72,7 @@ class ChoiceError(SourceError):
 
 
 class CapacityError(TrackpermError, MemoryError):
-    """An exact computation that does not fit the memory budget."""
+    """A computation that does not fit the memory budget, or the disk."""
 
 
 class MissingDependencyError(TrackpermError, ImportError):

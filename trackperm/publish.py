@@ -45,10 +45,12 @@ def publication(comparison: Comparison) -> Publication:
             "all are in trackperm/discordant.parquet",
         )
     baseline_name, candidate_name = map(text.shorten, (comparison.baseline_name, comparison.candidate_name))
-    tag_pvalue = comparison.format_pvalue(digits=2)
+    # Tags of the runs are by statistic, of all examples.
+    candidate_tags = {f"sig.{statistic}": _short_verdict(comparison), f"sig.{statistic}.vs": baseline_name}
+    baseline_tags = {f"sig.{statistic}.baseline_of": f"{candidate_name} {comparison.marker}"}
     return Publication(
         key=comparison.key,
-        name=f"{statistic}: {candidate_name} vs {baseline_name}",
+        name=f"{comparison.title}: {candidate_name} vs {baseline_name}",
         metrics=_metrics(comparison),
         tables={
             "results": _results(comparison),
@@ -61,29 +63,41 @@ def publication(comparison: Comparison) -> Publication:
             "trackperm.baseline": comparison.baseline,
             "trackperm.candidate": comparison.candidate,
             "trackperm.signature": comparison.signature,
+            **({} if comparison.part is None else {"trackperm.slice": str(comparison.part)}),
         },
         description=text.markdown(comparison, remarks),
         baseline=comparison.baseline_run,
         candidate=comparison.candidate_run,
-        candidate_tags={
-            f"sig.{statistic}": f"{comparison.marker} {text.pvalue_name(comparison.test)}={tag_pvalue}",
-            f"sig.{statistic}.vs": baseline_name,
-        },
-        baseline_tags={f"sig.{statistic}.baseline_of": f"{candidate_name} {comparison.marker}"},
+        candidate_tags={} if comparison.part else candidate_tags,
+        baseline_tags={} if comparison.part else baseline_tags,
         charts=_charts(comparison),
     )
+
+
+def _short_verdict(comparison: Comparison) -> str:
+    """Marker and p-value, the adjusted one where there is one, in two digits."""
+    found = comparison.corrected
+    if found is None:
+        return f"{comparison.marker} {text.pvalue_name(comparison.test)}={comparison.format_pvalue(digits=2)}"
+    if found.pvalue is None:
+        return f"{comparison.marker} {found.method}"
+    return f"{comparison.marker} adj. p={found.format_pvalue(2, comparison.alpha)}"
 
 
 def _metrics(comparison: Comparison) -> dict[str, float]:
     """Finite numbers only: trackers turn infinity into a number, and an underflowed p-value is no 0."""
     is_exact = comparison.error_bound <= text.EXACT_WITHIN
     interval = (None, None) if is_exact else comparison.test.interval
+    ends = comparison.interval
     found: dict[str, float | None] = {
         "p_value": comparison.pvalue or None,
         "log10_p": comparison.log10_pvalue,
+        "adjusted_p": None if comparison.corrected is None else comparison.corrected.pvalue or None,
         "difference": comparison.difference,
         "baseline_score": comparison.baseline_score,
         "candidate_score": comparison.candidate_score,
+        "ci_low": None if ends is None else ends.low,
+        "ci_high": None if ends is None else ends.high,
         "n_examples": comparison.n_examples,
         "n_discordant": comparison.n_discordant,
         "error_bound": comparison.error_bound,
@@ -101,13 +115,15 @@ def _results(comparison: Comparison) -> Table:
     """One row, so that the tables of several comparisons line up; p as text, which no viewer rounds to 0."""
     test = comparison.test
     row: dict[str, str | int | float | None] = {
-        "statistic": comparison.statistic.name,
+        "statistic": comparison.title,
         "baseline": comparison.baseline_name,
         "candidate": comparison.candidate_name,
         "baseline_score": comparison.baseline_score,
         "candidate_score": comparison.candidate_score,
         "difference": comparison.difference,
         "p_value": comparison.format_pvalue(),
+        "adjusted_p": None if comparison.corrected is None else comparison.corrected.format_pvalue(),
+        "interval": None if comparison.interval is None else text.ends(comparison.interval),
         "verdict": f"{comparison.marker} {comparison.verdict}",
         "certainty": text.certainty(test),
         "alternative": test.alternative,

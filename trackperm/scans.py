@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import io
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,6 +15,10 @@ from trackperm.errors import SourceError
 
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
 """What polars raises where a file is not what it should be."""
+
+_INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)  # int64 holds all of them
+_PLAIN = (*_INTEGERS, pl.Boolean, pl.String)
+_N_WITNESSES = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,10 +34,13 @@ class Scan:
         The table.
     unreadable : callable
         What to raise where it cannot be read, given what polars said.
+    folder : object, optional
+        What has to be there as long as the file is read, such as the temporary folder that holds it.
     """
 
     lazy: pl.LazyFrame
     unreadable: Callable[[BaseException], SourceError]
+    folder: object = None
 
     @cached_property
     def schema(self) -> nw.Schema:
@@ -55,8 +63,50 @@ class Scan:
         """Read the columns `names`, all at once."""
         return nw.from_native(self._collected(self.lazy.select(list(names))), eager_only=True)
 
+    def slices(self, names: Iterable[str], size: int) -> Iterator[pl.DataFrame]:
+        """Read the columns `names`, `size` rows at a time."""
+        lazy = self.lazy.select(list(names))
+        for start in range(0, self.n_rows, size):
+            yield self._collected(lazy.slice(start, size))
+
     def _collected(self, lazy: pl.LazyFrame) -> pl.DataFrame:
         try:
             return lazy.collect()
         except UNREADABLE as error:
             raise self.unreadable(error) from error
+
+
+def has_witnesses(dtype: pl.DataType) -> bool:
+    """Whether :func:`witnesses` tell all of a column of type `dtype`."""
+    if isinstance(dtype, pl.List):
+        return dtype.inner in _PLAIN
+    return dtype in (*_PLAIN, pl.Float32, pl.Float64)
+
+
+def witnesses(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a few values of each column that tell its type as well as all of them do.
+
+    They are the first, the least and the greatest, the first that is not integral, and the first list that
+    holds something. Witnesses of slices, one slice below the other, are witnesses of the whole.
+    """
+    columns = []
+    for values in frame:
+        present = (values.fill_nan(None) if values.dtype.is_float() else values).drop_nulls()
+        found = [present.head(1)]
+        if values.dtype.is_numeric() and len(present):
+            found += [pl.Series(values.name, [present.min(), present.max()], values.dtype)]
+        if values.dtype.is_float():
+            found.append(present.filter(present != present.round()).head(1))
+        if isinstance(values.dtype, pl.List):
+            found.append(present.filter(present.list.len() > 0).head(1))
+        column = pl.concat(found)
+        columns.append(column.extend_constant(None, _N_WITNESSES - len(column)))
+    return copied(pl.DataFrame(columns))
+
+
+def copied(part: pl.DataFrame) -> pl.DataFrame:
+    """Copy a part of a frame, which else keeps all texts of the frame in memory."""
+    stream = io.BytesIO()
+    part.write_ipc_stream(stream)
+    stream.seek(0)
+    return pl.read_ipc_stream(stream)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -12,12 +12,13 @@ import narwhals as nw
 import polars as pl
 
 from trackperm.errors import InputError, InputTypeError, MissingDependencyError
-from trackperm.scans import Scan
+from trackperm.scans import Scan, has_witnesses, witnesses
 
 _INTEGER_TEXT = r"^(?:0|-?[1-9][0-9]*)$"
 _NUMBER_TEXT = (
     r"^(?:-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[nN]a[nN]|-?[iI]nf(?:inity)?)$"
 )
+_SLICE = 2**16  # rows that are looked at at once
 _LARGEST_EXACT = 2**53 - 1  # a float64 up to here is no rounded integer
 
 
@@ -157,6 +158,26 @@ class ExampleTable:
         """
         return _to_polars(self.only([name]).frame.get_column(name), f"column `{name}` of `{self.origin}`")
 
+    def slices(self, names: Iterable[str], size: int) -> Iterator[pl.DataFrame]:
+        """Read some columns `size` rows at a time, as polars holds them."""
+        if isinstance(self.data, Scan):
+            yield from self.data.slices(names, size)
+        else:
+            yield from self.data.select(list(names)).to_polars().iter_slices(size)
+
+    def has_witnesses(self, names: Iterable[str]) -> bool:
+        """Whether few values of the columns `names` tell their types, and slices can be read of them."""
+        if isinstance(self.data, Scan):
+            schema = self.data.lazy.collect_schema()
+        elif self.data.implementation.is_polars():
+            schema = self.data.to_polars().schema
+        else:
+            return False
+        return all(
+            name not in self.unusable and not self.is_untyped(name) and has_witnesses(schema[name])
+            for name in names
+        )
+
     def head(self, n: int) -> ExampleTable:
         """Keep the first `n` rows."""
         return replace(self, data=self.data.head(n))
@@ -190,8 +211,13 @@ def id_columns(id_: str, tables: Collection[ExampleTable]) -> tuple[str, ...]:
 
 def unusable(table: ExampleTable, name: str) -> str | None:
     """Say why the values of column `name` cannot be used; None where they can."""
+    if isinstance(table.data, Scan) and table.has_witnesses([name]):
+        found = pl.concat([witnesses(part) for part in table.slices([name], _SLICE)])
+        column = replace(table, data=nw.from_native(found, eager_only=True))
+    else:
+        column = table.only([name])
     try:
-        _Column.read(table.only([name]), name)
+        _Column.read(column, name)
     except InputTypeError as error:
         return error.message
     return None
@@ -244,6 +270,13 @@ def typed_columns(
         for table, series in zip((baseline, candidate), values, strict=True)
     ]
     return tables[0], tables[1], types
+
+
+def cast_columns(frame: pl.DataFrame, types: Mapping[str, ColumnType]) -> pl.DataFrame:
+    """Bring a part of a table to types that :func:`typed_columns` found for all of it."""
+    return pl.DataFrame(
+        [_normalised(frame[name], name)[0].cast(_DTYPES[type_]) for name, type_ in types.items()]
+    )
 
 
 @dataclass(frozen=True, eq=False)

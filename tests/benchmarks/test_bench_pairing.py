@@ -17,31 +17,32 @@ AT_MOST = 3.0
 """Times what polars takes to read and join the columns that the statistic reads."""
 
 PROGRAMS = {
-    "trackperm": "import trackperm\nn = trackperm.compare(*files).test.n_examples",
+    "trackperm": "import trackperm\nx = trackperm.compare(*files)\nn, held = x.test.n_examples, x.discordant",
     "polars, Parquet": "x, y = (pl.read_parquet(f, columns=c) for f in files)\nn = len(x.join(y, on=id))",
     "polars, JSON Lines": "x, y = (pl.read_ndjson(f) for f in files)\nn = len(x.join(y, on=id))",
     "pandas, Parquet": "x, y = (pd.read_parquet(f, columns=c) for f in files)\nn = len(x.merge(y, on=id))",
     "pandas, JSON Lines": "x, y = (pd.read_json(f, lines=True) for f in files)\nn = len(x.merge(y, on=id))",
 }
 FRAME = """
-import json, resource, sys, time
+import json, re, sys, time
 import pandas as pd, polars as pl
 files = sys.argv[1:]
 id, c = "id", ["id", "prediction", "label"]
-start = time.perf_counter()
+start, held = time.perf_counter(), pl.DataFrame()
 {program}
 seconds = time.perf_counter() - start
-print(json.dumps([n, seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]))
+peak = re.search(r"VmHWM:\\s*(\\d+) kB", open("/proc/self/status").read())[1]
+print(json.dumps([n, seconds, int(peak), held.estimated_size()]))
 """
 
 
-def measured(program: str, files: tuple[Path, Path], n_examples: int) -> tuple[float, int]:
-    """(seconds, peak bytes) of a program in a fresh process."""
+def measured(program: str, files: tuple[Path, Path], n_examples: int) -> tuple[float, int, int]:
+    """(seconds, peak bytes, bytes that the result holds) of a program in a fresh process."""
     code = FRAME.format(program=PROGRAMS[program])
     done = subprocess.run([sys.executable, "-c", code, *files], check=True, stdout=subprocess.PIPE, text=True)
-    found, seconds, kibibytes = json.loads(done.stdout)
+    found, seconds, kibibytes, held = json.loads(done.stdout)
     assert found == n_examples
-    return seconds, 1024 * kibibytes
+    return seconds, 1024 * kibibytes, held
 
 
 def write(folder: Path, n_examples: int, *, text: bool, suffix: str) -> tuple[Path, Path]:
@@ -76,9 +77,9 @@ def test_pairing(benchmark, table, case: str, tmp_path: Path):
     n_examples, text, suffix, kind = CASES[case]
     files = write(tmp_path, n_examples, text=text, suffix=suffix)
     time.sleep(1)  # lets the disk settle
-    theirs, their_peak = measured(f"polars, {kind}", files, n_examples)
-    with_pandas, _ = measured(f"pandas, {kind}", files, n_examples)
-    seconds, peak = benchmark.pedantic(measured, args=("trackperm", files, n_examples), rounds=1)
+    theirs, their_peak, _ = measured(f"polars, {kind}", files, n_examples)
+    with_pandas, *_ = measured(f"pandas, {kind}", files, n_examples)
+    seconds, peak, held = benchmark.pedantic(measured, args=("trackperm", files, n_examples), rounds=1)
     table.add(
         Row(
             f"compare, {case}",
@@ -93,5 +94,30 @@ def test_pairing(benchmark, table, case: str, tmp_path: Path):
         )
     )
     table.add(
-        Row(f"compare, {case}: memory", peak, unit="B", beside="polars", theirs=their_peak, compare="share")
+        Row(
+            f"compare, {case}: memory",
+            peak,
+            unit="B",
+            beside="polars",
+            theirs=their_peak,
+            compare="share",
+            note=f"the examples that differ hold {held / 2**20:.0f} MiB of it",
+            summary=True,
+        )
+    )
+
+
+def test_memory_does_not_grow_with_the_rows(benchmark, table, tmp_path: Path):
+    n_examples = 3 * 10**7
+    files = write(tmp_path, n_examples, text=False, suffix=".parquet")
+    _, peak, held = benchmark.pedantic(measured, args=("trackperm", files, n_examples), rounds=1)
+    table.add(
+        Row(
+            "compare, Parquet, integer ids, N = 3 * 10^7: memory beside the examples that differ",
+            peak - held,
+            unit="B",
+            limit=2**29,
+            note=f"the examples that differ hold {held / 2**20:.0f} MiB",
+            summary=True,
+        )
     )

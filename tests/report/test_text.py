@@ -48,7 +48,7 @@ def gold_standard() -> Comparison:
 
 def test_lines_are_those_of_the_documentation():
     assert text.lines(gold_standard()) == [
-        "accuracy   baseline 0.7612   candidate 0.7915   difference +0.0303",
+        "accuracy   baseline 0.7612   candidate 0.7915   difference +0.0303   95% CI [+0.0098, +0.0510]",
         "p = 0.00335  exact, two-sided, 1319 examples (178 discordant: 109 better, 69 worse)   ▲ better",
         "scope: these two runs on these examples; not other seeds, prompts or test sets",
     ]
@@ -86,7 +86,7 @@ def test_long_form_prints_the_observed_value_and_no_scores(tmp_path):
     baseline, candidate = answers([False] * 12 + [True] * 20), answers([False] * 3 + [True] * 29)
     comparison = trackperm.compare(baseline, candidate, spec(tmp_path, LONG_FORM))
     first, second, *_ = text.lines(comparison)
-    assert re.fullmatch(r"log_odds   observed \+\d\.\d{4}", first)
+    assert re.fullmatch(r"log_odds   observed \+\d\.\d{4}(   about 95% CI \[.*\])?", first)
     assert "baseline" not in first
     assert "the statistic log\\_odds is at least as far from zero" in text.markdown(comparison)
     assert "9 discordant" in second
@@ -94,7 +94,7 @@ def test_long_form_prints_the_observed_value_and_no_scores(tmp_path):
 
 def test_identical_runs():
     lines = text.lines(accuracy(0, 0, both=3, neither=2))
-    assert lines[0].endswith("difference 0.0000")
+    assert lines[0].endswith("difference 0.0000   95% CI [-0.5218, +0.5218]")
     assert lines[1].startswith("p = 1  exact, two-sided, 5 examples (0 discordant")
     assert lines[1].endswith("≈ undecided")
     assert lines[3] == "identical: the counts of both runs are the same on every example"

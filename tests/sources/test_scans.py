@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +16,7 @@ from cli_comparison import compared
 from trackperm.errors import SourceError
 from trackperm.pairing import pair
 from trackperm.scans import Scan
-from trackperm.sources import read_examples
+from trackperm.sources import json_lines, json_lines_fast, read_examples
 from trackperm.statistic import load_statistic
 
 N = 300_000
@@ -92,6 +94,30 @@ def test_a_file_that_is_broken_in_a_column_is_named(tmp_path: Path) -> None:
     path.write_bytes(data)
     with pytest.raises(SourceError, match=r"`.*run\.parquet` is not a readable Parquet file"):
         table.only(["id"])
+
+
+def test_large_json_lines_are_in_temporary_files_as_long_as_they_are_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(json_lines, "LARGE", 1000)
+    monkeypatch.setattr(json_lines_fast, "_PART", 10_000)
+    path, frame = tmp_path / "run.jsonl", next(runs())
+    frame.write_ndjson(path)
+    tables = [read_examples(path)]
+    assert isinstance(tables[0].data, Scan)
+    path.unlink()
+    (folder,) = Path(tempfile.gettempdir()).glob("trackperm-*")
+    assert len(list(folder.iterdir())) > 5
+    tables.append(tables.pop().head(1500))
+    assert tables[0].frame.to_polars().equals(frame[:1500])
+    part = folder / "3.arrow"
+    part.write_bytes(part.read_bytes()[:100])
+    with pytest.raises(SourceError, match=r"what was read of `.*run\.jsonl` is not there any more"):
+        tables[0].only(["id"])
+    tables.clear()
+    gc.collect()
+    assert not folder.exists()
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of a process is read from /proc")

@@ -14,10 +14,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from trackperm.errors import InputTypeError, SourceError
-from trackperm.sources import SourceFile, is_readable, read_examples
+from trackperm.sources import SourceFile, is_readable, json_lines_fast, read_examples
 from trackperm.sources.delimited import exact, fast
 from trackperm.sources.json_lines import json_rows
-from trackperm.sources.json_lines_fast import read_uniform
+from trackperm.sources.json_lines_fast import read_uniform, scan_uniform
 from trackperm.sources.json_values import table
 from trackperm.tables import ColumnType, ExampleTable, typed_columns
 
@@ -350,8 +350,16 @@ NOT_UNIFORM = {
 }
 
 
+@pytest.fixture
+def in_small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let large JSON Lines be read a few bytes, and then to the end of the line, at a time."""
+    monkeypatch.setattr(json_lines_fast, "_PART", 2)
+
+
 @pytest.mark.parametrize("text", UNIFORM.values(), ids=UNIFORM)
-def test_polars_reads_uniform_json_lines_as_the_exact_reader_does(text: str, write: Any) -> None:
+def test_polars_reads_uniform_json_lines_as_the_exact_reader_does(
+    text: str, write: Any, in_small_parts: None
+) -> None:
     file = SourceFile(write("a.jsonl", text))
     frame = read_uniform(text.encode(), file.first_record or {})
     assert frame is not None
@@ -359,12 +367,16 @@ def test_polars_reads_uniform_json_lines_as_the_exact_reader_does(text: str, wri
     exact = table({name: [row[name] for row in rows] for name in rows[0]}, str, "a.jsonl")
     assert frame.equals(exact.frame.to_polars())
     assert frame.schema == exact.frame.to_polars().schema
+    scan = scan_uniform(file.path, file.first_record or {}, "a.jsonl")
+    assert scan is not None
+    assert scan.read(frame.columns).to_polars().equals(frame)
 
 
 @pytest.mark.parametrize("text", NOT_UNIFORM.values(), ids=NOT_UNIFORM)
-def test_other_json_lines_are_left_to_the_exact_reader(text: str, write: Any) -> None:
+def test_other_json_lines_are_left_to_the_exact_reader(text: str, write: Any, in_small_parts: None) -> None:
     file = SourceFile(write("a.jsonl", text))
     assert read_uniform(text.encode(), file.first_record or {}) is None
+    assert scan_uniform(file.path, file.first_record or {}, "a.jsonl") is None
 
 
 @settings(deadline=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import getpass
 import json
 import socket
@@ -69,6 +70,15 @@ class TestWhatIsWritten:
         assert run.files[summary["pmf"]["path"]] == wanted.files["pmf.png"]
         assert run.files[summary["trackperm_report"]["path"]] == wanted.files["trackperm_report.html"]
         assert len(run.history) == 1
+
+    def test_a_name_longer_than_w_b_keeps_is_cut(
+        self, standin: Standin, projects: WandbProjects, project: str, candidate: TrackedRun
+    ):
+        wanted = dataclasses.replace(publication(candidate), name="f1: " + "a long name " * 20)
+        projects.tracker().publish(wanted)
+        kept = standin.run(f"{project}/trackperm-{KEY}").display_name
+        assert kept == wanted.name[:127] + "…"
+        assert not projects.tracker().publish(wanted).created
 
     def test_what_was_read_becomes_its_lineage(self, standin: Standin, projects: WandbProjects, project: str):
         runs = []
@@ -218,6 +228,7 @@ _FAULTS = {
 class TestFaults:
     @pytest.fixture(autouse=True)
     def another_process(self) -> Iterator[None]:
+        wandb.teardown()  # which reads the environment once, and how long to wait with it
         yield
         wandb.teardown()  # an id whose run could not be started stays in use
 

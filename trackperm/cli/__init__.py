@@ -9,23 +9,34 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from enum import Enum
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import trackperm
-from trackperm import documents
 from trackperm.cli import inspect as inspect_command
 from trackperm.cli import log as log_command
+from trackperm.cli import power as power_command
 from trackperm.cli import report as report_commands
 from trackperm.cli import statistic as statistic_commands
-from trackperm.errors import InputError, TrackpermError
+from trackperm.cli.arguments import (
+    Alternative,
+    Compat,
+    Correction,
+    Method,
+    Missing,
+    artifacts,
+    assignment,
+    column,
+    statistics,
+)
+from trackperm.errors import TrackpermError
 
 if TYPE_CHECKING:
     from trackperm.comparison import Comparison
     from trackperm.compat import Reproduction
-    from trackperm.statistic import Statistic
+    from trackperm.second_opinions import SecondOpinion
 
 app = typer.Typer(
     name="trackperm",
@@ -38,45 +49,8 @@ app = typer.Typer(
 app.add_typer(statistic_commands.app, name="statistic")
 app.add_typer(report_commands.app, name="report")
 app.command("inspect")(inspect_command.inspect)
+app.command("power")(power_command.power)
 app.command("install-chart")(log_command.install_chart)
-
-
-class Alternative(str, Enum):
-    """Which values count as extreme."""
-
-    TWO_SIDED = "two-sided"
-    LESS = "less"
-    GREATER = "greater"
-
-
-class Missing(str, Enum):
-    """What to do with examples that only one run has."""
-
-    ERROR = "error"
-    DROP = "drop"
-    WRONG = "wrong"
-    WORST = "worst"
-    BEST = "best"
-    BOUNDS = "bounds"
-
-
-class Method(str, Enum):
-    """Numerical engines."""
-
-    AUTO = "auto"
-    BINOMIAL = "binomial"
-    ENUMERATE = "enumerate"
-    DP = "dp"
-    LATTICE = "lattice"
-    BRACKET = "bracket"
-    MONTE_CARLO = "monte-carlo"
-
-
-class Compat(str, Enum):
-    """Programs whose p-values can be reproduced."""
-
-    BIKEL = "bikel"
-    SACREBLEU = "sacrebleu"
 
 
 def _print_version(wanted: bool) -> None:
@@ -118,6 +92,27 @@ def compare(
         Alternative | None, typer.Option(help="Which values are extreme; as the spec says by default.")
     ] = None,
     alpha: Annotated[float, typer.Option(help="Significance level of the verdict.")] = 0.05,
+    margin: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SIZE", help="Call runs equivalent that differ by less, in the statistic's units."
+        ),
+    ] = None,
+    slices: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--slice",
+            metavar="COLUMN",
+            help="Compare on the examples of each value as well; exploratory unless the spec declares it.",
+        ),
+    ] = None,
+    correction: Annotated[
+        Correction,
+        typer.Option("--correct", help="Correction of several statistics and slices for each other."),
+    ] = Correction.HOLM,
+    second_opinions: Annotated[
+        bool, typer.Option("--second-opinions", help="Add what t, Wilcoxon, sign and McNemar tests say.")
+    ] = False,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -205,7 +200,7 @@ def compare(
     """Compare two runs exactly, print the verdict, and log it where the candidate lives."""
     from trackperm.cli.progress import Steps
     from trackperm.comparison import (
-        compare_runs,
+        compare_together,
         load_run,
         reference_answers,
         require_artifacts_of_runs,
@@ -216,107 +211,84 @@ def compare(
     destination = log_command.Destination.of(
         log_to, tracking_uri, no_log=no_log, alert=alert, tag_runs=tag_runs
     )
-    first, second = _artifacts(artifact)
+    first, second = artifacts(artifact)
     require_artifacts_of_runs(artifact, baseline, candidate)
-    parameters = dict(_assignment(text) for text in settings or [])
+    parameters = dict(assignment(text) for text in settings or [])
     roles = {"id": id_column, "prediction": prediction, "label": label}
-    columns = dict(_column(text) for text in other_columns or [])
+    columns = dict(column(text) for text in other_columns or [])
     columns |= {role: column for role, column in roles.items() if column is not None}
     gold = reference_answers(labels, columns, by_position=by_position)
     if compat is Compat.BIKEL and statistic is None:
         statistic = list(BIKEL_STATISTICS)
-    specs = _statistics(statistic or ["accuracy"], parameters, columns, resolution)
-    comparisons = []
+    specs = statistics(statistic or ["accuracy"], parameters, columns, resolution)
     with Steps(2 + len(specs)) as steps:
         steps.begin("reading the baseline")
         first_run = load_run(baseline, "baseline", artifact=first, gold=gold, tracking_uri=tracking_uri)
         steps.begin("reading the candidate")
         second_run = load_run(candidate, "candidate", artifact=second, gold=gold, tracking_uri=tracking_uri)
         destination.require_options(second_run)
-        for spec in specs:
-            steps.begin(f"pairing and testing: {spec.name}")
-            comparison = compare_runs(
-                first_run,
-                second_run,
-                spec,
-                alternative=None if alternative is None else alternative.value,
-                alpha=alpha,
-                missing=missing.value,
-                by_position=by_position,
-                mid_p=mid_p,
-                method=method.value,
-                n_samples=N_SAMPLES if n_samples is None else n_samples,
-                seed=seed or 0,
-                exceedances=exceedances,
-            )
-            comparisons.append(comparison)
+        comparisons = compare_together(
+            first_run,
+            second_run,
+            specs,
+            slices=slices or (),
+            correction=None if correction is Correction.NONE else correction.value,
+            begin=lambda what: steps.begin(f"pairing and testing: {what}"),
+            alternative=None if alternative is None else alternative.value,
+            alpha=alpha,
+            margin=margin,
+            missing=missing.value,
+            by_position=by_position,
+            mid_p=mid_p,
+            method=method.value,
+            n_samples=N_SAMPLES if n_samples is None else n_samples,
+            seed=seed or 0,
+            exceedances=exceedances,
+            progress=steps.advance,
+        )
     reproductions = [
         None
         if compat is None
         else reproduce(compat.value, comparison, n_shuffles=n_samples or N_SHUFFLES, seed=seed)
         for comparison in comparisons
     ]
-    _print(comparisons, reproductions, as_json=as_json)
+    opinions = [_opinions(comparison) if second_opinions else () for comparison in comparisons]
+    _print(comparisons, reproductions, opinions, as_json=as_json)
     destination.log(comparisons)
 
 
-def _statistics(
-    names: Sequence[str], parameters: dict[str, object], columns: dict[str, str], resolution: str | None
-) -> list[Statistic]:
-    """Load the statistics, each with those of the parameters that it has; some has to have each."""
-    from trackperm.statistic import load_statistic
+def _opinions(comparison: Comparison) -> tuple[SecondOpinion, ...]:
+    from trackperm.second_opinions import second_opinions
 
-    specs = [load_statistic(name, columns=columns, resolution=resolution) for name in names]
-    known = {parameter for spec in specs for parameter in spec.parameters}
-    if len(specs) == 1 or not parameters.keys() <= known:
-        return [load_statistic(spec, parameters=parameters) for spec in specs]
-    return [
-        load_statistic(spec, parameters={k: v for k, v in parameters.items() if k in spec.parameters})
-        for spec in specs
-    ]
-
-
-def _artifacts(text: str | None) -> tuple[str | None, str | None]:
-    if text is None or "," not in text:
-        return text, text
-    parts = [part.strip() for part in text.split(",")]
-    if len(parts) != 2 or not all(parts):
-        raise InputError(
-            f"`--artifact {text}` is neither a path nor two paths", hint="`--artifact BASE,CAND`."
-        )
-    return parts[0], parts[1]
-
-
-def _assignment(text: str) -> tuple[str, object]:
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise InputError(f"`--set {text}` is no assignment", hint="`--set positive=1`, for example.")
-    return name.strip(), documents.scalar(value.strip())
-
-
-def _column(text: str) -> tuple[str, str]:
-    name, equals, column = (part.strip() for part in text.partition("="))
-    if not equals or not name or not column:
-        raise InputError(f"`--column {text}` names no column", hint="`--column score=acc`, for example.")
-    return name, column
+    return second_opinions(comparison.statistic, comparison.count_table, comparison.test, comparison.alpha)
 
 
 def _print(
-    comparisons: Sequence[Comparison], reproductions: Sequence[Reproduction | None], *, as_json: bool
+    comparisons: Sequence[Comparison],
+    reproductions: Sequence[Reproduction | None],
+    opinions: Sequence[Sequence[SecondOpinion]],
+    *,
+    as_json: bool,
 ) -> None:
     from trackperm.report import text
 
-    pairs = list(zip(comparisons, reproductions, strict=True))
+    rows = list(zip(comparisons, reproductions, opinions, strict=True))
     if as_json:
         results: list[dict[str, Any]] = [
-            comparison.to_dict() | ({} if reproduction is None else {"compat": reproduction.to_dict()})
-            for comparison, reproduction in pairs
+            comparison.to_dict()
+            | ({} if reproduction is None else {"compat": reproduction.to_dict()})
+            | ({"second_opinions": [asdict(one) for one in others]} if others else {})
+            for comparison, reproduction, others in rows
         ]
         typer.echo(json.dumps(results, indent=2, ensure_ascii=False, allow_nan=False))
         return
     blocks = [
-        [*text.lines(comparison), *(() if reproduction is None else reproduction.lines())]
-        for comparison, reproduction in pairs
+        [
+            *text.lines(comparison),
+            *(() if reproduction is None else reproduction.lines()),
+            *(f"{one.name}: {one.sentence}" for one in others),
+        ]
+        for comparison, reproduction, others in rows
     ]
     typer.echo("\n\n".join("\n".join(block) for block in blocks))
 

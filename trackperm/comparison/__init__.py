@@ -1,17 +1,22 @@
 """Two runs compared: the runs, the conductor of the test, and its result."""
 
 from trackperm.comparison.conductor import compare, compare_runs
-from trackperm.comparison.result import MARKERS, Case, Comparison, Verdict
+from trackperm.comparison.corrections import CORRECTIONS, corrected
+from trackperm.comparison.result import Case, Comparison, Corrected, Slice
 from trackperm.comparison.runs import RunData, load_run, reference_answers, require_artifacts_of_runs
+from trackperm.comparison.together import compare_together
 
 __all__ = [
-    "MARKERS",
+    "CORRECTIONS",
     "Case",
     "Comparison",
+    "Corrected",
     "RunData",
-    "Verdict",
+    "Slice",
     "compare",
     "compare_runs",
+    "compare_together",
+    "corrected",
     "load_run",
     "reference_answers",
     "require_artifacts_of_runs",

@@ -5,7 +5,7 @@ Numerics know nothing of runs and trackers know nothing of numerics: they meet h
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,8 +23,9 @@ from trackperm.exact import (
 )
 from trackperm.exact.outcome import N_SAMPLES
 from trackperm.exact.scores.resolution import Resolution
-from trackperm.pairing import Missing, pair
+from trackperm.pairing import Missing, paired
 from trackperm.statistic import Statistic, load_statistic
+from trackperm.verdict import require_margin
 
 _RATIO_HINT = (
     "`contrast: difference` tests the difference of the scores; a constant keeps them above 0, as in"
@@ -42,6 +43,7 @@ def compare(
     *,
     alternative: Alternative | None = None,
     alpha: float = 0.05,
+    margin: float | None = None,
     parameters: Mapping[str, object] | None = None,
     columns: Mapping[str, str] | None = None,
     resolution: Resolution | Mapping[str, Resolution] | None = None,
@@ -72,6 +74,9 @@ def compare(
         By default as the spec says. ``greater``: the candidate's score is greater.
     alpha : float
         Significance level of the verdict, between 0 and 1.
+    margin : float, optional
+        The smallest difference that matters, in units of the statistic: runs are equivalent where the
+        interval of confidence 1 - 2 alpha lies within it.
     parameters : mapping, optional
         Values of the spec's parameters, such as ``{"positive": "yes"}``.
     columns : mapping, optional
@@ -119,6 +124,7 @@ def compare(
         load_statistic(statistic, parameters=parameters or {}, columns=columns or {}, resolution=resolution),
         alternative=alternative,
         alpha=alpha,
+        margin=margin,
         missing=missing,
         by_position=by_position,
         mid_p=mid_p,
@@ -136,6 +142,7 @@ def compare_runs(
     *,
     alternative: Alternative | None = None,
     alpha: float = 0.05,
+    margin: float | None = None,
     missing: MissingRule = "error",
     by_position: bool = False,
     mid_p: bool = False,
@@ -143,10 +150,16 @@ def compare_runs(
     n_samples: int = N_SAMPLES,
     seed: int = 0,
     exceedances: int | None = None,
+    progress: Callable[[float], object] | None = None,
 ) -> Comparison:
-    """Compare two runs that were read before; options as in :func:`compare`."""
+    """Compare two runs that were read before; options as in :func:`compare`.
+
+    Where that takes long because they are large, `progress` is told from time to time which part of the
+    pairing is done, from 0 to 1.
+    """
     if not 0.0 < alpha < 1.0:
         raise InputError(f"`alpha` is {alpha}; expected a number between 0 and 1, such as 0.05")
+    require_margin(margin, alpha)
     compared = partial(
         _compared,
         baseline,
@@ -154,22 +167,23 @@ def compare_runs(
         statistic,
         alternative=alternative,
         alpha=alpha,
+        margin=margin,
         by_position=by_position,
         mid_p=mid_p,
         method=method,
         n_samples=n_samples,
         seed=seed,
         exceedances=exceedances,
+        progress=progress,
     )
     if missing != "bounds":
         return compared(missing=missing)
     both = [compared(missing="worst"), compared(missing="best")]
-    cases = [
-        Case(comparison.pairing.missing, comparison.difference, comparison.pvalue, comparison.verdict)
-        for comparison in both
-    ]
+    cases = tuple(
+        Case(each.pairing.missing, each.difference, each.pvalue, each.decision.sign) for each in both
+    )
     weaker = max(both, key=lambda comparison: comparison.pvalue)
-    return replace(weaker, options={**weaker.options, "missing": "bounds"}, cases=tuple(cases))
+    return replace(weaker, options={**weaker.options, "missing": "bounds"}, cases=cases, outcomes=tuple(both))
 
 
 def _compared(
@@ -179,6 +193,7 @@ def _compared(
     *,
     alternative: Alternative | None,
     alpha: float,
+    margin: float | None,
     missing: Missing,
     by_position: bool,
     mid_p: bool,
@@ -186,8 +201,16 @@ def _compared(
     n_samples: int,
     seed: int,
     exceedances: int | None,
+    progress: Callable[[float], object] | None,
 ) -> Comparison:
-    pairing = pair(baseline.table, candidate.table, statistic, missing=missing, by_position=by_position)
+    pairing = paired(
+        baseline.table,
+        candidate.table,
+        statistic,
+        missing=missing,
+        by_position=by_position,
+        progress=progress,
+    )
     statistic = pairing.statistic
     table = pairing.count_table
     stay, swap = statistic.pairs(table.candidate, table.baseline)
@@ -218,6 +241,8 @@ def _compared(
     options = {"alternative": tested, "alpha": repr(alpha), "missing": missing, "method": method}
     if mid_p:
         options["mid_p"] = "true"
+    if margin is not None:
+        options["margin"] = repr(margin)
     if test.method == "monte-carlo":
         options |= {"n_samples": str(n_samples), "seed": str(seed), "exceedances": str(exceedances)}
     return Comparison(
@@ -230,6 +255,7 @@ def _compared(
         pairing=pairing.report,
         discordant=pairing.discordant,
         options=options,
+        margin=margin,
     )
 
 

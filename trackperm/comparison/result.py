@@ -7,27 +7,31 @@ import html
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from typing import Any
 
 import narwhals as nw
 
 import trackperm
 from trackperm.comparison.runs import RunData
-from trackperm.errors import InputError
+from trackperm.comparison.size import detectable_effect_of, effect_sizes_of, interval_of
+from trackperm.errors import InputError, TrackpermError
 from trackperm.exact import (
+    Alternative,
     CountTable,
     NullDistribution,
     PermutationTest,
     RationalStatistic,
 )
 from trackperm.exact.functions.real_number import UndefinedError
+from trackperm.exact.intervals import EffectSizes, Interval
+from trackperm.exact.power import MinimumDetectableEffect
+from trackperm.exact.result import format_pvalue
 from trackperm.pairing import Missing, PairingReport
 from trackperm.statistic import Statistic
 from trackperm.trackers.base import Published, TrackedRun, Tracker, require_options
-
-Verdict = Literal["better", "worse", "undecided"]
-MARKERS: Mapping[Verdict, str] = {"better": "▲", "worse": "▼", "undecided": "≈"}
+from trackperm.verdict import Sign, Verdict, Word, decide
 
 
 @dataclass(frozen=True)
@@ -41,13 +45,70 @@ class Case:
     difference, pvalue : float
         The statistic and its p-value.
     verdict : {'better', 'worse', 'undecided'}
-        On the candidate.
+        On the sign.
     """
 
     missing: Missing
     difference: float
     pvalue: float
-    verdict: Verdict
+    verdict: Sign
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """A p-value corrected for all the tests that were made together.
+
+    Attributes
+    ----------
+    method, title : str
+        Name of the correction, for machines and for people.
+    controls : {'FWER', 'FDR'}
+        The error rate that it keeps below alpha.
+    valid_under : str
+        The dependence among the tests under which it does.
+    n_tests : int
+        Size of the family.
+    pvalue, log10_pvalue : float or None
+        The adjusted p-value, of the upper end of what is known of each, and its decimal logarithm; None for
+        step-up procedures of discrete tests, which have none.
+    rejected : bool
+        Whether the hypothesis of no difference is rejected.
+    """
+
+    method: str
+    title: str
+    controls: str
+    valid_under: str
+    n_tests: int
+    pvalue: float | None
+    log10_pvalue: float | None
+    rejected: bool
+
+    def format_pvalue(self, digits: int = 3, level: float = 1.0) -> str:
+        """Write the adjusted p-value, as :meth:`PermutationTest.format_pvalue` does."""
+        if self.pvalue is None or self.log10_pvalue is None:
+            return "below" if self.rejected else "not below"
+        return format_pvalue(self.pvalue, self.log10_pvalue, digits, level)
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The part of the examples that has one value in a column.
+
+    Attributes
+    ----------
+    column, value : str
+        The column, and its value as text.
+    declared : bool
+        Whether the spec declares the slices; others were thought of later, and are exploratory.
+    """
+
+    column: str
+    value: str
+    declared: bool
+
+    def __str__(self) -> str:
+        return f"{self.column} = {self.value}"
 
 
 @dataclass(frozen=True)
@@ -72,6 +133,16 @@ class Comparison:
         The examples whose counts differ, ordered by id.
     options : mapping of str to str
         The choices that make this comparison what it is, as they enter `key`.
+    cases : tuple of Case
+        Where missing predictions were bounded: what the runs come to at their worst and at their best.
+    outcomes : tuple of Comparison
+        The comparisons in these cases; none where the result was read back from a log.
+    margin : float or None
+        The smallest difference that matters.
+    part : Slice or None
+        The slice of the examples that was compared; None for all.
+    corrected : Corrected or None
+        The p-value among all those of the tests that were made together.
     """
 
     statistic: Statistic
@@ -84,6 +155,15 @@ class Comparison:
     discordant: nw.DataFrame[Any] = field(repr=False)
     options: Mapping[str, str]
     cases: tuple[Case, ...] = ()
+    outcomes: tuple[Comparison, ...] = field(default=(), repr=False, compare=False)
+    margin: float | None = None
+    part: Slice | None = None
+    corrected: Corrected | None = None
+
+    @property
+    def title(self) -> str:
+        """The statistic, and the slice if it is of one."""
+        return self.statistic.name if self.part is None else f"{self.statistic.name} [{self.part}]"
 
     @property
     def baseline(self) -> str:
@@ -158,6 +238,16 @@ class Comparison:
         return self.count_table.n_discordant
 
     @property
+    def n_better(self) -> int | None:
+        """Discordant examples on which the candidate is better, where single examples have a sign."""
+        return self.test.n_better if self.statistic.greater_is_better else self.test.n_worse
+
+    @property
+    def n_worse(self) -> int | None:
+        """Discordant examples on which the candidate is worse, where single examples have a sign."""
+        return self.test.n_worse if self.statistic.greater_is_better else self.test.n_better
+
+    @property
     def null_distribution(self) -> NullDistribution:
         """The law of the statistic if swapping outputs made no difference."""
         return self.test.null_distribution
@@ -178,31 +268,93 @@ class Comparison:
         return self.test.observed
 
     @property
-    def verdict(self) -> Verdict:
-        """Whether the candidate is shown to be better or worse at level `alpha`.
+    def is_open(self) -> bool:
+        """Whether the sign depends on what the missing predictions would have been."""
+        return len({case.verdict for case in self.cases}) > 1
 
-        A p-value counts as below alpha only if it is so with its whole interval: of what is certified, or
-        with 99 % confidence for Monte Carlo. What the worst and the best case of missing predictions do not
-        agree on is undecided.
+    @cached_property
+    def decision(self) -> Verdict:
+        """What is shown of the sign, and of the size where there is a margin; see :mod:`trackperm.verdict`.
+
+        A p-value counts as below alpha only if it is so with its whole interval, of what is certified, or
+        with 99 % confidence for Monte Carlo; and only if it is so corrected, where several were computed
+        together. What the worst and the best case of missing predictions do not agree on is undecided.
         """
-        if self.is_open:
-            return "undecided"
-        if not max(self.pvalue, self.test.interval[1]) < self.alpha:
-            return "undecided"
-        rises = (
-            self.observed > 0 if self.test.alternative == "two-sided" else self.test.alternative == "greater"
+        pvalue = max(self.pvalue, self.test.interval[1])
+        if self.corrected is not None:
+            pvalue = self.corrected.pvalue if self.corrected.pvalue is not None else pvalue
+            pvalue = pvalue if self.corrected.rejected else 1.0
+        interval = None if self.margin is None else self.interval_at(2.0 * self.alpha)
+        return decide(
+            pvalue,
+            self.observed,
+            alternative=self.test.alternative,
+            greater_is_better=self.statistic.greater_is_better,
+            alpha=self.alpha,
+            is_open=self.is_open,
+            margin=self.margin,
+            interval=None if interval is None else (interval.low, interval.high),
         )
-        return "better" if rises == self.statistic.greater_is_better else "worse"
 
     @property
-    def is_open(self) -> bool:
-        """Whether the verdict depends on what the missing predictions would have been."""
-        return len({case.verdict for case in self.cases}) > 1
+    def verdict(self) -> Word:
+        """The verdict on the candidate in one word: better, worse, equivalent or undecided."""
+        return self.decision.word
 
     @property
     def marker(self) -> str:
-        """One sign for the verdict: ▲ better, ▼ worse, ≈ undecided."""
-        return MARKERS[self.verdict]
+        """One sign for the verdict: ▲ better, ▼ worse, ≡ equivalent, ≈ undecided."""
+        return self.decision.marker
+
+    @cached_property
+    def interval(self) -> Interval | None:
+        """The interval of confidence 1 - alpha for the statistic; None where there is none.
+
+        That of a two-sided test is two-sided. It is of this comparison alone: no correction widens it.
+        """
+        return self._interval(self.alpha, self.test.alternative)
+
+    def interval_at(self, alpha: float) -> Interval | None:
+        """Return the two-sided interval of confidence 1 - alpha for the statistic, if there is one."""
+        return self._interval(alpha, "two-sided")
+
+    def _interval(self, alpha: float, alternative: Alternative) -> Interval | None:
+        if self.outcomes:
+            each_case = [outcome._interval(alpha, alternative) for outcome in self.outcomes]
+            hull = [each for each in each_case if each is not None]
+            if len(hull) < len(each_case):
+                return None
+            low, high = min(each.low for each in hull), max(each.high for each in hull)
+            return replace(max(hull, key=lambda each: each.approximate), low=low, high=high)
+        try:
+            found = interval_of(self.statistic, self.count_table, alpha=alpha, alternative=alternative)
+        except TrackpermError:  # undefined where examples are resampled, or too large
+            return None
+        # It is the plain exact p-value that an interval can agree with.
+        is_plain = not self.test.mid_p and self.method != "monte-carlo"
+        return found if is_plain else replace(found, relation="may disagree")
+
+    @cached_property
+    def effect_sizes(self) -> EffectSizes:
+        """The difference in the ways that people report it, as far as they mean something here."""
+        return effect_sizes_of(
+            self.statistic,
+            self.count_table,
+            difference=self.difference,
+            baseline_score=self.baseline_score,
+            alpha=self.alpha,
+            alternative=self.test.alternative,
+        )
+
+    @cached_property
+    def detectable(self) -> MinimumDetectableEffect | None:
+        """The smallest true difference that such a comparison shows at 80 % power; None if not known."""
+        try:
+            return detectable_effect_of(
+                self.statistic, self.count_table, alpha=self.alpha, alternative=self.test.alternative
+            )
+        except TrackpermError:
+            return None
 
     @property
     def key(self) -> str:
@@ -231,6 +383,13 @@ class Comparison:
             "method": self.method,
             "ties": self.test.ties,
             **({"p": "mid"} if self.test.mid_p else {}),
+            **({"slice": str(self.part)} if self.part is not None else {}),
+            **({"margin": repr(self.margin)} if self.margin is not None else {}),
+            **(
+                {"corrected": f"{self.corrected.method}/{self.corrected.n_tests}"}
+                if self.corrected is not None
+                else {}
+            ),
             **({"drawn": self.test.n_samples} if self.test.n_samples is not None else {}),
             "data": f"{self.pairing.baseline_digest[:8]}/{self.pairing.candidate_digest[:8]}",
             "spec": spec[:8],
@@ -252,25 +411,42 @@ class Comparison:
             "pvalue": self.pvalue if self.pvalue > 0.0 else None,
             "log10_pvalue": self.log10_pvalue,
             "error_bound": _finite(self.error_bound),
-            "interval": list(self.test.interval),
+            "pvalue_interval": list(self.test.interval),
             "mid_p": self.test.mid_p,
             "n_samples": self.test.n_samples,
             "log10_smallest_pvalue": self.test.log10_smallest_pvalue,
             "alternative": self.test.alternative,
             "alpha": self.alpha,
+            "corrected": None if self.corrected is None else asdict(self.corrected),
+            "margin": self.margin,
             "verdict": self.verdict,
+            "sign": self.decision.sign,
+            "equivalent": self.decision.equivalent,
+            "slice": None if self.part is None else asdict(self.part),
+            "interval": _plain_interval(self.interval),
+            "effect_sizes": self._effect_sizes(),
+            "minimum_detectable_effect": None if self.detectable is None else asdict(self.detectable),
             "method": self.method,
             "why": self.test.why,
             "ties": self.test.ties,
             "n_examples": self.n_examples,
             "n_discordant": self.n_discordant,
-            "n_better": self.test.n_better,
-            "n_worse": self.test.n_worse,
+            "n_better": self.n_better,
+            "n_worse": self.n_worse,
             "cases": [asdict(case) for case in self.cases],
             "pairing": self.pairing.to_dict(),
             "options": dict(self.options),
             "signature": self.signature,
             "key": self.key,
+        }
+
+    def _effect_sizes(self) -> dict[str, Any]:
+        found = self.effect_sizes
+        return {
+            "relative_change": _finite(found.relative_change),
+            "cohens_dz": _finite(found.cohens_dz),
+            "odds": _finite(found.odds),
+            "odds_interval": _plain_interval(found.odds_interval),
         }
 
     def to_json(self) -> str:
@@ -365,6 +541,20 @@ def score_of(statistic: Statistic, totals: tuple[int, ...]) -> float | None:
             hint="let `exp` and powers take smaller numbers.",
         )
     return score
+
+
+def _plain_interval(interval: Interval | None) -> dict[str, Any] | None:
+    """Return an interval as plain values, with None for an end that nothing bounds."""
+    if interval is None:
+        return None
+    ends = {"low": _finite(interval.low), "high": _finite(interval.high)}
+    return {
+        **ends,
+        "confidence": interval.confidence,
+        "method": interval.method,
+        "relation": interval.relation,
+        "note": interval.note,
+    }
 
 
 def _finite(value: float | None) -> float | None:

@@ -75,13 +75,7 @@ class PermutationTest:
 
         More digits are written where fewer would put it on the other side of `level`.
         """
-        if self.pvalue >= 1e-300:
-            while digits < 17 and (float(f"{self.pvalue:.{digits}g}") < level) != (self.pvalue < level):
-                digits += 1
-            return f"{self.pvalue:.{digits}g}"
-        exponent = math.floor(self.log10_pvalue)
-        mantissa = f"{10 ** (self.log10_pvalue - exponent):.{digits}g}"
-        return f"1e{exponent + 1}" if float(mantissa) >= 10.0 else f"{mantissa}e{exponent}"
+        return format_pvalue(self.pvalue, self.log10_pvalue, digits, level)
 
     @property
     def log10_smallest_pvalue(self) -> float:
@@ -103,3 +97,14 @@ class PermutationTest:
             If it does not fit the memory budget of the test.
         """
         return self._distribution()
+
+
+def format_pvalue(pvalue: float, log10_pvalue: float, digits: int = 3, level: float = 1.0) -> str:
+    """Write a p-value that may be below the range of floats; see :meth:`PermutationTest.format_pvalue`."""
+    if pvalue >= 1e-300:
+        while digits < 17 and (float(f"{pvalue:.{digits}g}") < level) != (pvalue < level):
+            digits += 1
+        return f"{pvalue:.{digits}g}"
+    exponent = math.floor(log10_pvalue)
+    mantissa = f"{10 ** (log10_pvalue - exponent):.{digits}g}"
+    return f"1e{exponent + 1}" if float(mantissa) >= 10.0 else f"{mantissa}e{exponent}"

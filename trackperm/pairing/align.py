@@ -13,14 +13,14 @@ from trackperm.exact import CountTable
 from trackperm.pairing.classes import class_types, counted_by_class
 from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.counting import discordant_rows, paired_counts, read_columns
+from trackperm.pairing.differences import Differences, RunDifferences, differences
 from trackperm.pairing.digest import digest
 from trackperm.pairing.folds import are_folds, fold_warning
 from trackperm.pairing.grouping import grouped, summed
 from trackperm.pairing.missing import counted_runs, with_absent
 from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.pairing.refusals import (
-    absences,
-    label_disagreement,
+    refuse_differences,
     require_distinct_ids,
     require_same_length,
     require_same_repeats,
@@ -28,22 +28,17 @@ from trackperm.pairing.refusals import (
 )
 from trackperm.pairing.report import OUTCOMES, Missing, PairingReport
 from trackperm.pairing.run import KeyedRun, keyed_runs
-from trackperm.pairing.suspicions import other_ids, suspicions
-from trackperm.statistic import Outcome, Statistic, load_statistic
+from trackperm.pairing.suspicions import Evidence, other_ids, sampled_every, suspicions
+from trackperm.statistic import Statistic, load_statistic
 from trackperm.tables import ColumnType, ExampleTable
 
 
 @dataclass(frozen=True, eq=False)
-class Pairing:
-    """Two runs on the same examples.
+class PairedRuns:
+    """What two runs on the same examples come to.
 
     Attributes
     ----------
-    counts : PairedCounts
-        Counts of both runs by example, or by cluster; where a cluster is in several strata, by both. Those
-        of several classes are added up.
-    strata : narwhals.Series or None
-        The stratum of every row of `counts`, where the statistic has strata.
     statistic : Statistic
         What was counted, with the units of the counts and the weights of the strata or classes.
     count_table : CountTable
@@ -60,12 +55,27 @@ class Pairing:
         rows, only the counts are there.
     """
 
-    counts: PairedCounts
-    strata: nw.Series[Any] | None
     statistic: Statistic
     count_table: CountTable
     report: PairingReport
     discordant: nw.DataFrame[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Pairing(PairedRuns):
+    """Two runs on the same examples, with the counts of each.
+
+    Attributes
+    ----------
+    counts : PairedCounts
+        Counts of both runs by example, or by cluster; where a cluster is in several strata, by both. Those
+        of several classes are added up.
+    strata : narwhals.Series or None
+        The stratum of every row of `counts`, where the statistic has strata.
+    """
+
+    counts: PairedCounts
+    strata: nw.Series[Any] | None
 
 
 def pair(
@@ -103,40 +113,20 @@ def pair(
     SpecError
         If the counts cannot be computed from columns of these types.
     """
-    if missing not in get_args(Missing):
-        raise InputError(f"`missing` is one of {listed(get_args(Missing))}, not {missing!r}")
-    for table in (baseline, candidate):
-        if not len(table):
-            raise PairingError(f"`{table.origin}` has no examples")
-        if by_position and not table.ordered:
-            raise PairingError(
-                f"the rows of `{table.origin}` have no certain order, so they cannot be paired by position",
-                hint="pair them by an id, or collect the table in an order that you know.",
-            )
+    require_usable(baseline, candidate, missing, by_position=by_position)
     columns = PairedColumns.find(baseline, candidate, statistic, by_position, missing)
     runs, types = keyed_runs(baseline, candidate, columns)
+    outcomes, read_types = OUTCOMES.get(missing), {**types, **class_types(statistic, columns, types)}
+    for outcome in outcomes or ():
+        statistic.missing_counts(read_types, outcome)
     if columns.id is None:
         require_same_length(*runs)
     else:
         if not columns.repeats:
-            require_unique_ids(*runs, id_=columns.id)
+            require_unique_ids([RunDifferences.of_ids(run) for run in runs], columns.id)
         require_distinct_ids(*runs, id_=columns.id)
-    full, needed, outcomes = runs, columns.used, OUTCOMES.get(missing)
-    read_types = {**types, **class_types(statistic, columns, types)}
-    if outcomes is not None:
-        for outcome in outcomes:
-            statistic.missing_counts(read_types, outcome)
-        needed = tuple(name for name in columns.used if name in columns.of_examples)
-        full = with_absent(*runs, columns)
-
-    matched = _matched(full, columns)
-    complete = _complete(matched, needed, columns)
-    paired = matched
-    if not complete.all():
-        paired = matched[0].filter(complete), matched[1].filter(complete)
-    _refuse_differences(
-        full, matched, len(paired[0]), columns, needed, missing, has_wrong=statistic.counts_missing
-    )
+    found, paired = matched(runs, columns, missing)
+    refuse_differences(found, columns, missing, has_wrong=statistic.counts_missing)
 
     units, strata, by_class = None, None, None
     if columns.cluster is not None or columns.repeats:
@@ -157,119 +147,150 @@ def pair(
         counts, strata = summed(counts, units, strata, statistic)
         by_class = None if by_class is None else by_class.summed(units)
     if by_class is not None:
-        count_table, differ = by_class.count_table(), by_class.differ()
+        count_table, discordant = by_class.count_table(), by_class.differ()
     else:
-        count_table, differ = grouped(counts, strata, statistic), _differ(counts)
-    n_dropped = len(baseline) + len(candidate) - len(matched[0]) - len(paired[0])
-    report = PairingReport(
-        by="id" if columns.id else "position",
-        n_baseline=len(baseline),
-        n_candidate=len(candidate),
-        n_paired=len(paired[0]),
-        n_dropped=0 if outcomes is not None else n_dropped,
-        labels_checked=columns.label is not None,
-        inputs_checked=columns.identity,
-        missing=missing,
-        notes=(
-            *columns.notes,
-            *_rewritten_ids(baseline, candidate, columns, types),
-            *count_notes,
-            *_design(paired[0], counts, columns, statistic),
-            *([] if outcomes is None else _predictions_missing(paired, columns, outcomes)),
-            *(other_ids(baseline, candidate, statistic.columns["id"]) if by_position else []),
-            *suspicions(paired, columns, types),
-        ),
-        baseline_digest=digest(runs[0].frame, types),
-        candidate_digest=digest(runs[1].frame, types),
+        count_table, discordant = grouped(counts, strata, statistic), differ(counts)
+    units = counts.frame.get_column("id")
+    notes = (
+        *_rewritten_ids(baseline, candidate, columns, types),
+        *count_notes,
+        *_repeats(paired[0], columns),
+        *design(units, columns, statistic),
+        *predictions_missing(lacking_predictions(paired, columns, missing), missing),
+        *(other_ids(baseline, candidate, statistic.columns["id"]) if by_position else []),
     )
-    discordant = discordant_rows(counts, differ, strata, read, statistic)
-    return Pairing(counts, strata, statistic, count_table, report, discordant)
+    every = sampled_every(baseline, candidate, columns)
+    report = reported(
+        found,
+        columns,
+        missing,
+        (*notes, *suspicions(Evidence.of(paired, columns, types, every=every), columns, types)),
+        (digest(runs[0].frame, types), digest(runs[1].frame, types)),
+    )
+    return Pairing(
+        statistic=statistic,
+        count_table=count_table,
+        report=report,
+        discordant=discordant_rows(counts, discordant, strata, read, statistic),
+        counts=counts,
+        strata=strata,
+    )
 
 
-def _differ(counts: PairedCounts) -> nw.Series[Any]:
+def require_usable(
+    baseline: ExampleTable, candidate: ExampleTable, missing: Missing, *, by_position: bool
+) -> None:
+    """Refuse what no columns need to be read for.
+
+    Raises
+    ------
+    InputError
+        If `missing` is none of its values.
+    PairingError
+        If a run has no examples, or is to be paired by an order that it has not.
+    """
+    if missing not in get_args(Missing):
+        raise InputError(f"`missing` is one of {listed(get_args(Missing))}, not {missing!r}")
+    for table in (baseline, candidate):
+        if not len(table):
+            raise PairingError(f"`{table.origin}` has no examples")
+        if by_position and not table.ordered:
+            raise PairingError(
+                f"the rows of `{table.origin}` have no certain order, so they cannot be paired by position",
+                hint="pair them by an id, or collect the table in an order that you know.",
+            )
+
+
+def differ(counts: PairedCounts) -> nw.Series[Any]:
+    """Whether any count differs between the runs, by row."""
     return counts.frame.select(counts.differ().alias("differ")).get_column("differ")
 
 
-def _matched(runs: tuple[KeyedRun, KeyedRun], columns: PairedColumns) -> tuple[KeyedRun, KeyedRun]:
+def matched(
+    runs: tuple[KeyedRun, KeyedRun], columns: PairedColumns, missing: Missing
+) -> tuple[Differences, tuple[KeyedRun, KeyedRun]]:
+    """Match rows by their key; return what differs, and the rows that are in the test, in the same order.
+
+    Raises
+    ------
+    PairingError
+        If an example that may have several rows has more of them in one run than in the other.
+    """
+    needed = columns.needed(missing)
+    full = with_absent(*runs, columns) if missing in OUTCOMES else runs
+    both = _same_keys(full, columns)
+    complete = _complete(both, needed, columns)
+    paired = both if complete.all() else (both[0].filter(complete), both[1].filter(complete))
+    return differences(full, both, len(paired[0]), columns, needed), paired
+
+
+def _same_keys(runs: tuple[KeyedRun, KeyedRun], columns: PairedColumns) -> tuple[KeyedRun, KeyedRun]:
     """Rows whose key both runs have, in the same order."""
     baseline, candidate = runs
     if len(baseline) == len(candidate) and (baseline.keys == candidate.keys).all():
         return runs
-    matched = baseline.join(candidate, "semi"), candidate.join(baseline, "semi")
+    both = baseline.join(candidate, "semi"), candidate.join(baseline, "semi")
     if columns.repeats:
-        matched = matched[0].ordered(columns.tie_breakers), matched[1].ordered(columns.tie_breakers)
-        require_same_repeats(*matched)
-    return matched
+        both = both[0].ordered(columns.tie_breakers), both[1].ordered(columns.tie_breakers)
+        require_same_repeats(*both)
+    return both
 
 
 def _complete(
-    matched: tuple[KeyedRun, KeyedRun], needed: tuple[str, ...], columns: PairedColumns
+    both: tuple[KeyedRun, KeyedRun], needed: tuple[str, ...], columns: PairedColumns
 ) -> nw.Series[Any]:
     """Whether all rows of an example have what is needed, in both runs, by row."""
-    complete = matched[0].is_complete(needed) & matched[1].is_complete(needed)
+    complete = both[0].is_complete(needed) & both[1].is_complete(needed)
     if columns.repeats:
-        keys = matched[0].keys
+        keys = both[0].keys
         complete = ~keys.is_in(keys.filter(~complete).unique().to_list())
     return complete
 
 
-def _refuse_differences(
-    runs: tuple[KeyedRun, KeyedRun],
-    matched: tuple[KeyedRun, KeyedRun],
-    n_paired: int,
+def reported(
+    found: Differences,
     columns: PairedColumns,
-    needed: tuple[str, ...],
     missing: Missing,
-    *,
-    has_wrong: bool,
-) -> None:
-    messages, hints = [], []
-    if missing != "drop" or not n_paired:
-        messages = absences(runs, len(matched[0]), columns.id, needed)
-        if messages and n_paired:
-            hint = f"`--missing drop` tests the {n_paired} that are paired and says so in the result"
-            hints.append(
-                f"{hint}; `--missing wrong` counts the others as wrong." if has_wrong else f"{hint}."
-            )
-        elif messages and columns.id:
-            hints.append(f"No example is left to test. `--id NAME` names another column than `{columns.id}`.")
-        elif messages:
-            hints.append("No example is left to test.")
-    if columns.label is not None:
-        disagreement = label_disagreement(*matched, columns.label, nulls=columns.label not in columns.used)
-        if disagreement:
-            messages.append(disagreement)
-            hints.append(
-                "Rows in different orders need `--id NAME` instead of `--by-position`."
-                if columns.id is None
-                else "Runs can be compared on the same reference answers only: `--label NAME` names another"
-                " column of answers, `--id NAME` another of examples."
-            )
-    for name in columns.identity:
-        disagreement = label_disagreement(*matched, name, nulls=False)
-        if disagreement:
-            messages.append(disagreement)
-            hints.append("The inputs are not the same: were the runs evaluated on the same data and prompts?")
-    for name in columns.groups:
-        disagreement = label_disagreement(*matched, name, nulls=False) if name != columns.label else None
-        if disagreement:
-            messages.append(disagreement)
-            hints.append("Clusters, strata and classes are those of the examples, the same in both runs.")
-    if messages:
-        raise PairingError("\n\n".join(messages), hint=" ".join(dict.fromkeys(hints)))
+    notes: tuple[str, ...],
+    digests: tuple[str, str],
+) -> PairingReport:
+    """Report how runs were paired that were not refused; `notes` go behind those of the columns."""
+    n_baseline, n_candidate = (run.n_rows for run in found.runs)
+    n_dropped = n_baseline + n_candidate - found.n_matched - found.n_paired
+    return PairingReport(
+        by="id" if columns.id else "position",
+        n_baseline=n_baseline,
+        n_candidate=n_candidate,
+        n_paired=found.n_paired,
+        n_dropped=0 if missing in OUTCOMES else n_dropped,
+        labels_checked=columns.label is not None,
+        inputs_checked=columns.identity,
+        missing=missing,
+        notes=(*columns.notes, *notes),
+        baseline_digest=digests[0],
+        candidate_digest=digests[1],
+    )
 
 
-def _design(run: KeyedRun, counts: PairedCounts, columns: PairedColumns, statistic: Statistic) -> list[str]:
-    """Say what is exchanged together, scored apart and contrasted otherwise than by difference."""
+def _repeats(run: KeyedRun, columns: PairedColumns) -> list[str]:
+    if not columns.repeats:
+        return []
+    return [f"repeats: the counts of {len(run)} rows were added up for {run.keys.n_unique()} examples"]
+
+
+def design(units: nw.Series[Any], columns: PairedColumns, statistic: Statistic) -> list[str]:
+    """Say what is exchanged together, scored apart and contrasted otherwise than by difference.
+
+    Parameters
+    ----------
+    units : Series
+        What the examples, or clusters, that are exchanged are called.
+    """
     notes = []
-    if columns.repeats:
-        n_ids = run.keys.n_unique()
-        notes.append(f"repeats: the counts of {len(run)} rows were added up for {n_ids} examples")
     if columns.cluster is not None:
-        n_units = counts.frame.get_column("id").n_unique()
         notes.append(
             f"clusters: the examples of one `{columns.cluster}` are exchanged together, so that the"
-            f" {n_units} clusters count as the examples"
+            f" {units.n_unique()} clusters count as the examples"
         )
     if statistic.weights:
         noun, column = ("classes", columns.classes) if statistic.has_classes else ("strata", columns.strata)
@@ -280,23 +301,31 @@ def _design(run: KeyedRun, counts: PairedCounts, columns: PairedColumns, statist
             f" weighted {'equally' if equal else 'as the statistic says'}"
         )
     unit = columns.id if columns.cluster is None else columns.cluster
-    if unit is not None and are_folds(unit, counts.frame.get_column("id")):
+    if unit is not None and are_folds(unit, units):
         notes.append(fold_warning(unit))
     if statistic.contrast == "log ratio":
         notes.append("contrast: the difference is that of the logarithms of the scores")
     return notes
 
 
-def _predictions_missing(
-    runs: tuple[KeyedRun, KeyedRun], columns: PairedColumns, outcomes: tuple[Outcome, Outcome]
-) -> list[str]:
+def lacking_predictions(
+    runs: tuple[KeyedRun, KeyedRun], columns: PairedColumns, missing: Missing
+) -> tuple[int, int]:
+    """Count the examples of each run without a value that the statistic reads, where such are in the test."""
+    if missing not in OUTCOMES:
+        return 0, 0
     baseline, candidate = (int((~run.is_complete(columns.of_runs)).sum()) for run in runs)
-    if not baseline and not candidate:
+    return baseline, candidate
+
+
+def predictions_missing(n: tuple[int, int], missing: Missing) -> list[str]:
+    """Say how many predictions of baseline and candidate are missing, and what they were taken for."""
+    if not any(n):
         return []
+    outcomes = OUTCOMES[missing]
     if outcomes[0] == outcomes[1]:
-        counted = f"{baseline} of the baseline, {candidate} of the candidate"
-        return [f"missing predictions counted as wrong: {counted}"]
-    counted = f"{baseline} of the baseline at their {outcomes[0]}, {candidate} of the candidate at their"
+        return [f"missing predictions counted as wrong: {n[0]} of the baseline, {n[1]} of the candidate"]
+    counted = f"{n[0]} of the baseline at their {outcomes[0]}, {n[1]} of the candidate at their"
     return [f"missing predictions: {counted} {outcomes[1]}"]
 
 

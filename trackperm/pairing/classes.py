@@ -19,10 +19,10 @@ from trackperm.errors import InputError
 from trackperm.exact import CountTable
 from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.counting import paired_counts
+from trackperm.pairing.differences import shown
 from trackperm.pairing.grouping import MAX_CELLS, require_small_sums
 from trackperm.pairing.missing import counted_runs
 from trackperm.pairing.paired_counts import PairedCounts
-from trackperm.pairing.refusals import shown
 from trackperm.pairing.run import KeyedRun
 from trackperm.statistic import Outcome, Statistic, load_statistic
 from trackperm.statistic.check import literal_type

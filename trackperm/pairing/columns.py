@@ -61,15 +61,33 @@ class PairedColumns:
         return tuple(dict.fromkeys(name for name in names if name is not None))
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """All that are read."""
+        names = (*self.ids, self.label, *self.used, *self.identity)
+        return tuple(dict.fromkeys(name for name in names if name is not None))
+
+    @property
     def of_examples(self) -> tuple[str, ...]:
         """Columns that say what an example is, the same in every run."""
         names = (*self.ids, self.label, *self.groups)
         return tuple(dict.fromkeys(name for name in names if name is not None))
 
     @property
+    def agreeing(self) -> tuple[str, ...]:
+        """Columns that have to be the same in both runs."""
+        names = (self.label, *self.identity, *self.groups)
+        return tuple(dict.fromkeys(name for name in names if name is not None))
+
+    @property
     def of_runs(self) -> tuple[str, ...]:
         """Columns that the statistic reads of each run."""
         return tuple(name for name in self.used if name not in self.of_examples)
+
+    def needed(self, missing: Missing) -> tuple[str, ...]:
+        """Columns in which a row needs a value to be in the test."""
+        if missing in OUTCOMES:
+            return tuple(name for name in self.used if name in self.of_examples)
+        return self.used
 
     @property
     def tie_breakers(self) -> tuple[str, ...]:

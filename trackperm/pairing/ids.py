@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from trackperm.documents import listed
 from trackperm.errors import InputError, PairingError, TrackpermError
+from trackperm.pairing.differences import RunDifferences
 from trackperm.pairing.refusals import require_distinct_ids, require_unique_ids, without_id
 from trackperm.pairing.run import KeyedRun, require_id_types
 from trackperm.tables import ExampleTable, id_columns, typed_columns
@@ -45,9 +46,10 @@ def _require(table: ExampleTable, ids: tuple[str, ...], id_: str) -> None:
     typed, _, types = typed_columns(table, table, ids, text=ids)
     require_id_types(ids, types)
     run = KeyedRun.by_id(typed, ids)
-    if run.rows_without_id:
-        raise PairingError(without_id(run, id_), hint="every example needs an id, which all runs share.")
-    require_unique_ids(run, id_=id_)
+    found = RunDifferences.of_ids(run)
+    if found.without_id.n:
+        raise PairingError(without_id(found, id_), hint="every example needs an id, which all runs share.")
+    require_unique_ids([found], id_)
     require_distinct_ids(run, id_=id_)
 
 

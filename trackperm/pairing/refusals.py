@@ -10,11 +10,10 @@ from typing import Any
 import narwhals as nw
 
 from trackperm.errors import PairingError
+from trackperm.pairing.columns import PairedColumns
+from trackperm.pairing.differences import Differences, RunDifferences, few
+from trackperm.pairing.report import Missing
 from trackperm.pairing.run import KEY, KeyedRun
-
-_SHOWN = 5
-_WIDTH = 40
-_COMPARED = 100_000
 
 
 def require_same_length(baseline: KeyedRun, candidate: KeyedRun) -> None:
@@ -33,7 +32,7 @@ def require_same_length(baseline: KeyedRun, candidate: KeyedRun) -> None:
         )
 
 
-def require_unique_ids(*runs: KeyedRun, id_: str) -> None:
+def require_unique_ids(runs: Sequence[RunDifferences], id_: str) -> None:
     """Refuse ids that stand in several rows.
 
     Raises
@@ -41,14 +40,12 @@ def require_unique_ids(*runs: KeyedRun, id_: str) -> None:
     PairingError
         If a run has such ids.
     """
-    messages = []
-    for run in runs:
-        if (run.keys[1:] == run.keys[:-1]).any():  # they are in ascending order
-            repeated = run.keys.filter(run.keys.is_duplicated())
-            messages.append(
-                f"{len(repeated)} of {len(run)} rows of `{run.origin}` share their `{id_}` with another"
-                f" {_first(repeated.unique().sort())}"
-            )
+    messages = [
+        f"{run.repeated.n} of {run.n_keyed} rows of `{run.origin}` share their `{id_}` with another"
+        f" {run.repeated.listed()}"
+        for run in runs
+        if run.repeated.n
+    ]
     if messages:
         raise PairingError(
             "\n\n".join(messages),
@@ -96,7 +93,7 @@ def require_same_repeats(baseline: KeyedRun, candidate: KeyedRun) -> None:
     sizes = [run.frame.group_by(KEY).agg(nw.len().alias("n")).sort(KEY) for run in (baseline, candidate)]
     rows = [size.get_column("n") for size in sizes]
     differ = rows[0] != rows[1]
-    found = [_few(series.filter(differ)) for series in (sizes[0].get_column(KEY), *rows)]
+    found = [few(series.filter(differ)) for series in (sizes[0].get_column(KEY), *rows)]
     table = _side_by_side(
         ("example", f"`{baseline.origin}`", f"`{candidate.origin}`"), zip(*found, strict=True)
     )
@@ -106,70 +103,95 @@ def require_same_repeats(baseline: KeyedRun, candidate: KeyedRun) -> None:
     )
 
 
-def label_disagreement(baseline: KeyedRun, candidate: KeyedRun, label: str, *, nulls: bool) -> str | None:
-    """Say where the labels of matched rows differ; with `nulls`, a null differs from a value."""
-    sides = [run.frame.get_column(label) for run in (baseline, candidate)]
-    is_null = [side.is_null() for side in sides]
-    differ = (sides[0] != sides[1]).fill_null(False) & ~is_null[0] & ~is_null[1]
-    if nulls:
-        differ = differ | (is_null[0] != is_null[1])
-    n_differ = int(differ.sum())
-    if not n_differ:
-        return None
-    found = [_few(series.filter(differ)) for series in (baseline.keys, *sides)]
-    table = _side_by_side(
-        ("example", f"`{baseline.origin}`", f"`{candidate.origin}`"), zip(*found, strict=True)
-    )
-    return f"`{label}` differs between the runs on {n_differ} of {len(baseline)} examples{table}"
+def refuse_differences(
+    found: Differences, columns: PairedColumns, missing: Missing, *, has_wrong: bool
+) -> None:
+    """Refuse runs that differ in their examples, or in what these are.
+
+    Parameters
+    ----------
+    has_wrong : bool
+        Whether the statistic says what a missing prediction counts.
+
+    Raises
+    ------
+    PairingError
+        If they do; says all that was found, with what would accept it.
+    """
+    messages, hints = [], []
+    if missing != "drop" or not found.n_paired:
+        messages = _absences(found, columns.id, columns.needed(missing))
+        if messages and found.n_paired:
+            hint = f"`--missing drop` tests the {found.n_paired} that are paired and says so in the result"
+            hints.append(
+                f"{hint}; `--missing wrong` counts the others as wrong." if has_wrong else f"{hint}."
+            )
+        elif messages and columns.id:
+            hints.append(f"No example is left to test. `--id NAME` names another column than `{columns.id}`.")
+        elif messages:
+            hints.append("No example is left to test.")
+    for name, cases in found.disagreements.items():
+        if not cases.n:
+            continue
+        table = _side_by_side(("example", *(f"`{run.origin}`" for run in found.runs)), cases.first)
+        messages.append(
+            f"`{name}` differs between the runs on {cases.n} of {found.n_matched} examples{table}"
+        )
+        if name == columns.label:
+            hints.append(
+                "Rows in different orders need `--id NAME` instead of `--by-position`."
+                if columns.id is None
+                else "Runs can be compared on the same reference answers only: `--label NAME` names another"
+                " column of answers, `--id NAME` another of examples."
+            )
+        elif name in columns.identity:
+            hints.append("The inputs are not the same: were the runs evaluated on the same data and prompts?")
+        else:
+            hints.append("Clusters, strata and classes are those of the examples, the same in both runs.")
+    if messages:
+        raise PairingError("\n\n".join(messages), hint=" ".join(dict.fromkeys(hints)))
 
 
-def without_id(run: KeyedRun, id_: str | None) -> str:
+def without_id(run: RunDifferences, id_: str | None) -> str:
     """Say which rows have no id."""
-    rows = ", ".join(map(str, run.rows_without_id[:_SHOWN]))
+    rows = ", ".join(row for (row,) in run.without_id.first)
     return (
-        f"{len(run.rows_without_id)} of {run.n_rows} examples of `{run.origin}` have no `{id_}` (rows counted"
+        f"{run.without_id.n} of {run.n_rows} examples of `{run.origin}` have no `{id_}` (rows counted"
         f" from 0: {rows})"
     )
 
 
-def absences(
-    runs: tuple[KeyedRun, KeyedRun], n_matched: int, id_: str | None, used: Sequence[str]
-) -> list[str]:
+def _absences(found: Differences, id_: str | None, needed: Sequence[str]) -> list[str]:
     """Say which examples have no id, no partner, or no value that the statistic reads."""
-    messages = [without_id(run, id_) for run in runs if run.rows_without_id]
-    if any(len(run) > n_matched for run in runs):
-        messages.append(_no_partner(runs, n_matched))
-    for run in runs:
-        lacking = run.filter(~run.is_complete(used))
-        if len(lacking):
-            names = " or ".join(
-                f"`{name}`" for name in used if lacking.frame.get_column(name).is_null().any()
-            )
+    messages = [without_id(run, id_) for run in found.runs if run.without_id.n]
+    if any(run.n_keyed > found.n_matched for run in found.runs):
+        messages.append(_no_partner(found))
+    for run in found.runs:
+        if run.lacking.n:
+            names = " or ".join(f"`{name}`" for name in needed if name in run.lacking_in)
             messages.append(
-                f"{len(lacking)} of {len(run)} examples of `{run.origin}` have no value in {names}"
-                f" {_first(lacking.keys)}"
+                f"{run.lacking.n} of {run.n_keyed} examples of `{run.origin}` have no value in {names}"
+                f" {run.lacking.listed()}"
             )
     return messages
 
 
-def _no_partner(runs: tuple[KeyedRun, KeyedRun], n_matched: int) -> str:
-    baseline, candidate = runs
-    message = " and ".join(f"{len(run) - n_matched} of {len(run)} examples of `{run.origin}`" for run in runs)
-    alone = [run for run in (baseline.join(candidate, "anti"), candidate.join(baseline, "anti")) if len(run)]
+def _no_partner(found: Differences) -> str:
+    message = " and ".join(
+        f"{run.n_keyed - found.n_matched} of {run.n_keyed} examples of `{run.origin}`" for run in found.runs
+    )
+    alone = [run for run in found.runs if run.alone.n]
     if len(alone) == 1:
-        return f"{message} have no partner {_first(alone[0].keys)}"
-    rows = zip_longest(*(_few(run.keys) for run in alone), fillvalue="")
+        return f"{message} have no partner {alone[0].alone.listed()}"
+    rows = zip_longest(*((case for (case,) in run.alone.first) for run in alone), fillvalue="")
     table = _side_by_side([f"only in `{run.origin}`" for run in alone], rows)
-    return f"{message} have no partner{table}" + _nearly_alike(alone[0].keys, alone[1].keys)
+    return f"{message} have no partner{table}" + _nearly_alike(alone[0].alone_ids, alone[1].alone_ids)
 
 
-def _nearly_alike(first: nw.Series[Any], second: nw.Series[Any]) -> str:
+def _nearly_alike(*ids: Sequence[str]) -> str:
     """Say what makes ids of two runs differ that would be the same without it."""
-    if first.dtype != nw.String or second.dtype != nw.String:
-        return ""
-    keys = [keys.head(_COMPARED).to_list() for keys in (first, second)]
     for difference, plain in _PLAIN.items():
-        sides = [{plain(key) for key in side} for side in keys]
+        sides = [{plain(key) for key in side} for side in ids]
         n_alike = len(sides[0] & sides[1])
         if n_alike:
             return f"\n\n{n_alike} of them differ in {difference} alone."
@@ -186,20 +208,6 @@ _PLAIN: dict[str, Callable[[str], str]] = {
     "Unicode normal form": lambda text: unicodedata.normalize("NFC", text),
     "upper and lower case": str.casefold,
 }
-
-
-def shown(value: Any) -> str:
-    """Value as Python writes it, cut where it is long."""
-    text = repr(value)
-    return text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"
-
-
-def _few(values: nw.Series[Any]) -> list[str]:
-    return [shown(value) for value in values.head(_SHOWN).to_list()]
-
-
-def _first(values: nw.Series[Any]) -> str:
-    return f"(first: {', '.join(_few(values))})"
 
 
 def _side_by_side(header: Sequence[str], rows: Any) -> str:

@@ -42,19 +42,27 @@ class KeyedRun:
 
     @classmethod
     def by_id(cls, table: ExampleTable, ids: Sequence[str], tie_breakers: Collection[str] = ()) -> KeyedRun:
-        """Take the columns `ids` as key; rows with the same are ordered by `tie_breakers`.
-
-        The key of several columns is their values with commas between them, such as ``7, 2``; one that lacks
-        any of them is null.
-        """
-        key = nw.col(ids[0]) if len(ids) == 1 else nw.concat_str(map(_part_of_key, ids), separator=", ")
-        keys = table.frame.select(key.alias(KEY)).get_column(KEY)
+        """Take the columns `ids` as key; rows with the same are ordered by `tie_breakers`."""
+        frame = with_key(table.frame, ids)
+        keys = frame.get_column(KEY)
         n_rows, rows_without_id = len(keys), tuple(keys.is_null().arg_true().to_list())
-        others = table.frame.drop(ids[0]) if len(ids) == 1 else table.frame
-        frame = others.with_columns(keys)
         if rows_without_id:
             frame = frame.filter(~keys.is_null())
-        ordered = cls(frame, table.origin, n_rows, rows_without_id).ordered(tie_breakers)
+        return cls.of_keys(frame, table.origin, ids, tie_breakers, n_rows, rows_without_id)
+
+    @classmethod
+    def of_keys(
+        cls,
+        frame: nw.DataFrame[Any],
+        origin: str,
+        ids: Sequence[str],
+        tie_breakers: Collection[str] = (),
+        n_rows: int | None = None,
+        rows_without_id: tuple[int, ...] = (),
+    ) -> KeyedRun:
+        """Order rows that :func:`with_key` gave a key, none of them null."""
+        run = cls(frame, origin, len(frame) if n_rows is None else n_rows, rows_without_id)
+        ordered = run.ordered(tie_breakers)
         if len(ids) > 1:
             return ordered
         return replace(ordered, frame=ordered.frame.with_columns(nw.col(KEY).alias(ids[0])))
@@ -98,6 +106,17 @@ class KeyedRun:
         return self.frame.select(nw.all_horizontal(*has_value, ignore_nulls=False).alias(KEY)).get_column(KEY)
 
 
+def with_key(frame: nw.DataFrame[Any], ids: Sequence[str]) -> nw.DataFrame[Any]:
+    """Add the key of the columns `ids`, in place of one of them where it is alone.
+
+    The key of several columns is their values with commas between them, such as ``7, 2``; one that lacks any
+    of them is null.
+    """
+    key = nw.col(ids[0]) if len(ids) == 1 else nw.concat_str(map(_part_of_key, ids), separator=", ")
+    keys = frame.select(key.alias(KEY)).get_column(KEY)
+    return (frame.drop(ids[0]) if len(ids) == 1 else frame).with_columns(keys)
+
+
 def _taken(frame: nw.DataFrame[Any], rows: npt.NDArray[np.int64]) -> nw.DataFrame[Any]:
     return nw.from_native(frame.to_polars().rechunk()[rows], eager_only=True)
 
@@ -120,24 +139,37 @@ def keyed_runs(
     PairingError
         If ids are neither integers nor text, or clusters, strata or classes are decimals.
     """
-    names = [
-        name for name in (*columns.ids, columns.label, *columns.used, *columns.identity) if name is not None
-    ]
+    baseline, candidate, types = read_types(baseline, candidate, columns)
+    if columns.id is None:
+        return (KeyedRun.by_position(baseline), KeyedRun.by_position(candidate)), types
+    ids, ties = columns.ids, columns.tie_breakers
+    first = KeyedRun.by_id(baseline, ids, ties)
+    del baseline  # whose columns are copied: one run at a time is in memory twice
+    return (first, KeyedRun.by_id(candidate, ids, ties)), types
+
+
+def read_types(
+    baseline: ExampleTable, candidate: ExampleTable, columns: PairedColumns
+) -> tuple[ExampleTable, ExampleTable, dict[str, ColumnType]]:
+    """Bring the columns of both runs to one type each, as :func:`~trackperm.tables.typed_columns` does.
+
+    Raises
+    ------
+    InputTypeError
+        If a column cannot be used, or its types in the two runs do not go together.
+    PairingError
+        If ids are neither integers nor text, or clusters, strata or classes are decimals.
+    """
     texts = (*columns.texts, *columns.ids)
-    baseline, candidate, types = typed_columns(baseline, candidate, names, text=texts)
+    baseline, candidate, types = typed_columns(baseline, candidate, columns.names, text=texts)
     for name in columns.groups:
         if types[name] not in (ColumnType.INTEGER, ColumnType.TEXT, ColumnType.BOOLEAN):
             raise PairingError(
                 f"column `{name}` is {types[name].value}, which names no clusters, strata or classes",
                 hint="they are integers, text or booleans.",
             )
-    if columns.id is None:
-        return (KeyedRun.by_position(baseline), KeyedRun.by_position(candidate)), types
     require_id_types(columns.ids, types)
-    ids, ties = columns.ids, columns.tie_breakers
-    first = KeyedRun.by_id(baseline, ids, ties)
-    del baseline  # whose columns are copied: one run at a time is in memory twice
-    return (first, KeyedRun.by_id(candidate, ids, ties)), types
+    return baseline, candidate, types
 
 
 def require_id_types(ids: Sequence[str], types: Mapping[str, ColumnType]) -> None:

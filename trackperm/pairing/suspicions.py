@@ -7,7 +7,9 @@ inputs hardly ever are. None of this refuses anything or changes a number.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import polars as pl
@@ -20,36 +22,128 @@ from trackperm.tables import LISTS, ColumnType, ExampleTable, id_columns, typed_
 _ENOUGH = 50  # examples, below which chance explains nearly everything
 _CHANCE = 0.1  # agreement up to which rows look unrelated
 _POWER = 30.0  # standard errors by which full agreement has to differ from none: a tenth of it is three
+N_SAMPLED = 2**18
+"""Examples that a look at how far columns agree needs at most."""
 _SHIFTS = (1, -1, 2, -2, 3, -3)
 
 
-def suspicions(
-    paired: tuple[KeyedRun, KeyedRun], columns: PairedColumns, types: Mapping[str, ColumnType]
-) -> list[str]:
-    """Say what in two runs on the same examples people should look at.
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What suspicions are drawn from: that of some examples and of those that follow adds up to that of all.
 
-    Parameters
+    Attributes
     ----------
-    paired : (KeyedRun, KeyedRun)
-        Baseline and candidate, row by row the same examples.
-    columns : PairedColumns
-        Which columns the statistic reads.
-    types : mapping of str to ColumnType
-        Of all columns.
+    n : int
+        Number of examples.
+    same : bool
+        Whether all that the statistic reads of each run is the same in both.
+    perfect : tuple of (str, int, str)
+        Column, number and name of a run that has the label in it on every example.
+    shifts : mapping of str to (float, float, float)
+        Of columns of decimals, the first, the least and the greatest difference between the runs.
+    samples : (DataFrame, DataFrame)
+        What the statistic reads of each run, on some of the examples or all.
+    inputs : tuple of str
+        What inputs give to suspect.
+    """
+
+    n: int
+    same: bool
+    perfect: tuple[tuple[str, int, str], ...]
+    shifts: Mapping[str, tuple[float, float, float]]
+    samples: tuple[pl.DataFrame, pl.DataFrame]
+    inputs: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        paired: tuple[KeyedRun, KeyedRun],
+        columns: PairedColumns,
+        types: Mapping[str, ColumnType],
+        *,
+        every: int = 1,
+        start: int = 0,
+    ) -> Evidence:
+        """Look at runs that are row by row the same examples.
+
+        Parameters
+        ----------
+        paired : (KeyedRun, KeyedRun)
+            Baseline and candidate.
+        columns : PairedColumns
+            Which columns the statistic reads.
+        types : mapping of str to ColumnType
+            Of all columns.
+        every : int
+            Which examples are samples: those whose number is a multiple of it.
+        start : int
+            Number of the first example of `paired`.
+        """
+        frames = [pl.DataFrame(run.frame.to_native()) for run in paired]
+        names = list(columns.of_runs)
+        read = [frame.select(names) for frame in frames]
+        shifts = {}
+        for name in names:
+            if types[name] is ColumnType.DECIMAL:
+                difference = (read[1][name] - read[0][name]).drop_nulls()
+                if len(difference):
+                    values = difference.first(), difference.min(), difference.max()
+                    shifts[name] = cast("tuple[float, float, float]", values)
+        return cls(
+            len(frames[0]),
+            read[0].equals(read[1]),
+            tuple(_perfect(frames, paired, columns)),
+            shifts,
+            (read[0][-start % every :: every], read[1][-start % every :: every]),
+            tuple(_inputs(frames[0], columns)),
+        )
+
+    def __add__(self, later: Evidence) -> Evidence:
+        shifts = {**later.shifts, **self.shifts}
+        for name in self.shifts.keys() & later.shifts.keys():
+            (first, *own), (_, *others) = self.shifts[name], later.shifts[name]
+            shifts[name] = first, min(own[0], others[0]), max(own[1], others[1])
+        return Evidence(
+            self.n + later.n,
+            self.same and later.same,
+            tuple(case for case in self.perfect if case in later.perfect),
+            shifts,
+            (
+                pl.concat([self.samples[0], later.samples[0]]),
+                pl.concat([self.samples[1], later.samples[1]]),
+            ),
+            (*self.inputs, *later.inputs),
+        )
+
+
+def sampled_every(baseline: ExampleTable, candidate: ExampleTable, columns: PairedColumns) -> int:
+    """Return which examples are samples of two runs: some of very many, but all where neighbours matter."""
+    if columns.id is None:
+        return 1
+    return max(1, max(len(baseline), len(candidate)) // N_SAMPLED)
+
+
+def suspicions(found: Evidence, columns: PairedColumns, types: Mapping[str, ColumnType]) -> list[str]:
+    """Say what in two runs on the same examples people should look at.
 
     Returns
     -------
     list of str
         Sentences that begin with ``look:``.
     """
-    frames = [pl.DataFrame(run.frame.to_native()) for run in paired]
-    found = list(_inputs(frames[0], columns))
-    if len(frames[0]) >= _ENOUGH:
-        found += list(_copies(frames, columns)) or [
-            *(sentence for name in columns.of_runs for sentence in _column(name, frames, columns, types)),
-            *_perfect(frames, paired, columns),
-        ]
-    return [f"look: {sentence}" for sentence in found]
+    sentences = list(found.inputs)
+    if found.n >= _ENOUGH:
+        names = columns.of_runs
+        if found.same and names:
+            sentences.append(f"{_listed(names)} are the same in both runs: is one a copy of the other?")
+        else:
+            for name in names:
+                sentences += _column(name, found, columns, types)
+            sentences += (
+                f"`{name}` is `{columns.label}` on every example of `{origin}`: was it logged instead?"
+                for name, _, origin in found.perfect
+            )
+    return [f"look: {sentence}" for sentence in sentences]
 
 
 def other_ids(baseline: ExampleTable, candidate: ExampleTable, id_: str) -> list[str]:
@@ -83,33 +177,27 @@ def _inputs(frame: pl.DataFrame, columns: PairedColumns) -> Iterator[str]:
             yield f"{repeated} of {len(frame)} examples share their `{name}` with another, and count apart"
 
 
-def _copies(frames: list[pl.DataFrame], columns: PairedColumns) -> Iterator[str]:
-    names = list(columns.of_runs)
-    if names and frames[0].select(names).equals(frames[1].select(names)):
-        yield f"{_listed(names)} are the same in both runs: is one a copy of the other?"
-
-
 def _perfect(
     frames: list[pl.DataFrame], paired: tuple[KeyedRun, KeyedRun], columns: PairedColumns
-) -> Iterator[str]:
-    for frame, run in zip(frames, paired, strict=True):
+) -> Iterator[tuple[str, int, str]]:
+    for i, (frame, run) in enumerate(zip(frames, paired, strict=True)):
         for name in columns.of_runs:
             label = columns.label
             if label is None or frame[name].dtype != frame[label].dtype:
                 continue
             if frame[name].equals(frame[label]):
-                yield f"`{name}` is `{label}` on every example of `{run.origin}`: was it logged instead?"
+                yield name, i, run.origin
 
 
 def _column(
-    name: str, frames: list[pl.DataFrame], columns: PairedColumns, types: Mapping[str, ColumnType]
+    name: str, found: Evidence, columns: PairedColumns, types: Mapping[str, ColumnType]
 ) -> Iterator[str]:
-    (baseline, candidate), type_ = (frame[name] for frame in frames), types[name]
-    if type_ is ColumnType.DECIMAL:
-        difference = (candidate - baseline).drop_nulls().to_numpy()
-        if len(difference) and np.ptp(difference) <= 1e-9 * abs(difference[0]):
-            yield f"`{name}` differs by {difference[0]:+g} on every example: is one a shifted copy?"
+    if name in found.shifts:
+        first, least, greatest = found.shifts[name]
+        if greatest - least <= 1e-9 * abs(first):
+            yield f"`{name}` differs by {first:+g} on every example: is one a shifted copy?"
             return
+    (baseline, candidate), type_ = (sample[name] for sample in found.samples), types[name]
     agreement = _agreement(baseline, candidate, type_)
     if agreement is None or agreement > _CHANCE:
         return
@@ -148,5 +236,5 @@ def _agreement(a: pl.Series, b: pl.Series, type_: ColumnType) -> float | None:
     return (float((frame["a"] == frame["b"]).sum()) / n - chance) / (largest - chance)
 
 
-def _listed(names: list[str]) -> str:
+def _listed(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)

@@ -53,8 +53,25 @@ def _facts(comparison: Comparison) -> list[tuple[str, str, str]]:
             comparison.format_pvalue(),
             f"{certainty}, {test.alternative}",
         ),
+        *_correction(comparison),
+        *_interval(comparison),
         ("examples", f"{test.n_examples}", text.discordance(comparison)),
     ]
+
+
+def _correction(comparison: Comparison) -> list[tuple[str, str, str]]:
+    found = comparison.corrected
+    if found is None:
+        return []
+    detail = f"{found.title} over {found.n_tests} tests; {found.controls} under {found.valid_under}"
+    return [("adjusted p-value", found.format_pvalue(level=comparison.alpha), detail)]
+
+
+def _interval(comparison: Comparison) -> list[tuple[str, str, str]]:
+    found = comparison.interval
+    if found is None:
+        return []
+    return [(text.confidence(found), text.ends(found), f"{found.method}, {found.relation} with the test")]
 
 
 def _sum(comparison: Comparison) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from trackperm.comparison import Comparison
 from trackperm.exact import PermutationTest
+from trackperm.exact.intervals import Interval
 
 SCOPE = "these two runs on these examples; not other seeds, prompts or test sets"
 
@@ -35,10 +36,15 @@ def lines(comparison: Comparison) -> list[str]:
     """
     test = comparison.test
     pvalue = f"{pvalue_name(test)} = {comparison.format_pvalue()}"
+    if comparison.corrected is not None:
+        pvalue += f" ({correction(comparison)})"
     facts = ", ".join((f"{certainty(test)}, {test.alternative}", examples(comparison)))
+    found = [f"{name} {value}" for name, value in scores(comparison)]
+    if (interval := comparison.interval) is not None:
+        found.append(f"{confidence(interval)} {ends(interval)}")
     return [
-        "   ".join((comparison.statistic.name, *(f"{name} {value}" for name, value in scores(comparison)))),
-        f"{pvalue}  {facts}   {comparison.marker} {comparison.verdict}",
+        "   ".join((comparison.title, *found)),
+        f"{pvalue}  {facts}   {comparison.marker} {comparison.decision}",
         f"scope: {SCOPE}",
         *notes(comparison),
     ]
@@ -62,7 +68,13 @@ def markdown(comparison: Comparison, remarks: Sequence[str] = ()) -> str:
     pvalue = comparison.format_pvalue()
     table = [
         ("p-value", f"{pvalue} ({certainty(comparison.test)}, {comparison.test.alternative})"),
+        *([] if comparison.corrected is None else [("corrected", correction(comparison))]),
         *scores(comparison),
+        *(
+            []
+            if comparison.interval is None
+            else [(confidence(comparison.interval), ends(comparison.interval))]
+        ),
         ("examples", f"{comparison.n_examples} ({discordance(comparison)})"),
     ]
     bullets = [_sentence(shorten(note, _PROSE_LIMIT)) for note in (*notes(comparison), *remarks)]
@@ -70,7 +82,7 @@ def markdown(comparison: Comparison, remarks: Sequence[str] = ()) -> str:
         f"**{comparison.marker} {escape_markdown(headline(comparison))}**",
         "\n".join(
             [
-                f"| {escape_markdown(comparison.statistic.name)} | |",
+                f"| {escape_markdown(comparison.title)} | |",
                 "|---|---|",
                 *(f"| {name} | {escape_markdown(value)} |" for name, value in table),
             ]
@@ -123,6 +135,30 @@ def scores(comparison: Comparison) -> list[tuple[str, str]]:
     ]
 
 
+def confidence(interval: Interval) -> str:
+    """Name an interval by its confidence, and say so if that is approximate."""
+    return f"{'about ' if interval.approximate else ''}{100 * interval.confidence:.10g}% CI"
+
+
+def ends(interval: Interval) -> str:
+    """Write out the ends of an interval."""
+    low, high = (
+        format_number(end, sign=True) if math.isfinite(end) else f"{'-' if end < 0 else '+'}∞"
+        for end in (interval.low, interval.high)
+    )
+    return f"[{low}, {high}]"
+
+
+def correction(comparison: Comparison) -> str:
+    """Say what the p-value is among all those that were computed together."""
+    found = comparison.corrected
+    if found is None:
+        return ""
+    adjusted = found.format_pvalue(level=comparison.alpha)
+    name = "adjusted" if found.pvalue is not None else f"{comparison.alpha:g} or"
+    return f"{name} {adjusted}: {found.title} over {found.n_tests} tests"
+
+
 def examples(comparison: Comparison) -> str:
     """Say how many examples there are and how many of them tell the runs apart."""
     number, noun = comparison.n_examples, _unit(comparison)
@@ -136,13 +172,9 @@ def _unit(comparison: Comparison) -> str:
 
 def discordance(comparison: Comparison) -> str:
     """Say how many examples tell the runs apart and, in one dimension, in whose favour."""
-    test = comparison.test
     found = f"{comparison.n_discordant} discordant"
-    if test.n_better is not None and test.n_worse is not None:
-        better, worse = test.n_better, test.n_worse
-        if not comparison.statistic.greater_is_better:
-            better, worse = worse, better
-        found += f": {better} better, {worse} worse"
+    if comparison.n_better is not None and comparison.n_worse is not None:
+        found += f": {comparison.n_better} better, {comparison.n_worse} worse"
     return found
 
 
@@ -173,6 +205,18 @@ def notes(comparison: Comparison) -> list[str]:
             found.append(f"no verdict possible: {test.n_samples} swaps are too few; draw more")
     if comparison.n_discordant > 0 and not _is_within_reach(comparison):
         found.append(f"no verdict possible: {floor(comparison)}")
+    if (
+        comparison.verdict == "undecided"
+        and comparison.detectable is not None
+        and _is_within_reach(comparison)
+    ):
+        found.append(str(comparison.detectable))
+    if comparison.decision.equivalent is not None and comparison.interval is not None:
+        method = comparison.interval.method
+        if method != "paired proportions":
+            found.append(f"equivalence rests on the {method} interval: {comparison.interval.note}")
+    if comparison.part is not None and not comparison.part.declared:
+        found.append("exploratory: the spec declares no such slices, so nobody knows how many were looked at")
     return [*found, *report.notes]
 
 
@@ -197,12 +241,19 @@ def floor(comparison: Comparison) -> str:
 def headline(comparison: Comparison) -> str:
     """Give the verdict in one sentence, without its marker."""
     baseline, candidate = shorten(comparison.baseline_name), shorten(comparison.candidate_name)
-    statistic = comparison.statistic.name
+    statistic = comparison.title
     name, pvalue = pvalue_name(comparison.test), comparison.format_pvalue()
+    among = "" if comparison.corrected is None else f", {correction(comparison)}"
+    found = f"({name} = {pvalue}{among})"
     if comparison.verdict == "undecided":
-        return f"Undecided: {candidate} and {baseline} are not told apart by {statistic} ({name} = {pvalue})"
+        return f"Undecided: {candidate} and {baseline} are not told apart by {statistic} {found}"
+    if comparison.verdict == "equivalent":
+        return (
+            f"{candidate} and {baseline} are equivalent within {comparison.margin:g} by {statistic} {found}"
+        )
     note = "" if comparison.statistic.greater_is_better else ", where less is better"
-    return f"{candidate} is {comparison.verdict} than {baseline} by {statistic}{note} ({name} = {pvalue})"
+    size = f", and equivalent within {comparison.margin:g}" if comparison.decision.equivalent else ""
+    return f"{candidate} is {comparison.verdict} than {baseline} by {statistic}{note}{size} {found}"
 
 
 def explanation(comparison: Comparison) -> list[str]:
@@ -230,20 +281,61 @@ def explanation(comparison: Comparison) -> list[str]:
         sentences.append(
             "The data do not decide it: what the missing predictions would have been changes the verdict."
         )
-    elif comparison.verdict == "undecided":
+    elif comparison.decision.sign == "undecided":
         sentences.append(
-            f"Here that share is not shown to be below {comparison.alpha:g}, so neither run is shown "
-            "to be better; this does not prove that they are equally good."
+            f"Here that share is not shown to be below {comparison.alpha:g}{_corrected(comparison)}, so"
+            " neither run is shown to be better; this does not prove that they are equally good."
         )
     else:
         sentences.append(
-            f"Here that share is below {comparison.alpha:g}, so chance alone is a poor explanation; "
-            "whether the difference is large enough to matter is another question."
+            f"Here that share is below {comparison.alpha:g}{_corrected(comparison)}, so chance alone is a"
+            " poor explanation; whether the difference is large enough to matter is another question."
         )
+    sentences += _size(comparison)
     if comparison.n_discordant > 0:
         reach = "" if _is_within_reach(comparison) else f", so that {comparison.alpha:g} is out of reach"
         sentences.append(_sentence(floor(comparison) + reach))
     return [*sentences, f"The test is about {SCOPE}."]
+
+
+def _corrected(comparison: Comparison) -> str:
+    """Name the correction that a p-value was held to."""
+    found = comparison.corrected
+    if found is None:
+        return ""
+    return f" once corrected for {found.n_tests} tests ({found.title}, {found.controls})"
+
+
+def _size(comparison: Comparison) -> list[str]:
+    """Explain how large the difference is."""
+    sentences = []
+    if comparison.interval is not None:
+        alone = (
+            "" if comparison.corrected is None else "; it is of this comparison alone, without a correction"
+        )
+        sentences.append(
+            f"The {confidence(comparison.interval)} ({comparison.interval.method}) "
+            f"{comparison.interval.note}{alone}."
+        )
+    sizes = comparison.effect_sizes
+    if sizes.odds is not None and sizes.odds_interval is not None:
+        low, high = sizes.odds_interval.low, sizes.odds_interval.high
+        sentences.append(
+            f"For one discordant example that is worse there are {sizes.odds:.3g} that are better "
+            f"({100 * sizes.odds_interval.confidence:.10g}% CI {low:.3g} to {high:.3g})."
+        )
+    if sizes.cohens_dz is not None:
+        sentences.append(
+            f"The mean difference is {abs(sizes.cohens_dz):.3g} standard deviations of the differences."
+        )
+    if comparison.decision.equivalent is not None and comparison.margin is not None:
+        level = f"{100 * (1 - 2 * comparison.alpha):.10g}%"
+        does = "lies" if comparison.decision.equivalent else "does not lie"
+        sentences.append(
+            f"The interval of confidence {level} {does} within the margin of {comparison.margin:g}, which is"
+            f" what two one-sided tests at {comparison.alpha:g} ask for."
+        )
+    return sentences
 
 
 def _exchanged(comparison: Comparison) -> str:

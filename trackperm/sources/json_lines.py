@@ -7,7 +7,7 @@ from typing import Any
 
 from trackperm.errors import SourceError
 from trackperm.sources.base import Source, SourceFile
-from trackperm.sources.json_lines_fast import read_uniform
+from trackperm.sources.json_lines_fast import LARGE, read_uniform, scan_uniform
 from trackperm.sources.json_values import parsed, table
 from trackperm.tables import ExampleTable
 
@@ -20,9 +20,14 @@ def read_json_lines(file: SourceFile) -> ExampleTable:
     SourceError
         If a line is not a JSON object.
     """
-    frame = read_uniform(file.path.read_bytes(), file.first_record or {})
-    if frame is not None:
-        return ExampleTable.from_native(frame, file.origin)
+    if file.path.stat().st_size > LARGE:
+        scan = scan_uniform(file.path, file.first_record or {}, file.origin)
+        if scan is not None:
+            return ExampleTable.from_scan(scan, file.origin)
+    else:
+        frame = read_uniform(file.path.read_bytes(), file.first_record or {})
+        if frame is not None:
+            return ExampleTable.from_native(frame, file.origin)
     rows, lines = json_rows(file)
     names = dict.fromkeys(chain.from_iterable(rows))
     columns = {name: [row.get(name) for row in rows] for name in names}

@@ -230,6 +230,7 @@ class _Compiler:
             class_column=spec.classes if isinstance(spec.classes, str) else None,
             classes=classes,
             weights=weights,
+            slices=tuple(dict.fromkeys(spec.slices)),
             undefined=undefined,
             _counts=counts,
             _g=g,

@@ -87,6 +87,8 @@ class Statistic:
     weights : mapping of str to Fraction
         Weight of every stratum or class, by its text; empty as long as these are not known. `pairs`, `h` and
         `score` take the counts of each by themselves: `total_names`.
+    slices : tuple of str
+        Columns whose values make slices that are compared by themselves as well.
     """
 
     name: str
@@ -109,6 +111,7 @@ class Statistic:
     class_column: str | None
     classes: tuple[ClassValue, ...]
     weights: Mapping[str, Fraction]
+    slices: tuple[str, ...]
     undefined: Fraction | None = field(repr=False)
     _counts: Mapping[str, Expression] = field(repr=False)
     _g: Mapping[str, Expression] = field(repr=False)
@@ -357,6 +360,7 @@ class Statistic:
             "best": _written(self._best),
             "repeats": "sum" if self.repeats else None,
             "cluster": self.cluster,
+            "slices": list(self.slices),
             "strata": self.strata,
             "classes": list(self.classes) or self.class_column,
             "weights": {name: _plain(str(weight)) for name, weight in self.weights.items()},

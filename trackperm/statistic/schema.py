@@ -122,6 +122,10 @@ class _Spec(BaseModel):
     one of them; all examples are counted for every class, and the score is the weighted mean of those of the
     classes. A column called `class` is read by another name, as in `columns: {kind: class}`."""
 
+    slices: list[str] = []
+    """Columns whose values make slices: parts of the examples that are compared by themselves as well. All
+    tests of the statistic are then corrected for each other."""
+
     weights: dict[str, Number] = {}
     """Weight of every stratum or class; equal by default."""
 

@@ -1,0 +1,219 @@
+"""Bootstrap intervals: against all resamples, SciPy's BCa, and coverage."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from trackperm.errors import InputError, UndefinedStatisticError
+from trackperm.exact import RationalStatistic
+from trackperm.exact.intervals import (
+    AdditiveScores,
+    bootstrap,
+    bootstrap_distribution,
+    bootstrap_interval,
+    exact_bootstrap_interval,
+)
+
+
+def mean_difference() -> RationalStatistic:
+    u, v, n = (RationalStatistic.variable(i, 3) for i in range(3))
+    return (u - v) / n
+
+
+def f1_difference(undefined: int | None = 0) -> RationalStatistic:
+    def score(i: int) -> RationalStatistic:
+        tp, incorrect = (RationalStatistic.variable(j, 4) for j in (i, i + 1))
+        return tp.divide(tp + incorrect / 2, undefined=undefined)
+
+    return score(0) - score(2)
+
+
+def grouped(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return np.unique(rows, axis=0, return_counts=True)
+
+
+@pytest.mark.parametrize("differences", [[0, 1, 3], [-2, 0, 0, 5], [4, -4, 1, 1, 7], [0, 0], [2, 2, 2]])
+def test_exact_bootstrap_against_all_resamples(differences: list[int]) -> None:
+    n = len(differences)
+    truth = Counter(sum(chosen) for chosen in itertools.product(differences, repeat=n))
+    values, counts = np.unique(differences, return_counts=True)
+    scores = AdditiveScores.of_differences(values, counts, Fraction(1, 4))
+    found = bootstrap_distribution(scores)
+    mass = {round(4 * n * value): p for value, p in zip(found.values, found.mass, strict=True)}
+    for total in range(min(truth) - 2, max(truth) + 3):
+        assert mass.get(total, 0.0) == pytest.approx(truth[total] / n**n, abs=1e-13)
+    for alpha in (0.05, 0.3):
+        ordered = sorted(truth.elements())
+        interval = exact_bootstrap_interval(scores, alpha=alpha)
+        ends = [ordered[math.ceil(q * n**n) - 1] / (4 * n) for q in (alpha / 2, 1 - alpha / 2)]
+        assert [interval.low, interval.high] == pytest.approx(ends)
+    assert interval.relation == "may disagree"
+
+
+def test_exact_bootstrap_of_many_examples() -> None:
+    rng = np.random.default_rng(0)
+    values, counts = np.unique(rng.integers(-3, 5, 10**6), return_counts=True)
+    scores = AdditiveScores.of_differences(values, counts)
+    interval = exact_bootstrap_interval(scores)
+    mean = float(scores.value)
+    error = math.sqrt(float(counts @ (values - mean) ** 2) / 10**12)
+    assert interval.low == pytest.approx(mean - 1.959964 * error, abs=2e-3 * error)
+    assert interval.high == pytest.approx(mean + 1.959964 * error, abs=2e-3 * error)
+    assert bootstrap_distribution(scores).mass.sum() == pytest.approx(1.0, abs=1e-7)
+
+
+def test_exact_bootstrap_is_rounded_where_there_are_too_many_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    scores = AdditiveScores.of_differences(rng.integers(-(10**4), 10**4, 300), [1] * 300)
+    exact = exact_bootstrap_interval(scores)
+    monkeypatch.setattr(bootstrap, "MOST_CELLS", 2**14)
+    rounded = exact_bootstrap_interval(scores)
+    width = exact.high - exact.low
+    assert rounded.low == pytest.approx(exact.low, abs=2e-3 * width)
+    assert rounded.high == pytest.approx(exact.high, abs=2e-3 * width)
+    huge = AdditiveScores.of_differences(
+        [int(m) * 3**50 for m in scores.moves], [1] * 300, Fraction(1, 3**50)
+    )
+    assert exact_bootstrap_interval(huge).low == pytest.approx(exact.low, abs=2e-3 * width)
+
+
+def test_multinomial_bootstrap_against_scipy() -> None:
+    """SciPy resamples examples one by one, by its own random numbers: equal up to Monte Carlo noise."""
+    rng = np.random.default_rng(2)
+    rows = np.stack([rng.poisson(2.0, 80), rng.poisson(1.2, 80), np.ones(80, dtype=int)], axis=1)
+    distinct, counts = grouped(rows)
+    ours = bootstrap_interval(
+        distinct, mean_difference(), multiplicities=counts, alpha=0.1, n_resamples=40_000
+    )
+    theirs = stats.bootstrap(
+        (rows[:, 0], rows[:, 1]),
+        lambda u, v, axis: (u - v).mean(axis=axis),
+        paired=True,
+        vectorized=True,
+        confidence_level=0.9,
+        n_resamples=40_000,
+        method="BCa",
+        rng=np.random.default_rng(3),
+    ).confidence_interval
+    width = ours.high - ours.low
+    assert [ours.low, ours.high] == pytest.approx([theirs.low, theirs.high], abs=0.03 * width)
+
+
+def test_ratio_statistic_against_scipy() -> None:
+    rng = np.random.default_rng(4)
+    rows = rng.integers(0, 2, (60, 4))
+    distinct, counts = grouped(rows)
+    h = f1_difference()
+    ours = bootstrap_interval(distinct, h, multiplicities=counts, n_resamples=40_000)
+    theirs = stats.bootstrap(
+        tuple(rows.T),
+        lambda *columns, axis: h.values(np.stack([c.sum(axis=axis) for c in columns], axis=-1)),
+        paired=True,
+        vectorized=True,
+        n_resamples=40_000,
+        method="BCa",
+        rng=np.random.default_rng(5),
+    ).confidence_interval
+    width = ours.high - ours.low
+    assert [ours.low, ours.high] == pytest.approx([theirs.low, theirs.high], abs=0.03 * width)
+    assert ours.approximate
+
+
+def test_the_acceleration_of_a_mean_is_a_sixth_of_its_skewness() -> None:
+    # Efron (1987), section 6: skewness / (6 sqrt n) for a mean.
+    values = np.array([0.0, 1.0, 2.0, 9.0])
+    counts = np.array([4, 3, 2, 1])
+    n = 10
+    without = (counts @ values - values) / (n - 1)
+    resampled = np.concatenate([np.full(50, 0.0), np.full(50, 3.0)])
+    tau = 0.05
+    low, high = bootstrap.bca_levels(resampled, 1.5, without, counts, tau)
+    a = float(stats.skew(np.repeat(values, counts))) / (6.0 * math.sqrt(n))
+    for level, z in ((low, stats.norm.ppf(tau)), (high, -stats.norm.ppf(tau))):
+        assert level == pytest.approx(stats.norm.cdf(z / (1.0 - a * z)), rel=1e-12)
+
+
+def test_strata_are_resampled_each_by_itself() -> None:
+    """The variance of a mean over strata is the sum of their own, as in a stratified sample."""
+    rng = np.random.default_rng(10)
+    values, strata = rng.normal(0.0, 100.0, 90).astype(int), np.repeat([3, 5], [30, 60])
+    values[strata == 5] += 1000
+    columns = [np.where(strata == s, x, 0) for s in (3, 5) for x in (values, np.ones(90, dtype=int))]
+    a, n, b, k = (RationalStatistic.variable(i, 4) for i in range(4))
+    found = bootstrap_interval(
+        np.stack(columns, axis=1),
+        (a / n + b / k) / 2,
+        multiplicities=np.ones(90, dtype=np.int64),
+        strata=strata,
+        n_resamples=20_000,
+    )
+    error = math.sqrt(sum(values[strata == s].var() / (strata == s).sum() for s in (3, 5))) / 2
+    assert found.high - found.low == pytest.approx(2 * 1.96 * error, rel=0.04)
+
+
+def test_seeded_and_independent_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(6)
+    distinct, counts = grouped(rng.integers(0, 3, (200, 4)))
+
+    def ends(seed: int) -> tuple[float, float]:
+        found = bootstrap_interval(
+            distinct, f1_difference(), multiplicities=counts, n_resamples=500, seed=seed
+        )
+        return found.low, found.high
+
+    first = ends(7)
+    monkeypatch.setattr(bootstrap, "BLOCK_CELLS", 1000)
+    assert ends(7) == first
+    assert ends(8) != first
+
+
+def test_one_sided_intervals_are_ends_of_two_sided_ones() -> None:
+    distinct, counts = grouped(np.random.default_rng(8).integers(0, 2, (90, 4)))
+    both = bootstrap_interval(distinct, f1_difference(), multiplicities=counts, alpha=0.1)
+    above = bootstrap_interval(
+        distinct, f1_difference(), multiplicities=counts, alpha=0.05, alternative="greater"
+    )
+    assert (above.low, above.high) == (both.low, math.inf)
+    scores = AdditiveScores.of_differences([-1, 0, 2], [5, 9, 11])
+    below = exact_bootstrap_interval(scores, alpha=0.05, alternative="less")
+    assert (below.low, below.high) == (-math.inf, exact_bootstrap_interval(scores, alpha=0.1).high)
+
+
+def test_refusals() -> None:
+    rows, counts = np.array([[1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]), np.array([2, 2, 3])
+    with pytest.raises(UndefinedStatisticError, match="resamples"):
+        bootstrap_interval(rows, f1_difference(None), multiplicities=counts)
+    with pytest.raises(InputError, match="at least 2 examples"):
+        bootstrap_interval(rows[:1], f1_difference(), multiplicities=np.array([1]))
+    with pytest.raises(InputError, match="`n_resamples` is 10"):
+        bootstrap_interval(rows, f1_difference(), multiplicities=counts, n_resamples=10)
+    weighted = AdditiveScores(np.array([1, 2]), np.array([1, 2]), np.array([3, 3]), Fraction(1))
+    with pytest.raises(InputError, match="different weights"):
+        exact_bootstrap_interval(weighted)
+
+
+@pytest.mark.slow
+def test_coverage_for_f1() -> None:
+    """Share of 95 % intervals that hold the true difference, 400 data sets of 200 examples each."""
+    rng = np.random.default_rng(9)
+    h, n, hits, n_sets = f1_difference(), 200, 0, 400
+
+    def sample(size: int) -> np.ndarray:
+        label = rng.random(size) < 0.3
+        runs = [label ^ (rng.random(size) < rate) for rate in (0.12, 0.18)]
+        columns = [column for run in runs for column in (run & label, run != label)]
+        return np.stack(columns, axis=1).astype(np.int64)
+
+    truth = float(h.values(sample(4_000_000).sum(axis=0)[None].astype(float))[0])
+    for _ in range(n_sets):
+        distinct, counts = grouped(sample(n))
+        hits += truth in bootstrap_interval(distinct, h, multiplicities=counts, n_resamples=2000)
+    print(f"BCa, F1 of {n} examples: {hits / n_sets:.3f} of 95 % intervals hold the truth")  # noqa: T201
+    assert 0.92 <= hits / n_sets <= 0.98

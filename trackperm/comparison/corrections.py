@@ -1,0 +1,137 @@
+"""Several comparisons of the same two runs, each p-value corrected for all that were made together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+from trackperm.comparison.result import Comparison, Corrected
+from trackperm.documents import listed
+from trackperm.errors import CapacityError, InputError
+from trackperm.exact.multiplicity import (
+    ADJUSTMENTS,
+    DISCRETE_PROCEDURES,
+    TARONE_HOLM,
+    AttainablePvalues,
+    Correction,
+    DiscreteProcedure,
+    adjust,
+    adjust_discrete,
+    adjust_log10,
+    attainable_pvalues,
+    log10_smallest_pvalue,
+    reject_discrete,
+    tarone_holm,
+    tarone_holm_log10,
+)
+
+CORRECTIONS: Mapping[str, Correction] = MappingProxyType(
+    {**ADJUSTMENTS, TARONE_HOLM.name: TARONE_HOLM, **DISCRETE_PROCEDURES}
+)
+"""Corrections by name."""
+
+
+def corrected(comparisons: Sequence[Comparison], method: str = "holm") -> list[Comparison]:
+    """Correct comparisons of the same two runs for each other.
+
+    The family is all of them: what is left out of it is not corrected for.
+
+    Parameters
+    ----------
+    comparisons : sequence of Comparison
+        Of several statistics, or slices.
+    method : str
+        A key of CORRECTIONS.
+
+    Returns
+    -------
+    list of Comparison
+        In the same order, with their verdicts by the corrected p-values.
+
+    Raises
+    ------
+    InputError
+        If there is no such correction; if it needs independent tests, which only the slices of one column
+        by one statistic are; or if the levels of the comparisons differ.
+    """
+    if method not in CORRECTIONS:
+        raise InputError(f"no correction is called `{method}`", hint=f"there are {listed(CORRECTIONS)}.")
+    rule = CORRECTIONS[method]
+    if not comparisons:
+        return []
+    levels = {comparison.alpha for comparison in comparisons}
+    if len(levels) > 1:
+        raise InputError(f"the comparisons have the levels {listed(map(str, sorted(levels)))}")
+    if isinstance(rule, DiscreteProcedure):
+        _require_disjoint(comparisons, rule)
+    adjusted = _adjusted(comparisons, rule)
+    names = ", ".join(sorted(comparison.title for comparison in comparisons))
+    result = []
+    for comparison, (pvalue, logarithm, is_rejected) in zip(comparisons, adjusted, strict=True):
+        found = Corrected(
+            method=rule.name,
+            title=rule.title,
+            controls=rule.controls,
+            valid_under=rule.valid_under,
+            n_tests=len(comparisons),
+            pvalue=pvalue,
+            log10_pvalue=logarithm,
+            rejected=is_rejected,
+        )
+        options = {**comparison.options, "correction": method, "family": names}
+        result.append(replace(comparison, corrected=found, options=options))
+    return result
+
+
+def _adjusted(
+    comparisons: Sequence[Comparison], rule: Correction
+) -> list[tuple[float | None, float | None, bool]]:
+    """Return adjusted p-values and their logarithms, None where a rule has none, and what is rejected."""
+    alpha = comparisons[0].alpha
+    pvalues = [max(comparison.pvalue, comparison.test.interval[1]) for comparison in comparisons]
+    logs = [_log10_upper(comparison) for comparison in comparisons]
+    if isinstance(rule, DiscreteProcedure):
+        laws = [_attainable(comparison) for comparison in comparisons]
+        if rule.step_up:
+            return [(None, None, bool(r)) for r in reject_discrete(pvalues, laws, alpha, rule.name)]
+        linear = adjust_discrete(pvalues, laws, rule.name).tolist()
+        found = [math.log10(p) if p > 0.0 else least for p, least in zip(linear, logs, strict=True)]
+    elif rule is TARONE_HOLM:
+        smallest = [log10_smallest_pvalue(comparison.test) for comparison in comparisons]
+        linear = tarone_holm(pvalues, [10.0**least for least in smallest]).tolist()
+        found = tarone_holm_log10(logs, smallest).tolist()
+    else:
+        linear, found = adjust(pvalues, rule.name).tolist(), adjust_log10(logs, rule.name).tolist()
+    # The logarithm of a p-value below the range of floats is that of the p-value, not of the float.
+    pairs = [(p if log > -300.0 else 10.0**log, log) for p, log in zip(linear, found, strict=True)]
+    return [(p, log, p < alpha) for p, log in pairs]
+
+
+def _log10_upper(comparison: Comparison) -> float:
+    """Return the logarithm of the upper end of what is known of the p-value."""
+    known, error = comparison.log10_pvalue, comparison.error_bound
+    if known > -300.0:
+        return max(known, math.log10(comparison.test.interval[1]))
+    # |p - truth| <= error truth; a p-value whose error is 1 is an upper end itself.
+    return known - math.log10(1.0 - error) if error < 1.0 else known
+
+
+def _attainable(comparison: Comparison) -> AttainablePvalues:
+    try:
+        return attainable_pvalues(comparison.test)
+    except CapacityError:
+        return AttainablePvalues.continuous()
+
+
+def _require_disjoint(comparisons: Sequence[Comparison], rule: Correction) -> None:
+    parts = [comparison.part for comparison in comparisons]
+    columns = {None if part is None else part.column for part in parts}
+    statistics = {comparison.statistic.document() for comparison in comparisons}
+    if None in columns or len(columns) > 1 or len(statistics) > 1:
+        raise InputError(
+            f"`{rule.name}` is proven for independent tests alone, such as those of one statistic on the"
+            " slices of one column",
+            hint="`holm`, `tarone-holm` and `by` are valid under any dependence.",
+        )

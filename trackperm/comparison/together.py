@@ -1,0 +1,136 @@
+"""Several statistics, and slices of the examples, of the same two runs: one family of tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import narwhals as nw
+import polars as pl
+
+from trackperm.comparison.conductor import compare_runs
+from trackperm.comparison.corrections import corrected
+from trackperm.comparison.result import Comparison, Slice
+from trackperm.comparison.runs import RunData
+from trackperm.documents import listed
+from trackperm.errors import InputError, PairingError
+from trackperm.statistic import Statistic
+from trackperm.tables import id_columns, typed_columns
+
+MOST_SLICES = 100
+"""Values up to which a column makes slices."""
+
+
+def compare_together(
+    baseline: RunData,
+    candidate: RunData,
+    statistics: Sequence[Statistic],
+    *,
+    slices: Sequence[str] = (),
+    correction: str | None = "holm",
+    by_position: bool = False,
+    begin: Callable[[str], None] = lambda _: None,
+    **options: Any,
+) -> list[Comparison]:
+    """Compare two runs by several statistics, on all examples and on slices, and correct for all of them.
+
+    Parameters
+    ----------
+    baseline, candidate : RunData
+        The runs.
+    statistics : sequence of Statistic
+        What to test; the slices that each declares are compared as well.
+    slices : sequence of str
+        Columns whose values make further slices, which are exploratory.
+    correction : str or None
+        A key of :data:`~trackperm.comparison.CORRECTIONS`; one comparison alone needs none.
+    by_position : bool
+        As in :func:`compare_runs`.
+    begin : callable
+        Is told what is tested next.
+    **options
+        Of :func:`compare_runs`.
+
+    Returns
+    -------
+    list of Comparison
+        By each statistic: all examples, then its slices in ascending order of their values.
+
+    Raises
+    ------
+    InputError
+        As by :func:`compare_runs` and :func:`corrected`; also if a column makes no slices.
+    PairingError
+        If an example is not in the same slice in both runs.
+    """
+    found = []
+    for statistic in statistics:
+        begin(statistic.name)
+        found.append(compare_runs(baseline, candidate, statistic, by_position=by_position, **options))
+        for part, first, second in _slices(baseline, candidate, statistic, slices, by_position=by_position):
+            begin(f"{statistic.name}, {part}")
+            one = compare_runs(first, second, statistic, by_position=by_position, **options)
+            found.append(replace(one, part=part, options={**one.options, "slice": str(part)}))
+    return found if correction is None or len(found) < 2 else corrected(found, correction)
+
+
+def _slices(
+    baseline: RunData,
+    candidate: RunData,
+    statistic: Statistic,
+    columns: Sequence[str],
+    *,
+    by_position: bool,
+) -> Iterator[tuple[Slice, RunData, RunData]]:
+    """Both runs on the examples of every slice."""
+    for column in dict.fromkeys([*statistic.slices, *columns]):
+        sides = _values(baseline, candidate, statistic, column, by_position=by_position)
+        values = sorted(set(sides[0].drop_nulls()) | set(sides[1].drop_nulls()))
+        if not 1 <= len(values) <= MOST_SLICES:
+            raise InputError(
+                f"column `{column}` has {len(values)} values; slices are made of 1 to {MOST_SLICES}",
+                hint="`--slice COLUMN` names one such as `language`.",
+            )
+        for value in values:
+            yield (
+                Slice(column, value, declared=column in statistic.slices),
+                _rows(baseline, sides[0] == value),
+                _rows(candidate, sides[1] == value),
+            )
+
+
+def _values(
+    baseline: RunData, candidate: RunData, statistic: Statistic, column: str, *, by_position: bool
+) -> tuple[pl.Series, pl.Series]:
+    """Return the values of a column as text, by row; an example has the same in both runs."""
+    tables = baseline.table, candidate.table
+    for table in tables:
+        if column not in table.columns:
+            raise InputError(
+                f"`{table.origin}` has no column `{column}` to make slices of",
+                hint=f"its columns are {listed(table.columns)}.",
+            )
+    ids = [] if by_position else list(id_columns(statistic.columns["id"], tables))
+    first, second, _ = typed_columns(*tables, [*ids, column], text=[*ids, column])
+    frames = [side.frame.to_polars().with_columns(pl.col(column).cast(pl.String)) for side in (first, second)]
+    if by_position:
+        joined = frames[0].with_columns(frames[1][column].alias("candidate"))
+    else:
+        joined = frames[0].join(frames[1].rename({column: "candidate"}), on=ids)
+    differ = joined.filter(pl.col(column).ne_missing(pl.col("candidate")))
+    if len(differ):
+        row = differ.row(0, named=True)
+        where = " of example " + ", ".join(repr(row[name]) for name in ids) if ids else ""
+        raise PairingError(
+            f"column `{column}` differs between the runs on {len(differ)} examples: first{where},"
+            f" {row[column]!r} in the baseline and {row['candidate']!r} in the candidate",
+            hint="slices are those of the examples, the same in both runs.",
+        )
+    return frames[0][column], frames[1][column]
+
+
+def _rows(run: RunData, chosen: pl.Series) -> RunData:
+    frame = run.table.frame
+    mask = nw.from_native(chosen.fill_null(False), series_only=True)
+    return replace(run, table=replace(run.table, data=frame.filter(mask.to_list())))

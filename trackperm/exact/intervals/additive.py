@@ -1,0 +1,286 @@
+"""What each row of counts adds to a linear statistic: its difference, and its share of the examples.
+
+A linear statistic that changes sign with the runs is T = sum_n x_n, where a swap turns x_n into -x_n. A
+shift of all scores by delta moves x_n by delta w_n, with w_n the share of row n in the denominators: 1/N for
+the mean of N examples, its number of tokens over all of them for a row of tokens, and W_s / n_s for an
+example of stratum s in a mean over strata with weights W_s. The shares are read off the statistic as it is
+written, a sum of quotients; they do not matter for the test, in which the shift is 0. So they may be rounded:
+the shift is then spread over examples a little less evenly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from trackperm.errors import CapacityError
+from trackperm.exact.counts import LARGEST, IntArray, exact_column_sums, group_rows
+from trackperm.exact.functions.rational import RationalStatistic
+from trackperm.exact.lattice.statistic import Statistic
+
+LARGEST_WEIGHT = 1000
+"""Weights are rounded to integers up to this where those in their exact proportions are larger."""
+
+
+@dataclass(frozen=True)
+class AdditiveScores:
+    """A linear statistic by rows: unit * sum_k c_k m_k / sum_k c_k w_k.
+
+    Attributes
+    ----------
+    moves : ndarray of int64 or of Python integers, shape (K,)
+        m_k, with w_k distinct pairs; a swap turns it into -m_k.
+    weights : ndarray of int64, shape (K,)
+        w_k, positive.
+    multiplicities : ndarray of int64, shape (K,)
+        c_k.
+    unit : Fraction
+        What a mean difference of 1 per unit of weight comes to; positive.
+    gap : Fraction or None
+        Where scores of rows take two values at most, as 0/1 scores do: the statistic of rows that all weigh
+        the same and all go from the lower one to the higher one. None for other scores. Where only
+        differences can be seen, those of one size count as such.
+    """
+
+    moves: npt.NDArray[Any]
+    weights: IntArray
+    multiplicities: IntArray
+    unit: Fraction
+    gap: Fraction | None = None
+
+    @property
+    def equally_weighted(self) -> bool:
+        """Whether all rows have the same weight."""
+        return bool((self.weights == self.weights[0]).all())
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, counted with multiplicity."""
+        return int(self.multiplicities.sum())
+
+    @property
+    def n_up(self) -> int:
+        """Number of rows that raise the statistic."""
+        return int(self.multiplicities[self.moves > 0].sum())
+
+    @property
+    def n_down(self) -> int:
+        """Number of rows that lower the statistic."""
+        return int(self.multiplicities[self.moves < 0].sum())
+
+    @property
+    def value(self) -> Fraction:
+        """The statistic."""
+        moved = sum(m * c for m, c in zip(self.moves.tolist(), self.multiplicities.tolist(), strict=True))
+        (weight,) = exact_column_sums(self.weights[:, None], self.multiplicities)
+        return self.unit * Fraction(moved, weight)
+
+    @classmethod
+    def of_differences(
+        cls, differences: Sequence[int], multiplicities: Sequence[int], unit: Fraction = Fraction(1)
+    ) -> AdditiveScores:
+        """Take the differences of scores example by example, in integers of `unit`; T is their mean."""
+        moves, counts = np.array(differences), np.array(multiplicities, dtype=np.int64)
+        weights = np.ones(counts.size, dtype=np.int64)
+        return cls(moves, weights, counts, unit)
+
+
+def additive_scores(
+    stay: IntArray, swap: IntArray, h: Statistic, multiplicities: IntArray
+) -> AdditiveScores | None:
+    """Return what rows with a weight add to h; None if h is not linear, not antisymmetric, or no mean.
+
+    Parameters
+    ----------
+    stay, swap : ndarray of int, shape (K, m)
+        What rows contribute as they are, and with outputs exchanged.
+    h : RationalStatistic, RealStatistic or callable
+        The statistic.
+    multiplicities : ndarray of int64, shape (K,)
+        How many examples each row stands for.
+    """
+    affine = affine_form(stay, swap, h, multiplicities)
+    if affine is None or not isinstance(h, RationalStatistic):
+        return None
+    constant, slopes = affine
+    (here, there), denominator = _linear(slopes, stay, swap)
+    counts = multiplicities.astype(object)
+    if 2 * denominator * constant + int((here + there) @ counts) != 0:
+        return None
+    changes = here - there
+    terms = _quotients(h)
+    weights = None if terms is None else _weights(terms, stay, swap, counts)
+    if weights is None:
+        weights = np.ones(len(stay), dtype=np.int64)
+    elif bool(((weights == 0) & (changes != 0)).any()):
+        return None  # as errors in a sentence without words, which no shift of its score explains
+    # Rows without a weight take no part, as negatives in recall.
+    takes_part = weights > 0
+    stay, swap, changes = stay[takes_part], swap[takes_part], changes[takes_part]
+    weights, multiplicities, counts = weights[takes_part], multiplicities[takes_part], counts[takes_part]
+    # x_k = unit m_k / total, and x_k is half of what a swap changes.
+    divisor = math.gcd(*changes.tolist()) or 1
+    moves = changes // divisor
+    unit = Fraction(divisor * int(weights.astype(object) @ counts), 2 * denominator)
+    if int(np.abs(moves).max()) < LARGEST:
+        moves = moves.astype(np.int64)
+    found = AdditiveScores(*_grouped(moves, weights, multiplicities), unit)
+    levels = None if terms is None else _levels(terms, stay)
+    if levels is None:
+        sizes = set(np.abs(moves).tolist()) - {0}
+        if found.equally_weighted and len(sizes) == 1:
+            return replace(found, gap=unit * sizes.pop() / int(found.weights[0]))
+    elif len(levels) == 2 or levels <= {0, 1}:
+        factor = sum((term.factor for term in terms or () if term.factor > 0), Fraction(0))
+        return replace(found, gap=factor * (max(levels) - min(levels) or 1))
+    return found
+
+
+def strata_of_rows(h: Statistic, stay: IntArray) -> IntArray | None:
+    """Return which quotient of a sum of quotients each row belongs to, as examples of strata do.
+
+    None where a row belongs to several or to none, as with means over classes, and where there is but one.
+    """
+    terms = _quotients(h) if isinstance(h, RationalStatistic) else None
+    divisors = [term.denominator for term in terms or () if term.factor > 0]
+    if len(divisors) < 2:
+        return None
+    found = np.empty(len(stay), dtype=np.int64)
+    for k, row in enumerate(stay.tolist()):
+        own = [i for i, divisor in enumerate(divisors) if divisor(row) != 0]
+        if len(own) != 1:
+            return None
+        found[k] = own[0]
+    return found
+
+
+def affine_form(
+    stay: IntArray, swap: IntArray, h: Statistic, multiplicities: IntArray
+) -> tuple[Fraction, list[Fraction]] | None:
+    """Return constant and slopes of h where it is affine in what swaps can change; None elsewhere."""
+    if not isinstance(h, RationalStatistic):
+        return None
+    affine = h.affine
+    if affine is None:
+        n = h.n_variables
+        totals, moved = exact_column_sums(stay, multiplicities), (stay != swap).any(axis=0)
+        arguments = [
+            RationalStatistic.variable(i, n) if moved[i] else RationalStatistic.constant(totals[i], n)
+            for i in range(n)
+        ]
+        try:
+            affine = h.substitute(arguments).simplified().affine
+        except CapacityError:
+            return None
+    if affine is None:
+        return None
+    return affine[0], [affine[1].get(i, Fraction(0)) for i in range(h.n_variables)]
+
+
+@dataclass(frozen=True)
+class _Quotient:
+    """factor * numerator / denominator."""
+
+    factor: Fraction
+    numerator: RationalStatistic
+    denominator: RationalStatistic
+
+
+def _quotients(h: RationalStatistic) -> list[_Quotient] | None:
+    """Return h as a sum of quotients as it is written; None where something else is added."""
+    if h.operation == "/" and h.operands[1].affine is not None and h.operands[1].affine[1]:
+        return [_Quotient(Fraction(1), *h.operands)]
+    if h.operation in ("+", "*", "/"):
+        left, right = h.operands
+        if h.operation == "+":
+            first, second = _quotients(left), _quotients(right)
+            return None if first is None or second is None else first + second
+        if h.operation == "*" and left.operation == "constant":
+            left, right = right, left
+        terms = _quotients(left)
+        if terms is not None and right.operation == "constant" and right.value != 0:
+            factor = right.value if h.operation == "*" else 1 / right.value
+            return [_Quotient(factor * t.factor, t.numerator, t.denominator) for t in terms]
+    return None
+
+
+def _weights(
+    terms: list[_Quotient], stay: IntArray, swap: IntArray, counts: npt.NDArray[Any]
+) -> IntArray | None:
+    """Return integers in the proportions of the shares of rows in the denominators of the candidate's score.
+
+    None if a swap changes them. Rounded, 1 at the least, where they would be beyond `LARGEST_WEIGHT`.
+    """
+    parts: list[tuple[Fraction, npt.NDArray[Any]]] = []
+    for term in terms:
+        affine = term.denominator.affine
+        if affine is None or affine[0] != 0:
+            return None
+        slopes = [affine[1].get(i, Fraction(0)) for i in range(stay.shape[1])]
+        (here, there), _ = _linear(slopes, stay, swap)
+        total = int(here @ counts)
+        if total <= 0 or bool((here != there).any() or (here < 0).any()):
+            return None
+        if term.factor > 0:
+            parts.append((term.factor / total, here))
+    if not parts:
+        return None
+    common = math.lcm(*(factor.denominator for factor, _ in parts))
+    weights = sum((int(factor * common) * here for factor, here in parts), np.zeros(len(stay), dtype=object))
+    weights = weights // math.gcd(*weights.tolist())
+    largest = int(weights.max())
+    if largest > LARGEST_WEIGHT:
+        near = (weights * LARGEST_WEIGHT * 2 + largest) // (2 * largest)
+        weights = np.maximum(near, (weights > 0).astype(object))
+    return weights.astype(np.int64)
+
+
+def _grouped(
+    moves: npt.NDArray[Any], weights: IntArray, multiplicities: IntArray
+) -> tuple[npt.NDArray[Any], IntArray, IntArray]:
+    """Return the distinct pairs of moves and weights, with their multiplicities."""
+    if moves.dtype != object:
+        pairs, counts = group_rows(np.stack([moves, weights], axis=1), multiplicities)
+        return pairs[:, 0], pairs[:, 1], counts
+    totals: dict[tuple[int, int], int] = {}
+    for move, weight, count in zip(moves.tolist(), weights.tolist(), multiplicities.tolist(), strict=True):
+        totals[move, weight] = totals.get((move, weight), 0) + count
+    firsts, seconds = zip(*totals, strict=True)
+    return (
+        np.array(firsts, dtype=object),
+        np.array(seconds, dtype=np.int64),
+        np.array(list(totals.values()), dtype=np.int64),
+    )
+
+
+def _levels(terms: list[_Quotient], stay: IntArray) -> set[Fraction] | None:
+    """Return the values that rows have as scores, in either run, three at the most.
+
+    None unless h is a difference of scores, or weighted scores of strata.
+    """
+    signs = [term.factor > 0 for term in terms]
+    if signs.count(True) != signs.count(False):
+        return None
+    values: set[Fraction] = set()
+    for row in stay.tolist():
+        for term in terms:
+            divisor = term.denominator(row)
+            if divisor != 0:
+                values.add(term.numerator(row) / divisor)
+        if len(values) > 2:
+            break
+    return values or None
+
+
+def _linear(slopes: Sequence[Fraction], *tables: IntArray) -> tuple[list[npt.NDArray[Any]], int]:
+    """Return slopes . row for the rows of tables, as Python integers over a common denominator."""
+    used = [i for i, slope in enumerate(slopes) if slope]
+    denominator = math.lcm(*(slopes[i].denominator for i in used))
+    weights = np.array([int(slopes[i] * denominator) for i in used], dtype=object)
+    return [np.asarray(rows[:, used].astype(object) @ weights) for rows in tables], denominator

@@ -1,0 +1,297 @@
+r"""Bootstrap intervals: approximate, for statistics that no exact interval is known for.
+
+The multinomial bootstrap. A resample of N examples with replacement is a table of how often each distinct
+pair of counts was drawn, Multinomial(N, c / N): it costs the number of distinct rows, not N. BCa (Efron 1987)
+corrects percentiles for bias and for a standard error that changes with the statistic,
+
+    level' = Phi(z0 + (z0 + z) / (1 - a (z0 + z))),    z = Phi^-1(level),
+
+with z0 from the share of resamples below the statistic, those equal to it counted half, and a from the
+jackknife over examples, a row of multiplicity c_k standing for c_k of them. Strata are resampled each by
+itself, so that none is empty (Davison and Hinkley 1997, section 3.2 and eq. 5.29).
+
+The exact bootstrap of a mean. With one difference d_n an example, the sum of N draws has the generating
+function (sum_k (c_k / N) z^d_k)^N, over all examples, tied ones too. Its coefficients come from a discrete
+Fourier transform of the histogram of differences, modulo a window beyond which lies less than `OUTSIDE`
+(Bernstein's inequality): no resampling, and no error but rounding.
+
+References
+----------
+B. Efron (1987), "Better bootstrap confidence intervals", Journal of the American Statistical Association 82.
+A. C. Davison and D. V. Hinkley (1997), "Bootstrap methods and their application".
+T. J. DiCiccio and B. Efron (1996), "Bootstrap confidence intervals", Statistical Science 11.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from scipy.fft import irfft, next_fast_len, rfft
+from scipy.special import ndtr, ndtri
+
+from trackperm.errors import InputError, UndefinedStatisticError
+from trackperm.exact.counts import IntArray
+from trackperm.exact.distribution import NullDistribution
+from trackperm.exact.functions.rational import RationalStatistic
+from trackperm.exact.intervals.additive import AdditiveScores
+from trackperm.exact.intervals.interval import Interval, tail_level
+from trackperm.exact.lattice.statistic import Alternative, Statistic
+from trackperm.exact.spectrum.characteristic import FloatArray
+
+N_RESAMPLES = 10_000
+"""Resamples by default."""
+
+BLOCK_CELLS = 2**20
+"""Multiplicities drawn at a time."""
+
+MOST_CELLS = 2**22
+"""Points of the exact bootstrap at the most; sums are rounded where there are more."""
+
+OUTSIDE = 1e-15
+"""Mass of the exact bootstrap outside its window."""
+
+BCA_NOTE = "approximate, from resampled examples; it may disagree with the p-value, which is exact"
+EXACT_NOTE = (
+    "percentiles of the mean over all resamples of the examples, without drawing any: approximate as an"
+    " interval; it may disagree with the p-value"
+)
+
+
+def bootstrap_interval(
+    rows: IntArray,
+    h: Statistic,
+    *,
+    multiplicities: IntArray,
+    strata: IntArray | None = None,
+    alpha: float = 0.05,
+    alternative: Alternative = "two-sided",
+    n_resamples: int = N_RESAMPLES,
+    seed: int = 0,
+) -> Interval:
+    """Return the BCa interval of a statistic of sums of counts.
+
+    Parameters
+    ----------
+    rows : ndarray of int, shape (K, m)
+        Counts of distinct examples, or of distinct clusters of examples, which are then resampled as a whole.
+    h : RationalStatistic, RealStatistic or callable
+        The statistic of their sums.
+    multiplicities : ndarray of int64, shape (K,)
+        How many examples each row stands for.
+    strata : ndarray of int, shape (K,), optional
+        Groups that are resampled each by itself, so that they keep their sizes.
+    alpha : float
+        About the probability of missing.
+    alternative : {'two-sided', 'less', 'greater'}
+        Of the test beside it; one-sided intervals reach to infinity on the other side.
+    n_resamples, seed : int
+        Resamples, and the seed that they come from.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than 2 examples, or an option is out of range.
+    UndefinedStatisticError
+        If the statistic is undefined for a resample, or without one of the examples.
+
+    References
+    ----------
+    Efron (1987), section 3; DiCiccio and Efron (1996), eqs. 2.3 and 6.6.
+    """
+    tau = tail_level(alpha, alternative)
+    n_examples = int(multiplicities.sum())
+    for name, value, least in (("n_resamples", n_resamples, 100), ("seed", seed, 0)):
+        if value < least:
+            raise InputError(f"`{name}` is {value}; expected at least {least}")
+    if n_examples < 2:
+        raise InputError("the bootstrap needs at least 2 examples")
+    counts = rows.astype(np.float64)
+    groups = (
+        np.zeros(len(rows), dtype=np.int64) if strata is None else np.unique(strata, return_inverse=True)[1]
+    )
+    totals = multiplicities.astype(np.float64) @ counts
+    estimate = float(_values(h, totals[None], "the examples as they are")[0])
+    resampled = np.sort(_resampled(counts, h, multiplicities, groups, n_resamples, seed))
+    # The only example of a stratum cannot be left out, and has no share in the variance.
+    sizes = np.bincount(groups, weights=multiplicities)[groups]
+    without = np.full(len(rows), estimate)
+    without[sizes > 1] = _values(h, (totals - counts)[sizes > 1], "the examples without one of them")
+    levels = bca_levels(resampled, estimate, without, multiplicities, tau, groups)
+    # Order statistics of n draws: rank (n + 1) level, rounded outwards.
+    first = min(max(math.floor((n_resamples + 1) * levels[0]), 1), n_resamples)
+    last = min(max(math.ceil((n_resamples + 1) * levels[1]), 1), n_resamples)
+    low = -math.inf if alternative == "less" else float(resampled[first - 1])
+    high = math.inf if alternative == "greater" else float(resampled[last - 1])
+    return Interval(low, high, alpha, alternative, "bootstrap BCa", "may disagree", BCA_NOTE)
+
+
+def bca_levels(
+    resampled: FloatArray,
+    estimate: float,
+    without: FloatArray,
+    multiplicities: IntArray,
+    tau: float,
+    groups: IntArray | None = None,
+) -> tuple[float, float]:
+    """Return the levels of the percentiles that BCa takes in place of tau and 1 - tau.
+
+    Parameters
+    ----------
+    resampled : ndarray of float, shape (n,)
+        The statistic of the resamples.
+    estimate : float
+        The statistic.
+    without : ndarray of float, shape (K,)
+        The statistic without one example of each kind.
+    multiplicities : ndarray of int64, shape (K,)
+        How many examples are of each kind.
+    tau : float
+        Probability of missing on either side.
+    groups : ndarray of int, shape (K,), optional
+        Stratum of each kind, from 0 on.
+    """
+    near = 1e-12 * max(1.0, abs(estimate))
+    below = float((resampled < estimate - near).mean() + (np.abs(resampled - estimate) <= near).mean() / 2.0)
+    rest = 0.5 / resampled.size
+    bias = float(ndtri(min(max(below, rest), 1.0 - rest)))
+    groups = np.zeros(without.size, dtype=np.int64) if groups is None else groups
+    sizes = np.bincount(groups, weights=multiplicities)
+    means = np.bincount(groups, weights=multiplicities * without) / sizes
+    # An example's influence on the statistic, (n - 1) times its pull, over the size n of its stratum.
+    pulls = (means[groups] - without) * (1.0 - 1.0 / sizes[groups])
+    squares = float(multiplicities @ pulls**2)
+    acceleration = float(multiplicities @ pulls**3) / (6.0 * squares**1.5) if squares > 0.0 else 0.0
+    levels = []
+    for z in (float(ndtri(tau)), -float(ndtri(tau))):
+        scale = 1.0 - acceleration * (bias + z)
+        # Beyond the pole of the correction every resample is within.
+        levels.append(float(ndtr(bias + (bias + z) / scale)) if scale > 0.0 else float(z > 0.0))
+    return levels[0], levels[1]
+
+
+def _resampled(
+    counts: FloatArray, h: Statistic, multiplicities: IntArray, groups: IntArray, n_resamples: int, seed: int
+) -> FloatArray:
+    """Return the statistic of resamples, drawn in blocks that do not change what is drawn."""
+    members = [np.flatnonzero(groups == group) for group in range(int(groups.max()) + 1)]
+    generators = [np.random.default_rng([seed, group]) for group in range(len(members))]
+    found = []
+    size = max(BLOCK_CELLS // counts.size, 1)
+    for first in range(0, n_resamples, size):
+        n_drawn = min(size, n_resamples - first)
+        totals = np.zeros((n_drawn, counts.shape[1]))
+        for rows, rng in zip(members, generators, strict=True):
+            n = int(multiplicities[rows].sum())
+            drawn = rng.multinomial(n, multiplicities[rows] / n, size=n_drawn)
+            totals += drawn.astype(np.float64) @ counts[rows]
+        found.append(_values(h, totals, "some resamples of the examples"))
+    return np.concatenate(found)
+
+
+def _values(h: Statistic, totals: FloatArray, where: str) -> FloatArray:
+    with np.errstate(all="ignore"):
+        values = h.values(totals) if isinstance(h, RationalStatistic) else np.asarray(h(totals))
+    values = np.broadcast_to(np.asarray(values, dtype=np.float64), totals.shape[:-1])
+    n_undefined = int((~np.isfinite(values)).sum())
+    if n_undefined:
+        raise UndefinedStatisticError(
+            f"the statistic is undefined for {where}: {n_undefined} of {values.size}",
+            hint="declare the value of 0/0 with `undefined`; a non-zero number over 0 has no value.",
+        )
+    return values
+
+
+def exact_bootstrap_interval(
+    scores: AdditiveScores, *, alpha: float = 0.05, alternative: Alternative = "two-sided"
+) -> Interval:
+    """Return percentiles of the mean difference over all resamples of the examples.
+
+    Parameters
+    ----------
+    scores : AdditiveScores
+        Differences of examples that all weigh the same.
+    alpha : float
+        About the probability of missing.
+    alternative : {'two-sided', 'less', 'greater'}
+        Of the test beside it; one-sided intervals reach to infinity on the other side.
+
+    Raises
+    ------
+    InputError
+        If examples have different weights, or `alpha` is not between 0 and 1.
+    """
+    tau = tail_level(alpha, alternative)
+    distribution = bootstrap_distribution(scores)
+    cumulated = np.cumsum(distribution.mass)
+    # Where rounding cannot tell a level from what is reached, the point counts as reaching it.
+    first = int(np.searchsorted(cumulated, tau - distribution.mass_error_bound))
+    last = int(np.searchsorted(cumulated, 1.0 - tau - distribution.mass_error_bound))
+    low = -math.inf if alternative == "less" else float(distribution.values[first])
+    high = math.inf if alternative == "greater" else float(distribution.values[min(last, cumulated.size - 1)])
+    return Interval(low, high, alpha, alternative, "exact bootstrap", "may disagree", EXACT_NOTE)
+
+
+def bootstrap_distribution(scores: AdditiveScores) -> NullDistribution:
+    """Return the law of the mean difference over all resamples of the examples.
+
+    Parameters
+    ----------
+    scores : AdditiveScores
+        Differences of examples that all weigh the same.
+
+    Returns
+    -------
+    NullDistribution
+        Values and mass of the bootstrap law; rounded where there are more than `MOST_CELLS` values.
+
+    Raises
+    ------
+    InputError
+        If examples have different weights.
+    """
+    if not scores.equally_weighted:
+        raise InputError(
+            "rows have different weights: their resampled mean is a ratio",
+            hint="`bootstrap` resamples ratios.",
+        )
+    n = int(scores.multiplicities.sum())
+    moves = [int(m) for m in scores.moves]
+    unit = scores.unit / int(scores.weights[0])
+    shares = scores.multiplicities / n
+    middle = round(Fraction(sum(m * int(c) for m, c in zip(moves, scores.multiplicities, strict=True)), n))
+    reach = max(abs(m - middle) for m in moves)
+    variance = float(shares @ (np.array([float(m - middle) for m in moves]) ** 2))
+    # Bernstein: P(|S - mean| >= t) <= 2 exp(-t^2 / 2 / (n variance + reach t / 3)).
+    rate = math.log(2.0 / OUTSIDE)
+    radius = rate * reach / 3.0 + math.sqrt((rate * reach / 3.0) ** 2 + 2.0 * n * variance * rate) + reach
+    spacing = max(math.ceil(2.0 * radius / MOST_CELLS), 1)
+    steps = [round(Fraction(m - middle, spacing)) for m in moves]
+    # What rounding takes from the mean is known, and given back.
+    lost = Fraction(
+        sum(
+            (m - middle - spacing * s) * int(c)
+            for m, s, c in zip(moves, steps, scores.multiplicities, strict=True)
+        ),
+        n,
+    )
+    drift = round(float(shares @ np.array(steps, dtype=np.float64)) * n)
+    half = math.ceil(radius / spacing) + 1
+    low, high = max(drift - half, n * min(steps)), min(drift + half, n * max(steps))
+    mass = _power(np.array(steps, dtype=np.int64), shares, n, low, high - low + 1)
+    points = np.arange(low, high + 1, dtype=np.float64) * (spacing / n)
+    values = float((middle + lost) * unit) + points * float(unit)
+    error = OUTSIDE + 1e-15 * n * math.log2(mass.size + 1.0)
+    return NullDistribution(values, np.clip(mass, 0.0, 1.0), error)
+
+
+def _power(steps: IntArray, shares: FloatArray, n: int, start: int, n_points: int) -> FloatArray:
+    """Return the n-fold convolution of a histogram of steps at `n_points` integers from `start` on."""
+    period = next_fast_len(n_points, real=True)
+    histogram = np.zeros(period)
+    np.add.at(histogram, steps % period, shares)
+    spectrum = rfft(histogram)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        powers = np.where(spectrum == 0.0, 0.0, np.exp(n * np.log(spectrum)))
+    return np.asarray(np.roll(irfft(powers, period), -(start % period))[:n_points], dtype=np.float64)

@@ -1,0 +1,89 @@
+"""A confidence interval, with what it means and how it relates to the test beside it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal, get_args
+
+from trackperm.errors import InputError
+from trackperm.exact.lattice.statistic import Alternative
+
+IntervalMethod = Literal[
+    "paired proportions",
+    "score",
+    "shift",
+    "bootstrap BCa",
+    "bootstrap percentile",
+    "exact bootstrap",
+    "Clopper-Pearson",
+]
+
+Relation = Literal["agrees", "may disagree"]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A confidence interval; closed, with infinite ends where nothing bounds it.
+
+    Attributes
+    ----------
+    low, high : float
+        Ends, in units of what is estimated.
+    alpha : float
+        Level of the test that it goes with: the probability of missing is at most, or about, alpha.
+    alternative : {'two-sided', 'less', 'greater'}
+        Of the test that it goes with. ``greater`` bounds from below alone, ``less`` from above alone.
+    method : str
+        How it was computed.
+    relation : {'agrees', 'may disagree'}
+        ``agrees``: it excludes the value of no difference exactly when the exact test has p < alpha.
+    note : str
+        What it assumes, in one sentence for people.
+    """
+
+    low: float
+    high: float
+    alpha: float
+    alternative: Alternative
+    method: IntervalMethod
+    relation: Relation
+    note: str
+
+    @property
+    def confidence(self) -> float:
+        """1 - alpha, in decimals: 0.93 for 0.07."""
+        return float(1 - Decimal(repr(self.alpha)))
+
+    @property
+    def approximate(self) -> bool:
+        """Whether the stated confidence is not claimed for finite numbers of examples."""
+        return self.method in ("score", "bootstrap BCa", "bootstrap percentile", "exact bootstrap")
+
+    @property
+    def bounded(self) -> bool:
+        """Whether both ends are finite."""
+        return math.isfinite(self.low) and math.isfinite(self.high)
+
+    def __contains__(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+    def within(self, margin: float) -> bool:
+        """Whether all of it lies strictly between -margin and margin, as equivalence asks for."""
+        return -margin < self.low and self.high < margin
+
+
+def tail_level(alpha: float, alternative: Alternative) -> float:
+    """Return the probability of missing that each bounded side may have.
+
+    Raises
+    ------
+    InputError
+        If `alpha` is not between 0 and 1, or there is no such alternative.
+    """
+    if not 0.0 < alpha < 1.0:
+        raise InputError(f"`alpha` is {alpha}; expected a number between 0 and 1, such as 0.05")
+    if alternative not in get_args(Alternative):
+        raise InputError(f"`alternative` is {alternative!r}; expected 'two-sided', 'less' or 'greater'")
+    return alpha / 2.0 if alternative == "two-sided" else alpha

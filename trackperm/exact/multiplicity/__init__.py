@@ -1,0 +1,42 @@
+"""Many p-values at once: what is still significant after all that was looked at."""
+
+from trackperm.exact.multiplicity.adjustments import (
+    ADJUSTMENTS,
+    Adjustment,
+    adjust,
+    adjust_log10,
+    adjustment,
+)
+from trackperm.exact.multiplicity.attainable import AttainablePvalues, attainable_pvalues
+from trackperm.exact.multiplicity.discrete_fdr import (
+    DISCRETE_PROCEDURES,
+    DiscreteProcedure,
+    adjust_discrete,
+    reject_discrete,
+)
+from trackperm.exact.multiplicity.family import Correction
+from trackperm.exact.multiplicity.tarone import (
+    TARONE_HOLM,
+    log10_smallest_pvalue,
+    tarone_holm,
+    tarone_holm_log10,
+)
+
+__all__ = [
+    "ADJUSTMENTS",
+    "DISCRETE_PROCEDURES",
+    "TARONE_HOLM",
+    "Adjustment",
+    "AttainablePvalues",
+    "Correction",
+    "DiscreteProcedure",
+    "adjust",
+    "adjust_discrete",
+    "adjust_log10",
+    "adjustment",
+    "attainable_pvalues",
+    "log10_smallest_pvalue",
+    "reject_discrete",
+    "tarone_holm",
+    "tarone_holm_log10",
+]

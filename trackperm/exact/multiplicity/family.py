@@ -1,0 +1,133 @@
+"""What corrections for many tests share: how they are described, and the p-values of a family, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from trackperm.errors import InputError, InputTypeError
+from trackperm.exact.spectrum.characteristic import FloatArray
+
+ErrorRate = Literal["FWER", "FDR"]
+"""Family-wise error rate, the probability of any false rejection; false discovery rate, the expected share
+of false ones among the rejections."""
+
+
+@dataclass(frozen=True)
+class Correction:
+    """What a reader has to know of a correction for many tests.
+
+    Attributes
+    ----------
+    name : str
+        Its key in the registry it stands in.
+    title : str
+        As written in tables and texts.
+    controls : {'FWER', 'FDR'}
+        The error rate that is at most alpha when adjusted p-values below alpha are rejected.
+    valid_under : str
+        The dependence among p-values under which that is proven.
+    source : str
+        Where it is proven.
+    """
+
+    name: str
+    title: str
+    controls: ErrorRate
+    valid_under: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What p-values are written in: themselves, or their decimal logarithms.
+
+    Attributes
+    ----------
+    times : callable
+        Multiplies p-values on this scale by positive factors.
+    one : float
+        The p-value 1 on this scale.
+    """
+
+    times: Callable[[FloatArray, npt.ArrayLike], FloatArray]
+    one: float
+
+    def capped(self, values: FloatArray) -> FloatArray:
+        """Return `values`, or 1 where they are greater."""
+        return np.minimum(values, self.one)
+
+
+def _add_log10(values: FloatArray, factors: npt.ArrayLike) -> FloatArray:
+    shifted: FloatArray = values + np.log10(factors)
+    return shifted
+
+
+LINEAR = Scale(np.multiply, 1.0)
+LOG10 = Scale(_add_log10, 0.0)
+
+
+def checked_pvalues(pvalues: npt.ArrayLike) -> FloatArray:
+    """Return p-values as float64, shape (m,).
+
+    Raises
+    ------
+    InputError
+        If one is NaN or outside [0, 1], or they are not one-dimensional.
+    InputTypeError
+        If they are not numbers.
+    """
+    values = _vector(pvalues, "pvalues")
+    refused = np.flatnonzero(~((values >= 0.0) & (values <= 1.0)))
+    if refused.size:
+        raise InputError(
+            f"the p-value at index {refused[0]} is {values[refused[0]]}; expected a number from 0 to 1",
+            hint="a family has no gaps: mend the test that failed, or declare the family without it.",
+        )
+    return values
+
+
+def checked_log10_pvalues(log10_pvalues: npt.ArrayLike) -> FloatArray:
+    """Return decimal logarithms of p-values as float64, shape (m,).
+
+    Raises
+    ------
+    InputError
+        If one is NaN, infinite or above 0, or they are not one-dimensional.
+    InputTypeError
+        If they are not numbers.
+    """
+    values = _vector(log10_pvalues, "log10_pvalues")
+    refused = np.flatnonzero(~(np.isfinite(values) & (values <= 0.0)))
+    if refused.size:
+        raise InputError(
+            f"the logarithm of the p-value at index {refused[0]} is {values[refused[0]]}; "
+            "expected a finite number up to 0"
+        )
+    return values
+
+
+def checked_level(alpha: float) -> float:
+    """Return `alpha`.
+
+    Raises
+    ------
+    InputError
+        If it is not between 0 and 1.
+    """
+    if not 0.0 < alpha < 1.0:
+        raise InputError(f"`alpha` is {alpha}; expected a number between 0 and 1")
+    return float(alpha)
+
+
+def _vector(values: npt.ArrayLike, name: str) -> FloatArray:
+    array: npt.NDArray[Any] = np.asarray(values)
+    if array.size and array.dtype.kind not in "fiu":
+        raise InputTypeError(f"`{name}` has type {array.dtype}; expected numbers")
+    if array.ndim != 1:
+        raise InputError(f"`{name}` has shape {array.shape}; expected one dimension")
+    return array.astype(np.float64)

@@ -1,0 +1,162 @@
+"""Holm's procedure for discrete tests: hypotheses that cannot be rejected any more cost nothing.
+
+Tarone (1990) leaves out of Bonferroni's factor those tests whose smallest attainable p-value is above the
+level. His test of an intersection I of hypotheses, in the form that is monotone in the level (Hommel and
+Krummenauer 1998), has the p-value
+
+    P_I = min_{i in I} p_i #{j in I: a_j <= p_i},    a_j the smallest attainable p-value of test j,
+
+since sum_j P(p_j <= t) <= t #{j in I: a_j <= t} for every t. As t #{j: a_j <= t} grows with t, the minimum is
+attained at the least p-value of I, and the closed test of all intersections has the step-down form
+
+    adjusted p_(i) = max_{j <= i} p_(j) #{l >= j: a_(l) <= p_(j)}.
+
+The bound needs no independence, but the a_j have to be constants: all p-values have to be conditional on
+the same information. Several statistics of one pair of systems are, on the unordered pairs of outputs. The
+pairs of a leaderboard are not: each conditions on its own pair of outputs, and the a_j of one are random
+given those of another. There it is not proven, and Holm's or Benjamini and Yekutieli's procedure has to be
+used.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from trackperm.errors import CapacityError, InputError
+from trackperm.exact.multiplicity.attainable import TIE, attainable_pvalues
+from trackperm.exact.multiplicity.family import (
+    LINEAR,
+    LOG10,
+    Correction,
+    Scale,
+    checked_log10_pvalues,
+    checked_pvalues,
+)
+from trackperm.exact.result import PermutationTest
+from trackperm.exact.spectrum.characteristic import FloatArray
+
+LISTABLE = 45
+"""Discordant examples up to which the null distribution may hold every outcome: beyond, 2^-n is below its
+rounding errors."""
+
+
+def tarone_holm(pvalues: npt.ArrayLike, smallest: npt.ArrayLike) -> FloatArray:
+    """Return adjusted p-values of several discrete tests of one pair of systems; shape (m,).
+
+    Never greater than Holm's, and equal to them where every test could have given any p-value.
+
+    Parameters
+    ----------
+    pvalues : array_like of float, shape (m,)
+        The p-values of all hypotheses of the family.
+    smallest : array_like of float, shape (m,)
+        The smallest attainable p-value of each test, or a lower bound on it; 0 where it is not known.
+
+    Raises
+    ------
+    InputError
+        If a p-value is NaN, outside [0, 1] or smaller than the smallest attainable one, or the shapes differ.
+    InputTypeError
+        If they are not numbers.
+
+    Examples
+    --------
+    The second test, on three discordant examples, could not have given less than 0.25:
+
+    >>> tarone_holm([0.03, 0.5], [0.0, 0.25]).tolist()
+    [0.03, 0.5]
+
+    References
+    ----------
+    Tarone (1990); Hommel and Krummenauer (1998).
+    """
+    values, least = checked_pvalues(pvalues), checked_pvalues(smallest)
+    _check_attainable(values, least, least * (1.0 - TIE))
+    return _step_down(values, least * (1.0 - TIE), LINEAR)
+
+
+def tarone_holm_log10(log10_pvalues: npt.ArrayLike, log10_smallest: npt.ArrayLike) -> FloatArray:
+    """Return decimal logarithms of what :func:`tarone_holm` adjusts p-values to; shape (m,).
+
+    Parameters
+    ----------
+    log10_pvalues : array_like of float, shape (m,)
+        Decimal logarithms of the p-values of all hypotheses of the family.
+    log10_smallest : array_like of float, shape (m,)
+        Those of the smallest attainable p-values, or lower bounds; -inf where they are not known.
+
+    Raises
+    ------
+    InputError
+        If a logarithm is NaN or above 0, that of a p-value infinite, a p-value smaller than the smallest
+        attainable one, or the shapes differ.
+    InputTypeError
+        If they are not numbers.
+    """
+    values = checked_log10_pvalues(log10_pvalues)
+    known = np.asarray(log10_smallest, dtype=np.float64)
+    checked_log10_pvalues(np.where(known == -np.inf, 0.0, known))
+    _check_attainable(values, known, known - TIE)
+    return _step_down(values, known - TIE, LOG10)
+
+
+def log10_smallest_pvalue(test: PermutationTest) -> float:
+    """Return the decimal logarithm of the smallest p-value that `test` could have given, or a lower bound.
+
+    It is the attained minimum for linear statistics, and for others of at most 45 discordant examples whose
+    null distribution fits the memory budget. For p-values that were drawn at random it is -inf.
+
+    Raises
+    ------
+    InputError
+        If the p-value is a mid p-value, which is not valid.
+    """
+    if test.method == "monte-carlo":
+        return -math.inf
+    # The null distribution also refuses mid p-values.
+    if test.mid_p or (test.rank > 1 and test.n_discordant <= LISTABLE):
+        try:
+            return math.log10(attainable_pvalues(test).smallest)
+        except CapacityError:
+            return test.log10_smallest_pvalue
+    return test.log10_smallest_pvalue
+
+
+def _check_attainable(values: FloatArray, smallest: FloatArray, ends: FloatArray) -> None:
+    if smallest.shape != values.shape:
+        raise InputError(
+            f"{values.size} p-values and smallest attainable ones of shape {smallest.shape}; "
+            "expected one for each"
+        )
+    below = np.flatnonzero(values < ends)
+    if below.size:
+        raise InputError(
+            f"at index {below[0]}, {values[below[0]]} is below the smallest attainable, {smallest[below[0]]}",
+            hint="the smallest attainable p-values have to be those of the same tests.",
+        )
+
+
+def _step_down(values: FloatArray, smallest: FloatArray, scale: Scale) -> FloatArray:
+    """Return max_{j <= i} p_(j) #{l >= j: a_(l) <= p_(j)}."""
+    order = np.argsort(values, kind="stable")
+    ascending, least = values[order], smallest[order]
+    # a_(l) <= p_(l), so that test l counts from the first j with p_(j) >= a_(l) on, and up to j = l.
+    entered = np.bincount(np.searchsorted(ascending, least, side="left"), minlength=values.size)
+    counting = np.cumsum(entered) - np.arange(values.size)
+    adjusted = np.empty_like(values)
+    adjusted[order] = scale.capped(np.maximum.accumulate(scale.times(ascending, counting)))
+    return adjusted
+
+
+TARONE_HOLM = Correction(
+    "tarone-holm",
+    "Tarone-Holm",
+    "FWER",
+    "any dependence of p-values that are conditional on the same information: statistics of one pair of "
+    "systems; not proven for several pairs",
+    "Tarone (1990); Hommel and Krummenauer (1998)",
+)
+"""What the result is called and controls."""

@@ -1,0 +1,26 @@
+"""Power and planning: how many examples it takes, and what a number of examples can show."""
+
+from trackperm.exact.power.detectable import MinimumDetectableEffect
+from trackperm.exact.power.from_counts import detectable_effect
+from trackperm.exact.power.needed import ExamplesNeeded, examples_needed
+from trackperm.exact.power.normal import (
+    approximate_examples_needed,
+    approximate_minimum_detectable_effect,
+    null_standard_deviation,
+)
+from trackperm.exact.power.paired import minimum_detectable_effect, paired_power
+from trackperm.exact.power.simulated import SimulatedPower, simulated_power
+
+__all__ = [
+    "ExamplesNeeded",
+    "MinimumDetectableEffect",
+    "SimulatedPower",
+    "approximate_examples_needed",
+    "approximate_minimum_detectable_effect",
+    "detectable_effect",
+    "examples_needed",
+    "minimum_detectable_effect",
+    "null_standard_deviation",
+    "paired_power",
+    "simulated_power",
+]

@@ -1,0 +1,50 @@
+"""The law of the number of discordant examples, on a window that holds all but 1e-16 of it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from trackperm.exact.spectrum.characteristic import FloatArray
+
+LOG_OUTSIDE = math.log(2.0) + 16.0 * math.log(10.0)
+"""Minus the logarithm of the mass left out on both sides, twice."""
+
+
+def binomial_window(n_examples: int, share: float) -> tuple[int, int]:
+    """Return the ends of a window that Binomial(n, share) leaves with a probability of 1e-16 at most.
+
+    By Bernstein's inequality, P(|X - n p| >= t) <= 2 exp(-t^2 / (2 (n p (1 - p) + t/3))).
+    """
+    third = LOG_OUTSIDE / 3.0
+    reach = third + math.sqrt(third * third + 2.0 * LOG_OUTSIDE * n_examples * share * (1.0 - share))
+    mean = n_examples * share
+    return max(0, math.floor(mean - reach)), min(n_examples, math.ceil(mean + reach))
+
+
+def binomial_masses(n_examples: int, share: float, low: int, high: int) -> FloatArray:
+    """Return P(Binomial(n, share) = m) for low <= m <= high, a range that holds the window.
+
+    Products of the ratios P(m + 1)/P(m) = (n - m) share / ((m + 1) (1 - share)), outwards from the mode and
+    scaled to 1: nothing cancels.
+    """
+    masses = np.zeros(high - low + 1)
+    mode = min(math.floor((n_examples + 1) * share), n_examples)
+    masses[mode - low] = 1.0
+    top = min(high, n_examples)
+    if share < 1.0:
+        up = np.arange(mode, top, dtype=np.float64)
+        masses[mode - low + 1 : top - low + 1] = np.cumprod(
+            (n_examples - up) / (up + 1.0) * (share / (1.0 - share))
+        )
+        down = np.arange(mode, low, -1, dtype=np.float64)
+        masses[: mode - low] = np.cumprod(down / (n_examples - down + 1.0) * ((1.0 - share) / share))[::-1]
+    return np.asarray(masses / masses.sum())
+
+
+def one_more_example(masses: FloatArray, share: float) -> FloatArray:
+    """Return the masses of Binomial(n + 1, share) from those of Binomial(n, share) on the same range."""
+    following: FloatArray = masses * (1.0 - share)
+    following[1:] += share * masses[:-1]
+    return following

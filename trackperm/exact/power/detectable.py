@@ -1,0 +1,42 @@
+"""What a comparison could have shown: said beside every verdict that is undecided."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trackperm.exact.lattice.statistic import Alternative
+
+
+@dataclass(frozen=True)
+class MinimumDetectableEffect:
+    """The smallest true difference that a test of a size detects with a given power.
+
+    Attributes
+    ----------
+    effect : float or None
+        In units of the statistic, without sign; None where no difference would be detected.
+    power, alpha : float
+        The chance that p < alpha, and alpha.
+    alternative : {'two-sided', 'less', 'greater'}
+        Of the test; a one-sided one looks to the side of the difference.
+    n_examples : int
+        Number of examples of the test.
+    exact : bool
+        Whether the power is that of the exact test, or a normal approximation.
+    """
+
+    effect: float | None
+    power: float
+    alpha: float
+    alternative: Alternative
+    n_examples: int
+    exact: bool
+
+    def __str__(self) -> str:
+        at = f"at {100 * self.power:.4g} % power"
+        if self.effect is None:
+            return f"no difference is detectable {at}"
+        effect = f"{float(f'{self.effect:.2g}'):g}"
+        if self.exact:
+            return f"minimum detectable effect {effect} {at}"
+        return f"minimum detectable effect about {effect} {at} (normal approximation)"

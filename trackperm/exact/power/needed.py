@@ -1,0 +1,233 @@
+r"""How many examples it takes: the first number with the wanted power, and that from which on it stays.
+
+The chance R(m) to reject, given m discordant examples, is saw-toothed in m, and so is the power in n. (Where
+only a part of the examples is discordant, M varies over many teeth, and the power can rise throughout.) Let
+U(m) be the greatest R up to m, and L(m) the least from m on. Both rise with m, and M is stochastically
+increasing in n, so that the bounds
+
+    E L(M) <= power(n) = E R(M) <= E U(M)
+
+both rise with n. Hence no n below the first with E U(M) >= wanted reaches the wanted power, and every one
+from the first with E L(M) >= wanted on does; what lies between them is computed one by one. Where R is too
+long to be listed, U and L take its bounds on stretches instead, and Hoeffding's inequality beyond: they then
+leave more to be computed, not something else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from trackperm.errors import CapacityError, InputError
+from trackperm.exact.counts import IntArray
+from trackperm.exact.lattice.statistic import Alternative
+from trackperm.exact.power.binomial_law import binomial_masses, binomial_window, one_more_example
+from trackperm.exact.power.normal import approximate_examples_needed, require_power
+from trackperm.exact.power.paired import MOST_EXAMPLES, share_better_of
+from trackperm.exact.power.sign_test import SignTest
+from trackperm.exact.spectrum.characteristic import FloatArray
+
+LISTED = 4096
+"""Discordant examples up to which R is listed from 0 on."""
+
+STRETCH = 0.25
+"""Length of a stretch in roots of m at most; shorter the nearer it is to the centre of what is listed."""
+
+
+@dataclass(frozen=True)
+class ExamplesNeeded:
+    """How many examples it takes to see a difference.
+
+    Attributes
+    ----------
+    first : int
+        The least number of examples at which the wanted power is reached.
+    stays : int
+        The number from which on it is always reached: never below `first`.
+    power_at_first, power_at_stays : float
+        The exact power there.
+    difference, discordance, power, alpha : float
+        As asked for.
+    alternative : {'two-sided', 'less', 'greater'}
+        Of the test.
+    """
+
+    first: int
+    stays: int
+    power_at_first: float
+    power_at_stays: float
+    difference: float
+    discordance: float
+    power: float
+    alpha: float
+    alternative: Alternative
+
+
+def examples_needed(
+    difference: float,
+    discordance: float,
+    power: float = 0.8,
+    alpha: float = 0.05,
+    alternative: Alternative = "two-sided",
+) -> ExamplesNeeded:
+    """Return how many examples it takes to see a difference of 0/1 scores with the wanted power.
+
+    Parameters
+    ----------
+    difference : float
+        Expected score of the candidate minus that of the baseline, not 0.
+    discordance : float
+        Chance that exactly one of the two runs is right on an example; at least the difference.
+    power, alpha : float
+        Wanted chance that p < alpha, and alpha.
+    alternative : {'two-sided', 'less', 'greater'}
+        Of the test.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range, the difference is larger than the discordance, or a one-sided test
+        looks to the other side.
+    CapacityError
+        If it takes more than 10^7 examples; the message says about how many.
+
+    Examples
+    --------
+    >>> found = examples_needed(0.03, 0.10)
+    >>> found.first, round(found.power_at_first, 4)
+    (920, 0.8003)
+    """
+    share_better = share_better_of(difference, discordance)
+    require_power(power, alpha)
+    test = SignTest(alpha, alternative)
+    if difference == 0.0 or (test.sides == 1 and (difference > 0.0) != (alternative == "greater")):
+        raise InputError(
+            f"`difference` is {difference}, which the alternative {alternative!r} does not look for",
+            hint="the test would call it different with a probability of at most alpha.",
+        )
+    about = approximate_examples_needed(
+        difference, math.sqrt(discordance), 1, power=power, alpha=alpha, alternative=alternative
+    )
+    if about > MOST_EXAMPLES:
+        raise CapacityError(
+            f"it takes about {about} examples by the normal approximation;"
+            f" the exact power is computed up to {MOST_EXAMPLES}"
+        )
+    reach = math.ceil(4.0 * math.sqrt(about / discordance)) + 50
+    lowest, highest = max(1, about - reach), about + reach
+    while True:
+        envelope = _Envelope.of(test, share_better, discordance, (lowest, highest), (1.0 + power) / 2.0)
+        if envelope.least_power(highest) < power:
+            highest += highest - lowest
+        elif lowest > 1 and envelope.greatest_power(lowest) >= power:
+            lowest = max(1, lowest - (highest - lowest))
+        else:
+            break
+    earliest = _first(lambda n: envelope.greatest_power(n) >= power, lowest, highest)
+    latest = _first(lambda n: envelope.least_power(n) >= power, earliest, highest)
+    powers = np.fromiter(envelope.powers(earliest, latest), dtype=np.float64)
+    reached = powers >= power
+    first = int(reached.argmax())
+    stays = int(np.flatnonzero(~reached)[-1]) + 1 if not reached.all() else 0
+    return ExamplesNeeded(
+        first=earliest + first,
+        stays=earliest + stays,
+        power_at_first=float(powers[first]),
+        power_at_stays=float(powers[stays]),
+        difference=difference,
+        discordance=discordance,
+        power=power,
+        alpha=alpha,
+        alternative=alternative,
+    )
+
+
+@dataclass(frozen=True)
+class _Envelope:
+    """R on a range of m, with the least it is from there on and the greatest it is up to there."""
+
+    discordance: float
+    low: int
+    chance: FloatArray
+    least: FloatArray
+    greatest: FloatArray
+
+    @classmethod
+    def of(
+        cls,
+        test: SignTest,
+        share_better: float,
+        discordance: float,
+        examples: tuple[int, int],
+        enough: float,
+    ) -> _Envelope:
+        """Compute it on the windows of M for these numbers of examples; L is cut off at `enough`."""
+        high = binomial_window(examples[1], discordance)[1]
+        low = binomial_window(examples[0], discordance)[0] if high > LISTED else 0
+        m = np.arange(low, high + 1)
+        chance = test.rejection(m, test.least_rejected(m), share_better)
+        floor, ceiling = enough, 0.0
+        end = test.certain_from(share_better, enough)
+        if end > high:
+            near, far = _stretches(high + 1, end, examples[0] * discordance)
+            floor = min(floor, float(test.rejection(near, test.least_rejected(far), share_better).min()))
+        if low > 0:
+            near, far = _stretches(low - 1, 0, examples[1] * discordance)
+            ceiling = float(test.rejection(near, test.least_rejected(far), share_better).max())
+        least = np.minimum.accumulate(np.minimum(chance, floor)[::-1])[::-1]
+        greatest = np.maximum.accumulate(np.maximum(chance, ceiling))
+        return cls(discordance, low, chance, least, greatest)
+
+    def least_power(self, n_examples: int) -> float:
+        """Return E L(M)."""
+        return float(self._masses(n_examples) @ self.least)
+
+    def greatest_power(self, n_examples: int) -> float:
+        """Return E U(M)."""
+        return float(self._masses(n_examples) @ self.greatest)
+
+    def powers(self, first: int, last: int) -> Iterator[float]:
+        """Yield the power at each number of examples from `first` to `last`."""
+        low, high = binomial_window(first, self.discordance)[0], binomial_window(last, self.discordance)[1]
+        masses = binomial_masses(first, self.discordance, low, high)
+        chance = self.chance[low - self.low : high - self.low + 1]
+        for n in range(first, last + 1):
+            yield float(masses @ chance)
+            if n < last:
+                masses = one_more_example(masses, self.discordance)
+
+    def _masses(self, n_examples: int) -> FloatArray:
+        return binomial_masses(n_examples, self.discordance, self.low, self.low + self.chance.size - 1)
+
+
+def _stretches(start: int, end: int, centre: float) -> tuple[IntArray, IntArray]:
+    """Cut the integers from `start`, on one side of `centre`, away from it to `end` into stretches.
+
+    Returns
+    -------
+    near, far : ndarray of int64, shape (J,)
+        Their ends, nearer to the centre and farther from it.
+    """
+    step = 1 if end >= start else -1
+    near, far, m = [], [], start
+    while step * m <= step * end:
+        length = STRETCH * min(abs(m - centre) / math.sqrt(centre), math.sqrt(m))
+        near.append(m)
+        m += step * max(1, math.floor(length))
+        far.append(m - step)
+    far[-1] = end
+    return np.array(near, dtype=np.int64), np.array(far, dtype=np.int64)
+
+
+def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """Return the first integer in low..high at which a condition holds that then stays, and holds at high."""
+    while low < high:
+        middle = (low + high) // 2
+        if holds(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return low

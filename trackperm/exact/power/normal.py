@@ -1,0 +1,179 @@
+r"""Normal approximations: where to begin an exact search, and what is said where none is affordable.
+
+Let s^2 be n times the variance of the statistic's null distribution on n examples; for paired proportions
+that is the discordance, for a mean of differences d the mean of d^2. If the candidate truly differs by t, the
+null distribution stays the same and the statistic has mean t and variance (s^2 - t^2)/n. With z the standard
+normal quantiles of 1 - level and of the wanted power, the test reaches it where
+
+    t sqrt(n) = z_level s + z_power sqrt(s^2 - t^2)
+
+(Connor 1987, for paired proportions). Solved for n, or for t.
+
+References
+----------
+R. J. Connor (1987), "Sample size for testing differences in proportions for the paired-sample design",
+Biometrics 43.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from trackperm.errors import InputError, UndefinedStatisticError
+from trackperm.exact.counts import DifferenceHistogram
+from trackperm.exact.functions.rational import RationalStatistic
+from trackperm.exact.lattice.statistic import Alternative, Statistic
+from trackperm.exact.power.detectable import MinimumDetectableEffect
+from trackperm.exact.power.sign_test import SignTest
+
+STEP = 1e-3
+"""Half the distance over which slopes are taken, in standard deviations of a count's sum."""
+
+
+def require_power(power: float, alpha: float) -> None:
+    """Refuse a power that is no probability, or that the test has where there is nothing to see.
+
+    Raises
+    ------
+    InputError
+        If it is not between alpha and 1.
+    """
+    if not alpha < power < 1.0:
+        raise InputError(f"`power` is {power}; expected a number between alpha, {alpha}, and 1, such as 0.8")
+
+
+def approximate_examples_needed(
+    difference: float,
+    null_sd: float,
+    n_pilot: int,
+    *,
+    power: float = 0.8,
+    alpha: float = 0.05,
+    alternative: Alternative = "two-sided",
+) -> int:
+    """Return about how many examples it takes to see a difference, by the normal approximation.
+
+    Parameters
+    ----------
+    difference : float
+        t, not 0, in units of the statistic; its sign does not matter.
+    null_sd : float
+        Standard deviation of the null distribution on the examples of a pilot comparison, as from
+        :func:`null_standard_deviation`.
+    n_pilot : int
+        Number of these examples.
+    power, alpha : float
+        Wanted chance that p < alpha, and alpha.
+    alternative : {'two-sided', 'less', 'greater'}
+        Of the test; a one-sided one is taken to look to the side of the difference.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range, or the difference beyond what these examples could show.
+    """
+    z_level, z_power = _quantiles(power, SignTest(alpha, alternative))
+    _require_pilot(null_sd, n_pilot)
+    share = abs(difference) / (null_sd * math.sqrt(n_pilot))
+    if not 0.0 < share <= 1.0:
+        raise InputError(
+            f"`difference` is {difference}; expected a number other than 0, and at most"
+            f" {null_sd * math.sqrt(n_pilot):.3g}, the root mean square of the pilot's differences"
+        )
+    return math.ceil(((z_level + z_power * math.sqrt(1.0 - share * share)) / share) ** 2)
+
+
+def approximate_minimum_detectable_effect(
+    n_examples: int,
+    null_sd: float,
+    n_pilot: int,
+    *,
+    power: float = 0.8,
+    alpha: float = 0.05,
+    alternative: Alternative = "two-sided",
+) -> MinimumDetectableEffect:
+    """Return about the smallest difference that `n_examples` examples show, by the normal approximation.
+
+    Parameters
+    ----------
+    n_examples : int
+        n.
+    null_sd, n_pilot, power, alpha, alternative
+        As in :func:`approximate_examples_needed`.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range.
+    """
+    z_level, z_power = _quantiles(power, SignTest(alpha, alternative))
+    _require_pilot(null_sd, n_pilot)
+    if n_examples < 1:
+        raise InputError(f"`n_examples` is {n_examples}; expected at least 1")
+    # x sqrt(n) - z_level = z_power sqrt(1 - x^2) with x = t/s, squared; of its roots the one with that sign.
+    squares = n_examples + z_power * z_power
+    under_root = squares - z_level * z_level
+    effect = None
+    if under_root >= 0.0 and n_examples >= z_level * z_level:
+        share = (z_level * math.sqrt(n_examples) + z_power * math.sqrt(under_root)) / squares
+        effect = share * null_sd * math.sqrt(n_pilot)
+    return MinimumDetectableEffect(effect, power, alpha, alternative, n_examples, exact=False)
+
+
+def null_standard_deviation(
+    stay: npt.ArrayLike, swap: npt.ArrayLike, h: Statistic, multiplicities: npt.ArrayLike | None = None
+) -> float:
+    r"""Return the standard deviation of h(S) under fair swaps, to first order about the mean of S.
+
+    A swap of row k moves S by :math:`a_k - b_k`, so with the slopes v of h at the mean of S the variance is
+    :math:`\sum_k c_k (v \cdot (a_k - b_k) / 2)^2`: exact where h is affine.
+
+    Parameters
+    ----------
+    stay, swap, h, multiplicities
+        As in :func:`~trackperm.exact.structured_test`.
+
+    Raises
+    ------
+    InputTypeError, InputError
+        As by that function; also if the statistic has no slopes there.
+    """
+    histogram = DifferenceHistogram.from_pairs(stay, swap, multiplicities)
+    moves = histogram.differences.astype(np.float64)
+    counts = histogram.multiplicities.astype(np.float64)
+    mean = (np.array(histogram.stay, dtype=np.float64) + np.array(histogram.swap, dtype=np.float64)) / 2.0
+    sds = np.sqrt(counts @ moves**2) / 2.0
+    moved = np.flatnonzero(sds > 0.0)
+    if moved.size == 0:
+        return 0.0
+    steps = np.zeros((moved.size, mean.size))
+    steps[np.arange(moved.size), moved] = STEP * sds[moved]
+    values = h.values if isinstance(h, RationalStatistic) else h
+    rise: npt.NDArray[Any] = np.asarray(values(mean + steps)) - np.asarray(values(mean - steps))
+    slopes = rise / (2.0 * STEP * sds[moved])
+    if not np.isfinite(slopes).all():
+        raise UndefinedStatisticError(
+            "the statistic is undefined at the mean of its null distribution, so that its standard deviation"
+            " cannot be approximated"
+        )
+    return float(np.sqrt(counts @ (moves[:, moved] @ slopes) ** 2) / 2.0)
+
+
+def _quantiles(power: float, test: SignTest) -> tuple[float, float]:
+    """Return the standard normal quantiles of 1 - level and of the power."""
+    from scipy import special
+
+    require_power(power, test.alpha)
+    return -float(special.ndtri(test.level)), float(special.ndtri(power))
+
+
+def _require_pilot(null_sd: float, n_pilot: int) -> None:
+    if not 0.0 < null_sd < math.inf or n_pilot < 1:
+        raise InputError(
+            f"`null_sd` is {null_sd} and `n_pilot` {n_pilot}; expected a positive number and at least 1",
+            hint="a pilot without discordant examples says nothing of how many it takes.",
+        )

@@ -1,0 +1,139 @@
+r"""Unconditional power of the exact conditional test of paired proportions.
+
+Each of n examples is discordant with probability delta, and then better with probability
+q = (1 + difference / delta) / 2. The number M of discordant examples is Binomial(n, delta), and
+
+    power(n) = E R(M) = sum_m P(M = m) R(m),
+
+with R(m) of :mod:`~trackperm.exact.power.sign_test`. Both factors are positive and the sum runs over a window
+that M leaves with a probability of 1e-16, so the power is right to about 1e-10, which is what the
+incomplete beta function holds.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trackperm.errors import CapacityError, InputError
+from trackperm.exact.lattice.statistic import Alternative
+from trackperm.exact.power.binomial_law import binomial_masses, binomial_window
+from trackperm.exact.power.detectable import MinimumDetectableEffect
+from trackperm.exact.power.normal import require_power
+from trackperm.exact.power.sign_test import SignTest
+
+MOST_EXAMPLES = 10**7
+"""Examples up to which the exact power is computed."""
+
+
+def paired_power(
+    n_examples: int,
+    difference: float,
+    discordance: float,
+    *,
+    alpha: float = 0.05,
+    alternative: Alternative = "two-sided",
+) -> float:
+    """Return the chance that p < alpha, for 0/1 scores of two runs on `n_examples` examples.
+
+    Parameters
+    ----------
+    n_examples : int
+        n, at most 10^7.
+    difference : float
+        Expected score of the candidate minus that of the baseline.
+    discordance : float
+        Chance that exactly one of the two runs is right on an example.
+    alpha : float
+        Level of the test.
+    alternative : {'two-sided', 'less', 'greater'}
+        Of the test. The two-sided power counts p < alpha whichever run looks better.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range, or the difference larger than the discordance.
+    CapacityError
+        If there are more than 10^7 examples.
+    """
+    test = SignTest(alpha, alternative)
+    share_better = share_better_of(difference, discordance)
+    _require_examples(n_examples)
+    low, high = binomial_window(n_examples, discordance)
+    m = np.arange(low, high + 1)
+    chance = test.rejection(m, test.least_rejected(m), share_better)
+    return float(binomial_masses(n_examples, discordance, low, high) @ chance)
+
+
+def minimum_detectable_effect(
+    n_examples: int,
+    discordance: float,
+    *,
+    power: float = 0.8,
+    alpha: float = 0.05,
+    alternative: Alternative = "two-sided",
+) -> MinimumDetectableEffect:
+    """Return the smallest difference of 0/1 scores that `n_examples` examples show with the wanted power.
+
+    At a given discordance the power rises with the difference, because R(m) rises as q leaves 1/2. The
+    difference is rounded up by at most 1e-9 of the discordance.
+
+    Parameters
+    ----------
+    n_examples : int
+        n, at most 10^7.
+    discordance : float
+        Chance that exactly one of the two runs is right on an example.
+    power, alpha : float
+        Wanted chance that p < alpha, and alpha.
+    alternative : {'two-sided', 'less', 'greater'}
+        Of the test; a one-sided one looks to the side of the difference.
+
+    Raises
+    ------
+    InputError, CapacityError
+        As by :func:`paired_power`; also if `power` is not between alpha and 1.
+    """
+    from scipy import optimize
+
+    require_power(power, alpha)
+    test = SignTest(alpha, "two-sided" if alternative == "two-sided" else "greater")
+    share_better_of(0.0, discordance)
+    _require_examples(n_examples)
+    low, high = binomial_window(n_examples, discordance)
+    m = np.arange(low, high + 1)
+    least, masses = test.least_rejected(m), binomial_masses(n_examples, discordance, low, high)
+
+    def excess(lean: float) -> float:
+        return float(masses @ test.rejection(m, least, (1.0 + lean) / 2.0)) - power
+
+    effect = None
+    if excess(1.0) >= 0.0:
+        tolerance = 2.5e-10
+        lean = float(optimize.brentq(excess, 0.0, 1.0, xtol=tolerance))
+        effect = discordance * min(lean + 2.0 * tolerance, 1.0)
+    return MinimumDetectableEffect(effect, power, alpha, alternative, n_examples, exact=True)
+
+
+def share_better_of(difference: float, discordance: float) -> float:
+    """Return q, the chance that a discordant example is better."""
+    if not 0.0 < discordance <= 1.0:
+        raise InputError(
+            f"`discordance` is {discordance}; expected the share of examples, above 0 and at most 1,"
+            " on which exactly one of the runs is right"
+        )
+    if not abs(difference) <= discordance:
+        raise InputError(
+            f"`difference` is {difference} and `discordance` {discordance}; scores of 0 and 1 cannot differ"
+            " by more than the share of examples on which exactly one of the runs is right"
+        )
+    return (1.0 + difference / discordance) / 2.0
+
+
+def _require_examples(n_examples: int) -> None:
+    if n_examples < 1:
+        raise InputError(f"`n_examples` is {n_examples}; expected at least 1")
+    if n_examples > MOST_EXAMPLES:
+        raise CapacityError(
+            f"{n_examples} examples; the exact power is computed up to {MOST_EXAMPLES}",
+            hint="`approximate_minimum_detectable_effect` and `approximate_examples_needed` go on.",
+        )
