@@ -138,6 +138,9 @@ class MlflowExperiments:
         with mlflow.start_run(experiment_id=self._store.experiment(container), run_name=name) as run:
             yield run
 
+    def address(self) -> tuple[str, str]:
+        return "mlflow", self._store.uri
+
     def container(self, name: str) -> str:
         self._store.experiment(name)
         return name

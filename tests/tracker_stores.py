@@ -57,6 +57,9 @@ class TrackerStore(Protocol):
     def open_run(self, container: str, name: str) -> AbstractContextManager[Any]:
         """Start a run as the tracker's users do, and finish it."""
 
+    def address(self) -> tuple[str, str]:
+        """Return the scheme and the address that other processes open it by, which may be empty."""
+
     def container(self, name: str) -> str:
         """Make an experiment or project, and return what it is called when something is logged there."""
 

@@ -127,6 +127,9 @@ class WandbProjects:
         with logged_run(container.removeprefix("team/"), name, standin=self._standin) as run:
             yield run
 
+    def address(self) -> tuple[str, str]:
+        return "wandb", self._standin.url
+
     def container(self, name: str) -> str:
         project = name.replace("/", "-")
         if ("team", project) not in {key[:2] for key in self._standin.state.runs}:
@@ -185,6 +188,9 @@ class WandbFolders:
     def open_run(self, container: str, name: str) -> Iterator[Any]:
         with logged_run("digits", name, folder=Path(container).parent) as run:
             yield run
+
+    def address(self) -> tuple[str, str]:
+        return "wandb", ""
 
     def container(self, name: str) -> str:
         folder = self._root / name / "wandb"

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from trackperm.comparison import Comparison as Comparison
     from trackperm.comparison import compare as compare
     from trackperm.errors import TrackpermError as TrackpermError
+    from trackperm.leaderboards import Leaderboard as Leaderboard
+    from trackperm.leaderboards import leaderboard as leaderboard
     from trackperm.predictions import log_predictions as log_predictions
     from trackperm.statistic import load_statistic as load_statistic
     from trackperm.trackers.base import open_tracker as open_tracker
@@ -25,8 +27,10 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Comparison": "trackperm.comparison",
+    "Leaderboard": "trackperm.leaderboards",
     "TrackpermError": "trackperm.errors",
     "compare": "trackperm.comparison",
+    "leaderboard": "trackperm.leaderboards",
     "load_statistic": "trackperm.statistic",
     "log_predictions": "trackperm.predictions",
     "open_tracker": "trackperm.trackers.base",
@@ -35,9 +39,11 @@ _SUBPACKAGES = ("exact", "report")
 
 __all__ = [
     "Comparison",
+    "Leaderboard",
     "TrackpermError",
     "compare",
     "exact",
+    "leaderboard",
     "load_statistic",
     "log_predictions",
     "open_tracker",

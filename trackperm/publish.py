@@ -11,19 +11,24 @@ import narwhals as nw
 from trackperm.comparison import Comparison
 from trackperm.errors import CapacityError
 from trackperm.report import charts, discordant, html, text
-from trackperm.trackers.base import Chart, Publication, Table
+from trackperm.trackers.base import TEST_SET_TAG, Chart, Publication, Table
 
 MAX_COUNT_ROWS = 1_000_000
 """Largest count table that is logged; a larger one is about as big as the predictions themselves."""
 
+LOG10_P_TAG = "trackperm.log10_p"
+"""Decimal logarithm of the p-value, in all of its digits."""
 
-def publication(comparison: Comparison) -> Publication:
+
+def publication(comparison: Comparison, look: int | None = None) -> Publication:
     """Turn `comparison` into what a tracker adapter writes.
 
     Parameters
     ----------
     comparison : Comparison
         What :func:`trackperm.compare` returned.
+    look : int, optional
+        Which of the comparisons on its test set that are logged there it is, from 1.
 
     Returns
     -------
@@ -44,6 +49,8 @@ def publication(comparison: Comparison) -> Publication:
             f"table of discordant examples: the first {len(viewable.rows)} of {comparison.n_discordant}; "
             "all are in trackperm/discordant.parquet",
         )
+    if look is not None:
+        remarks.insert(0, look_sentence(look))
     baseline_name, candidate_name = map(text.shorten, (comparison.baseline_name, comparison.candidate_name))
     # Tags of the runs are by statistic, of all examples.
     candidate_tags = {f"sig.{statistic}": _short_verdict(comparison), f"sig.{statistic}.vs": baseline_name}
@@ -51,7 +58,7 @@ def publication(comparison: Comparison) -> Publication:
     return Publication(
         key=comparison.key,
         name=f"{comparison.title}: {candidate_name} vs {baseline_name}",
-        metrics=_metrics(comparison),
+        metrics=metrics(comparison),
         tables={
             "results": _results(comparison),
             "discordant": Table(viewable.columns, viewable.rows),
@@ -63,6 +70,8 @@ def publication(comparison: Comparison) -> Publication:
             "trackperm.baseline": comparison.baseline,
             "trackperm.candidate": comparison.candidate,
             "trackperm.signature": comparison.signature,
+            TEST_SET_TAG: comparison.pairing.test_set,
+            LOG10_P_TAG: repr(comparison.log10_pvalue),
             **({} if comparison.part is None else {"trackperm.slice": str(comparison.part)}),
         },
         description=text.markdown(comparison, remarks),
@@ -84,8 +93,17 @@ def _short_verdict(comparison: Comparison) -> str:
     return f"{comparison.marker} adj. p={found.format_pvalue(2, comparison.alpha)}"
 
 
-def _metrics(comparison: Comparison) -> dict[str, float]:
-    """Finite numbers only: trackers turn infinity into a number, and an underflowed p-value is no 0."""
+def look_sentence(look: int) -> str:
+    """Say how often a test set was looked at, up to a comparison."""
+    suffix = "th" if look % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(look % 10, "th")
+    return f"{look}{suffix} logged comparison on this test set"
+
+
+def metrics(comparison: Comparison) -> dict[str, float]:
+    """Return what is logged as metrics.
+
+    Finite numbers only: trackers turn infinity into a number, and an underflowed p-value is no 0.
+    """
     is_exact = comparison.error_bound <= text.EXACT_WITHIN
     interval = (None, None) if is_exact else comparison.test.interval
     ends = comparison.interval
@@ -135,21 +153,14 @@ def _results(comparison: Comparison) -> Table:
 
 def _files(comparison: Comparison) -> tuple[dict[str, bytes], list[str]]:
     """Contents by artifact path, and what a reader must be told about what is not among them."""
-    files = {
-        "trackperm_report.html": html(comparison).encode(),
-        "trackperm/statistic.yaml": comparison.statistic.document().encode(),
-        "trackperm/comparison.json": comparison.to_json().encode(),
-        "trackperm/discordant.parquet": _parquet(comparison.discordant),
-    }
+    files = {"trackperm_report.html": html(comparison).encode(), **evidence(comparison)}
     remarks = []
     try:
         files["pmf.png"] = charts.png(charts.pmf_chart(comparison))
     except CapacityError as error:
         remarks.append(f"chart: not drawn; {error.message}")
-    n_rows = len(comparison.count_table.multiplicities)
-    if n_rows <= MAX_COUNT_ROWS:
-        files["trackperm/count_table.parquet"] = _parquet(_count_table(comparison))
-    else:
+    if "trackperm/count_table.parquet" not in files:
+        n_rows = len(comparison.count_table.multiplicities)
         remarks.append(f"count table: not logged, for its {n_rows} distinct rows exceed {MAX_COUNT_ROWS}")
     return files, remarks
 
@@ -165,6 +176,21 @@ def _charts(comparison: Comparison) -> dict[str, Chart]:
     pvalue = f"{text.pvalue_name(comparison.test)} = {comparison.format_pvalue()}"
     title = f"null distribution of {statistic}, {pvalue}"
     return {"null_distribution": Chart(title, table, x="value", y="probability", curve="curve")}
+
+
+def evidence(comparison: Comparison) -> dict[str, bytes]:
+    """Return the files that a comparison is verified from, by artifact path.
+
+    The count table is not among them where it has more than :data:`MAX_COUNT_ROWS` rows.
+    """
+    files = {
+        "trackperm/statistic.yaml": comparison.statistic.document().encode(),
+        "trackperm/comparison.json": comparison.to_json().encode(),
+        "trackperm/discordant.parquet": _parquet(comparison.discordant),
+    }
+    if len(comparison.count_table.multiplicities) <= MAX_COUNT_ROWS:
+        files["trackperm/count_table.parquet"] = _parquet(_count_table(comparison))
+    return files
 
 
 def _count_table(comparison: Comparison) -> nw.DataFrame[Any]:

@@ -1,6 +1,7 @@
 """The command line: parse, call, print, exit code.
 
-Exit codes: 0 done, 2 bad input, 3 the tracker failed. (1 is a fault of trackperm itself.)
+Exit codes: 0 done, 2 bad input, 3 the tracker failed, 4 what was verified does not match. (1 is a fault of
+trackperm itself.)
 """
 
 from __future__ import annotations
@@ -15,17 +16,29 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import trackperm
+from trackperm.cli import family as family_command
 from trackperm.cli import inspect as inspect_command
+from trackperm.cli import leaderboard as leaderboard_command
 from trackperm.cli import log as log_command
 from trackperm.cli import power as power_command
 from trackperm.cli import report as report_commands
 from trackperm.cli import statistic as statistic_commands
+from trackperm.cli import verify as verify_command
 from trackperm.cli.arguments import (
     Alternative,
+    ByPosition,
     Compat,
     Correction,
+    IdColumn,
+    Label,
+    Labels,
     Method,
     Missing,
+    OtherColumns,
+    Prediction,
+    ResolutionOption,
+    Settings,
+    TrackingUri,
     artifacts,
     assignment,
     column,
@@ -49,6 +62,9 @@ app = typer.Typer(
 app.add_typer(statistic_commands.app, name="statistic")
 app.add_typer(report_commands.app, name="report")
 app.command("inspect")(inspect_command.inspect)
+app.command("leaderboard")(leaderboard_command.leaderboard)
+app.command("family")(family_command.family)
+app.command("verify")(verify_command.verify)
 app.command("power")(power_command.power)
 app.command("install-chart")(log_command.install_chart)
 
@@ -108,32 +124,17 @@ def compare(
     ] = None,
     correction: Annotated[
         Correction,
-        typer.Option("--correct", help="Correction of several statistics and slices for each other."),
+        typer.Option("--correction", help="Correction of several statistics and slices for each other."),
     ] = Correction.HOLM,
     second_opinions: Annotated[
         bool, typer.Option("--second-opinions", help="Add what t, Wilcoxon, sign and McNemar tests say.")
     ] = False,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="NAME=VALUE", help="A parameter of the statistic, such as positive=yes."
-        ),
-    ] = None,
-    id_column: Annotated[
-        str | None,
-        typer.Option("--id", metavar="COLUMN", help="Column of example ids, or several: id,epoch."),
-    ] = None,
-    prediction: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of predictions.")] = None,
-    label: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of reference labels.")] = None,
-    labels: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Reference labels that lie apart from the predictions.")
-    ] = None,
-    other_columns: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--column", metavar="NAME=COLUMN", help="Any other column of the statistic, such as score=acc."
-        ),
-    ] = None,
+    settings: Settings = None,
+    id_column: IdColumn = None,
+    prediction: Prediction = None,
+    label: Label = None,
+    labels: Labels = None,
+    other_columns: OtherColumns = None,
     artifact: Annotated[
         str | None,
         typer.Option(
@@ -143,13 +144,8 @@ def compare(
     missing: Annotated[
         Missing, typer.Option(help="What to do with examples only one run has.")
     ] = Missing.ERROR,
-    by_position: Annotated[
-        bool, typer.Option("--by-position", help="Pair rows by position where there is no id column.")
-    ] = False,
-    resolution: Annotated[
-        str | None,
-        typer.Option(metavar="UNIT", help="Round decimal scores to multiples of this, such as 0.001."),
-    ] = None,
+    by_position: ByPosition = False,
+    resolution: ResolutionOption = None,
     mid_p: Annotated[
         bool, typer.Option("--mid-p", help="Count ties with the observed value half; says so.")
     ] = False,
@@ -178,7 +174,7 @@ def compare(
     compat: Annotated[
         Compat | None, typer.Option(help="Print what an older program computes as well, and why it differs.")
     ] = None,
-    tracking_uri: Annotated[str | None, typer.Option(metavar="URI", help="Tracking server or store.")] = None,
+    tracking_uri: TrackingUri = None,
     log_to: Annotated[
         str | None,
         typer.Option(

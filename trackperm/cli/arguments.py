@@ -4,13 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from trackperm import documents
 from trackperm.errors import InputError
 
 if TYPE_CHECKING:
     from trackperm.statistic import Statistic
+
+
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the statistic, such as positive=yes."),
+]
+IdColumn = Annotated[
+    str | None,
+    typer.Option("--id", metavar="COLUMN", help="Column of example ids, or several: id,epoch."),
+]
+Prediction = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of predictions.")]
+Label = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of reference labels.")]
+Labels = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Reference labels that lie apart from the predictions.")
+]
+OtherColumns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column", metavar="NAME=COLUMN", help="Any other column of the statistic, such as score=acc."
+    ),
+]
+ByPosition = Annotated[
+    bool, typer.Option("--by-position", help="Pair rows by position where there is no id column.")
+]
+ResolutionOption = Annotated[
+    str | None,
+    typer.Option(metavar="UNIT", help="Round decimal scores to multiples of this, such as 0.001."),
+]
+TrackingUri = Annotated[str | None, typer.Option(metavar="URI", help="Tracking server or store.")]
 
 
 class Alternative(str, Enum):

@@ -78,6 +78,8 @@ class Destination:
 
     def log(self, comparisons: Sequence[Comparison]) -> None:
         """Log `comparisons`, and say where."""
+        from trackperm.publish import look_sentence
+
         for comparison in comparisons if self.wanted else ():
             if self.tracker is None and comparison.candidate_run is None:
                 if comparison.baseline_run is not None:
@@ -86,6 +88,8 @@ class Destination:
             published = comparison.log(self.tracker, self.container, alert=self.alert, tag_runs=self.tag_runs)
             verb = "logged" if published.created else "already logged, brought up to date"
             typer.echo(f"{verb}: {published.run.url or published.run.reference}", err=True)
+            if published.look is not None:
+                typer.echo(look_sentence(published.look), err=True)
 
 
 def install_chart(

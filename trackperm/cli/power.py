@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from trackperm.cli.arguments import Alternative, assignment
+from trackperm.cli.arguments import Alternative, Settings, TrackingUri, assignment
 from trackperm.errors import InputError
 
 
@@ -17,9 +17,7 @@ def power(
     statistic: Annotated[
         str, typer.Option("--statistic", "-s", metavar="NAME|FILE.yaml", help="Of the pilot.")
     ] = "accuracy",
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the statistic.")
-    ] = None,
+    settings: Settings = None,
     difference: Annotated[
         float | None,
         typer.Option(help="The true difference to be seen. [default: the pilot's]", show_default=False),
@@ -40,7 +38,7 @@ def power(
         int, typer.Option("--samples", metavar="N", help="Resampled comparisons of a pilot.")
     ] = 1000,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the resampling of a pilot.")] = 0,
-    tracking_uri: Annotated[str | None, typer.Option(metavar="URI", help="Tracking server or store.")] = None,
+    tracking_uri: TrackingUri = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
 ) -> None:
     """Say how many examples it takes to see a difference: from a pilot, or from a discordance."""

@@ -18,6 +18,7 @@ from trackperm.exact import (
     Alternative,
     CountTable,
     Method,
+    PermutationTest,
     RationalStatistic,
     structured_test,
 )
@@ -213,31 +214,19 @@ def _compared(
     )
     statistic = pairing.statistic
     table = pairing.count_table
-    stay, swap = statistic.pairs(table.candidate, table.baseline)
     _require_defined_scores(statistic, table)
     _require_ratio(statistic, table, baseline, candidate)
     tested = alternative or statistic.alternative
-    try:
-        test = structured_test(
-            stay,
-            swap,
-            statistic.tested(stay, swap, table.multiplicities),
-            alternative=tested,
-            multiplicities=table.multiplicities,
-            mid_p=mid_p,
-            method=method,
-            n_samples=n_samples,
-            seed=seed,
-            exceedances=exceedances,
-        )
-    except UndefinedStatisticError as error:
-        if statistic.contrast != "log ratio":
-            raise
-        raise UndefinedStatisticError(
-            f"some swaps of outputs make a score by `{statistic.name}` 0 in one of the runs, of which"
-            " `contrast: log ratio` cannot take the logarithm",
-            hint=_RATIO_HINT,
-        ) from error
+    test = count_table_test(
+        statistic,
+        table,
+        alternative=tested,
+        mid_p=mid_p,
+        method=method,
+        n_samples=n_samples,
+        seed=seed,
+        exceedances=exceedances,
+    )
     options = {"alternative": tested, "alpha": repr(alpha), "missing": missing, "method": method}
     if mid_p:
         options["mid_p"] = "true"
@@ -257,6 +246,52 @@ def _compared(
         options=options,
         margin=margin,
     )
+
+
+def count_table_test(
+    statistic: Statistic,
+    table: CountTable,
+    *,
+    alternative: Alternative,
+    mid_p: bool = False,
+    method: Method = "auto",
+    n_samples: int = N_SAMPLES,
+    seed: int = 0,
+    exceedances: int | None = None,
+) -> PermutationTest:
+    """Test `statistic` on counts alone; options as in :func:`compare`.
+
+    Raises
+    ------
+    InputError
+        If the counts leave 64 bits, or a division by zero has no value.
+    UndefinedStatisticError
+        If some swaps of outputs leave the statistic without a value.
+    CapacityError
+        If the engine that was asked for cannot take the problem.
+    """
+    stay, swap = statistic.pairs(table.candidate, table.baseline)
+    try:
+        return structured_test(
+            stay,
+            swap,
+            statistic.tested(stay, swap, table.multiplicities),
+            alternative=alternative,
+            multiplicities=table.multiplicities,
+            mid_p=mid_p,
+            method=method,
+            n_samples=n_samples,
+            seed=seed,
+            exceedances=exceedances,
+        )
+    except UndefinedStatisticError as error:
+        if statistic.contrast != "log ratio":
+            raise
+        raise UndefinedStatisticError(
+            f"some swaps of outputs make a score by `{statistic.name}` 0 in one of the runs, of which"
+            " `contrast: log ratio` cannot take the logarithm",
+            hint=_RATIO_HINT,
+        ) from error
 
 
 def _require_defined_scores(statistic: Statistic, table: CountTable) -> None:

@@ -401,6 +401,7 @@ class Comparison:
         """Return the result as plain values that JSON can hold; numbers that are not finite become None."""
         return {
             "statistic": self.statistic.name,
+            "score": self.statistic.score_text,
             "baseline": self.baseline,
             "candidate": self.candidate,
             "baseline_name": self.baseline_name,
@@ -504,7 +505,7 @@ class Comparison:
         MissingDependencyError
             If ``trackperm[plots]`` is not installed.
         """
-        from trackperm.publish import publication
+        from trackperm.family import log_comparison
 
         target = tracker or self.candidate_data.tracker
         if target is None:
@@ -513,7 +514,7 @@ class Comparison:
                 hint="give one: `comparison.log(trackperm.open_tracker('mlflow', uri), 'experiment')`.",
             )
         require_options(target, alert=alert, tag_runs=tag_runs)
-        return target.publish(publication(self), container, alert=alert, tag_runs=tag_runs)
+        return log_comparison(self, target, container, alert=alert, tag_runs=tag_runs)
 
 
 def score_of(statistic: Statistic, totals: tuple[int, ...]) -> float | None:

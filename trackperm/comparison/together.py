@@ -100,6 +100,22 @@ def _slices(
             )
 
 
+def runs_of_slice(
+    baseline: RunData, candidate: RunData, statistic: Statistic, part: Slice, *, by_position: bool
+) -> tuple[RunData, RunData]:
+    """Return both runs on the examples of one slice.
+
+    Raises
+    ------
+    InputError
+        If a run has no such column.
+    PairingError
+        If an example is not in the same slice in both runs.
+    """
+    sides = _values(baseline, candidate, statistic, part.column, by_position=by_position)
+    return _rows(baseline, sides[0] == part.value), _rows(candidate, sides[1] == part.value)
+
+
 def _values(
     baseline: RunData, candidate: RunData, statistic: Statistic, column: str, *, by_position: bool
 ) -> tuple[pl.Series, pl.Series]:

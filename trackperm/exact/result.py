@@ -105,6 +105,13 @@ def format_pvalue(pvalue: float, log10_pvalue: float, digits: int = 3, level: fl
         while digits < 17 and (float(f"{pvalue:.{digits}g}") < level) != (pvalue < level):
             digits += 1
         return f"{pvalue:.{digits}g}"
+    return format_log10_pvalue(log10_pvalue, digits)
+
+
+def format_log10_pvalue(log10_pvalue: float, digits: int = 3) -> str:
+    """Write the p-value with this decimal logarithm with `digits` significant digits; never as 0."""
+    if log10_pvalue >= -300.0:
+        return f"{10.0**log10_pvalue:.{digits}g}"
     exponent = math.floor(log10_pvalue)
     mantissa = f"{10 ** (log10_pvalue - exponent):.{digits}g}"
     return f"1e{exponent + 1}" if float(mantissa) >= 10.0 else f"{mantissa}e{exponent}"

@@ -29,6 +29,7 @@ from trackperm.pairing.refusals import (
 from trackperm.pairing.report import OUTCOMES, Missing, PairingReport
 from trackperm.pairing.run import KeyedRun, keyed_runs
 from trackperm.pairing.suspicions import Evidence, other_ids, sampled_every, suspicions
+from trackperm.pairing.test_set import digest_of_test_set
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.tables import ColumnType, ExampleTable
 
@@ -166,6 +167,7 @@ def pair(
         missing,
         (*notes, *suspicions(Evidence.of(paired, columns, types, every=every), columns, types)),
         (digest(runs[0].frame, types), digest(runs[1].frame, types)),
+        digest_of_test_set(runs, columns),
     )
     return Pairing(
         statistic=statistic,
@@ -253,6 +255,7 @@ def reported(
     missing: Missing,
     notes: tuple[str, ...],
     digests: tuple[str, str],
+    test_set: str,
 ) -> PairingReport:
     """Report how runs were paired that were not refused; `notes` go behind those of the columns."""
     n_baseline, n_candidate = (run.n_rows for run in found.runs)
@@ -269,6 +272,7 @@ def reported(
         notes=(*columns.notes, *notes),
         baseline_digest=digests[0],
         candidate_digest=digests[1],
+        test_set=test_set,
     )
 
 

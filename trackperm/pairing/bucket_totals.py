@@ -33,6 +33,7 @@ from trackperm.pairing.refusals import refuse_differences, require_unique_ids
 from trackperm.pairing.report import OUTCOMES, Missing
 from trackperm.pairing.run import KeyedRun
 from trackperm.pairing.suspicions import Evidence, suspicions
+from trackperm.pairing.test_set import TestSetOfParts
 from trackperm.scans import copied
 from trackperm.statistic import Statistic
 from trackperm.tables import ColumnType
@@ -102,6 +103,7 @@ class Totals:
         self._found = Differences.none(without_id, columns)
         self._counted: list[_Counted] = []
         self._discordant = FrameFile(files)
+        self._test_set = TestSetOfParts(columns, files)
         self._places: list[Place] = []
         self._error: TrackpermError | None = None
 
@@ -110,6 +112,7 @@ class Totals:
         self._ids = [ids + RunDifferences.of_ids(run) for ids, run in zip(self._ids, runs, strict=True)]
         if any(ids.repeated.n for ids in self._ids):
             return
+        self._test_set.add(runs)
         found, paired = matched(runs, self._columns, self._missing)
         self._found += found
         if self._error is None and found.n_paired:
@@ -154,6 +157,13 @@ class Totals:
         return PairedRuns(
             statistic=counted.statistic,
             count_table=counted.count_table,
-            report=reported(self._found, columns, self._missing, notes, (baseline_digest, candidate_digest)),
+            report=reported(
+                self._found,
+                columns,
+                self._missing,
+                notes,
+                (baseline_digest, candidate_digest),
+                self._test_set.hexdigest(),
+            ),
             discordant=nw.from_native(pl.concat(map(self._discordant.read, self._places)), eager_only=True),
         )

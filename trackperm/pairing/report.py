@@ -46,6 +46,9 @@ class PairingReport:
     baseline_digest, candidate_digest : str
         SHA-256 of each run's id, label and the columns that the statistic reads: the same for every order
         of rows (by id) and every dataframe engine.
+    test_set : str
+        SHA-256 of the examples that either run has, whatever was predicted and tested; see
+        :func:`trackperm.pairing.test_set.digest_of_test_set`.
     """
 
     by: Literal["id", "position"]
@@ -59,6 +62,7 @@ class PairingReport:
     notes: tuple[str, ...]
     baseline_digest: str
     candidate_digest: str
+    test_set: str
 
     def lines(self) -> list[str]:
         """Say how examples were paired, a sentence a line."""

@@ -75,7 +75,7 @@ def pmf_chart(comparison: Comparison) -> alt.LayerChart:
     CapacityError
         If the null distribution does not fit the memory budget of the test.
     """
-    _require("altair", "altair")
+    require("altair", "altair")
     import altair as alt
 
     test, statistic = comparison.test, comparison.statistic.name
@@ -190,7 +190,7 @@ def pmf_curves(comparison: Comparison) -> list[dict[str, Any]]:
 
 def png(chart: alt.LayerChart) -> bytes:
     """Render `chart` as PNG, at twice the screen resolution, without a browser or network."""
-    _require("vl_convert", "vl-convert-python")
+    require("vl_convert", "vl-convert-python")
     buffer = io.BytesIO()
     chart.save(buffer, format="png", scale_factor=2)
     return buffer.getvalue()
@@ -210,7 +210,7 @@ def embedded(chart: alt.LayerChart) -> dict[str, Any]:
 @cache
 def _program() -> str:
     """Bundle Vega, Vega-Lite and Vega-Embed, which vl-convert carries, in one script."""
-    _require("vl_convert", "vl-convert-python")
+    require("vl_convert", "vl-convert-python")
     import vl_convert
 
     return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
@@ -346,7 +346,14 @@ def _region(test: PermutationTest, low: float, high: float) -> list[dict[str, fl
     return [{"from": test.observed, "to": high}]
 
 
-def _require(module: str, library: str) -> None:
+def require(module: str, library: str) -> None:
+    """Refuse to draw without `library`.
+
+    Raises
+    ------
+    MissingDependencyError
+        If it is not installed.
+    """
     if importlib.util.find_spec(module) is None:
         raise MissingDependencyError(
             f"charts need `{library}`, which is not installed", hint="pip install 'trackperm[plots]'"

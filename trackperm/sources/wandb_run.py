@@ -213,7 +213,7 @@ class RunFolder:
         for path in entries:
             with suppress(SourceError):
                 if path.endswith(PARTITIONED_SUFFIX):
-                    result[path] = parts_of(self._staged(artifact, path), entries)
+                    result[path] = parts_of(self.staged(artifact, path), entries)
         return result
 
     def _logged_files(
@@ -231,17 +231,23 @@ class RunFolder:
         client_id, _, path = reference.removeprefix(_CLIENT_ARTIFACT).partition("/")
         for artifact in self.log.artifacts:
             if artifact.client_id == client_id and path in self._entries(artifact):
-                return self._staged(artifact, path)
+                return self.staged(artifact, path)
         raise SourceError(
             f"the log of `{self.origin}` does not say where the rows of table `{key}` are",
             hint="the run was resumed, or its log is cut: read it from the server once it is synced.",
         )
 
     def _staged_files(self, artifact: LoggedArtifact, paths: Sequence[str], _folder: Path) -> list[Path]:
-        return [self._staged(artifact, path) for path in paths]
+        return [self.staged(artifact, path) for path in paths]
 
-    def _staged(self, artifact: LoggedArtifact, path: str) -> Path:
-        """Where a file of an artifact lies, unchanged since it was logged."""
+    def staged(self, artifact: LoggedArtifact, path: str) -> Path:
+        """Find where a file of an artifact lies, unchanged since it was logged.
+
+        Raises
+        ------
+        SourceError
+            If it is gone, was changed, or lies elsewhere than in a file.
+        """
         entry = self._entries(artifact)[path]
         what = f"file `{path}` of artifact `{artifact.name}` of `{self.origin}`"
         parts = urlsplit(entry.ref)

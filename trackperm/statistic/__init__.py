@@ -1,6 +1,6 @@
 """What is tested: specs in YAML, and the statistics that they compile to."""
 
-from trackperm.statistic.compile import builtin_names, load_statistic
+from trackperm.statistic.compile import builtin_names, load_statistic, read_statistic
 from trackperm.statistic.counters import UncountableError
 from trackperm.statistic.definition import Outcome, Statistic
 from trackperm.statistic.frames import OUT_OF_RANGE
@@ -16,4 +16,5 @@ __all__ = [
     "builtin_names",
     "json_schema",
     "load_statistic",
+    "read_statistic",
 ]

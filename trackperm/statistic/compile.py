@@ -107,6 +107,24 @@ def load_statistic(
     return _Compiler(document, parameters, columns, resolution, strata, classes).statistic(name)
 
 
+def read_statistic(content: str | bytes, origin: str) -> Statistic:
+    """Compile a spec that is at hand as text.
+
+    Parameters
+    ----------
+    content : str or bytes
+        The YAML.
+    origin : str
+        What messages call it.
+
+    Raises
+    ------
+    SpecError
+        If it is not valid, with line and column.
+    """
+    return _Compiler(Document.parse(content, origin), {}, {}).statistic("statistic")
+
+
 def _read(source: str | Path) -> tuple[Document, str]:
     builtins = builtin_names()
     if isinstance(source, str) and source in builtins:

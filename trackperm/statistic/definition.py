@@ -382,6 +382,11 @@ class Statistic:
         data["greater_is_better"] = self.greater_is_better
         return dump(data)
 
+    @property
+    def score_text(self) -> str | None:
+        """The score as an expression of the counts; None where the spec has the long form."""
+        return None if self._score is None else str(self._score)
+
     def _reads(self, name: str | None) -> bool:
         """Whether a name stands for a column even where the classes are known."""
         return name in ("id", "label", self.cluster) or any(

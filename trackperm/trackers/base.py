@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
 from importlib.metadata import entry_points
 from typing import Any, ClassVar, Protocol
 
@@ -17,6 +18,12 @@ from trackperm.errors import InputError, InputTypeError, MissingDependencyError
 from trackperm.tables import ExampleTable
 from trackperm.trackers.predictions import Predictions
 
+TEST_SET_TAG = "trackperm.test_set"
+KEY_TAG = "trackperm.key"
+CREATED_TAG = "trackperm.created"
+"""When the writing of a comparison was begun: read off after its run was there for all to see."""
+
+_BEGINNING = timedelta(seconds=60)
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):(?!//|:)(.+)", re.DOTALL)
 _WANDB_PAGE = re.compile(r"https?://[^/]+(/wandb)?/[^/]+/[^/]+/runs/[^/]+(/.*)?")
 
@@ -177,10 +184,62 @@ class Publication:
 
 @dataclass(frozen=True)
 class Published:
-    """What became of a publication: the comparison's run and whether it was new."""
+    """What became of a publication: the comparison's run, whether it was new, and which look it is.
+
+    The look is the place of the comparison among those on its test set, from 1; None where nobody counted.
+    """
 
     run: TrackedRun
     created: bool
+    look: int | None = None
+
+
+@dataclass(frozen=True)
+class LoggedComparison:
+    """A comparison as a tracker has it.
+
+    Attributes
+    ----------
+    run : TrackedRun
+        The comparison's own run.
+    created : datetime or None
+        When its writing was begun; bringing it up to date does not change that. Whoever lists the comparisons
+        before a run is there lists them before this time. None as long as it is not written.
+    is_finished : bool
+        Whether all of it was written.
+    tags : mapping of str to str
+        Those of its publication, of which an unfinished one may lack some, and its key.
+    metrics : mapping of str to float
+        Those of its publication; empty where reading them takes more than finding the run.
+    is_beginning : bool
+        Whether another process has just made the run, and may not have said yet when.
+    """
+
+    run: TrackedRun
+    created: datetime | None
+    is_finished: bool
+    tags: Mapping[str, str]
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    is_beginning: bool = False
+
+
+def creation(tags: Mapping[str, str]) -> datetime | None:
+    """When the tags of a comparison say that it was begun."""
+    try:
+        moment = datetime.fromisoformat(tags.get(CREATED_TAG, ""))
+    except ValueError:
+        return None
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=timezone.utc)
+
+
+def now() -> str:
+    """Return the time as CREATED_TAG has it."""
+    return datetime.now(timezone.utc).isoformat(timespec="microseconds")
+
+
+def is_recent(moment: datetime) -> bool:
+    """Whether a process that made a run at `moment` may still be about to say so."""
+    return abs(datetime.now(timezone.utc) - moment) < _BEGINNING
 
 
 class Tracker(Protocol):
@@ -292,6 +351,62 @@ class Tracker(Protocol):
             has been written then.
         TrackerError
             If the tracker failed; the next try completes what was begun.
+        """
+
+    def comparison(self, locator: str) -> LoggedComparison:
+        """Find the comparison whose run `locator` names.
+
+        Raises
+        ------
+        InputError
+            If there is no such run, or it is no comparison.
+        TrackerError
+            If the tracker cannot be reached or refuses.
+        """
+
+    def comparisons(self, near: TrackedRun | str, test_set: str | None = None) -> list[LoggedComparison]:
+        """List the comparisons in an experiment or project, in any order, unfinished ones among them.
+
+        Parameters
+        ----------
+        near : TrackedRun or str
+            Name of the experiment or project, or a run that is in it.
+        test_set : str, optional
+            Only those with this value of the tag ``trackperm.test_set``.
+
+        Raises
+        ------
+        InputError
+            If there is no such experiment or project, or the run is of another tracker.
+        TrackerError
+            If the tracker cannot be reached or refuses.
+        """
+
+    def files(self, run: TrackedRun) -> dict[str, bytes]:
+        """Read the files of a comparison under ``trackperm/``, by path.
+
+        Raises
+        ------
+        SourceError
+            If they are gone, or were changed where that shows.
+        TrackerError
+            If the tracker cannot be reached or refuses.
+        """
+
+    def runs(self, container: str) -> list[TrackedRun]:
+        """List the finished runs of an experiment or project, the oldest first; what we logged is left out.
+
+        Parameters
+        ----------
+        container : str
+            Name of the experiment or project.
+
+        Raises
+        ------
+        InputError
+            If there is no such experiment or project.
+        TrackerError
+            If the tracker cannot be reached or refuses.
         """
 
 

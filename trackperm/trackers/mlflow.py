@@ -19,9 +19,17 @@ from mlflow.exceptions import MlflowException
 from trackperm.errors import InputError, InputTypeError
 from trackperm.sources import read_examples
 from trackperm.tables import ExampleTable
-from trackperm.trackers.base import Publication, Published, RunReference, TrackedRun, require_options
+from trackperm.trackers.base import (
+    LoggedComparison,
+    Publication,
+    Published,
+    RunReference,
+    TrackedRun,
+    require_options,
+)
 from trackperm.trackers.mlflow_artifacts import find_table, require_artifact, write_predictions
 from trackperm.trackers.mlflow_comparison import write_comparison
+from trackperm.trackers.mlflow_ledger import logged_comparison, logged_comparisons, logged_files
 from trackperm.trackers.mlflow_store import COMPARISON, KIND_TAG, Store
 from trackperm.trackers.predictions import Predictions
 
@@ -189,6 +197,82 @@ class MlflowTracker:
                 hint="`--log-to mlflow:EXPERIMENT` names an experiment.",
             )
         return write_comparison(self._store, publication, candidate, experiment_id, tag_runs=tag_runs)
+
+    def comparison(self, locator: str) -> LoggedComparison:
+        """Find the comparison whose run has the id `locator`.
+
+        Raises
+        ------
+        InputError
+            If there is no such run, or it is no comparison.
+        TrackerError
+            If MLflow cannot be reached or refuses.
+        """
+        run = self._identified(locator)
+        if not _is_comparison(run) or run.info.lifecycle_stage != "active":
+            raise InputError(
+                f"run `mlflow:{locator}` is {'no' if not _is_comparison(run) else 'a deleted'} comparison",
+                hint="name the run that trackperm logged; `trackperm family` lists those of a test set.",
+            )
+        return logged_comparison(self._store, run)
+
+    def comparisons(self, near: TrackedRun | str, test_set: str | None = None) -> list[LoggedComparison]:
+        """List the comparisons in an experiment, called `near` or that of the run `near`.
+
+        Raises
+        ------
+        InputError
+            If there is no such experiment, or the run is not in MLflow.
+        TrackerError
+            If MLflow cannot be reached or refuses.
+        """
+        if isinstance(near, str):
+            experiment_id = self._experiment_id(near)
+        elif near.reference.scheme == "mlflow":
+            experiment_id = near.container
+        else:
+            raise InputError(f"run `{near.reference}` is not in MLflow", hint="name an experiment.")
+        return logged_comparisons(self._store, experiment_id, test_set)
+
+    def files(self, run: TrackedRun) -> dict[str, bytes]:
+        """Read the artifacts of a comparison under ``trackperm/``, by path.
+
+        Raises
+        ------
+        SourceError
+            If there are none.
+        TrackerError
+            If MLflow cannot be reached or refuses.
+        """
+        return logged_files(self._store, run)
+
+    def runs(self, container: str) -> list[TrackedRun]:
+        """List the finished runs of the experiment called `container`; what trackperm logged is left out.
+
+        Raises
+        ------
+        InputError
+            If there is no such experiment.
+        TrackerError
+            If MLflow cannot be reached or refuses.
+        """
+        experiment_id = self._experiment_id(container)
+        found: list[Run] = []
+        token: str | None = None
+        with self._store.calls(f"listing the runs of experiment `{container}`") as client:
+            while True:
+                page = client.search_runs(
+                    [experiment_id],
+                    filter_string="attributes.status = 'FINISHED'",
+                    max_results=_PAGE,
+                    order_by=["attributes.start_time ASC"],
+                    page_token=token,
+                )
+                found += [run for run in page if KIND_TAG not in run.data.tags]
+                token = page.token
+                if not token:
+                    break
+        return [self._store.tracked(run) for run in found]
 
     def _identified(self, run_id: str) -> Run:
         if _RUN_ID.fullmatch(run_id):

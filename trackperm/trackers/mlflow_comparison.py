@@ -26,11 +26,19 @@ from mlflow import MlflowClient
 from mlflow.entities import Metric, Run, RunTag
 
 from trackperm.errors import InputError, TrackerError
-from trackperm.trackers.base import Publication, Published, Table, TrackedRun
+from trackperm.trackers.base import (
+    CREATED_TAG,
+    KEY_TAG,
+    TEST_SET_TAG,
+    Publication,
+    Published,
+    Table,
+    TrackedRun,
+    now,
+)
 from trackperm.trackers.mlflow_artifacts import is_safe_path
 from trackperm.trackers.mlflow_store import COMPARISON, KIND_TAG, Store
 
-KEY_TAG = "trackperm.key"
 STATE_TAG = "trackperm.state"
 DIGEST_TAG = "trackperm.digest"
 WRITING, DONE = "writing", "done"
@@ -96,7 +104,7 @@ def write_comparison(
     if run is None:
         with store.calls(doing, writes=True, once=True) as client:
             run = client.create_run(
-                experiment_id, tags=_first_tags(publication.key, candidate), run_name=publication.name
+                experiment_id, tags=_first_tags(publication, candidate), run_name=publication.name
             )
     run_id = run.info.run_id
     doing = f"{doing} as run `mlflow:{run_id}`"
@@ -105,6 +113,8 @@ def write_comparison(
     try:
         with store.calls(doing, writes=True) as client:
             if not complete:
+                if CREATED_TAG not in run.data.tags:
+                    client.set_tag(run_id, CREATED_TAG, now())
                 _write(client, run, content)
             for tagged, tags in run_tags:
                 _tag(client, tagged.reference.locator, tags)
@@ -214,14 +224,16 @@ def _find(client: MlflowClient, key: str, experiment_id: str) -> Run | None:
     return next(iter([*done, *runs]), None)
 
 
-def _first_tags(key: str, candidate: TrackedRun | None) -> dict[str, str]:
+def _first_tags(publication: Publication, candidate: TrackedRun | None) -> dict[str, str]:
     tags = {
         KIND_TAG: COMPARISON,
-        KEY_TAG: key,
+        KEY_TAG: publication.key,
         STATE_TAG: WRITING,
         "mlflow.source.name": "trackperm",
         "mlflow.source.type": "LOCAL",
     }
+    if TEST_SET_TAG in publication.tags:  # of what is being written, the ledger knows already
+        tags[TEST_SET_TAG] = publication.tags[TEST_SET_TAG]
     if candidate is not None:
         tags["mlflow.parentRunId"] = candidate.reference.locator
     with suppress(OSError, KeyError, ImportError):  # a container may know no user
@@ -242,15 +254,15 @@ def _write(client: MlflowClient, run: Run, content: _Content) -> None:
             file.parent.mkdir()
             file.write_bytes(data)
             client.log_artifact(run_id, str(file), posixpath.dirname(path) or None)
-    now = client.get_run(run_id).data
+    held = client.get_run(run_id).data
     stale = {
-        name: value for name, value in content.metrics.items() if not _same(now.metrics.get(name), value)
+        name: value for name, value in content.metrics.items() if not _same(held.metrics.get(name), value)
     }
     # Of two values with one timestamp MLflow calls the larger one the latest, and clocks differ.
     past = [
         point.timestamp
         for name in stale
-        if name in now.metrics
+        if name in held.metrics
         for point in client.get_metric_history(run_id, name)
     ]
     timestamp = max([int(time.time() * 1000), *(moment + 1 for moment in past)])

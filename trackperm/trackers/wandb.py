@@ -14,9 +14,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from trackperm.errors import InputError, MissingDependencyError
 from trackperm.tables import ExampleTable
-from trackperm.trackers.base import Publication, Published, RunReference, TrackedRun
+from trackperm.trackers.base import LoggedComparison, Publication, Published, RunReference, TrackedRun
 from trackperm.trackers.predictions import Predictions
-from trackperm.trackers.wandb_offline import find_offline_run, is_offline_run, read_offline_run
+from trackperm.trackers.wandb_offline import (
+    find_offline_run,
+    is_offline_run,
+    offline_comparison,
+    offline_comparisons,
+    offline_files,
+    offline_runs,
+    read_offline_run,
+)
 
 if TYPE_CHECKING:
     from trackperm.trackers.wandb_store import Store
@@ -210,6 +218,87 @@ class WandbTracker:
         if _is_offline(candidate.reference.locator):
             return Path(candidate.reference.locator).parent
         return candidate.container
+
+    def comparison(self, locator: str) -> LoggedComparison:
+        """Find the comparison at ``<entity>/<project>/<run id>``, or in the folder of an offline run.
+
+        Raises
+        ------
+        InputError
+            If there is none, or the run is no comparison.
+        TrackerError
+            If W&B cannot be reached or refuses.
+        MissingDependencyError
+            If it is on a server and wandb is not installed.
+        """
+        if _is_offline(locator):
+            return offline_comparison(locator)
+        with _wandb():
+            from trackperm.trackers.wandb_ledger import logged_comparison
+        return logged_comparison(self._store, locator)
+
+    def comparisons(self, near: TrackedRun | str, test_set: str | None = None) -> list[LoggedComparison]:
+        """List the comparisons in a project or in a folder of offline runs, or where the run `near` is.
+
+        Raises
+        ------
+        InputError
+            If there is no such project, or the run is not in W&B.
+        TrackerError
+            If W&B cannot be reached or refuses.
+        MissingDependencyError
+            If it is on a server and wandb is not installed.
+        """
+        if not isinstance(near, str) and near.reference.scheme != "wandb":
+            raise InputError(f"run `{near.reference}` is not in W&B", hint="name a project.")
+        locator = near if isinstance(near, str) else near.reference.locator
+        if not isinstance(near, str) and _is_offline(locator):
+            return offline_comparisons(Path(locator).parent, test_set)
+        if isinstance(near, str) and _is_folder(near):
+            return offline_comparisons(Path(near).expanduser(), test_set)
+        with _wandb():
+            from trackperm.trackers.wandb_ledger import logged_comparisons
+            from trackperm.trackers.wandb_runs import require_project
+        project = require_project(self._store, near) if isinstance(near, str) else near.container
+        return logged_comparisons(self._store, project, test_set)
+
+    def files(self, run: TrackedRun) -> dict[str, bytes]:
+        """Read the files of a comparison under ``trackperm/``, by path.
+
+        Raises
+        ------
+        SourceError
+            If they are gone, or were changed after they were logged.
+        TrackerError
+            If W&B cannot be reached or refuses.
+        MissingDependencyError
+            If it is on a server and wandb is not installed.
+        """
+        if _is_offline(run.reference.locator):
+            return offline_files(run)
+        with _wandb():
+            from trackperm.trackers.wandb_ledger import logged_files
+        return logged_files(self._store, run)
+
+    def runs(self, container: str) -> list[TrackedRun]:
+        """List the finished runs of ``<entity>/<project>``, or the offline runs in a folder.
+
+        What trackperm logged is left out.
+
+        Raises
+        ------
+        InputError
+            If there is no such project or folder.
+        TrackerError
+            If W&B cannot be reached or refuses.
+        MissingDependencyError
+            If it is on a server and wandb is not installed.
+        """
+        if _is_folder(container):
+            return offline_runs(container)
+        with _wandb():
+            from trackperm.trackers.wandb_runs import finished_runs
+        return finished_runs(self._store, container)
 
     def _used(self, publication: Publication) -> list[str]:
         """Names of the artifacts that the runs' tables were read from, as far as they are on this server."""

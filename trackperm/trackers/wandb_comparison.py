@@ -22,9 +22,10 @@ import wandb
 
 from trackperm.errors import TrackerError
 from trackperm.sources.wandb_log import read_run_log
-from trackperm.trackers.base import Publication, Published, RunReference, TrackedRun
+from trackperm.trackers.base import CREATED_TAG, Publication, Published, RunReference, TrackedRun, now
 from trackperm.trackers.wandb_charts import presets_in
 from trackperm.trackers.wandb_content import RESULT_TYPE, Content, md5
+from trackperm.trackers.wandb_offline import folders_of_comparisons
 from trackperm.trackers.wandb_store import GROUP, JOB_TYPE, Store, ended, environment, start_run
 
 UNFINISHED = "unfinished"
@@ -67,9 +68,14 @@ def write_online(
         entity, project = container.split("/")
         with _scratch() as folder, environment(WANDB_DATA_DIR=folder, WANDB_BASE_URL=store.base_url):
             started = store.start(
-                entity=entity, project=project, dir=folder, resume="allow", **_first(content)
+                entity=entity,
+                project=project,
+                dir=folder,
+                resume="allow",
+                **_first(content),
             )
             with ended(started) as run:
+                _date(run, None if before is None else before.config.get(CREATED_TAG))
                 for name in used:
                     run.use_artifact(name)
                 result = run.log_artifact(content.artifact(_made(folder, "files")))
@@ -110,12 +116,15 @@ def write_offline(
         If what was written does not read back.
     """
     content = Content.of(publication)
-    for there in sorted(folder.glob(f"*run-*-{content.run_id}*"), reverse=True):
+    earlier = folders_of_comparisons(folder, content.run_id)
+    for there in reversed(earlier):
         if not _differences_offline(there, content):
             return Published(_tracked_offline(there, content, container), created=False)
     root = folder.parent if folder.name == "wandb" else folder
     entity, _, project = container.rpartition("/")
     doing = f"logging comparison `{publication.name}` in `{folder}`"
+    if earlier:  # folders are named by the second
+        time.sleep(1.0 - time.time() % 1.0)
     try:
         beside = os.environ.get("WANDB_DATA_DIR") or str((folder / "artifacts").resolve())
         with _scratch() as scratch, environment(WANDB_DATA_DIR=beside):
@@ -123,6 +132,7 @@ def write_offline(
                 "offline", {}, entity=entity or None, project=project or None, dir=root, **_first(content)
             )
             with ended(started) as run:
+                _date(run, min(filter(None, map(_created_offline, earlier)), default=None))
                 run.log_artifact(content.artifact(_made(scratch, "files")))
                 run.log(content.media(_made(scratch, "media")))
                 run.summary.update(dict(content.summary))
@@ -140,6 +150,11 @@ def write_offline(
         if not differences:
             return Published(_tracked_offline(written, content, container), created=True)
     raise TrackerError(f"W&B did not keep what was written to `{written}`: {', '.join(differences)}")
+
+
+def _date(run: Any, created: str | None) -> None:
+    """Say in a run that is there when its comparison was begun; what was begun before keeps its own time."""
+    run.config.update({CREATED_TAG: created or now()}, allow_val_change=True)
 
 
 def _first(content: Content) -> dict[str, Any]:
@@ -217,14 +232,18 @@ def _stale(run: Any, content: Content) -> list[str]:
     return [name for name in run.summary_metrics if not name.startswith("_") and name not in wanted]
 
 
+def newest_result(run: Any) -> Any:
+    """Return the artifact with the files of a comparison in its last version, or None where there is none."""
+    results = [artifact for artifact in run.logged_artifacts() if artifact.type == RESULT_TYPE]
+    return max(results, key=lambda artifact: int(artifact.version.removeprefix("v")), default=None)
+
+
 def _lost_files(run: Any, content: Content) -> list[str]:
     """Name the files that the newest result artifact of `run` lacks or has otherwise, by their digests."""
-    results = [artifact for artifact in run.logged_artifacts() if artifact.type == RESULT_TYPE]
-    if not results:
+    newest = newest_result(run)
+    if newest is None:
         return ["the result artifact"]
-    newest = max(results, key=lambda artifact: int(artifact.version.removeprefix("v")))
-    entries = newest.manifest.entries
-    kept = {path: entry.digest for path, entry in entries.items()}
+    kept = {path: entry.digest for path, entry in newest.manifest.entries.items()}
     wanted = {path: md5(data) for path, data in content.files.items()}
     return [f"file `{path}`" for path in sorted(wanted) if kept.get(path) != wanted[path]]
 
@@ -273,6 +292,13 @@ def _differences_offline(folder: Path, content: Content) -> list[str]:
         elif staged.read_bytes() != data:
             found.append(f"contents of `{path}`")
     return found
+
+
+def _created_offline(folder: Path) -> str | None:
+    """Read when the comparison in `folder` was begun, as far as that was written."""
+    logs = list(folder.glob("run-*.wandb"))
+    created = read_run_log(logs[0], str(folder)).config.get(CREATED_TAG) if logs else None
+    return created if isinstance(created, str) else None
 
 
 def _lost_values(config: Mapping[str, Any], summary: Mapping[str, Any], content: Content) -> list[str]:

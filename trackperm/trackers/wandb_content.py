@@ -18,10 +18,10 @@ from typing import Any
 import wandb
 
 from trackperm.errors import InputError
-from trackperm.trackers.base import Chart, Publication, Table
+from trackperm.trackers.base import KEY_TAG, Chart, Publication, Table
 from trackperm.trackers.wandb_charts import drawn, preset_of
 
-KEY, DIGEST = "trackperm.key", "trackperm.digest"
+DIGEST = "trackperm.digest"
 RESULT_TYPE = "comparison"
 
 _DRAWN: Mapping[str, Callable[[str], Any]] = {
@@ -103,7 +103,7 @@ class Content:
             run_id=f"trackperm-{publication.key[:32]}",
             name=_cut(publication.name),
             summary=summary,
-            config={**publication.tags, KEY: publication.key, DIGEST: digest},
+            config={**publication.tags, KEY_TAG: publication.key, DIGEST: digest},
             tags=tags,
             notes=publication.description,
             tables=tables,

@@ -7,16 +7,27 @@ The log is decoded by :mod:`trackperm.sources.wandb_log`, the tables are found b
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from contextlib import suppress
+from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 from trackperm.errors import InputError, SourceError
 from trackperm.sources.wandb_log import read_run_log
 from trackperm.sources.wandb_run import RunFolder, is_run_folder
 from trackperm.tables import ExampleTable
-from trackperm.trackers.base import RunReference, TrackedRun
+from trackperm.trackers.base import (
+    TEST_SET_TAG,
+    LoggedComparison,
+    RunReference,
+    TrackedRun,
+    creation,
+    is_recent,
+)
 
 _QUIET_SECONDS, _MOST_SECONDS = 1.0, 5.0
+_RESULT_TYPE = "comparison"
 _JOB_AND_GROUP = "comparison", "trackperm"  # of comparisons; the adapter's own module imports wandb
 
 
@@ -59,6 +70,106 @@ def read_offline_run(run: TrackedRun, artifact: str | None = None) -> ExampleTab
     """
     folder = _open(run.reference.locator, str(run.reference))
     return folder.read(artifact, "--artifact ")
+
+
+def offline_comparison(locator: str) -> LoggedComparison:
+    """Describe the comparison in a folder.
+
+    Raises
+    ------
+    InputError
+        If its log is empty or cannot be read, or it is no comparison.
+    """
+    folder = _open(locator)
+    if (folder.log.job_type, folder.log.group) != _JOB_AND_GROUP:
+        raise InputError(f"run `wandb:{locator}` is no comparison", hint="name a run that trackperm logged.")
+    tags = tags_of_config(folder.log.config)
+    run = TrackedRun(
+        reference=RunReference("wandb", str(folder.path)),
+        name=folder.log.name or folder.log.run_id,
+        container="/".join(part for part in (folder.log.entity, folder.log.project) if part),
+    )
+    created = creation(tags)
+    is_beginning = created is None and _is_recent(folder.path)
+    return LoggedComparison(run, created, folder.log.exit_code == 0, tags, is_beginning=is_beginning)
+
+
+def folders_of_comparisons(folder: Path, run_id: str = "trackperm-") -> list[Path]:
+    """List the folders of comparisons beside the runs in `folder`, the oldest first.
+
+    wandb writes to a folder ``wandb`` in the one that it is told, unless it is told that one.
+    """
+    inside = [folder] if folder.name == "wandb" else [folder, folder / "wandb"]
+    paths = (path for each in inside for path in each.glob(f"*run-*-{run_id}*"))
+    return sorted(paths, key=lambda path: path.name)
+
+
+def offline_comparisons(folder: Path, test_set: str | None) -> list[LoggedComparison]:
+    """List the comparisons among the runs in `folder`; of each run, only the log is read."""
+    found = []
+    for path in folders_of_comparisons(folder):
+        try:
+            comparison = offline_comparison(str(path))
+        except InputError:  # no comparison, or one of which nothing is written yet
+            if _is_recent(path):
+                run = TrackedRun(RunReference("wandb", str(path.resolve())), path.name, "")
+                found.append(LoggedComparison(run, None, False, {}, is_beginning=True))
+            continue
+        if comparison.is_beginning or test_set in (None, comparison.tags.get(TEST_SET_TAG)):
+            found.append(comparison)
+    return found
+
+
+def _is_recent(path: Path) -> bool:
+    return is_recent(datetime.fromtimestamp(path.stat().st_mtime, tz=timezone.utc))
+
+
+def offline_files(run: TrackedRun) -> dict[str, bytes]:
+    """Read the files of a comparison under ``trackperm/``, from where they lay when it was logged.
+
+    Raises
+    ------
+    SourceError
+        If they are gone, or were changed since.
+    """
+    folder = _open(run.reference.locator, str(run.reference))
+    results = [artifact for artifact in folder.log.artifacts if artifact.type == _RESULT_TYPE]
+    if not results:
+        raise SourceError(f"comparison `{run.reference}` was broken off before its files were written")
+    paths = [path for path in results[-1].entries if path.startswith("trackperm/")]
+    return {path: folder.staged(results[-1], path).read_bytes() for path in paths}
+
+
+def tags_of_config(config: Mapping[str, Any]) -> dict[str, str]:
+    """Take the tags of a comparison from the config of its run."""
+    return {
+        name: value
+        for name, value in config.items()
+        if name.startswith("trackperm.") and isinstance(value, str)
+    }
+
+
+def offline_runs(container: str) -> list[TrackedRun]:
+    """List the finished runs in a folder, the oldest first; what trackperm logged is left out.
+
+    Raises
+    ------
+    InputError
+        If there are none.
+    """
+    folder = Path(container).expanduser()
+    found = []
+    for path in sorted(folder.glob("*run-*")):
+        if not is_run_folder(path):
+            continue
+        log = _open(str(path)).log
+        if log.exit_code == 0 and (log.job_type, log.group) != _JOB_AND_GROUP:
+            found.append(find_offline_run(str(path)))
+    if not found:
+        raise InputError(
+            f"`{folder}` holds no finished run of W&B", hint="name the folder `wandb` of a project."
+        )
+    return found
 
 
 def _open(locator: str, origin: str | None = None) -> RunFolder:

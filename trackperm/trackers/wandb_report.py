@@ -9,9 +9,11 @@ has published is not changed.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stderr
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -193,8 +195,10 @@ def save(store: Store, draft: Draft) -> tuple[str, bool]:
     """
     report = draft.report
     container = f"{report.entity}/{report.project}"
-    quiet = environment(WANDB_BASE_URL=store.base_url, WANDB_SILENT="true")
-    with store.calls(f"saving a report in project `{container}`", writes=True), quiet:
+    # wandb says that it has saved, and is silent only if it was told so when it was first used.
+    quiet = redirect_stderr(io.StringIO())
+    own = environment(WANDB_BASE_URL=store.base_url)
+    with store.calls(f"saving a report in project `{container}`", writes=True), own, quiet:
         reports = store.fresh_api().reports(container)
         reports.variables["viewType"] = _DRAFT
         earlier = [found for found in reports if (found.description or "").endswith(draft.marker)]

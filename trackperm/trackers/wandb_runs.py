@@ -39,7 +39,7 @@ def find_run(store: Store, locator: str) -> TrackedRun:
     TrackerError
         If W&B cannot be reached or refuses.
     """
-    container, name = _from_page(locator) if "://" in locator else _split(store, locator)
+    container, name = from_page(locator) if "://" in locator else _split(store, locator)
     path = f"{container}/{name}"
     with store.calls(f"looking up run `wandb:{path}`"):
         run = store.run_or_none(path) if "/" not in name else None
@@ -68,7 +68,7 @@ def find_comparison(store: Store, locator: str) -> Any:
     TrackerError
         If W&B cannot be reached or refuses.
     """
-    container, run_id = _from_page(locator) if "://" in locator else _split(store, locator)
+    container, run_id = from_page(locator) if "://" in locator else _split(store, locator)
     path = f"{container}/{run_id}"
     with store.calls(f"looking up comparison `wandb:{path}`"):
         run = store.run_or_none(path) if "/" not in run_id else None
@@ -87,7 +87,7 @@ def find_comparison(store: Store, locator: str) -> Any:
 
 def list_comparisons(store: Store, container: str) -> list[Any]:
     """Return the comparisons in ``entity/project``, as runs of :class:`wandb.Api`."""
-    found = store.fresh_api().runs(container, filters={"group": GROUP, "jobType": JOB_TYPE})
+    found = store.fresh_api().runs(container, filters={"group": GROUP, "jobType": JOB_TYPE}, lazy=False)
     return [run for run in found if is_comparison(run)]
 
 
@@ -114,12 +114,35 @@ def require_project(store: Store, container: str) -> str:
     )
 
 
+def finished_runs(store: Store, container: str) -> list[TrackedRun]:
+    """List the finished runs of a project, the oldest first; what trackperm logged is left out.
+
+    Raises
+    ------
+    InputError
+        If there is no such project.
+    TrackerError
+        If W&B cannot be reached or refuses.
+    """
+    project = require_project(store, container)
+    with store.calls(f"listing the runs of project `{project}`") as api:
+        found = list(api.runs(project, filters={"state": "finished"}, order="+created_at"))
+        return [store.tracked(run) for run in found if run.state == "finished" and not is_comparison(run)]
+
+
 def is_comparison(run: Any) -> bool:
     """Whether trackperm wrote `run`."""
     return bool((run.job_type, run.group) == (JOB_TYPE, GROUP))
 
 
-def _from_page(url: str) -> tuple[str, str]:
+def from_page(url: str) -> tuple[str, str]:
+    """Return ``entity/project`` and the run's id for the address of its page.
+
+    Raises
+    ------
+    InputError
+        If it is no such address.
+    """
     page = _PAGE.fullmatch(urlsplit(url).path)
     if page is None:
         raise InputError(

@@ -1,0 +1,198 @@
+"""Which runs are in the family, on which examples, and why others are not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import trackperm
+from trackperm.errors import InputError, InputTypeError, PairingError, SourceError, SpecError
+from trackperm.leaderboards import Leaderboard
+
+N = 20
+
+
+def frame(right: str, n: int = N, label: str = "y") -> pl.DataFrame:
+    """A run that is right where `right`, repeated, has a 1."""
+    marks = (right * n)[:n]
+    return pl.DataFrame(
+        {
+            "id": [f"q{i:02}" for i in range(n)],
+            "prediction": [label if mark == "1" else "wrong" for mark in marks],
+            "label": [label] * n,
+        }
+    )
+
+
+def reasons(board: Leaderboard) -> dict[str, str]:
+    return {run.name: run.reason for run in board.incomplete}
+
+
+GOOD = {"a": frame("1"), "b": frame("10"), "c": frame("110")}
+
+
+def test_an_incomplete_run_is_listed_and_in_no_comparison():
+    board = trackperm.leaderboard({**GOOD, "short": frame("1", N - 5)})
+    assert [row.name for row in board.rows] == ["a", "c", "b"]
+    assert len(board.pairs) == 3
+    assert reasons(board) == {
+        "short": "5 of 20 examples of `a` and 0 of 15 examples of `short` have no partner (first: 'q15',"
+        " 'q16', 'q17', 'q18', 'q19')"
+    }
+    alone = trackperm.leaderboard(GOOD)
+    assert [pair.adjusted for pair in alone.pairs] == [pair.adjusted for pair in board.pairs]
+
+
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        (frame("1").with_columns(label=pl.lit("z")), "`label` differs between the runs on 20 of 20"),
+        (frame("1").drop("prediction"), "lacks `prediction`"),
+        (frame("1").with_columns(id=pl.lit("q")), "share their `id` with another"),
+        (frame("1").with_columns(prediction=pl.Series([None, *["y"] * 19])), "no value in `prediction`"),
+        (frame("1").with_columns(prediction=pl.Series(range(N))), "text"),
+        (frame("1").head(0), "has no examples"),
+    ],
+    ids=["labels", "column", "ids", "null", "types", "empty"],
+)
+@pytest.mark.parametrize("first", [True, False])
+def test_what_cannot_be_paired_is_incomplete_wherever_it_stands(other: Any, reason: str, first: bool):
+    runs = {"odd": other, **GOOD} if first else {**GOOD, "odd": other}
+    board = trackperm.leaderboard(runs)
+    assert {row.name for row in board.rows} == set(GOOD)
+    assert list(reasons(board)) == ["odd"]
+    assert reason in reasons(board)["odd"]
+    assert len(board.pairs) == 3
+
+
+def test_the_examples_that_most_runs_have_decide():
+    """Three runs on 15 examples outvote a first one on 20; the baseline outvotes all."""
+    runs = {"full": frame("1"), **{name: run.head(15) for name, run in GOOD.items()}}
+    assert list(reasons(trackperm.leaderboard(runs))) == ["full"]
+    with pytest.raises(InputError, match=r"needs two complete runs[\s\S]*`a`: [\s\S]*`b`: "):
+        trackperm.leaderboard(runs, baseline="full")
+    board = trackperm.leaderboard({**runs, "other": frame("01")}, baseline="full")
+    assert sorted(reasons(board)) == ["a", "b", "c"]
+    assert len(board.pairs) == 1
+
+
+def test_a_baseline_that_is_broken_stops_everything():
+    broken = frame("1").with_columns(prediction=pl.Series([None, *["y"] * 19]))
+    with pytest.raises(PairingError, match="no value in `prediction`"):
+        trackperm.leaderboard({**GOOD, "broken": broken}, baseline="broken")
+
+
+def test_drop_tests_what_all_runs_have():
+    runs = {"a": frame("1"), "b": frame("10").tail(17), "c": frame("110").head(16)}
+    board = trackperm.leaderboard(runs, missing="drop")
+    common = {
+        name: run.filter(pl.col("id").is_between(pl.lit("q03"), pl.lit("q15"))) for name, run in runs.items()
+    }
+    assert (board.n_examples, board.n_largest, board.incomplete) == (13, 20, ())
+    expected = trackperm.leaderboard(common)
+    assert [row.score for row in board.rows] == [row.score for row in expected.rows]
+    assert [pair.test.pvalue for pair in board.pairs] == [pair.test.pvalue for pair in expected.pairs]
+    with pytest.raises(PairingError, match="no example is common to all runs"):
+        trackperm.leaderboard({**runs, "d": frame("1").tail(2), "e": frame("1").head(2)}, missing="drop")
+
+
+def test_wrong_counts_examples_that_any_run_has():
+    """A run lacks what only another has, whichever of them the reference run is."""
+    runs = {"a": frame("1").head(12), "b": frame("10").tail(14), "c": frame("110").head(10)}
+    board = trackperm.leaderboard(runs, missing="wrong")
+    assert (board.n_examples, board.incomplete) == (N, ())
+    full = pl.DataFrame({"id": [f"q{i:02}" for i in range(N)], "label": "y"})
+    completed = {
+        name: full.join(run.drop("label"), on="id", how="left").with_columns(
+            pl.col("prediction").fill_null("-")
+        )
+        for name, run in runs.items()
+    }
+    expected = trackperm.leaderboard(completed)
+    assert {row.name: row.score for row in board.rows} == {row.name: row.score for row in expected.rows}
+    for pair in expected.pairs:
+        names = expected.rows[pair.candidate].name, expected.rows[pair.baseline].name
+        assert board.pair(*names).test.pvalue == pair.test.pvalue
+    assert trackperm.leaderboard(dict(reversed(runs.items())), missing="wrong").key == board.key
+
+
+def test_wrong_finds_labels_that_disagree_outside_the_reference_run():
+    odd = pl.concat([frame("1").head(10), frame("1", label="z").tail(10)])
+    runs = {"a": frame("1").head(10), "b": frame("10").head(10), "c": frame("1"), "odd": odd}
+    found = [
+        reasons(trackperm.leaderboard(each, missing="wrong")) for each in (runs, dict(reversed(runs.items())))
+    ]
+    assert found[0].keys() == found[1].keys()
+    ((name, reason),) = found[0].items()
+    assert name in ("c", "odd")
+    assert "`label` differs between the runs on 10 of 20" in reason
+
+
+@pytest.mark.parametrize("missing", ["worst", "best", "bounds", "some"])
+def test_cases_of_one_candidate_are_refused(missing: str):
+    with pytest.raises(InputError, match="in a leaderboard it is one of `error`, `drop`, `wrong`"):
+        trackperm.leaderboard(GOOD, missing=missing)
+
+
+def test_missing_examples_of_classes_and_clusters_are_refused(tmp_path: Path):
+    with pytest.raises(InputError, match="`macro_f1`, which has classes"):
+        trackperm.leaderboard(GOOD, "macro_f1", missing="drop")
+    spec = tmp_path / "clustered.yaml"
+    spec.write_text("counts: {right: prediction == label, n: 1}\nscore: right / n\ncluster: document\n")
+    with pytest.raises(InputError, match="`clustered`, which has clusters"):
+        trackperm.leaderboard(GOOD, spec, missing="drop")
+
+
+def test_rows_are_paired_by_position_on_request():
+    runs = {name: run.drop("id") for name, run in GOOD.items()}
+    board = trackperm.leaderboard({**runs, "short": runs["a"].head(5)}, by_position=True)
+    assert board.paired_by == "position"
+    assert "cannot be paired by position" in reasons(board)["short"]
+    assert [row.score for row in board.rows] == [row.score for row in trackperm.leaderboard(GOOD).rows]
+
+
+def test_types_that_change_what_a_run_counts_are_refused(tmp_path: Path):
+    """1.0 and 1 are the same number and different texts: beside text, the reference run is read as text."""
+    spec = tmp_path / "same.yaml"
+    spec.write_text("counts: {same: prediction == other, n: 1}\nscore: same / n\n")
+    ids = [f"q{i}" for i in range(4)]
+    numbers = pl.DataFrame({"id": ids, "prediction": ["1.0", "2.0", "3", "4"], "other": ["1", "2", "3", "4"]})
+    texts = pl.DataFrame({"id": ids, "prediction": ["a", "2", "3", "4"], "other": ["a", "2", "3", "b"]})
+    for name, run in (("numbers", numbers), ("others", numbers.reverse()), ("texts", texts)):
+        run.write_csv(tmp_path / f"{name}.csv")
+    with pytest.raises(InputTypeError, match="the count `same` of the same run differs beside"):
+        trackperm.leaderboard([tmp_path / f"{name}.csv" for name in ("numbers", "others", "texts")], spec)
+
+
+def test_a_statistic_that_is_wrong_is_no_fault_of_the_runs(tmp_path: Path):
+    spec = tmp_path / "spec.yaml"
+    spec.write_text("counts: {n: prediction > 3}\nscore: n\n")
+    with pytest.raises(SpecError, match="prediction"):
+        trackperm.leaderboard(GOOD, spec)
+
+
+def test_a_file_that_is_not_there_is_an_error(tmp_path: Path):
+    with pytest.raises(SourceError, match="nowhere"):
+        trackperm.leaderboard([GOOD["a"], str(tmp_path / "nowhere.csv")])
+
+
+def test_names_tell_runs_apart(tmp_path: Path):
+    for folder in ("x", "y"):
+        (tmp_path / folder).mkdir()
+        frame("1").write_csv(tmp_path / folder / "run.csv")
+    paths = [str(tmp_path / folder / "run.csv") for folder in ("x", "y", "y")]
+    board = trackperm.leaderboard([*paths, GOOD["b"]])
+    assert [row.name for row in board.rows] == [paths[0], paths[1], f"{paths[1]} (2)", "run 4"]
+
+
+def test_systems_of_one_file(tmp_path: Path):
+    systems = frame("1").select("id", "label", one=pl.Series(["y"] * N), two=frame("10")["prediction"])
+    systems.write_csv(tmp_path / "systems.csv")
+    board = trackperm.leaderboard([f"{tmp_path}/systems.csv::one", f"{tmp_path}/systems.csv::two"])
+    assert [(row.name, row.score) for row in board.rows] == [
+        ("systems.csv::one", 1.0),
+        ("systems.csv::two", 0.5),
+    ]

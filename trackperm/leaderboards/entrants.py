@@ -1,0 +1,170 @@
+"""The runs that enter a leaderboard: read from files, frames, trackers or a whole experiment."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from trackperm.comparison import RunData, load_run
+from trackperm.errors import InputError
+from trackperm.leaderboards.field import Incomplete, Progress
+from trackperm.sources import Gold, labelled
+from trackperm.trackers.base import RunReference, TrackedRun, Tracker, open_tracker
+
+
+@dataclass(frozen=True, eq=False)
+class Entrants:
+    """Runs that were read.
+
+    Attributes
+    ----------
+    runs : tuple of RunData
+        Their names tell them apart.
+    unreadable : tuple of Incomplete
+        Runs of an experiment without a table that can be read.
+    baseline : RunData or None
+        One of `runs`.
+    """
+
+    runs: tuple[RunData, ...]
+    unreadable: tuple[Incomplete, ...] = ()
+    baseline: RunData | None = None
+
+
+def load_runs(
+    sources: Sequence[Any] | Mapping[str, Any],
+    *,
+    baseline: Any = None,
+    experiment: str | None = None,
+    artifact: str | None = None,
+    gold: Gold | None = None,
+    tracking_uri: str | None = None,
+    progress: Progress | None = None,
+) -> Entrants:
+    """Read the per-example tables of runs.
+
+    Parameters
+    ----------
+    sources : sequence, or mapping of str to sources
+        As those of :func:`trackperm.compare`; a mapping names them.
+    baseline : optional
+        One of `sources`, or its name, or a further source.
+    experiment : str, optional
+        ``mlflow:EXPERIMENT`` or ``wandb:ENTITY/PROJECT``, all finished runs of which are added.
+    artifact : str, optional
+        Artifact path in the runs.
+    gold : Gold, optional
+        Reference answers that lie elsewhere.
+    tracking_uri : str, optional
+        Tracking server or store.
+    progress : callable, optional
+        Told what is done next.
+
+    Raises
+    ------
+    InputError
+        If there is nothing to read, or a source that was named cannot be read.
+    TrackerError
+        If a tracker cannot be reached.
+    """
+    read = _Reader(artifact, gold, tracking_uri, progress or (lambda _: None))
+    named = list(sources.items()) if isinstance(sources, Mapping) else [(None, source) for source in sources]
+    runs = [read.source(source, name, i) for i, (name, source) in enumerate(named, start=1)]
+    unreadable: list[Incomplete] = []
+    if experiment is not None:
+        found, unreadable = read.experiment(experiment)
+        known = {run.table.origin for run in runs}
+        runs += [run for run in found if run.table.origin not in known]
+    chosen = None
+    if baseline is not None:
+        chosen = _named(baseline, named, runs)
+        if chosen is None:
+            runs.insert(0, read.source(baseline, None, 0))
+            chosen = 0
+    runs = _told_apart(runs)
+    return Entrants(tuple(runs), tuple(unreadable), None if chosen is None else runs[chosen])
+
+
+@dataclass(frozen=True)
+class _Reader:
+    artifact: str | None
+    gold: Gold | None
+    tracking_uri: str | None
+    progress: Callable[[str], None]
+
+    def source(self, source: Any, name: str | None, number: int) -> RunData:
+        self.progress(f"reading: {name or (source if isinstance(source, str) else f'run {number}')}")
+        role = name or (f"run {number}" if number else "baseline")
+        artifact = self.artifact if _is_tracked(source) else None
+        run = load_run(source, role, artifact=artifact, gold=self.gold, tracking_uri=self.tracking_uri)
+        return run if name is None else replace(run, name=name)
+
+    def experiment(self, experiment: str) -> tuple[list[RunData], list[Incomplete]]:
+        tracker, found = experiment_runs(experiment, self.tracking_uri)
+        runs, unreadable = [], []
+        for run in found:
+            self.progress(f"reading: {run.name}")
+            try:
+                table = tracker.read(run, self.artifact)
+                table = table if self.gold is None else labelled(table, self.gold)
+            except InputError as error:
+                unreadable.append(Incomplete(run.name, str(run.reference), error.message))
+                continue
+            runs.append(RunData(table, run.name, run, tracker))
+        return runs, unreadable
+
+
+def experiment_runs(experiment: str, tracking_uri: str | None = None) -> tuple[Tracker, Sequence[TrackedRun]]:
+    """List the finished runs of an experiment or project, with the tracker that holds them.
+
+    Raises
+    ------
+    InputError
+        If `experiment` names no tracker, or there is no such experiment.
+    """
+    reference = RunReference.parse(experiment)
+    if reference.scheme == "file":
+        raise InputError(
+            f"`--experiment {experiment}` names no tracker",
+            hint=f"`--experiment mlflow:{experiment}`, or `--experiment wandb:ENTITY/PROJECT`.",
+        )
+    tracker = open_tracker(reference.scheme, tracking_uri)
+    return tracker, tracker.runs(reference.locator)
+
+
+def _is_tracked(source: object) -> bool:
+    return isinstance(source, str) and RunReference.parse(source).scheme != "file"
+
+
+def _named(baseline: Any, named: Sequence[tuple[str | None, Any]], runs: Sequence[RunData]) -> int | None:
+    """Find the baseline among the runs: the same source, or one of that name or reference."""
+    for i, (name, source) in enumerate(named):
+        if source is baseline or (isinstance(baseline, str) and baseline == name):
+            return i
+        if isinstance(baseline, str) and isinstance(source, str) and baseline == source:
+            return i
+    if not isinstance(baseline, str):
+        return None
+    places = [i for i, run in enumerate(runs) if baseline in (run.table.origin, run.name)]
+    places = places or [
+        i for i, run in enumerate(runs) if run.run is not None and baseline == run.run.reference.locator
+    ]
+    if len(places) > 1:
+        raise InputError(
+            f"{len(places)} runs are called `{baseline}`", hint="name the baseline by its reference."
+        )
+    return places[0] if places else None
+
+
+def _told_apart(runs: Sequence[RunData]) -> list[RunData]:
+    """Give runs of the same name the names of their origins, and a number where these are the same too."""
+    shared = Counter(run.name for run in runs)
+    names = [run.name if shared[run.name] == 1 else run.table.origin for run in runs]
+    seen: Counter[str] = Counter()
+    result = []
+    for run, name in zip(runs, names, strict=True):
+        seen[name] += 1
+        result.append(replace(run, name=name if seen[name] == 1 else f"{name} ({seen[name]})"))
+    return result

@@ -1,0 +1,204 @@
+"""Tests of pairs of runs, quick enough for all of them.
+
+Where the statistic is a sum of scores of examples, up to what is the same in all runs, a run is one array of
+integers, and a pair costs what :func:`~trackperm.exact.difference_test` does. Any other statistic is tested
+as :func:`trackperm.compare` tests it. The p-values are the same: the law of a sum depends on the differences
+alone, whatever unit they are in.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from trackperm.errors import CapacityError, InputError
+from trackperm.exact import (
+    Alternative,
+    Method,
+    PermutationTest,
+    RationalStatistic,
+    difference_test,
+    structured_test,
+)
+from trackperm.exact.counts import LARGEST
+from trackperm.exact.scores.scaling import scale_scores
+from trackperm.leaderboards.counted import Counted
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class TestOptions:
+    """How pairs are tested, as in :func:`trackperm.compare`."""
+
+    alternative: Alternative
+    method: Method
+    n_samples: int
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class LinearScores:
+    """Scores of runs that are a constant plus a sum over examples.
+
+    Attributes
+    ----------
+    values : list of ndarray, shape (N,)
+        By run, what each example adds: integers, or floats that are read anew for every pair.
+    unit : Fraction
+        What one of `values` adds to the score.
+    """
+
+    values: list[Array]
+    unit: Fraction
+
+    @classmethod
+    def of(cls, counted: Counted) -> LinearScores | None:
+        """Find them, where counts that are the same in all runs are put in as constants."""
+        statistic, varying = counted.statistic, counted.varying
+        names, score = statistic.count_names, statistic.score
+        if statistic.strata is not None or statistic.has_classes or statistic.contrast != "difference":
+            return None
+        if not isinstance(score, RationalStatistic) or not varying:
+            return None
+        constants = [c for c in range(len(names)) if c not in varying]
+        if any(names[c] in counted.decimals for c in constants):
+            return None
+        n, first = len(names), counted.values[0]
+        arguments = [
+            RationalStatistic.constant(exact_sum(first[c]), n)
+            if c in constants
+            else RationalStatistic.variable(c, n)
+            for c in range(n)
+        ]
+        try:
+            affine = score.substitute(arguments).simplified().affine
+        except (CapacityError, ZeroDivisionError):
+            return None
+        if affine is None:
+            return None
+        slopes = {c: affine[1].get(c, Fraction(0)) for c in varying}
+        columns = {c: [own[c] for own in counted.values] for c in varying}
+        if not counted.decimals:
+            return cls._of_integers(columns, slopes)
+        if len(varying) > 1:
+            return None
+        ((place, slope),) = slopes.items()
+        return cls._of_decimals(columns[place], slope)
+
+    @classmethod
+    def _of_integers(cls, columns: dict[int, list[Array]], slopes: dict[int, Fraction]) -> LinearScores:
+        denominator = math.lcm(*(slope.denominator for slope in slopes.values()))
+        weights = {c: int(slope * denominator) for c, slope in slopes.items()}
+        if len(weights) == 1:
+            ((place, weight),) = weights.items()
+            return cls(columns[place], Fraction(weight, denominator))
+        reach = sum(
+            abs(weight) * max(int(np.abs(own.astype(np.int64)).max()) for own in columns[c])
+            for c, weight in weights.items()
+        )
+        dtype = np.dtype(np.int64 if reach < LARGEST else object)
+        n_runs = len(next(iter(columns.values())))
+        values = [
+            sum((columns[c][i].astype(dtype) * weight for c, weight in weights.items()), np.zeros((), dtype))
+            for i in range(n_runs)
+        ]
+        return cls([np.asarray(own) for own in values], Fraction(1, denominator))
+
+    @classmethod
+    def _of_decimals(cls, columns: list[Array], slope: Fraction) -> LinearScores:
+        """Read all runs as decimals at once, where that is what each pair is read as.
+
+        All are multiples of a power of ten more closely than any two of them need to be, so that each pair
+        is, too. Numbers of single precision may be read otherwise in pairs.
+        """
+        everything = np.concatenate(columns)
+        scaled = scale_scores(everything, everything[:1].repeat(everything.size), None, wide=False)
+        is_single = (everything.astype(np.float32) == everything).all()
+        if scaled.how != "decimals" or is_single:
+            return cls(columns, slope)
+        return cls(np.split(scaled.candidate, len(columns)), slope * scaled.unit)
+
+    @cached_property
+    def totals(self) -> list[int] | None:
+        """Sums of `values` by run; None where these are floats."""
+        if any(own.dtype.kind == "f" for own in self.values):
+            return None
+        return [exact_sum(own) for own in self.values]
+
+    def test(self, candidate: int, baseline: int, options: TestOptions) -> PermutationTest:
+        """Test the difference of the scores of two runs."""
+        u, v, unit = self.values[candidate], self.values[baseline], self.unit
+        if self.totals is None:
+            scaled = scale_scores(u, v, None, wide=False)
+            u, v, unit = scaled.candidate, scaled.baseline, unit * scaled.unit
+            moved = exact_sum(u) - exact_sum(v)
+        else:
+            moved = self.totals[candidate] - self.totals[baseline]
+        if unit < 0:
+            u, v, unit, moved = v, u, -unit, -moved
+        test = difference_test(
+            u,
+            v,
+            alternative=options.alternative,
+            method=options.method,
+            n_samples=options.n_samples,
+            seed=options.seed,
+        )
+        return replace(test, observed=float(unit * moved))
+
+
+def exact_sum(column: Array) -> int:
+    """Return the sum of integers of any type."""
+    if column.dtype == object or column.size * max(-int(column.min()), int(column.max())) >= LARGEST:
+        return sum(map(int, column.tolist()))
+    return int(column.sum(dtype=np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class PairTester:
+    """What tests any pair of the runs of a leaderboard."""
+
+    counted: Counted
+    linear: LinearScores | None
+    options: TestOptions
+
+    @classmethod
+    def of(cls, counted: Counted, options: TestOptions) -> PairTester:
+        """Choose the quick way where there is one."""
+        return cls(counted, LinearScores.of(counted), options)
+
+    def __call__(self, candidate: int, baseline: int) -> PermutationTest:
+        """Test a pair, given by the places of the runs.
+
+        Raises
+        ------
+        UndefinedStatisticError
+            If the statistic has no value after some swaps; names the pair.
+        """
+        if self.linear is not None:
+            return self.linear.test(candidate, baseline, self.options)
+        table, statistic = self.counted.count_table(candidate, baseline)
+        stay, swap = statistic.pairs(table.candidate, table.baseline)
+        try:
+            return structured_test(
+                stay,
+                swap,
+                statistic.tested(stay, swap, table.multiplicities),
+                alternative=self.options.alternative,
+                multiplicities=table.multiplicities,
+                method=self.options.method,
+                n_samples=self.options.n_samples,
+                seed=self.options.seed,
+            )
+        except InputError as error:
+            names = [self.counted.entries[i].data.name for i in (candidate, baseline)]
+            raise type(error)(
+                f"`{names[0]}` against `{names[1]}`: {error.message}", hint=error.hint
+            ) from error

@@ -1,0 +1,297 @@
+"""The result of a leaderboard: one frozen value that knows all that is printed and written."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import trackperm
+from trackperm.comparison import RunData
+from trackperm.exact import Alternative, PermutationTest
+from trackperm.exact.intervals import Interval
+from trackperm.exact.multiplicity import Correction
+from trackperm.leaderboards.field import Incomplete, MissingRule
+from trackperm.statistic import Statistic
+from trackperm.verdict import MARKERS, Sign
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The comparison of two runs of a leaderboard.
+
+    Attributes
+    ----------
+    candidate, baseline : int
+        Their places in `rows`. Where all pairs are compared, the baseline is the one higher up.
+    test : PermutationTest
+        What :func:`trackperm.compare` would give, for these two runs alone.
+    log10_upper : float
+        Decimal logarithm of what enters the correction: the upper end of the p-value's interval, which is
+        certified, or holds with 99 % confidence for Monte Carlo.
+    adjusted, log10_adjusted : float
+        The p-value corrected for all comparisons of the leaderboard, and its decimal logarithm. Below alpha
+        the difference is significant. `adjusted` is 0.0 only where it is below the range of floats.
+    verdict : {'better', 'worse', 'undecided'}
+        On the candidate, at level alpha, after the correction.
+    """
+
+    candidate: int
+    baseline: int
+    test: PermutationTest
+    log10_upper: float
+    adjusted: float
+    log10_adjusted: float
+    verdict: Sign
+
+    @property
+    def difference(self) -> float:
+        """Candidate's score minus baseline's."""
+        return self.test.observed
+
+    @property
+    def marker(self) -> str:
+        """One sign for the verdict."""
+        return MARKERS[self.verdict]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run of a leaderboard.
+
+    Attributes
+    ----------
+    data : RunData
+        The run.
+    name : str
+        The name that tells it apart from the others.
+    score : float
+        Its score.
+    rank : int
+        1 + the number of runs with a better score.
+    ranks : (int, int) or None
+        The best and the worst rank that the verdicts on all pairs allow; None where not all pairs were
+        compared, or where the correction does not hold all verdicts at once.
+    letters : str or None
+        Two runs share a letter exactly when they are not distinguished; None where not all pairs were
+        compared.
+    clones : tuple of str
+        Names of runs with the same counts on every example.
+    pair : Pair or None
+        The comparison with the baseline, or else with the best run; None for that run itself.
+    interval : Interval or None
+        For the difference of the scores of `pair`, by itself: not corrected for the other rows.
+    """
+
+    data: RunData
+    name: str
+    score: float
+    rank: int
+    ranks: tuple[int, int] | None
+    letters: str | None
+    clones: tuple[str, ...]
+    pair: Pair | None
+    interval: Interval | None
+
+    @property
+    def origin(self) -> str:
+        """What messages call the run."""
+        return self.data.table.origin
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """Runs in the order of their scores, and what the tests of their pairs come to.
+
+    Attributes
+    ----------
+    statistic : Statistic
+        What was tested.
+    rows : tuple of Row
+        The complete runs, the best first.
+    pairs : tuple of Pair
+        All comparisons that were asked for: the family that p-values are corrected for.
+    incomplete : tuple of Incomplete
+        Runs that are not in it, and why.
+    baseline : int or None
+        The row of the baseline; None where all pairs are compared.
+    correction : Correction
+        How p-values are adjusted, and what error rate that controls.
+    alpha : float
+        Level of the verdicts.
+    alternative : {'two-sided', 'less', 'greater'}
+        Of every test; two-sided where all pairs are compared.
+    n_examples : int
+        Examples, or clusters, on which all runs are tested.
+    n_largest : int
+        Rows of the largest complete run.
+    missing : {'error', 'drop', 'wrong'}
+        What became of examples that only some runs have.
+    paired_by : str
+        ``id`` or ``position``.
+    notes : tuple of str
+        What a reader of the result should know.
+    """
+
+    statistic: Statistic
+    rows: tuple[Row, ...]
+    pairs: tuple[Pair, ...]
+    incomplete: tuple[Incomplete, ...]
+    baseline: int | None
+    correction: Correction
+    alpha: float
+    alternative: Alternative
+    n_examples: int
+    n_largest: int
+    missing: MissingRule
+    paired_by: str
+    notes: tuple[str, ...]
+    options: Mapping[str, str]
+    digests: tuple[str, ...] = field(repr=False)
+
+    @property
+    def reference(self) -> int:
+        """The row that every row is compared with in `Row.pair`: the baseline, or the best run."""
+        return 0 if self.baseline is None else self.baseline
+
+    @cached_property
+    def _places(self) -> dict[frozenset[int], Pair]:
+        return {frozenset((pair.candidate, pair.baseline)): pair for pair in self.pairs}
+
+    def pair(self, first: str, second: str) -> Pair:
+        """Return the comparison of two runs, named in any order.
+
+        Raises
+        ------
+        KeyError
+            If there is no such run, or the two were not compared.
+        """
+        place = {row.name: i for i, row in enumerate(self.rows)}
+        return self._places[frozenset((place[first], place[second]))]
+
+    @property
+    def key(self) -> str:
+        """Digest of the runs, their data, the spec and the options, whatever order the runs were given in."""
+        own = [
+            (row.origin if row.data.run is not None else None, digest)
+            for row, digest in zip(self.rows, self.digests, strict=True)
+        ]
+        parts = [
+            sorted(own, key=str),
+            None if self.baseline is None else own[self.baseline],
+            self.statistic.document(),
+            dict(sorted(self.options.items())),
+        ]
+        return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
+
+    @property
+    def signature(self) -> str:
+        """One line that says what it takes to reproduce the numbers."""
+        spec = hashlib.sha256(self.statistic.document().encode()).hexdigest()
+        parts = {
+            "alt": self.alternative,
+            "n": self.n_examples,
+            "runs": len(self.rows),
+            "incomplete": len(self.incomplete),
+            "pairs": len(self.pairs),
+            "correction": self.correction.name,
+            "alpha": f"{self.alpha:g}",
+            "paired": self.paired_by,
+            "missing": self.missing,
+            "methods": "+".join(sorted({pair.test.method for pair in self.pairs})),
+            "data": hashlib.sha256("".join(sorted(self.digests)).encode()).hexdigest()[:8],
+            "spec": spec[:8],
+            "trackperm": trackperm.__version__,
+        }
+        return "|".join([self.statistic.name, *(f"{name}:{value}" for name, value in parts.items())])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain values that JSON can hold; numbers that are not finite become None."""
+        return {
+            "statistic": self.statistic.name,
+            "greater_is_better": self.statistic.greater_is_better,
+            "baseline": None if self.baseline is None else self.rows[self.baseline].name,
+            "alternative": self.alternative,
+            "alpha": self.alpha,
+            "correction": {
+                "name": self.correction.name,
+                "controls": self.correction.controls,
+                "valid_under": self.correction.valid_under,
+                "n_comparisons": len(self.pairs),
+            },
+            "n_examples": self.n_examples,
+            "rows": [self._row(row) for row in self.rows],
+            "pairs": [self._pair(pair) for pair in self.pairs],
+            "incomplete": [
+                {"name": run.name, "run": run.origin, "reason": run.reason} for run in self.incomplete
+            ],
+            "missing": self.missing,
+            "paired_by": self.paired_by,
+            "notes": list(self.notes),
+            "options": dict(self.options),
+            "signature": self.signature,
+            "key": self.key,
+        }
+
+    def to_json(self) -> str:
+        """Return :meth:`to_dict` as JSON text."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def _row(self, row: Row) -> dict[str, Any]:
+        interval = row.interval
+        return {
+            "name": row.name,
+            "run": row.origin,
+            "rank": row.rank,
+            "ranks": None if row.ranks is None else list(row.ranks),
+            "score": row.score,
+            "letters": row.letters,
+            "clones": list(row.clones),
+            "difference": None if row.pair is None else row.pair.difference,
+            "interval": None
+            if interval is None
+            else {
+                "low": _finite(interval.low),
+                "high": _finite(interval.high),
+                "confidence": interval.confidence,
+                "method": interval.method,
+                "relation": interval.relation,
+            },
+            "adjusted_pvalue": None if row.pair is None else _positive(row.pair.adjusted),
+            "log10_adjusted_pvalue": None if row.pair is None else row.pair.log10_adjusted,
+            "verdict": None if row.pair is None else row.pair.verdict,
+        }
+
+    def _pair(self, pair: Pair) -> dict[str, Any]:
+        test = pair.test
+        return {
+            "candidate": self.rows[pair.candidate].name,
+            "baseline": self.rows[pair.baseline].name,
+            "difference": pair.difference,
+            "pvalue": _positive(test.pvalue),
+            "log10_pvalue": test.log10_pvalue,
+            "adjusted_pvalue": _positive(pair.adjusted),
+            "log10_adjusted_pvalue": pair.log10_adjusted,
+            "verdict": pair.verdict,
+            "method": test.method,
+            "error_bound": _finite(test.error_bound),
+            "n_discordant": test.n_discordant,
+        }
+
+    def __repr__(self) -> str:
+        return (
+            f"<Leaderboard of {len(self.rows)} runs by {self.statistic.name}: {len(self.pairs)} comparisons,"
+            f" {sum(pair.verdict != 'undecided' for pair in self.pairs)} significant>"
+        )
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _positive(pvalue: float) -> float | None:
+    return pvalue if pvalue > 0.0 else None
