@@ -63,7 +63,10 @@ def test_its_table_is_read(offline_runs: OfflineRuns):
 
 
 @pytest.mark.parametrize("locator", ["wandb/offline-run-20260101_000000-x", "./wandb/latest-run", "~/x"])
-def test_folders_that_are_not_there_are_not_looked_up_on_a_server(locator: str):
+def test_folders_that_are_not_there_are_not_looked_up_on_a_server(
+    locator: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=f"`{locator}` is no folder of a W&B run"):
         open_tracker("wandb").find(locator)
 
