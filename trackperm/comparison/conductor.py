@@ -11,7 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from trackperm.comparison.result import Case, Comparison, score_of
+from trackperm.comparison.context import Case
+from trackperm.comparison.result import Comparison, score_of
 from trackperm.comparison.runs import RunData, load_run, reference_answers, require_artifacts_of_runs
 from trackperm.errors import InputError, UndefinedStatisticError
 from trackperm.exact import (

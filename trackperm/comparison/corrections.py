@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from trackperm.comparison.result import Comparison, Corrected
+from trackperm.comparison.context import Corrected
+from trackperm.comparison.result import Comparison
 from trackperm.documents import listed
 from trackperm.errors import CapacityError, InputError
 from trackperm.exact.multiplicity import (

@@ -7,13 +7,14 @@ import html
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import narwhals as nw
 
 import trackperm
+from trackperm.comparison.context import Case, Corrected, Slice
 from trackperm.comparison.runs import RunData
 from trackperm.comparison.size import detectable_effect_of, effect_sizes_of, interval_of
 from trackperm.errors import InputError, TrackpermError
@@ -27,88 +28,10 @@ from trackperm.exact import (
 from trackperm.exact.functions.real_number import UndefinedError
 from trackperm.exact.intervals import EffectSizes, Interval
 from trackperm.exact.power import MinimumDetectableEffect
-from trackperm.exact.result import format_pvalue
-from trackperm.pairing import Missing, PairingReport
+from trackperm.pairing import PairingReport
 from trackperm.statistic import Statistic
 from trackperm.trackers.base import Published, TrackedRun, Tracker, require_options
-from trackperm.verdict import Sign, Verdict, Word, decide
-
-
-@dataclass(frozen=True)
-class Case:
-    """What two runs come to in one of the cases that missing predictions leave open.
-
-    Attributes
-    ----------
-    missing : {'worst', 'best'}
-        The case, seen from the candidate.
-    difference, pvalue : float
-        The statistic and its p-value.
-    verdict : {'better', 'worse', 'undecided'}
-        On the sign.
-    """
-
-    missing: Missing
-    difference: float
-    pvalue: float
-    verdict: Sign
-
-
-@dataclass(frozen=True)
-class Corrected:
-    """A p-value corrected for all the tests that were made together.
-
-    Attributes
-    ----------
-    method, title : str
-        Name of the correction, for machines and for people.
-    controls : {'FWER', 'FDR'}
-        The error rate that it keeps below alpha.
-    valid_under : str
-        The dependence among the tests under which it does.
-    n_tests : int
-        Size of the family.
-    pvalue, log10_pvalue : float or None
-        The adjusted p-value, of the upper end of what is known of each, and its decimal logarithm; None for
-        step-up procedures of discrete tests, which have none.
-    rejected : bool
-        Whether the hypothesis of no difference is rejected.
-    """
-
-    method: str
-    title: str
-    controls: str
-    valid_under: str
-    n_tests: int
-    pvalue: float | None
-    log10_pvalue: float | None
-    rejected: bool
-
-    def format_pvalue(self, digits: int = 3, level: float = 1.0) -> str:
-        """Write the adjusted p-value, as :meth:`PermutationTest.format_pvalue` does."""
-        if self.pvalue is None or self.log10_pvalue is None:
-            return "below" if self.rejected else "not below"
-        return format_pvalue(self.pvalue, self.log10_pvalue, digits, level)
-
-
-@dataclass(frozen=True)
-class Slice:
-    """The part of the examples that has one value in a column.
-
-    Attributes
-    ----------
-    column, value : str
-        The column, and its value as text.
-    declared : bool
-        Whether the spec declares the slices; others were thought of later, and are exploratory.
-    """
-
-    column: str
-    value: str
-    declared: bool
-
-    def __str__(self) -> str:
-        return f"{self.column} = {self.value}"
+from trackperm.verdict import Verdict, Word, decide
 
 
 @dataclass(frozen=True)
@@ -399,56 +322,9 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain values that JSON can hold; numbers that are not finite become None."""
-        return {
-            "statistic": self.statistic.name,
-            "score": self.statistic.score_text,
-            "baseline": self.baseline,
-            "candidate": self.candidate,
-            "baseline_name": self.baseline_name,
-            "candidate_name": self.candidate_name,
-            "baseline_score": _finite(self.baseline_score),
-            "candidate_score": _finite(self.candidate_score),
-            "difference": self.difference,
-            "pvalue": self.pvalue if self.pvalue > 0.0 else None,
-            "log10_pvalue": self.log10_pvalue,
-            "error_bound": _finite(self.error_bound),
-            "pvalue_interval": list(self.test.interval),
-            "mid_p": self.test.mid_p,
-            "n_samples": self.test.n_samples,
-            "log10_smallest_pvalue": self.test.log10_smallest_pvalue,
-            "alternative": self.test.alternative,
-            "alpha": self.alpha,
-            "corrected": None if self.corrected is None else asdict(self.corrected),
-            "margin": self.margin,
-            "verdict": self.verdict,
-            "sign": self.decision.sign,
-            "equivalent": self.decision.equivalent,
-            "slice": None if self.part is None else asdict(self.part),
-            "interval": _plain_interval(self.interval),
-            "effect_sizes": self._effect_sizes(),
-            "minimum_detectable_effect": None if self.detectable is None else asdict(self.detectable),
-            "method": self.method,
-            "why": self.test.why,
-            "ties": self.test.ties,
-            "n_examples": self.n_examples,
-            "n_discordant": self.n_discordant,
-            "n_better": self.n_better,
-            "n_worse": self.n_worse,
-            "cases": [asdict(case) for case in self.cases],
-            "pairing": self.pairing.to_dict(),
-            "options": dict(self.options),
-            "signature": self.signature,
-            "key": self.key,
-        }
+        from trackperm.comparison.plain import plain
 
-    def _effect_sizes(self) -> dict[str, Any]:
-        found = self.effect_sizes
-        return {
-            "relative_change": _finite(found.relative_change),
-            "cohens_dz": _finite(found.cohens_dz),
-            "odds": _finite(found.odds),
-            "odds_interval": _plain_interval(found.odds_interval),
-        }
+        return plain(self)
 
     def to_json(self) -> str:
         """Return :meth:`to_dict` as JSON text."""
@@ -542,24 +418,6 @@ def score_of(statistic: Statistic, totals: tuple[int, ...]) -> float | None:
             hint="let `exp` and powers take smaller numbers.",
         )
     return score
-
-
-def _plain_interval(interval: Interval | None) -> dict[str, Any] | None:
-    """Return an interval as plain values, with None for an end that nothing bounds."""
-    if interval is None:
-        return None
-    ends = {"low": _finite(interval.low), "high": _finite(interval.high)}
-    return {
-        **ends,
-        "confidence": interval.confidence,
-        "method": interval.method,
-        "relation": interval.relation,
-        "note": interval.note,
-    }
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
 
 
 def _short(value: float | None) -> str:

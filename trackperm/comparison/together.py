@@ -10,8 +10,9 @@ import narwhals as nw
 import polars as pl
 
 from trackperm.comparison.conductor import compare_runs
+from trackperm.comparison.context import Slice
 from trackperm.comparison.corrections import corrected
-from trackperm.comparison.result import Comparison, Slice
+from trackperm.comparison.result import Comparison
 from trackperm.comparison.runs import RunData
 from trackperm.documents import listed
 from trackperm.errors import InputError, PairingError
