@@ -88,6 +88,7 @@ def test_examples_of_clusters_exchanged_one_by_one_are_called_different_too_ofte
     def one_by_one(rng: np.random.Generator) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         sides = together(rng)
         flat = [(np.arange(20) < side[:, :1]).ravel().astype(np.int64) for side in sides]
-        return tuple(np.column_stack([side, np.ones_like(side)]) for side in flat)  # type: ignore[return-value]
+        u, v = (np.column_stack([side, np.ones_like(side)]) for side in flat)
+        return u, v
 
     assert rate(one_by_one, load_statistic("accuracy"), 300) > 4 * ALPHA

@@ -86,13 +86,19 @@ def scores(offset: float) -> Change:
     return lambda frame: frame.select("id", score=pl.col("id") % 7 / 8 + offset)
 
 
+def counts(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.select("id", tp="label", incorrect="prediction")
+
+
+def one_score(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.rename({"prediction": "score"})
+
+
 TEXT = columns(*(pl.format("{}-ß{}", pl.lit(name), name).alias(name) for name in ("prediction", "label")))
 IN_TEXT = columns(pl.format("q-{}", "id").alias("id"))
 DECOMPOSED = pl.format("e\u0301{}", "id")
 LISTS = columns(pl.col("prediction", "label").cast(pl.String).repeat_by(pl.col("id").abs() % 3))
 TWO_IDS = columns(a=pl.col("id") // 10, b=pl.format("x,{}\\", "id"))
-COUNTS: Change = lambda frame: frame.select("id", tp="label", incorrect="prediction")  # noqa: E731
-SCORE: Change = lambda frame: frame.rename({"prediction": "score"})  # noqa: E731
 PERFECT = columns(prediction=pl.col("label"))
 SOME = chain(put(None, "prediction", 0, 1, 90), leave(0, 180))
 
@@ -112,10 +118,10 @@ SAME_RESULT = {
     "missing counted as wrong": Case(SOME, leave(7, N), missing="wrong"),
     "missing at their worst": Case(SOME, leave(7, N), missing="worst"),
     "missing at their best": Case(SOME, leave(7, N), missing="best"),
-    "several counts": Case(COUNTS, COUNTS, "micro_f1"),
-    "labels that nothing reads": Case(SCORE, SCORE, "mean"),
-    "labels of one run alone": Case(SCORE, lambda frame: SCORE(frame).drop("label"), "mean"),
-    "labels that nothing can read": Case(*(chain(SCORE, columns(label=1 / pl.lit(0.0))),) * 2, "mean"),
+    "several counts": Case(counts, counts, "micro_f1"),
+    "labels that nothing reads": Case(one_score, one_score, "mean"),
+    "labels of one run alone": Case(one_score, lambda frame: one_score(frame).drop("label"), "mean"),
+    "labels that nothing can read": Case(*(chain(one_score, columns(label=1 / pl.lit(0.0))),) * 2, "mean"),
     "lists": Case(LISTS, LISTS, "token_accuracy"),
     "several id columns": Case(TWO_IDS, TWO_IDS, id="a, b"),
     "ids called folds": Case(*(lambda frame: frame.rename({"id": "fold"}),) * 2, id="fold"),
@@ -146,7 +152,7 @@ REFUSED = {
     "no id": Case(put(None, "id", *range(8), 200), put(None, "id", 239)),
     "no values": Case(put(None, "prediction", 5, 200), put(None, "label", *range(50, 90))),
     "labels that differ": Case(same, put(7, "label", 0, *range(100, 140), 239)),
-    "labels missing": Case(SCORE, chain(SCORE, put(None, "label", 0, 239)), "mean"),
+    "labels missing": Case(one_score, chain(one_score, put(None, "label", 0, 239)), "mean"),
     "all at once": Case(
         chain(put(None, "id", 1), leave(9, 200)), chain(put(7, "label", 50), put(None, "label", 150))
     ),
@@ -154,18 +160,18 @@ REFUSED = {
     "integers and texts": Case(same, TEXT),
     "ids that are decimals": Case(put(0.5, "id", 200), put(0.5, "id", 200)),
     "infinite values": Case(put(float("inf"), "prediction", 200), same),
-    "counts that are too large": Case(SCORE, chain(SCORE, put(2**62, "score", 3)), "mean"),
+    "counts that are too large": Case(one_score, chain(one_score, put(2**62, "score", 3)), "mean"),
     "labels that differ before counts": Case(
-        SCORE, chain(SCORE, put(2**62, "score", 3), put(7, "label", 200)), "mean"
+        one_score, chain(one_score, put(2**62, "score", 3), put(7, "label", 200)), "mean"
     ),
-    "no missing predictions": Case(SCORE, SCORE, "mean", missing="wrong"),
+    "no missing predictions": Case(one_score, one_score, "mean", missing="wrong"),
 }
 
 IN_MEMORY = {
     "twins in other buckets": Case(
         chain(IN_TEXT, put("\u00e9", "id", 0), put("e\u0301", "id", 239)), IN_TEXT, missing="drop"
     ),
-    "decimal counts": Case(SCORE, chain(SCORE, put(0.5, "score", 3)), "mean"),
+    "decimal counts": Case(one_score, chain(one_score, put(0.5, "score", 3)), "mean"),
     "classes": Case(same, same, "macro_f1"),
     "wide integers": Case(columns(pl.col("prediction").cast(pl.UInt64)), same),
 }

@@ -233,7 +233,7 @@ class TestOtherTrackers:
         monkeypatch.syspath_prepend(tmp_path)
         import sometracker
 
-        class MyRun(sometracker.Run):  # type: ignore[name-defined, misc]
+        class MyRun(sometracker.Run):
             """Of somebody's own module."""
 
         run = MyRun()

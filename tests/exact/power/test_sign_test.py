@@ -115,4 +115,4 @@ def test_refusals():
     with pytest.raises(InputError, match=r"`alpha` is 1\.0; expected a number between 0 and 1"):
         SignTest(1.0, "two-sided")
     with pytest.raises(InputError, match="`alternative` is 'both'"):
-        SignTest(0.05, "both")  # type: ignore[arg-type]
+        SignTest(0.05, "both")
