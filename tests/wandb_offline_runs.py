@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from processes import run as run_process
 
@@ -45,11 +46,35 @@ def write_offline_runs(folder: Path) -> OfflineRuns:
     return OfflineRuns(folder)
 
 
-def _main(folder: Path) -> None:
+def table(n: int, start: int = 0, **options: Any) -> Any:
+    """A table of W&B with :func:`rows`."""
     import wandb
 
-    def table(n: int, start: int = 0, **options: object) -> wandb.Table:
-        return wandb.Table(columns=COLUMNS, data=rows(n, start), **options)
+    return wandb.Table(columns=COLUMNS, data=rows(n, start), **options)
+
+
+def log_tables(run: Any) -> None:
+    """Log tables in every way that W&B has: several steps, nested, growing, changing, joined."""
+    import wandb
+
+    run.log({"by epoch": table(4)})
+    run.log({"by epoch": table(5)})
+    run.log({"eval/dev set": table(6)})
+    run.log({"nested": {"deep": table(7)}})
+    growing = wandb.Table(columns=COLUMNS, data=[], log_mode="INCREMENTAL")
+    for number in range(3):
+        for row in rows(4, 4 * number):
+            growing.add_data(*row)
+        run.log({"increments": growing})
+    mutable = table(2, log_mode="MUTABLE")
+    run.log({"mutable": mutable})
+    mutable.add_data(*rows(1, 2)[0])
+    run.log({"mutable": mutable})
+    run.log({"joined": wandb.JoinedTable(table(2), table(2), "id")})
+
+
+def _main(folder: Path) -> None:
+    import wandb
 
     def start(run_id: str, **options: object) -> wandb.Run:
         quiet = wandb.Settings(x_disable_stats=True, x_disable_meta=True, x_save_requirements=False)
@@ -72,24 +97,11 @@ def _main(folder: Path) -> None:
         run.log({"predictions": wandb.Table(columns=COLUMNS, data=rows(N_ROWS, wrong_every=2))})
 
     with start("tables") as run:
-        run.log({"by epoch": table(4)})
-        run.log({"by epoch": table(5)})
-        run.log({"eval/dev set": table(6)})
-        run.log({"nested": {"deep": table(7)}})
-        growing = wandb.Table(columns=COLUMNS, data=[], log_mode="INCREMENTAL")
-        for number in range(3):
-            for row in rows(4, 4 * number):
-                growing.add_data(*row)
-            run.log({"increments": growing})
-        mutable = table(2, log_mode="MUTABLE")
-        run.log({"mutable": mutable})
-        mutable.add_data(*rows(1, 2)[0])
-        run.log({"mutable": mutable})
+        log_tables(run)
         run.summary["final"] = table(3)
         typed = [[1, 2**60, True, None, 0.5], [2, 1, False, "x", None]]
         columns = ["id", "large", "correct", "text", "score"]
         run.log({"typed": wandb.Table(columns=columns, data=typed, allow_mixed_types=True)})
-        run.log({"joined": wandb.JoinedTable(table(2), table(2), "id")})
 
     with start("files") as run:
         (folder / "p.csv").write_text("id,prediction\n001,a\n1,b\n")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import reference_data
+from broken_files import check_refused
 from cli_comparison import compared
 
 from trackperm.errors import InputError, PairingError, SourceError
@@ -114,10 +115,7 @@ def test_a_sentence_that_one_run_lacks_is_missing(output: Path, tmp_path: Path, 
     ],
 )
 def test_rows_that_do_not_fit_are_refused(output: Path, old: str, new: str, message: str) -> None:
-    assert OUTPUT.count(old) == 1
-    output.write_text(OUTPUT.replace(old, new))
-    with pytest.raises(SourceError, match=message):
-        read_examples(output)
+    check_refused(output, OUTPUT, old, new, message)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import reference_data
+from broken_files import check_refused
 from cli_comparison import check_reference, compared
 
 from trackperm.errors import PairingError, SourceError
@@ -123,10 +124,7 @@ def test_several_systems_are_refused_until_one_is_chosen(report: Path) -> None:
     ],
 )
 def test_broken_sgml_is_refused(report: Path, old: str, new: str, message: str) -> None:
-    assert SGML.count(old) == 1
-    report.write_text(SGML.replace(old, new))
-    with pytest.raises(SourceError, match=message):
-        read_examples(report)
+    check_refused(report, SGML, old, new, message)
 
 
 def test_cut_within_an_alignment(report: Path) -> None:
@@ -149,10 +147,7 @@ def test_cut_within_an_alignment(report: Path) -> None:
     ],
 )
 def test_broken_pra_is_refused(report: Path, old: str, new: str, message: str) -> None:
-    assert PRA.count(old) == 1
-    report.write_text(PRA.replace(old, new))
-    with pytest.raises(SourceError, match=message):
-        read_examples(report)
+    check_refused(report, PRA, old, new, message)
 
 
 @needs_data

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import reference_data
+from broken_files import check_refused
 from cli_comparison import check_reference, compared
 
 from trackperm.errors import InputError, SourceError
@@ -145,11 +146,7 @@ class TestPredictions:
     ],
 )
 def test_other_shapes_are_refused(gold: Path, old: str, new: str, message: str) -> None:
-    text = json.dumps(QUESTIONS)
-    assert text.count(old) == 1
-    gold.write_text(text.replace(old, new))
-    with pytest.raises(SourceError, match=message):
-        read_examples(gold)
+    check_refused(gold, json.dumps(QUESTIONS), old, new, message)
 
 
 def test_no_question_and_a_cut_file(gold: Path) -> None:

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import pytest
 import wandb
-from wandb_offline_runs import COLUMNS, rows
+from wandb_offline_runs import COLUMNS, log_tables, rows, table
 from wandb_projects import logged_run
 from wandb_standin import Standin
 
@@ -64,10 +64,6 @@ def project(standin: Standin, monkeypatch: pytest.MonkeyPatch) -> Project:
     return Project(standin)
 
 
-def table(n: int, start: int = 0, **options: Any) -> wandb.Table:
-    return wandb.Table(columns=COLUMNS, data=rows(n, start), **options)
-
-
 def contents(read: ExampleTable) -> list[list[object]]:
     return [list(row) for row in read.frame.rows()]
 
@@ -97,23 +93,7 @@ def test_the_one_table_of_a_run(project: Project):
 
 
 def test_every_kind_of_table(project: Project):
-    def log(run: Any) -> None:
-        run.log({"by epoch": table(4)})
-        run.log({"by epoch": table(5)})
-        run.log({"eval/dev set": table(6)})
-        run.log({"nested": {"deep": table(7)}})
-        growing = wandb.Table(columns=COLUMNS, data=[], log_mode="INCREMENTAL")
-        for number in range(3):
-            for row in rows(4, 4 * number):
-                growing.add_data(*row)
-            run.log({"increments": growing})
-        mutable = table(2, log_mode="MUTABLE")
-        run.log({"mutable": mutable})
-        mutable.add_data(*rows(1, 2)[0])
-        run.log({"mutable": mutable})
-        run.log({"joined": wandb.JoinedTable(table(2), table(2), "id")})
-
-    run = project.log(log)
+    run = project.log(log_tables)
     for name, expected in [
         ("by epoch", rows(5)),
         ("eval/dev set", rows(6)),
