@@ -10,8 +10,29 @@ import pytest
 
 from trackperm.documents import Document, Passage
 from trackperm.errors import SpecError
+from trackperm.exact import RationalStatistic
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.expression import Expression
+
+F1 = """\
+name: f1
+counts:                      # integers per example and run, from that run's columns
+  tp: (prediction == positive) & (label == positive)
+  incorrect: prediction != label
+parameters: {positive: 1}
+score: tp / (tp + incorrect / 2)      # one run's value
+undefined: 0                 # value of 0/0
+"""
+
+LONG = """\
+g:                           # integer, additive over examples; u = candidate, v = baseline
+  x1: u.tp
+  x2: u.incorrect
+  x3: v.tp
+  x4: v.incorrect
+h: x1 / (x1 + x2 / 2) - x3 / (x3 + x4 / 2)
+alternative: two-sided
+"""
 
 
 def passage(text: str) -> Passage:
@@ -43,3 +64,8 @@ def underlined(message: str) -> str:
     at = next(i for i, line in enumerate(lines) if re.fullmatch(r"\s*\^+", line))
     start = lines[at].index("^")
     return lines[at - 1][start : len(lines[at])]
+
+
+def rational(h: object) -> RationalStatistic:
+    assert isinstance(h, RationalStatistic)
+    return h

@@ -1,36 +1,18 @@
 from __future__ import annotations
 
-import itertools
 import json
-import time
-from fractions import Fraction
 from typing import Any
 
-import narwhals as nw
-import numpy as np
-import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from example_tables import rows, table
 
 from trackperm.errors import InputError, InputTypeError, PairingError, SpecError, TrackpermError
-from trackperm.exact import CountTable, RationalStatistic, structured_test
-from trackperm.pairing import Pairing, PairingReport, pair
+from trackperm.pairing import PairingReport, pair
 from trackperm.statistic import load_statistic
 from trackperm.tables import ExampleTable
 
 ACCURACY, MEAN, MICRO_F1 = (load_statistic(name) for name in ("accuracy", "mean", "micro_f1"))
-
-
-def table(origin: str = "base", untyped: bool = False, **columns: list[Any]) -> ExampleTable:
-    frame = pl.DataFrame(columns)
-    return ExampleTable(ExampleTable.from_native(frame, origin).frame, origin, untyped=untyped)
-
-
-def rows(frame: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = frame.rows(named=True)
-    return found
 
 
 BASELINE = table(id=["c", "a", "b"], prediction=["x", "x", "y"], label=["x", "y", "y"])
@@ -305,137 +287,6 @@ def test_the_largest_counts(tmp_path: Any) -> None:
     assert pair(run, run, load_statistic(tmp_path / "s.yaml")).counts.frame["baseline.n"].to_list() == scores
 
 
-def means(baseline: Any, candidate: Any, statistic: Any = MEAN, dtype: Any = pl.Float64) -> Pairing:
-    """Pair two runs with these scores."""
-    tables = [
-        table(origin, id=list(range(len(scores))), score=pl.Series(scores, dtype=dtype))
-        for origin, scores in (("base", baseline), ("cand", candidate))
-    ]
-    return pair(tables[0], tables[1], statistic)
-
-
-class TestDecimals:
-    def test_both_runs_have_one_unit(self) -> None:
-        found = means([0.5, 0.25, 1.0], [0.1 + 0.2, 0.25, 2.0])
-        assert found.counts.frame.rows() == [(0, 30, 1, 50, 1), (1, 25, 1, 25, 1), (2, 200, 1, 100, 1)]
-        assert set(found.counts.frame.schema.values()) == {nw.Int64()}
-        assert found.statistic.resolution == {"total": Fraction(1, 100)}
-        assert found.report.notes[-1] == "`total`: 2 decimals, taken exactly"
-
-    def test_discordant_examples_have_the_scores_of_the_spec(self) -> None:
-        found = rows(means([0.5, 0.25], [0.1 + 0.2, 0.25]).discordant)
-        assert found == [
-            {"id": 0, "baseline.score": 0.5, "candidate.score": 0.1 + 0.2, "baseline.total": 0.5,
-             "candidate.total": 0.3, "baseline.n": 1, "candidate.n": 1}
-        ]  # fmt: skip
-
-    def test_integers_have_none(self) -> None:
-        found = means([1.0, 2.0], [2.0, 2.0])
-        assert found.statistic is MEAN
-        assert found.report.notes == means([1, 2], [2, 2], dtype=pl.Int64).report.notes
-        assert not any("total" in note for note in found.report.notes)
-
-    @pytest.mark.parametrize(
-        ("baseline", "candidate", "unit", "note"),
-        [
-            ([1 / 3, 0.5], [1 / 6, 0.5], Fraction(1, 6), "fractions, taken exactly as multiples of 1/6"),
-            ([2**-1.5, 0.5], [0.25, 0.5], Fraction(1, 2**54),
-             "binary numbers, taken exactly as multiples of 2**-54"),
-            ([1 / q for q in range(1, 101)], [1 / q for q in range(1, 101)], Fraction(1, 2**59),
-             "binary numbers, taken exactly as multiples of 2**-59"),
-        ],
-    )  # fmt: skip
-    def test_other_units(self, baseline: Any, candidate: Any, unit: Fraction, note: str) -> None:
-        found = means(baseline, candidate)
-        assert found.statistic.resolution == {"total": unit}
-        assert f"`total`: {note}" in found.report.notes
-
-    def test_single_precision(self) -> None:
-        assert means([0.1, 0.7], [0.3, 0.25], dtype=pl.Float32).statistic.resolution == {
-            "total": Fraction(1, 100)
-        }
-
-    def test_text_of_a_csv(self) -> None:
-        base, cand = (
-            table(origin, untyped=True, id=["1", "2"], score=scores)
-            for origin, scores in (("base", ["0.1", "1"]), ("cand", ["0.35", "0"]))
-        )
-        found = pair(base, cand, MEAN)
-        assert found.counts.frame["candidate.total"].to_list() == [35, 0]
-
-    def test_resolution_of_all_decimals(self) -> None:
-        statistic = load_statistic("mean", resolution="0.01")
-        found = means([0.125, 0.5], [0.314, 0.5], statistic)
-        assert found.counts.frame.select("baseline.total", "candidate.total").rows() == [(12, 31), (50, 50)]
-        assert found.statistic.resolution == {"total": Fraction(1, 100)}
-        assert found.report.notes[-1] == "`total`: rounded to multiples of 0.01 (largest change 0.005)"
-        assert means([1, 0], [2, 0], statistic).statistic.resolution == {}
-
-    def test_resolution_by_name(self) -> None:
-        statistic = load_statistic("mean", resolution={"total": "1/2", "n": "0.1"})
-        found = means([1, 3], [2, 3], statistic, dtype=pl.Int64)
-        assert found.counts.frame.rows() == [(0, 4, 10, 2, 10), (1, 6, 10, 6, 10)]
-        assert found.statistic.resolution == statistic.resolution
-        assert found.report.notes[-2:] == (
-            "`total`: numbers, taken exactly as multiples of 0.5",
-            "`n`: numbers, taken exactly as multiples of 0.1",
-        )
-
-    def test_a_resolution_of_1_is_kept(self) -> None:
-        found = means([0.2, 2.9], [1.2, 2.9], load_statistic("mean", resolution={"total": 1}))
-        assert found.statistic.resolution == {"total": 1}
-        assert found.counts.frame["baseline.total"].to_list() == [0, 3]
-
-    def test_resolutions_that_do_not_fit(self) -> None:
-        for resolution, message in (
-            ("1", "the count `total` of `mean`: the resolution 1 makes both runs equal on every example"),
-            (
-                "1e-40",
-                "the count `total` of `mean`: the resolution 0.0000000000000000000000000000000000000001 is",
-            ),
-        ):
-            with pytest.raises(InputError, match=message):
-                means([0.125, 0.5], [0.314, 0.5], load_statistic("mean", resolution=resolution))
-
-    def test_missing_scores_are_named(self) -> None:
-        with pytest.raises(
-            PairingError, match=r"1 of 2 examples of `cand` have no value in `score` \(first: 1\)"
-        ):
-            means([0.5, 0.5], [0.5, float("nan")])
-
-    def test_what_was_used_gives_the_same_counts_again(self, tmp_path: Any) -> None:
-        scores = [0.5, 1 / 3, 0.25], [0.1 + 0.2, 2 / 3, 0.2]
-        found = means(*scores)
-        (tmp_path / "used.yaml").write_text(found.statistic.document())
-        again = means(*scores, load_statistic(tmp_path / "used.yaml"))
-        assert again.counts.frame.rows() == found.counts.frame.rows()
-        assert again.statistic.document() == found.statistic.document()
-
-    @settings(deadline=None)
-    @given(
-        st.sampled_from([1, 2, 10, 12, 1000]),
-        st.lists(st.tuples(*[st.integers(-30, 30)] * 2), min_size=1, max_size=8),
-    )
-    def test_p_value_and_scores_against_enumeration_in_fractions(
-        self, q: int, pairs: list[tuple[int, int]]
-    ) -> None:
-        baseline, given_ = ([Fraction(pair[i], q) for pair in pairs] for i in range(2))
-        found = means([float(x) for x in baseline], [float(x) for x in given_])
-        counts = CountTable.from_counts(found.counts.names, *found.counts.grouped())
-        statistic = found.statistic
-        stay, swap = statistic.pairs(counts.candidate, counts.baseline)
-        assert isinstance(statistic.h, RationalStatistic)
-        test = structured_test(stay, swap, statistic.h, multiplicities=counts.multiplicities)
-        differences = [c - b for c, b in zip(given_, baseline, strict=True)]
-        flips = itertools.product((1, -1), repeat=len(pairs))
-        sums = [sum(s * d for s, d in zip(signs, differences, strict=True)) for signs in flips]
-        assert test.observed == pytest.approx(float(sums[0] / len(pairs)), rel=1e-14)
-        wanted = Fraction(sum(abs(x) >= abs(sums[0]) for x in sums), len(sums))
-        assert test.pvalue == pytest.approx(float(wanted), rel=1e-12)
-        assert callable(statistic.score)
-        assert statistic.score(counts.totals()[0]) == sum(given_) / len(pairs)
-
-
 class TestMissingDrop:
     def test_what_is_dropped(self) -> None:
         baseline = table(
@@ -546,107 +397,3 @@ class TestLabelsThatNoCountReads:
         assert not report.labels_checked
         assert report.notes == (f"labels were not compared: {reason}",)
         assert "labels of both runs agree" not in report.lines()
-
-
-def result(pairing: Pairing) -> Any:
-    grouped = [array.tolist() for array in pairing.counts.grouped()]
-    return pairing.counts.frame.rows(), grouped, rows(pairing.discordant), pairing.report
-
-
-@st.composite
-def examples(draw: st.DrawFn) -> pl.DataFrame:
-    n = draw(st.integers(1, 12))
-    ids: st.SearchStrategy[Any] = draw(st.sampled_from([st.integers(-5, 50), st.text(max_size=3)]))
-    values = draw(
-        st.sampled_from(
-            [st.integers(0, 2), st.sampled_from(["x", "yé", ""]), st.sampled_from([0.0, -0.0, 0.5])]
-        )
-    )
-    return pl.DataFrame(
-        {
-            "id": draw(st.lists(ids, min_size=n, max_size=n, unique=True)),
-            "label": draw(st.lists(values, min_size=n, max_size=n)),
-            "baseline": draw(st.lists(values | st.none(), min_size=n, max_size=n)),
-            "candidate": draw(st.lists(values, min_size=n, max_size=n)),
-        },
-        strict=False,
-    )
-
-
-def runs(frame: pl.DataFrame) -> list[pl.DataFrame]:
-    return [frame.select("id", pl.col(run).alias("prediction"), "label") for run in ("baseline", "candidate")]
-
-
-def paired(frames: list[Any]) -> Any:
-    tables = [ExampleTable.from_native(frame, origin) for frame, origin in zip(frames, "bc", strict=True)]
-    try:
-        return result(pair(tables[0], tables[1], ACCURACY, missing="drop"))
-    except PairingError as error:
-        return str(error)
-
-
-@settings(deadline=None)
-@given(examples(), st.randoms(use_true_random=False))
-def test_the_order_of_rows_changes_nothing(frame: pl.DataFrame, random: Any) -> None:
-    shuffled = [run[random.sample(range(len(run)), len(run))] for run in runs(frame)]
-    assert paired(shuffled) == paired(runs(frame))
-
-
-@settings(deadline=None)
-@given(examples())
-def test_engines_agree(frame: pl.DataFrame) -> None:
-    expected = paired(runs(frame))
-    for frames in (
-        [run.to_arrow() for run in runs(frame)],
-        [run.to_pandas() for run in runs(frame)],
-        [run.to_pandas(use_pyarrow_extension_array=True) for run in runs(frame)],
-        [run.lazy() for run in runs(frame)],
-        [runs(frame)[0].to_arrow(), runs(frame)[1].to_pandas()],
-    ):
-        assert paired(frames) == expected
-
-
-@settings(deadline=None)
-@given(examples())
-def test_counts_against_plain_python(frame: pl.DataFrame) -> None:
-    expected = sorted(
-        (id_, int(c == label), 1, int(b == label), 1) for id_, label, b, c in frame.rows() if b is not None
-    )
-    found = paired(runs(frame))
-    assert (found[0] if expected else expected) == expected
-
-
-def test_digests_tell_values_types_and_columns_apart() -> None:
-    def digest(**columns: list[Any]) -> str:
-        run = table(id=[1, 2], **columns)
-        return pair(run, run, MEAN).report.baseline_digest
-
-    different: list[dict[str, list[Any]]] = [
-        {"score": [1, 2]}, {"score": [2, 1]}, {"score": [True, True]}, {"score": [1, 1]},
-        {"score": [1, 2], "label": ["a", "bc"]}, {"score": [1, 2], "label": ["ab", "c"]},
-        {"score": [1, 2], "label": [None, "c"]}, {"score": [1, 2], "label": ["", "c"]},
-        {"score": [1, 2], "label": [1, None]}, {"score": [1, 2], "label": [None, 1]},
-    ]  # fmt: skip
-    assert len({digest(**columns) for columns in different}) == len(different)
-    assert digest(score=[1, 2], label=[0.0, 0.5]) == digest(score=[1, 2], label=[-0.0, 0.5])
-    assert digest(score=[1, 2], other=[3, 4]) == digest(score=[1.0, 2.0])
-
-
-@pytest.mark.parametrize("engine", ["polars", "pandas"])
-def test_many_examples_take_little_time(engine: str) -> None:
-    n = 200_000
-    rng = np.random.default_rng(1)
-    label = rng.integers(0, 10, n)
-    tables = []
-    for origin in ("base", "cand"):
-        order = rng.permutation(n)
-        prediction = np.where(rng.random(n) < 0.8, label, rng.integers(0, 10, n))
-        ids = [f"example-{i}" for i in order]
-        columns = {"id": ids, "prediction": prediction[order], "label": label[order]}
-        frame = pl.DataFrame(columns) if engine == "polars" else pd.DataFrame(columns)
-        tables.append(ExampleTable.from_native(frame, origin))
-    start = time.process_time()
-    counts = pair(tables[0], tables[1], ACCURACY).counts
-    multiplicities = counts.grouped()[2]
-    assert time.process_time() - start < 5  # 0.4 s
-    assert multiplicities.sum() == n

@@ -1,55 +1,17 @@
 from __future__ import annotations
 
-import contextlib
-import copy
-import pickle
-import time
-from datetime import timedelta
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import narwhals as nw
 import numpy as np
 import polars as pl
 import pytest
-from fuzz.properties import spec_or_one_error
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from specs import load, refusal, underlined
+from specs import F1, LONG, load, rational, refusal, underlined
 
-from trackperm.documents import Document, dump
 from trackperm.errors import InputError, InputTypeError, SpecError
 from trackperm.exact import RationalStatistic
-from trackperm.statistic import OUT_OF_RANGE, ColumnType, builtin_names, load_statistic
-from trackperm.statistic.compile import _BUILTIN, _Compiler
-from trackperm.statistic.counters import COUNTERS
-from trackperm.statistic.expression import FUNCTIONS
-
-F1 = """\
-name: f1
-counts:                      # integers per example and run, from that run's columns
-  tp: (prediction == positive) & (label == positive)
-  incorrect: prediction != label
-parameters: {positive: 1}
-score: tp / (tp + incorrect / 2)      # one run's value
-undefined: 0                 # value of 0/0
-"""
-
-LONG = """\
-g:                           # integer, additive over examples; u = candidate, v = baseline
-  x1: u.tp
-  x2: u.incorrect
-  x3: v.tp
-  x4: v.incorrect
-h: x1 / (x1 + x2 / 2) - x3 / (x3 + x4 / 2)
-alternative: two-sided
-"""
-
-
-def rational(h: object) -> RationalStatistic:
-    assert isinstance(h, RationalStatistic)
-    return h
+from trackperm.statistic import OUT_OF_RANGE, ColumnType, load_statistic
 
 
 def test_short_form(tmp_path: Path) -> None:
@@ -351,192 +313,7 @@ def test_counts_out_of_range(tmp_path: Path) -> None:
     assert counts["a"].to_list() == [-4, OUT_OF_RANGE]
 
 
-DOCUMENT = """\
-name: f1
-counts:
-  tp: (prediction == positive) & (label == positive)
-  incorrect: prediction != label
-parameters:
-  positive: '1'
-columns:
-  label: gold
-g:
-  u.tp: u.tp
-  u.incorrect: u.incorrect
-  v.tp: v.tp
-  v.incorrect: v.incorrect
-h: u.tp / (u.tp + u.incorrect / 2) - v.tp / (v.tp + v.incorrect / 2)
-undefined: 0
-alternative: two-sided
-greater_is_better: true
-"""
-
-
-def test_document(tmp_path: Path) -> None:
-    statistic = load(tmp_path, F1, parameters={"positive": "1"}, columns={"label": "gold"})
-    assert statistic.document() == DOCUMENT
-    spaced = (
-        F1.replace(" == ", "==").partition("score")[0]
-        + "score: |\n  tp\n  / ((tp)+(incorrect/2))\nundefined: 0.0\n"
-    )
-    again = load(tmp_path, spaced, parameters={"positive": "1"}, columns={"label": "gold"})
-    assert again.document() == DOCUMENT
-
-
-@pytest.mark.parametrize("name", builtin_names())
-def test_documents_of_built_ins_read_back(tmp_path: Path, name: str) -> None:
-    statistic = load_statistic(name)
-    again = load(tmp_path, statistic.document())
-    assert again.document() == statistic.document()
-    assert again.count_names == statistic.count_names
-    assert again.g_names == statistic.g_names
-    point = list(range(3, 3 + len(again.g_names)))
-    if isinstance(statistic.h, RationalStatistic):
-        assert rational(again.h)(point) == statistic.h(point)
-    else:
-        assert again.h == statistic.h
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        LONG,
-        "counts: {a: 'x == \"it''s\"'}\nscore: sqrt(a) * 0.10\nundefined: 2/6\n",
-        "counts: {a: x == p}\nscore: a * q\nparameters: {p: 'yes', q: -0.5}\nalternative: less\n",
-        "counts: {a: (x == p) | ~(x > 1) and not x % 3 == 2}\nscore: -a ** 2\nparameters: {p: true}\n",
-    ],
-)
-def test_documents_read_back(tmp_path: Path, text: str) -> None:
-    document = load(tmp_path, text).document()
-    assert load(tmp_path, document).document() == document
-
-
-def test_statistics_can_be_copied_and_pickled(tmp_path: Path) -> None:
-    for text in (F1, LONG, "counts: {a: a}\nscore: sqrt(a)\n"):
-        statistic = load(tmp_path, text)
-        for other in (pickle.loads(pickle.dumps(statistic)), copy.deepcopy(statistic)):
-            assert other.document() == statistic.document()
-
-
-KEYS = [
-    "name",
-    "description",
-    "counts",
-    "score",
-    "g",
-    "h",
-    "parameters",
-    "columns",
-    "undefined",
-    "resolution",
-    "alternative",
-    "greater_is_better",
-    "u.a",
-    "a",
-]
-LEAVES = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(-3, 3),
-    st.sampled_from([0.5, 10**30, float("inf")]),
-    st.sampled_from(
-        ["a", "u.a", "v.a - u.a", "a / a", "x == 'y'", "1/2", "two-sided", "sqrt(a)", "a +", "(a", ""]
-    ),
-    st.text("ab=&|() u.v/-", max_size=8),
-)
-VALUES: Any = st.recursive(
-    LEAVES,
-    lambda inner: (
-        st.lists(inner, max_size=2)
-        | st.dictionaries(st.sampled_from(["a", "b", "u.a", "id"]), inner, max_size=2)
-    ),
-    max_leaves=4,
-)
-
-
-@settings(deadline=None)
-@given(
-    st.dictionaries(st.sampled_from(KEYS), VALUES, min_size=1, max_size=6),
-    st.sampled_from(
-        [{}, {"counts": {"a": "a", "b": 1}, "score": "a / b"}, {"g": {"a": "u.a", "b": "v.a"}, "h": "a - b"}]
-    ),
-)
-def test_random_specs_are_statistics_or_one_error(random: dict[str, Any], valid: dict[str, Any]) -> None:
-    with contextlib.suppress(SpecError):
-        document = Document.parse(dump(valid | random), "spec.yaml")
-        statistic = _Compiler(document, {}, {}).statistic("spec")
-        types = dict.fromkeys(statistic.used_columns, ColumnType.INTEGER)
-        statistic.counts(types)
-        text = statistic.document()
-        again = _Compiler(Document.parse(text, "again.yaml"), {}, {}).statistic("spec")
-        assert again.document() == text
-
-
-WORDS = [
-    *("counts", "score", "g", "h", "parameters", "columns", "weights", "strata", "undefined", "resolution"),
-    *(*FUNCTIONS, *COUNTERS, "prediction", "label", "u.", "v.", "and", "or", "not", "**-1", "/ 0", "1e99"),
-    *(": ", "\n", "\n  ", " ", "{", "}", "[", "]", "(", ")", "'", '"', "|", ">", "&a ", "*a", "!!", "#", ","),
-    *("0", "1", "-1", "0.5", "1/3", "9" * 20, "true", "null", ".inf", "x", "\t", "é", "\0"),
-]
-BUILTINS = [path.read_text(encoding="utf-8") for path in sorted(_BUILTIN.glob("*.yaml"))]
-EDITS = st.lists(
-    st.tuples(st.integers(0, 999), st.sampled_from([0, 0, 1, 3, 10]), st.sampled_from(["", *WORDS])),
-    min_size=1,
-    max_size=4,
-)
-
-
-@settings(deadline=timedelta(seconds=10), max_examples=150)
-@given(st.sampled_from(BUILTINS), EDITS)
-def test_edited_built_ins_are_statistics_or_one_error(text: str, edits: list[tuple[int, int, str]]) -> None:
-    for place, deleted, inserted in edits:
-        at = place * len(text) // 999
-        text = text[:at] + inserted + text[at + deleted :]
-    spec_or_one_error(text.encode())
-
-
-@pytest.mark.parametrize(
-    "score",
-    [
-        "a / (" * 30 + "a" + ")" * 30,
-        "(" * 45 + "a" + " ** -1)" * 45,
-        f"sqrt({'(' * 45}a{' ** -1)' * 45})",
-        "1 / (a + b + c + d + e + f + g + i) ** 31",
-        f"log({' + '.join('1 / (a + b + c + d + e + f + g + i) ** 31' for _ in range(90))})",
-    ],
-    ids=["divisions", "inverses", "in a root", "a power", "many powers"],
-)
-def test_divisors_take_no_time(tmp_path: Path, score: str) -> None:
-    started = time.process_time()
-    load(tmp_path, f"counts: {{{', '.join(f'{name}: {name}' for name in 'abcdefgi')}}}\nscore: {score}\n")
-    assert time.process_time() - started < 5
-
-
-def test_a_long_divisor_that_is_always_0(tmp_path: Path) -> None:
-    names = "abcdefgi"
-    power = f"({' + '.join(names)}) ** 30"
-    counts = ", ".join(f"{name}: {name}" for name in names)
-    message = refusal(tmp_path, f"counts: {{{counts}}}\nscore: 1 / ({power} - {power})\n")
-    assert message.startswith("spec.yaml:2:12: a division by something that is always 0")
-
-
 @pytest.mark.parametrize("score", ["a / n", "sqrt(a / n)"])
 def test_documents_of_scores_without_a_value_read_back(tmp_path: Path, score: str) -> None:
     statistic = load(tmp_path, f"counts: {{a: x, n: 0}}\nscore: {score}\n")
     assert load(tmp_path, statistic.document()).document() == statistic.document()
-
-
-def test_means_over_parts_are_bounded(tmp_path: Path) -> None:
-    text = f"counts: {{a: x, b: y}}\nscore: {' + '.join(['a / b'] * 40)}\nstrata: s\n"
-    load(tmp_path, text, strata=[str(i) for i in range(100)])
-    with pytest.raises(SpecError, match="too long for the mean of 500 parts") as caught:
-        load(tmp_path, text, strata=[str(i) for i in range(500)])
-    assert "spec.yaml:2:8" in str(caught.value)
-
-
-def test_counts_that_g_names_are_bounded(tmp_path: Path) -> None:
-    sums = [" + ".join(f"u.a{50 * i + j}" for j in range(50)) for i in range(5)]
-    lines = [f"  x{i}: {text}" for i, text in enumerate(sums)]
-    text = "\n".join(["g:", *lines, "h: x0", "alternative: less", ""])
-    assert "spec.yaml:2:3: more than 200 counts at `$.g`" in refusal(tmp_path, text)
-    load(tmp_path, text.replace(lines[4] + "\n", ""))
