@@ -135,6 +135,7 @@ def test_every_block_in_order(folder: Folder):
         RUNNERS[block.language](block.text, folder)
 
 
+@pytest.mark.slow
 def test_demo_adds_nothing_twice(folder: Folder):
     def rows() -> list[tuple[object, ...]]:
         with sqlite3.connect(folder.path / "demo-store" / "mlflow.db") as store:

@@ -58,14 +58,14 @@ def paired(frames: list[Any]) -> Any:
         return str(error)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(examples(), st.randoms(use_true_random=False))
 def test_the_order_of_rows_changes_nothing(frame: pl.DataFrame, random: Any) -> None:
     shuffled = [run[random.sample(range(len(run)), len(run))] for run in runs(frame)]
     assert paired(shuffled) == paired(runs(frame))
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(examples())
 def test_engines_agree(frame: pl.DataFrame) -> None:
     expected = paired(runs(frame))
@@ -79,7 +79,7 @@ def test_engines_agree(frame: pl.DataFrame) -> None:
         assert paired(frames) == expected
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(examples())
 def test_counts_against_plain_python(frame: pl.DataFrame) -> None:
     expected = sorted(

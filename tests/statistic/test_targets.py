@@ -69,13 +69,13 @@ def counted(engine: str, text: str, data: dict[str, list[Any]] = DATA) -> list[i
 COUNTS = INTEGERS | conditions(INTEGERS)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=40)
 @given(COUNTS)
 def test_counts_against_python_on_every_engine(expression: Written) -> None:
     check_counts(expression, DATA, ENGINES)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=40)
 @given(COUNTS)
 def test_counts_of_extreme_values_on_every_engine(expression: Written) -> None:
     check_counts(expression, EXTREME, ENGINES)

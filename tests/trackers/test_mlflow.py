@@ -479,7 +479,7 @@ class TestPublishing:
 class TestCrashes:
     """Whatever fails, no run looks finished that is not, and the next try completes the same run."""
 
-    @pytest.mark.parametrize("fate", ["cut", "lose"])
+    @pytest.mark.parametrize("fate", [pytest.param("cut", marks=pytest.mark.slow), "lose"])
     def test_at_every_request_that_writes(
         self,
         remote_store: MlflowStore,
@@ -568,6 +568,7 @@ class TestCrashes:
         check_complete(remote_store, run_id, wanted)
         assert len(remote_store.client.get_metric_history(run_id, "f1/p_value")) == 1
 
+    @pytest.mark.slow
     def test_of_the_server_between_artifacts_and_metrics(
         self, tmp_path: Path, experiment: str, monkeypatch: pytest.MonkeyPatch
     ):
