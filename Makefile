@@ -28,8 +28,8 @@ test-slow: $(VENV)/.test ## the tests that take minutes
 test-spark: $(VENV)/.spark ## the tests that start a Spark session, which needs Java
 	$(VENV)/bin/python -m pytest -m spark
 
-test-old-mlflow: $(OLD_VENV)/.test ## the tracker tests on the oldest MLflow that is supported
-	$(OLD_VENV)/bin/python -m pytest $(PARALLEL) -m "tracker and not slow"
+test-old-mlflow: $(OLD_VENV)/.test ## the tests of MLflow on the oldest MLflow that is supported
+	$(OLD_VENV)/bin/python -m pytest $(PARALLEL) -m "tracker and not slow" -k "not wandb and not readme"
 
 test-old-wandb: $(OLD_WANDB_VENV)/.test ## the tests of W&B on the oldest version of wandb that is supported
 	$(OLD_WANDB_VENV)/bin/python -m pytest $(PARALLEL) -m "tracker and not slow" -k wandb
