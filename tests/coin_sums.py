@@ -25,6 +25,9 @@ COUNTED = 3_000
 LISTED = 1_000
 """Sums of the kinds that are listed one by one, at the most."""
 
+DEAR = 20
+"""Coefficients of the polynomial that are about as dear as a value that is listed."""
+
 DEGREE = 4_000
 """Degree of a polynomial above which kinds are listed."""
 
@@ -129,7 +132,8 @@ class CoinSum:
         while True:
             divisor = gcd(*dense)
             degree = sum(d // divisor * min(c, 60 * isqrt(c)) for d, c in dense.items())
-            few = [d for d, c in dense.items() if (c + 1) * len(listed) <= LISTED]
+            most = max(LISTED, degree // DEAR)
+            few = [d for d, c in dense.items() if (c + 1) * len(listed) <= most]
             if degree <= DEGREE or len(dense) == 1 or not few:
                 break
             size = max(few)
