@@ -41,7 +41,7 @@ def difference_interval(
     test does not reject; rows that stand for several examples (clusters, sentences) are weighted by their
     size, and shifted as a whole. Ratios such as F1, statistics that do not change sign with the runs, and
     strata or clusters of different sizes whose scores are 0 or 1, are resampled row by row, strata each by
-    itself: approximate. So is a mean whose shifts take too many frequencies.
+    itself: approximate. So is a mean whose shifts do not fit the memory.
 
     Parameters
     ----------

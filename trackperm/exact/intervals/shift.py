@@ -20,16 +20,14 @@ Where most examples tie, the model is wrong, as a shift would have moved those t
 to that of a t test, with the same flaw where few examples differ. Where none differs it is infinite: the
 model would say 0 for sure, on the strength of six examples.
 
-How the ends are found. All shifts at once: the law of (sum_A m, sum_A w) on a plane lattice does not depend
-on delta, and p_greater(delta) is its mass in a half-plane, decided in integers. Few configurations are listed
-and sorted by their means. Otherwise the end is bracketed by certified p-values at rational shifts. Means of
-subsets have denominators of at most W = sum_n w_n, so that two of them are at least 1/W^2 apart: a bracket
-shorter than that holds one, the fraction of the smallest denominator in it. Where the certificate does not
-decide, the shift counts as not rejected, which makes the interval longer.
-
-Too many distinct differences are rounded, m = g q + r, and large weights, which the test does not depend on.
-Then sum_A m = g sum_A q + sum_A r, and by Hoeffding's inequality sum_A r >= sum r / 2 - rho but for
-exp(-2 rho^2 / sum r^2), which is added to p. Such ends are a little too far out, never too close.
+How the ends are found. Few configurations are listed and sorted by their means. Otherwise the end is
+bracketed by certified p-values at rational shifts, each the tail of one weighted sum of coins
+(`shifted_tail`). Means of subsets have denominators of at most W = sum_n w_n, so that the end is one of
+finitely many fractions (`search`). Where the certificate does not decide, the shift counts as not rejected,
+which makes the interval longer. Where the last fractions would take long to tell apart, the end is the
+greatest shift that is known to be rejected, a hundred-thousandth of a standard deviation too far out at the
+most. Where differences have to be rounded for p-values in good time, these are a little too large, and the
+end a little farther out. It is never too close.
 
 References
 ----------
@@ -48,39 +46,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from trackperm.errors import CapacityError, InputError
+from trackperm.errors import InputError
 from trackperm.exact.enumeration import n_configurations
 from trackperm.exact.functions.rational import RationalStatistic
 from trackperm.exact.intervals.additive import AdditiveScores
-from trackperm.exact.intervals.half_planes import HalfPlanes, JointTable
 from trackperm.exact.intervals.interval import Interval, tail_level
-from trackperm.exact.intervals.search import PValue, bracket, simplest_fraction, spread
+from trackperm.exact.intervals.search import lower_end
 from trackperm.exact.lattice.statistic import Alternative
-from trackperm.exact.linear.tails import EXACT_IN_FLOATS
 from trackperm.exact.outcome import MEMORY_BUDGET
 from trackperm.exact.permutation import structured_test
 
 LISTABLE = 2**18
 """Configurations up to which subset means are listed."""
 
-MOST_DISTINCT = 1_000
-"""Distinct differences beyond which they are rounded, to about as many."""
-
-FINE = 400
-COARSE = 50
-"""Steps between the least and the greatest difference: enough for a table, and the fewest for one."""
-
-MOST_WEIGHT = 50
-"""Weight beyond which weights are rounded, where the end is not found from the exact ones by a table."""
-
-FAILURE = 1e-3
-"""What rounding may add to a p-value, relative to the level."""
-
-PRECISION = 1e-5
-"""Length of a bracket, in standard deviations, at which the search for a rounded end is over."""
-
-MOST_BITS = 512
-"""Bits of differences that ends are computed from; far more than the floats that they are returned as."""
+MOST_BITS = 400
+"""Bits of differences that ends are computed from: their squares fit floats."""
 
 LOG2_BASE = 50
 """Bits of a digit of integers that are too large for one."""
@@ -88,6 +68,7 @@ LOG2_BASE = 50
 NOTE = (
     "all shifts of the scores that the exact test does not reject, in a model where a shift is all there is"
 )
+CLOSE_NOTE = f"{NOTE}; its ends are at most a hundred-thousandth of a standard deviation too far out"
 ROUNDED_NOTE = f"{NOTE}; differences were rounded, and the ends moved outwards to make up for it"
 INFINITE_NOTE = f"{NOTE}; too few examples to reject any shift at this level"
 IDENTICAL_NOTE = "no example differs, which says nothing of how much one would"
@@ -141,12 +122,14 @@ def shift_interval(
     )
     if not scores.moves.any():
         return Interval(-math.inf, math.inf, alpha, alternative, "shift", "agrees", IDENTICAL_NOTE)
-    low, high, is_rounded = -math.inf, math.inf, False
+    low, high, notes = -math.inf, math.inf, {NOTE}
     if alternative != "less":
-        low, is_rounded = _lower_end(rows, tau, memory_budget)
+        low, note = _lower_end(rows, tau, memory_budget)
+        notes.add(note)
     if alternative != "greater":
-        upper, also_rounded = _lower_end(replace(rows, moves=-rows.moves), tau, memory_budget)
-        high, is_rounded = 0.0 - upper, is_rounded or also_rounded
+        upper, note = _lower_end(replace(rows, moves=-rows.moves), tau, memory_budget)
+        high = 0.0 - upper
+        notes.add(note)
     if rejects_zero(scores, alpha, alternative):
         # The nearest subset mean to 0 that is not 0; rounded ends may lie beyond it.
         total = int(rows.weights.astype(object) @ rows.multiplicities.astype(object))
@@ -154,7 +137,7 @@ def shift_interval(
         low, high = (max(low, nearest), high) if _upwards(scores, alternative) else (low, min(high, -nearest))
     else:
         low, high = min(low, 0.0), max(high, 0.0)
-    note = ROUNDED_NOTE if is_rounded else NOTE
+    note = next(kept for kept in (ROUNDED_NOTE, CLOSE_NOTE, NOTE) if kept in notes)
     if math.isinf(low) and math.isinf(high):
         note = INFINITE_NOTE
     elif 2 * (scores.n_up + scores.n_down) < rows.n_rows:
@@ -185,64 +168,24 @@ def _upwards(scores: AdditiveScores, alternative: Alternative) -> bool:
     return alternative == "greater" or (alternative == "two-sided" and scores.value > 0)
 
 
-def _lower_end(rows: AdditiveScores, tau: float, memory_budget: int) -> tuple[float, bool]:
-    """Return the least shift v with p_greater(v) >= tau, and whether differences were rounded."""
+def _lower_end(rows: AdditiveScores, tau: float, memory_budget: int) -> tuple[float, str]:
+    """Return the least shift v with p_greater(v) >= tau, or one below it, and the note that says so."""
     if Fraction(1, 2**rows.n_rows) >= tau:
-        return -math.inf, False
+        return -math.inf, NOTE
     excess = max(int(m).bit_length() for m in rows.moves) - MOST_BITS
     if excess > 0:
         rows = replace(rows, moves=rows.moves >> excess, unit=rows.unit * 2**excess)
     ratios = {Fraction(int(m), int(w)) for m, w in zip(rows.moves, rows.weights, strict=True)}
     if len(ratios) == 1:
-        return float(ratios.pop() * rows.unit), False
+        return float(ratios.pop() * rows.unit), NOTE
     if n_configurations(rows.multiplicities) <= LISTABLE:
-        return float(_listed_end(rows, tau) * rows.unit), False
-    table = JointTable.of(rows, memory_budget)
-    if table is not None:
-        return float(_located_end(rows, table.pvalue, tau) * rows.unit), False
-    size = max(max(map(abs, rows.moves.tolist())), int(rows.weights.max()))
-    small = size * rows.n_rows <= EXACT_IN_FLOATS and int(rows.weights.max()) <= MOST_WEIGHT
-    if small and rows.moves.size <= MOST_DISTINCT:
-        try:
-            law = HalfPlanes.of(rows, memory_budget)
-            return float(_located_end(rows, law.pvalue, tau) * rows.unit), False
-        except CapacityError:
-            pass
-    return _rounded_end(rows, tau, memory_budget), True
-
-
-def _rounded_end(rows: AdditiveScores, tau: float, memory_budget: int) -> float:
-    """Return a shift below the end, from rounded differences and weights."""
-    rows = _with_small_weights(rows)
-    span = int(rows.moves.max()) - int(rows.moves.min())
-    finest = JointTable.finest_spacing(rows)
-    if finest * FINE > span:
-        try:
-            rounded, offset = _rounded(rows, max(span // MOST_DISTINCT, 1), tau)
-            return _below_end(rounded, HalfPlanes.of(rounded, memory_budget), offset, tau)
-        except CapacityError:
-            if finest * COARSE > span:
-                raise
-    rounded, offset = _rounded(rows, finest, tau)
-    table = JointTable.of(rounded, memory_budget)
-    return _below_end(rounded, table or HalfPlanes.of(rounded, memory_budget), offset, tau)
-
-
-def _below_end(rounded: AdditiveScores, law: JointTable | HalfPlanes, offset: int, tau: float) -> float:
-    """Return a shift below the end, from the law of rounded rows."""
-    more = FAILURE * tau
-    end = _bracketed_end(rounded, lambda shift: law.pvalue(shift, offset) + more, tau)
-    return float(end * rounded.unit)
-
-
-def _with_small_weights(rows: AdditiveScores) -> AdditiveScores:
-    """Return rows with weights of at most MOST_WEIGHT: a shift that is spread a little less evenly."""
-    largest = int(rows.weights.max())
-    if largest <= MOST_WEIGHT:
-        return rows
-    weights = np.maximum((2 * rows.weights * MOST_WEIGHT + largest) // (2 * largest), 1)
-    before, after = (int(w @ rows.multiplicities) for w in (rows.weights, weights))
-    return replace(rows, weights=weights, unit=rows.unit * Fraction(after, before))
+        return float(_listed_end(rows, tau) * rows.unit), NOTE
+    end = lower_end(rows, tau, memory_budget)
+    value = float(end.shift * rows.unit)
+    if end.is_exact:
+        return value, NOTE
+    # The nearest float may be the end itself, or beyond it.
+    return math.nextafter(value, -math.inf), ROUNDED_NOTE if end.is_rounded else CLOSE_NOTE
 
 
 def _listed_end(rows: AdditiveScores, tau: float) -> Fraction:
@@ -264,43 +207,3 @@ def _listed_end(rows: AdditiveScores, tau: float) -> Fraction:
     needed = math.ceil(Fraction(tau) * 2**rows.n_rows)
     first = order[int(np.searchsorted(np.add.accumulate(ways[order]), needed))]
     return Fraction(int(moved[first]), int(weight[first]))
-
-
-def _located_end(rows: AdditiveScores, pvalue: PValue, tau: float) -> Fraction:
-    """Return the end exactly."""
-    total = int(rows.weights @ rows.multiplicities)
-    below, above = bracket(rows, pvalue, tau, Fraction(1, total * total))
-    found = simplest_fraction(below, above)
-    # A greater denominator is no subset mean: the certificate did not decide, and the safe end is below.
-    return found if found.denominator <= total else below
-
-
-def _bracketed_end(rows: AdditiveScores, pvalue: PValue, tau: float) -> Fraction:
-    """Return a shift just below the end."""
-    return bracket(rows, pvalue, tau, Fraction(PRECISION * spread(rows)[1]))[0]
-
-
-def _rounded(rows: AdditiveScores, spacing: int, tau: float) -> tuple[AdditiveScores, int]:
-    """Return differences rounded to multiples of `spacing`, and the offset that makes up for it.
-
-    P(sum_A m - shift sum_A w <= 0) <= P(g sum_A q - shift sum_A w <= rho - sum r / 2) + FAILURE tau.
-    """
-    quotients = [round(Fraction(int(m), spacing)) for m in rows.moves]
-    left = [int(m) - spacing * q for m, q in zip(rows.moves, quotients, strict=True)]
-    counts = rows.multiplicities.tolist()
-    squares = sum(c * r * r for c, r in zip(counts, left, strict=True))
-    rest = sum(c * r for c, r in zip(counts, left, strict=True))
-    rho = math.isqrt(math.ceil(squares * -math.log(FAILURE * tau) / 2.0)) + int(squares > 0)
-    pairs = np.stack([np.array(quotients, dtype=np.int64), rows.weights], axis=1)
-    distinct, inverse = np.unique(pairs, axis=0, return_inverse=True)
-    totals = np.zeros(len(distinct), dtype=np.int64)
-    np.add.at(totals, inverse.ravel(), rows.multiplicities)
-    offset = math.ceil(Fraction(2 * rho - rest, 2 * spacing))
-    rounded = replace(
-        rows,
-        moves=distinct[:, 0],
-        weights=distinct[:, 1],
-        multiplicities=totals,
-        unit=rows.unit * spacing,
-    )
-    return rounded, offset

@@ -179,6 +179,38 @@ def linear_tails(
     return reduced.tails(tails), engine.name, engine.why
 
 
+def exact_tails(law: LineLaw, limits: Sequence[int], memory_budget: int) -> list[TailMass]:
+    """Return P(X <= limit) for each limit by the cheapest exact engine; limits as for :func:`linear_tails`.
+
+    Raises
+    ------
+    CapacityError
+        If none is within reach.
+    """
+    if limits[-1] >= law.total:
+        return [CERTAIN for _ in limits]
+    reduced = _Reduced.of(law, limits)
+    if reduced.limits[-1] >= reduced.law.total:
+        return reduced.tails([CERTAIN for _ in limits])
+    found, _ = cheapest(_exact_engines(reduced.law, reduced.limits), memory_budget)
+    return reduced.tails(found)
+
+
+def exact_seconds(law: LineLaw, greatest: int, memory_budget: int, spacing: int = 1) -> float:
+    """Estimate the time of P(X <= greatest), steps rounded to multiples of `spacing`; inf if out of reach."""
+    rough, limit = law, greatest
+    if spacing > 1:
+        rough, _ = rounded(law, spacing)
+        limit = (2 * greatest - law.total + rough.total * spacing) // (2 * spacing)
+    if not 0 <= limit < rough.total:
+        return 0.0
+    reduced = _Reduced.of(rough, [limit])
+    if reduced.limits[-1] >= reduced.law.total:
+        return 0.0
+    engines = _exact_engines(reduced.law, reduced.limits)
+    return min(math.inf if e.obstacle(memory_budget) is not None else e.seconds for e in engines)
+
+
 @dataclass(frozen=True)
 class _Reduced:
     """What is left of a law below a limit: coins with greater steps show 0, and common divisors go.
@@ -318,16 +350,10 @@ def _bracketed(law: LineLaw, greatest: int, memory_budget: int) -> TailMass:
     """Return a bracket at the finest rounding that fits, from the one that is fine enough on."""
 
     def tails(rough: LineLaw, limits: list[int]) -> list[TailMass]:
-        if limits[-1] >= rough.total:
-            return [CERTAIN for _ in limits]
-        reduced = _Reduced.of(rough, limits)
-        if reduced.limits[-1] >= reduced.law.total:
-            return reduced.tails([CERTAIN for _ in limits])
-        found, _ = cheapest(_exact_engines(reduced.law, reduced.limits), memory_budget)
-        return reduced.tails(found)
+        return exact_tails(rough, limits, memory_budget)
 
     spacing = sufficient_spacing(law, greatest, BRACKET_WIDTH)
-    while spacing <= law.root and _seconds(law, greatest, spacing, memory_budget) > QUICK:
+    while spacing <= law.root and exact_seconds(law, greatest, memory_budget, spacing) > QUICK:
         spacing *= 4
     # Rough brackets tell how likely the tail is, on which the width depends.
     log_guess = _chernoff(law, greatest, 64 * spacing)
@@ -353,16 +379,3 @@ def _chernoff(law: LineLaw, greatest: int, spacing: int) -> float:
         return -((max(law.total - 2 * greatest, 0) / law.root) ** 2) / 2.0
     lattice, point = rough.lattice(), rough.total - limit
     return scale_factor(lattice, upper_tilt(lattice, point), (point,)).log
-
-
-def _seconds(law: LineLaw, greatest: int, spacing: int, memory_budget: int) -> float:
-    """Estimate the time of a tail of the law with its steps rounded to multiples of `spacing`."""
-    rough, _ = rounded(law, spacing)
-    limit = (2 * greatest - law.total + rough.total * spacing) // (2 * spacing)
-    if not 0 <= limit < rough.total:
-        return 0.0
-    reduced = _Reduced.of(rough, [limit])
-    if reduced.limits[-1] >= reduced.law.total:
-        return 0.0
-    engines = _exact_engines(reduced.law, reduced.limits)
-    return min(math.inf if e.obstacle(memory_budget) is not None else e.seconds for e in engines)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trackperm.exact.counts import exact_column_sums
+from trackperm.exact.counts import IntArray, exact_column_sums
 from trackperm.exact.spectrum.characteristic import UNIT, FloatArray, SwapSum, log_cosh_excess
 
 
@@ -105,12 +105,16 @@ def certified(log_scale: float, total: float, error: float) -> TailMass:
 
 
 def line_tilt(law: SwapSum, target: float) -> float:
-    """Return a tilt of a law on the integers that puts its centred mean near `target`, inside the support.
+    """Return a tilt of a law on the integers that puts its centred mean near `target`, inside the support."""
+    return tilt_of_coins(law.coordinates[:, 0] / 2.0, law.multiplicities, target)
+
+
+def tilt_of_coins(halves: FloatArray, multiplicities: IntArray, target: float) -> float:
+    """Return the tilt of a sum of coins that show half a step or its negative with its mean near `target`.
 
     Newton's method within a bracket, until the mean is within a thousandth of a standard deviation.
     """
-    halves = law.coordinates[:, 0] / 2.0
-    weights = law.multiplicities * halves
+    weights = multiplicities * halves
     tilt, low, high = 0.0, 0.0, math.inf
     for _ in range(100):
         tanh = np.tanh(tilt * halves)

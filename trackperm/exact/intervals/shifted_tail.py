@@ -1,0 +1,138 @@
+"""P-values of the test of shifted scores: one weighted sum of coins a shift.
+
+For the shift a / b, P(sum_A m - shift sum_A w <= 0) is the tail of a sum with the steps b m - a w: integers,
+for the engines of the linear test. The simpler the fraction, the smaller the integers, and the less it costs.
+Where even so they are too many, steps are rounded, and the remainder is bounded (`linear.bracket`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from scipy.special import ndtri_exp
+
+from trackperm.exact.counts import LARGEST
+from trackperm.exact.intervals.additive import AdditiveScores
+from trackperm.exact.linear.bracket import bracket_tail, sufficient_spacing
+from trackperm.exact.linear.law import LineLaw
+from trackperm.exact.linear.tails import LinearStatistic, exact_seconds, exact_tails
+from trackperm.exact.spectrum.characteristic import UNIT
+from trackperm.exact.spectrum.pmf import LOG_PRUNED
+from trackperm.exact.spectrum.tilt import CERTAIN, TailMass
+
+QUICK = 0.05
+"""Seconds that a p-value may take by estimate; steps are rounded where it would be more."""
+
+QUICK_ROUNDED = 0.03
+"""Seconds that a p-value of rounded steps may take by estimate."""
+
+WIDTH = 2e-5
+"""Relative width of the bracket of a rounded p-value that is aimed at; wider where it takes too long."""
+
+
+SECONDS_OF_A_PEAK = 2e-6
+"""Estimated seconds for a row of the histogram at the frequencies of a peak."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """An upper bound of a p-value.
+
+    Attributes
+    ----------
+    pvalue : float
+        The bound.
+    score : float
+        Its normal score, Phi^-1.
+    is_rounded : bool
+        Whether steps were rounded, and the bound is a little too large for that.
+    """
+
+    pvalue: float
+    score: float
+    is_rounded: bool
+
+
+@dataclass(frozen=True)
+class ShiftedTail:
+    """P(sum_A m - shift sum_A w <= 0) as a function of the shift.
+
+    Attributes
+    ----------
+    rows : AdditiveScores
+        m, w and their multiplicities.
+    log_level : float
+        Logarithm of about the p-values that matter.
+    memory_budget : int
+        Bytes that may be allocated.
+    """
+
+    rows: AdditiveScores
+    log_level: float
+    memory_budget: int
+
+    def seconds(self, shift: Fraction) -> float:
+        """Estimate the time of a p-value; infinite if steps would be rounded for it."""
+        seconds = self._seconds(shift, *self._law(shift))
+        return seconds if seconds <= QUICK else math.inf
+
+    def bound(self, shift: Fraction) -> Bound:
+        """Return an upper bound of the p-value, as close as certificates are.
+
+        Raises
+        ------
+        CapacityError
+            If it does not fit the memory budget however steps are rounded.
+        """
+        law, limit = self._law(shift)
+        if limit >= law.total:
+            return _bound(CERTAIN, is_rounded=False)
+        if self._seconds(shift, law, limit) <= QUICK:
+            (tail,) = exact_tails(law, [limit], self.memory_budget)
+            return _bound(tail, is_rounded=False)
+        spacing = sufficient_spacing(law, limit, WIDTH)
+        while spacing <= law.root and self._seconds(shift, law, limit, spacing) > QUICK_ROUNDED:
+            spacing *= 2
+        tail = bracket_tail(
+            law,
+            limit,
+            spacing,
+            self.log_level,
+            lambda rough, limits: exact_tails(rough, limits, self.memory_budget),
+        )
+        # Its error reaches down only.
+        return _bound(TailMass(tail.log_scale, tail.scaled, 0.0), is_rounded=True)
+
+    def _seconds(self, shift: Fraction, law: LineLaw, limit: int, spacing: int = 1) -> float:
+        # At the frequency 2 pi k / b a coin of step b m - a w turns by pi k a w / b, whatever its m is. There
+        # is a peak where that is near a multiple of pi for all rows: where k a modulo b is small. Remainders
+        # of rounding, and there most of all those of large k, wear peaks down.
+        weights = math.sqrt(float(self.rows.multiplicities @ self.rows.weights.astype(np.float64) ** 2))
+        n_peaks = shift.denominator * math.sqrt(-2.0 * LOG_PRUNED) / (math.pi * weights)
+        more = SECONDS_OF_A_PEAK * law.steps.size * n_peaks / spacing
+        return exact_seconds(law, limit, self.memory_budget, spacing) + more
+
+    def _law(self, shift: Fraction) -> tuple[LineLaw, int]:
+        """Return X and x with P(X <= x) the p-value: a row of a negative step starts in A, and leaves it."""
+        a, b = shift.numerator, shift.denominator
+        moves, weights, counts = self.rows.moves, self.rows.weights, self.rows.multiplicities
+        largest = max(map(abs, moves.tolist())) * b + int(weights.max()) * abs(a)
+        if largest * self.rows.n_rows > LARGEST:
+            moves, weights = moves.astype(object), weights.astype(object)
+        sums = LinearStatistic.from_differences(b * moves - a * weights, counts, Fraction(1), Fraction(0))
+        return sums.law, sums.law.total - sums.observed_point
+
+
+def _bound(tail: TailMass, *, is_rounded: bool) -> Bound:
+    if tail.scaled == 0.0:
+        return Bound(0.0, -math.inf, is_rounded)
+    log = min(tail.log + math.log1p(tail.error), 0.0)
+    # Without a scale or an error, the p-value itself; else a few roundings more.
+    pvalue = tail.scaled
+    if tail.log_scale != 0.0 or tail.error > 0.0:
+        roundings = (8.0 + 4.0 * abs(tail.log_scale)) * UNIT
+        pvalue = math.exp(tail.log_scale) * tail.scaled * (1.0 + tail.error) * (1.0 + roundings)
+    return Bound(pvalue, float(ndtri_exp(log)), is_rounded)
