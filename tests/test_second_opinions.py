@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ from scipy import stats
 from specs import load
 
 import trackperm
+from trackperm import report
 from trackperm.comparison import Comparison
 from trackperm.exact import Alternative, CountTable
+from trackperm.report import description, text
 from trackperm.second_opinions import SecondOpinion, second_opinions
 
 T, RANKS, SIGNS, MCNEMAR, CHI2, CORRECTED, CLUSTERED = (
@@ -259,3 +262,27 @@ def test_integers_beyond_64_bits_in_sums(tmp_path: Path):
         runs[1]["x"] - runs[0]["x"]
     ).to_numpy() / 2305843009213693951
     assert opinions(comparison)[T].pvalue == pytest.approx(stats.ttest_1samp(d, 0).pvalue, rel=1e-9)
+
+
+def test_they_are_shown_with_the_comparison_and_change_no_key():
+    comparison = accuracy(9, 2, both=20)
+    asked = comparison.with_second_opinions()
+    assert (asked.key, asked.signature) == (comparison.key, comparison.signature)
+    assert comparison.to_dict()["second_opinions"] == []
+    assert asked.to_dict() | {"second_opinions": []} == comparison.to_dict()
+    shown = [f"{each.name}: {each.sentence}" for each in asked.second_opinions]
+    assert text.lines(asked) == [*text.lines(comparison), *shown]
+    page, plain = report.html(asked), report.html(comparison)
+    for each in asked.second_opinions:
+        assert html.escape(each.sentence).replace("&#x27;", "&#39;") in page
+        assert text.escape_markdown(each.sentence) in description.markdown(asked)
+    assert "<h2>Second opinions</h2>" in page
+    assert "Second opinions" not in plain
+
+
+def test_a_pvalue_that_floats_cannot_hold_is_not_written_as_0():
+    found = opinions(accuracy(5000, 0, both=1))
+    assert found[T].pvalue == 0.0
+    assert found[T].shown == "< 1e-300"
+    assert found[T].sentence.startswith("p < 1e-300 beside the exact p = ")
+    assert found[SIGNS].shown == "< 1e-300"

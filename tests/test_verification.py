@@ -193,6 +193,17 @@ def test_a_changed_digest_of_the_data_is_seen(files: dict[str, bytes]):
     assert failures(found) == {"key", "signature"}
 
 
+@pytest.mark.parametrize("field", ["pvalue", "name"])
+def test_a_changed_second_opinion_is_seen(field: str):
+    files = evidence(accuracy(9, 2, both=20).with_second_opinions())
+    assert verify(files).matches
+    said = json.loads(files["trackperm/comparison.json"])["second_opinions"]
+    said[0][field] = {"pvalue": 0.04, "name": "z-test"}[field]
+    seen = {"pvalue": {"paired t-test"}, "name": {"z-test"}}[field]
+    found = failures(verify(changed(files, second_opinions=said)))
+    assert {f"second opinion, {name}" for name in seen} <= found
+
+
 def test_changed_counts_are_seen(files: dict[str, bytes]):
     more = rewritten(files, "count_table", lambda frame: frame.with_columns(pl.col("multiplicity") + 1))
     assert {"p-value", "log10 p", "difference", "n_examples", "n_better", "n_paired"} <= failures(

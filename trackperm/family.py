@@ -17,7 +17,7 @@ from typing import Any
 from trackperm.comparison import Comparison
 from trackperm.exact.alpha_spending import ALPHA_SPENDING, adjust_spending_log10
 from trackperm.exact.multiplicity import Correction, adjust_log10, adjustment
-from trackperm.publish import LOG10_P_TAG, publication
+from trackperm.publish import LOG10_P_TAG, OPINIONS_TAG, publication
 from trackperm.trackers.base import (
     KEY_TAG,
     TEST_SET_TAG,
@@ -222,11 +222,13 @@ def log_comparison(
     near = comparison.candidate_run if container is None else container
     if near is None or (container is None and comparison.candidate_data.tracker is None):
         return tracker.publish(publication(comparison), container, alert=alert, tag_runs=tag_runs)
-    place, size = _place(comparison, tracker, near)
+    place, size, earlier = _place(comparison, tracker, near)
+    if earlier is not None and OPINIONS_TAG in earlier.tags:  # what was asked for once stays there
+        comparison = comparison.with_second_opinions()
     expected = place or size + 1
     published = tracker.publish(publication(comparison, expected), container, alert=alert, tag_runs=tag_runs)
     for _ in range(_TRIES):
-        place, _ = _place(comparison, tracker, near)
+        place, _, _ = _place(comparison, tracker, near)
         if place in (None, expected):
             break
         expected = place
@@ -235,8 +237,10 @@ def log_comparison(
     return replace(published, look=place)
 
 
-def _place(comparison: Comparison, tracker: Tracker, near: TrackedRun | str) -> tuple[int | None, int]:
-    """Return the number of a comparison, if it is there, and how many there are on its test set."""
+def _place(
+    comparison: Comparison, tracker: Tracker, near: TrackedRun | str
+) -> tuple[int | None, int, Look | None]:
+    """Return the number of a comparison, how many there are on its test set, and its look, if it is there."""
     logged: list[LoggedComparison] = []
     for seconds in _SETTLING_SECONDS:
         time.sleep(seconds)
@@ -245,7 +249,8 @@ def _place(comparison: Comparison, tracker: Tracker, near: TrackedRun | str) -> 
             break
     test_set = comparison.pairing.test_set
     family = next((each for each in families(logged) if each.test_set == test_set), Family(test_set, ()))
-    return family.place(comparison.key), sum(look.created is not None for look in family.looks)
+    earlier = next((look for look in family.looks if look.key == comparison.key), None)
+    return family.place(comparison.key), sum(look.created is not None for look in family.looks), earlier
 
 
 def _looks(comparisons: Sequence[LoggedComparison]) -> tuple[Look, ...]:

@@ -10,7 +10,7 @@ import narwhals as nw
 
 from trackperm.comparison import Comparison
 from trackperm.errors import CapacityError
-from trackperm.report import charts, discordant, html, text
+from trackperm.report import charts, description, discordant, html, text
 from trackperm.trackers.base import TEST_SET_TAG, Chart, Publication, Table
 
 MAX_COUNT_ROWS = 1_000_000
@@ -18,6 +18,9 @@ MAX_COUNT_ROWS = 1_000_000
 
 LOG10_P_TAG = "trackperm.log10_p"
 """Decimal logarithm of the p-value, in all of its digits."""
+
+OPINIONS_TAG = "trackperm.second_opinions"
+"""How many second opinions were logged, and on which side of alpha; absent where nobody has asked."""
 
 
 def publication(comparison: Comparison, look: int | None = None) -> Publication:
@@ -62,6 +65,7 @@ def publication(comparison: Comparison, look: int | None = None) -> Publication:
         tables={
             "results": _results(comparison),
             "discordant": Table(viewable.columns, viewable.rows),
+            **({"second_opinions": _opinions(comparison)} if comparison.second_opinions else {}),
         },
         files=files,
         tags={
@@ -73,8 +77,9 @@ def publication(comparison: Comparison, look: int | None = None) -> Publication:
             TEST_SET_TAG: comparison.pairing.test_set,
             LOG10_P_TAG: repr(comparison.log10_pvalue),
             **({} if comparison.part is None else {"trackperm.slice": str(comparison.part)}),
+            **({OPINIONS_TAG: _opinions_summary(comparison)} if comparison.second_opinions else {}),
         },
-        description=text.markdown(comparison, remarks),
+        description=description.markdown(comparison, remarks),
         baseline=comparison.baseline_run,
         candidate=comparison.candidate_run,
         candidate_tags={} if comparison.part else candidate_tags,
@@ -149,6 +154,21 @@ def _results(comparison: Comparison) -> Table:
         "n_discordant": test.n_discordant,
     }
     return Table(tuple(row), [tuple(row.values())])
+
+
+def _opinions(comparison: Comparison) -> Table:
+    """One row for each other test; p as text, as in the results."""
+    rows = [
+        (each.name, each.shown, each.differs, each.overturns, each.sentence)
+        for each in comparison.second_opinions
+    ]
+    return Table(("test", "p_value", "differs", "overturns", "sentence"), rows)
+
+
+def _opinions_summary(comparison: Comparison) -> str:
+    applied = [each for each in comparison.second_opinions if each.pvalue is not None]
+    overturning = sum(each.overturns for each in applied)
+    return f"{len(applied)}, {overturning} of them on the other side of {comparison.alpha:g}"
 
 
 def _files(comparison: Comparison) -> tuple[dict[str, bytes], list[str]]:

@@ -51,6 +51,9 @@ RANKED_EXACTLY = 50
 STEP = 1e-6
 """Relative distance over which slopes are taken."""
 
+SMALLEST = 1e-300
+"""p-value below which a float has lost digits."""
+
 
 @dataclass(frozen=True)
 class SecondOpinion:
@@ -75,6 +78,11 @@ class SecondOpinion:
     differs: bool
     overturns: bool
     sentence: str
+
+    @property
+    def shown(self) -> str:
+        """The p-value as text, which no viewer rounds to 0; nothing where the test does not apply."""
+        return "" if self.pvalue is None else _written(self.pvalue)
 
 
 def second_opinions(
@@ -138,10 +146,15 @@ class _Reader:
         digits = 3
         while digits < 17 and (float(f"{pvalue:.{digits}g}") < self.alpha) != (pvalue < self.alpha):
             digits += 1
-        beside = f"p = {pvalue:.{digits}g} beside {shown}"
+        beside = f"p {'= ' * (pvalue >= SMALLEST)}{_written(pvalue, digits)} beside {shown}"
         if differs or overturns:
             beside += f", on the {'other' if overturns else 'same'} side of {self.alpha:g}"
         return SecondOpinion(name, pvalue, differs, overturns, f"{beside}. {why}.")
+
+
+def _written(pvalue: float, digits: int = 3) -> str:
+    """Write a p-value; one that floats cannot hold, or not with all digits, is not written as 0."""
+    return f"{pvalue:.{digits}g}" if pvalue >= SMALLEST else f"< {SMALLEST:g}"
 
 
 def _t_test(differences: Differences, alternative: Alternative) -> str | tuple[float, str]:

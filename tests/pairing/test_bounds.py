@@ -13,7 +13,7 @@ from specs import load
 
 import trackperm
 from trackperm.errors import InputError, SpecError
-from trackperm.report import text
+from trackperm.report import description, text
 from trackperm.statistic import builtin_names, load_statistic
 
 LABELS = [0, 1, 1, 0, 1, 1, 0, 1, 0, 1, 1, 0]
@@ -104,7 +104,7 @@ def test_the_verdict_is_what_both_agree_on(
     assert comparison.verdict == verdict
     noted = [line for line in text.lines(comparison) if line.startswith("missing predictions: worst case ")]
     assert [note.rpartition(": ")[2] for note in noted] == ([] if said is None else [said])
-    assert ("do not decide it" in text.markdown(comparison)) == comparison.is_open
+    assert ("do not decide it" in description.markdown(comparison)) == comparison.is_open
     assert comparison.to_dict()["cases"][0]["verdict"] == verdicts[0]
     assert comparison.to_dict()["options"]["missing"] == "bounds"
     other = trackperm.compare(*runs(n_missing), missing="worst")

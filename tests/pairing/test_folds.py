@@ -9,7 +9,7 @@ import pytest
 
 import trackperm
 from trackperm.publish import publication
-from trackperm.report import html, text
+from trackperm.report import description, html, text
 
 WARNING = "folds: the training sets of folds or resamples overlap"
 
@@ -64,7 +64,7 @@ def test_clusters_can_be_folds(tmp_path: Any) -> None:
 
 def test_it_stands_in_what_is_logged() -> None:
     found = trackperm.compare(*runs("fold", list(range(5))), "mean", columns={"id": "fold"})
-    assert WARNING.removeprefix("folds: ") in text.markdown(found)
+    assert WARNING.removeprefix("folds: ") in description.markdown(found)
     assert WARNING.removeprefix("folds: ") in html(found)
     assert WARNING.removeprefix("folds: ") in publication(found).description
     assert "no verdict possible: with 5 discordant examples no p is below 0.0625" in text.lines(found)

@@ -11,7 +11,7 @@ from comparisons import accuracy, answers, check_golden, without_digests
 
 import trackperm
 from trackperm.comparison import Comparison
-from trackperm.report import text
+from trackperm.report import description, text
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -79,7 +79,7 @@ def test_less_can_be_better(tmp_path):
     first, second, *_ = text.lines(comparison)
     assert "difference -0.3750" in first
     assert second.endswith("(12 discordant: 12 better, 0 worse)   ▲ better")
-    assert "where less is better" in text.markdown(comparison)
+    assert "where less is better" in description.markdown(comparison)
 
 
 def test_long_form_prints_the_observed_value_and_no_scores(tmp_path):
@@ -88,7 +88,7 @@ def test_long_form_prints_the_observed_value_and_no_scores(tmp_path):
     first, second, *_ = text.lines(comparison)
     assert re.fullmatch(r"log_odds   observed \+\d\.\d{4}(   about 95% CI \[.*\])?", first)
     assert "baseline" not in first
-    assert "the statistic log\\_odds is at least as far from zero" in text.markdown(comparison)
+    assert "the statistic log\\_odds is at least as far from zero" in description.markdown(comparison)
     assert "9 discordant" in second
 
 
@@ -134,7 +134,7 @@ def test_ties_by_digits_and_mid_p_are_said():
     assert lines[1].startswith("mid-p = ")
     assert lines[3].startswith("ties by 100 digits: ")
     assert lines[4].startswith("mid-p: ties with the observed value count half")
-    assert "(mid-p = " in text.markdown(comparison)
+    assert "(mid-p = " in description.markdown(comparison)
 
 
 def test_monte_carlo_says_so_everywhere():
@@ -143,7 +143,7 @@ def test_monte_carlo_says_so_everywhere():
     assert "Monte Carlo of 999 swaps, 99 % interval " in first
     assert "exact" not in first
     assert any(line.startswith("Monte Carlo: 999 random swaps (seed 0), ") for line in text.lines(comparison))
-    assert "Monte Carlo of 999 swaps" in text.markdown(comparison)
+    assert "Monte Carlo of 999 swaps" in description.markdown(comparison)
     assert comparison.options["seed"] == "0"
     assert comparison.key != accuracy(better=30, worse=20, both=40).key
 
@@ -190,7 +190,7 @@ def test_tiny_pvalues_are_never_zero():
     comparison = accuracy(better=4000, worse=0)
     assert comparison.pvalue == 0.0
     assert "p = 1.52e-1204  " in text.lines(comparison)[1]
-    assert "| p-value | 1.52e-1204 (" in text.markdown(comparison)
+    assert "| p-value | 1.52e-1204 (" in description.markdown(comparison)
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_golden(name):
         "position": lambda: accuracy(3, 9, both=2, by_position=True, alternative="less"),
     }[name]()
     check_golden("\n".join(text.lines(comparison)) + "\n", GOLDEN / f"{name}.txt")
-    check_golden(without_digests(text.markdown(comparison)) + "\n", GOLDEN / f"{name}.md")
+    check_golden(without_digests(description.markdown(comparison)) + "\n", GOLDEN / f"{name}.md")
 
 
 HOSTILE = "a|b*c_d<script>`x`[l](http://e.x)\n# head\\ " + "é" * 5000
@@ -230,30 +230,30 @@ def test_markdown_escapes_names_and_stays_short():
     comparison = gold_standard()
     baseline = replace(comparison.baseline_data, name=HOSTILE)
     comparison = replace(comparison, baseline_data=baseline, candidate_data=baseline)
-    document = text.markdown(comparison, remarks=["x" * 20_000, HOSTILE] * 20)
+    document = description.markdown(comparison, remarks=["x" * 20_000, HOSTILE] * 20)
     assert len(document) <= 8_000
     assert document.startswith(r"**▲ a\|b\*c\_d\<script\>\`x\`\[l\](http://e.x) \# head\\ é")
     assert not re.search(r"(?<!\\)[<`]", document)
 
 
 def test_markdown_begins_with_the_verdict():
-    assert text.markdown(gold_standard()).startswith(
+    assert description.markdown(gold_standard()).startswith(
         "**▲ candidate is better than baseline by accuracy (p = "
     )
-    assert text.markdown(accuracy(1, 0, both=3)).startswith("**≈ Undecided: ")
+    assert description.markdown(accuracy(1, 0, both=3)).startswith("**≈ Undecided: ")
 
 
 def test_explanation_names_the_statistic_and_the_floor():
-    sentences = text.explanation(accuracy(12, 3))
+    sentences = description.explanation(accuracy(12, 3))
     assert sentences[0] == "accuracy: Share of examples whose prediction equals the label: correct / n."
     assert "exchanged on any example without changing" in sentences[1]
     assert sentences[-2] == f"With 15 discordant examples no p is below {2.0**-14:.3g}."
-    assert text.explanation(accuracy(5, 0))[-2] == (
+    assert description.explanation(accuracy(5, 0))[-2] == (
         "With 5 discordant examples no p is below 0.0625, so that 0.05 is out of reach."
     )
     assert "with 1 discordant example no p is below 1" in text.floor(accuracy(1, 0))
     assert text.floor(accuracy(1100, 0)).endswith("no p is below 1e-331")  # 2^-1099 = 10^-330.8
-    assert not any("discordant" in sentence for sentence in text.explanation(accuracy(0, 0, both=3)))
+    assert not any("discordant" in sentence for sentence in description.explanation(accuracy(0, 0, both=3)))
 
 
 @pytest.mark.parametrize(
@@ -279,6 +279,6 @@ def test_explanation_says_what_is_exchanged_as_a_whole(tmp_path, line, exchanged
     rows = {"id": [f"q{i // (2 if 'repeats' in line else 1)}" for i in range(20)]}
     rows |= {"passage": [f"p{i // 4}" for i in range(20)], "label": [1] * 20}
     runs = [pl.DataFrame({**rows, "prediction": [x] * 20}) for x in (0, 1)]
-    sentences = text.explanation(trackperm.compare(*runs, spec))
+    sentences = description.explanation(trackperm.compare(*runs, spec))
     assert exchanged in sentences[0], "without a description, the null hypothesis comes first"
     assert sentences[-2] == floor

@@ -10,7 +10,6 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -49,7 +48,6 @@ from trackperm.errors import TrackpermError
 if TYPE_CHECKING:
     from trackperm.comparison import Comparison
     from trackperm.compat import Reproduction
-    from trackperm.second_opinions import SecondOpinion
 
 app = typer.Typer(
     name="trackperm",
@@ -248,33 +246,25 @@ def compare(
         else reproduce(compat.value, comparison, n_shuffles=n_samples or N_SHUFFLES, seed=seed)
         for comparison in comparisons
     ]
-    opinions = [_opinions(comparison) if second_opinions else () for comparison in comparisons]
-    _print(comparisons, reproductions, opinions, as_json=as_json)
+    if second_opinions:
+        comparisons = [comparison.with_second_opinions() for comparison in comparisons]
+    _print(comparisons, reproductions, as_json=as_json)
     destination.log(comparisons)
-
-
-def _opinions(comparison: Comparison) -> tuple[SecondOpinion, ...]:
-    from trackperm.second_opinions import second_opinions
-
-    return second_opinions(comparison.statistic, comparison.count_table, comparison.test, comparison.alpha)
 
 
 def _print(
     comparisons: Sequence[Comparison],
     reproductions: Sequence[Reproduction | None],
-    opinions: Sequence[Sequence[SecondOpinion]],
     *,
     as_json: bool,
 ) -> None:
     from trackperm.report import text
 
-    rows = list(zip(comparisons, reproductions, opinions, strict=True))
+    rows = list(zip(comparisons, reproductions, strict=True))
     if as_json:
         results: list[dict[str, Any]] = [
-            comparison.to_dict()
-            | ({} if reproduction is None else {"compat": reproduction.to_dict()})
-            | ({"second_opinions": [asdict(one) for one in others]} if others else {})
-            for comparison, reproduction, others in rows
+            comparison.to_dict() | ({} if reproduction is None else {"compat": reproduction.to_dict()})
+            for comparison, reproduction in rows
         ]
         typer.echo(json.dumps(results, indent=2, ensure_ascii=False, allow_nan=False))
         return
@@ -282,9 +272,8 @@ def _print(
         [
             *text.lines(comparison),
             *(() if reproduction is None else reproduction.lines()),
-            *(f"{one.name}: {one.sentence}" for one in others),
         ]
-        for comparison, reproduction, others in rows
+        for comparison, reproduction in rows
     ]
     typer.echo("\n\n".join("\n".join(block) for block in blocks))
 

@@ -38,6 +38,7 @@ def plain(comparison: Comparison) -> dict[str, Any]:
         "equivalent": comparison.decision.equivalent,
         "slice": None if comparison.part is None else asdict(comparison.part),
         "interval": _plain_interval(comparison.interval),
+        "no_interval": comparison.no_interval,
         "effect_sizes": _plain_effect_sizes(comparison.effect_sizes),
         "minimum_detectable_effect": None if comparison.detectable is None else asdict(comparison.detectable),
         "method": comparison.method,
@@ -48,6 +49,7 @@ def plain(comparison: Comparison) -> dict[str, Any]:
         "n_better": comparison.n_better,
         "n_worse": comparison.n_worse,
         "cases": [asdict(case) for case in comparison.cases],
+        "second_opinions": [asdict(each) for each in comparison.second_opinions],
         "pairing": comparison.pairing.to_dict(),
         "options": dict(comparison.options),
         "signature": comparison.signature,
@@ -72,6 +74,7 @@ def _plain_interval(interval: Interval | None) -> dict[str, Any] | None:
     return {
         **ends,
         "confidence": interval.confidence,
+        "alternative": interval.alternative,
         "method": interval.method,
         "relation": interval.relation,
         "note": interval.note,

@@ -17,7 +17,7 @@ import trackperm
 from trackperm.comparison.context import Case, Corrected, Slice
 from trackperm.comparison.runs import RunData
 from trackperm.comparison.size import detectable_effect_of, effect_sizes_of, interval_of
-from trackperm.errors import InputError, TrackpermError
+from trackperm.errors import CapacityError, InputError, TrackpermError, UndefinedStatisticError
 from trackperm.exact import (
     Alternative,
     CountTable,
@@ -29,6 +29,7 @@ from trackperm.exact.functions.real_number import UndefinedError
 from trackperm.exact.intervals import EffectSizes, Interval
 from trackperm.exact.power import MinimumDetectableEffect
 from trackperm.pairing import PairingReport
+from trackperm.second_opinions import SecondOpinion, second_opinions
 from trackperm.statistic import Statistic
 from trackperm.trackers.base import Published, TrackedRun, Tracker, require_options
 from trackperm.verdict import Verdict, Word, decide
@@ -66,6 +67,8 @@ class Comparison:
         The slice of the examples that was compared; None for all.
     corrected : Corrected or None
         The p-value among all those of the tests that were made together.
+    second_opinions : tuple of SecondOpinion
+        What other tests say, where somebody asked; no part of `key`.
     """
 
     statistic: Statistic
@@ -82,6 +85,7 @@ class Comparison:
     margin: float | None = None
     part: Slice | None = None
     corrected: Corrected | None = None
+    second_opinions: tuple[SecondOpinion, ...] = ()
 
     @property
     def title(self) -> str:
@@ -235,24 +239,41 @@ class Comparison:
 
         That of a two-sided test is two-sided. It is of this comparison alone: no correction widens it.
         """
+        return None if isinstance(self._own_interval, str) else self._own_interval
+
+    @property
+    def no_interval(self) -> str | None:
+        """Why there is no interval for the statistic; None where there is one."""
+        return self._own_interval if isinstance(self._own_interval, str) else None
+
+    @cached_property
+    def _own_interval(self) -> Interval | str:
         return self._interval(self.alpha, self.test.alternative)
 
     def interval_at(self, alpha: float) -> Interval | None:
-        """Return the two-sided interval of confidence 1 - alpha for the statistic, if there is one."""
-        return self._interval(alpha, "two-sided")
+        """Return the two-sided interval of confidence 1 - alpha for the statistic, if there is one.
 
-    def _interval(self, alpha: float, alternative: Alternative) -> Interval | None:
+        Raises
+        ------
+        InputError
+            If `alpha` is not between 0 and 1.
+        """
+        found = self._interval(alpha, "two-sided")
+        return None if isinstance(found, str) else found
+
+    def _interval(self, alpha: float, alternative: Alternative) -> Interval | str:
+        """Return the interval, or why there is none."""
         if self.outcomes:
             each_case = [outcome._interval(alpha, alternative) for outcome in self.outcomes]
-            hull = [each for each in each_case if each is not None]
+            hull = [each for each in each_case if not isinstance(each, str)]
             if len(hull) < len(each_case):
-                return None
+                return next(each for each in each_case if isinstance(each, str))
             low, high = min(each.low for each in hull), max(each.high for each in hull)
             return replace(max(hull, key=lambda each: each.approximate), low=low, high=high)
         try:
             found = interval_of(self.statistic, self.count_table, alpha=alpha, alternative=alternative)
-        except TrackpermError:  # undefined where examples are resampled, or too large
-            return None
+        except (CapacityError, UndefinedStatisticError) as error:
+            return error.message
         # It is the plain exact p-value that an interval can agree with.
         is_plain = not self.test.mid_p and self.method != "monte-carlo"
         return found if is_plain else replace(found, relation="may disagree")
@@ -278,6 +299,11 @@ class Comparison:
             )
         except TrackpermError:
             return None
+
+    def with_second_opinions(self) -> Comparison:
+        """Return the same comparison, of the same `key`, with what other tests say of its counts."""
+        found = second_opinions(self.statistic, self.count_table, self.test, self.alpha)
+        return replace(self, second_opinions=found)
 
     @property
     def key(self) -> str:
@@ -333,7 +359,7 @@ class Comparison:
     def __repr__(self) -> str:
         return (
             f"<Comparison of `{self.candidate_name}` with `{self.baseline_name}` by {self.statistic.name}:"
-            f" p = {self.format_pvalue()}, {self.verdict}>"
+            f" {'mid-p' if self.test.mid_p else 'p'} = {self.format_pvalue()}, {self.verdict}>"
         )
 
     def _repr_html_(self) -> str:
@@ -341,7 +367,7 @@ class Comparison:
             "baseline": f"{self.baseline_name} {_short(self.baseline_score)}",
             "candidate": f"{self.candidate_name} {_short(self.candidate_score)}",
             "difference": _short(self.difference),
-            "p-value": self.format_pvalue(),
+            "mid-p-value" if self.test.mid_p else "p-value": self.format_pvalue(),
             "examples": f"{self.n_examples} ({self.n_discordant} discordant)",
             "verdict": f"{self.marker} {self.verdict}",
         }

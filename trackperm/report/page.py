@@ -6,7 +6,7 @@ import math
 
 from trackperm.comparison import Comparison
 from trackperm.errors import CapacityError
-from trackperm.report import charts, discordant, text
+from trackperm.report import charts, description, discordant, text
 from trackperm.report.templating import render
 
 
@@ -27,8 +27,9 @@ def html(comparison: Comparison) -> str:
         facts=_facts(comparison),
         notes=text.notes(comparison),
         chart=chart,
-        explanation=text.explanation(comparison),
+        explanation=description.explanation(comparison),
         pairing=comparison.pairing.lines(),
+        second_opinions=comparison.second_opinions,
         discordant=discordant.viewable(comparison),
         n_discordant=comparison.n_discordant,
         signature=comparison.signature,
@@ -49,7 +50,7 @@ def _facts(comparison: Comparison) -> list[tuple[str, str, str]]:
     return [
         *((name, value, details.get(name, "")) for name, value in text.scores(comparison)),
         (
-            "mid-p-value" if test.mid_p else "p-value",
+            f"{text.pvalue_name(test)}-value",
             comparison.format_pvalue(),
             f"{certainty}, {test.alternative}",
         ),

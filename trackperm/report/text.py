@@ -1,10 +1,9 @@
-"""A comparison in words: the lines that a terminal shows and the Markdown that a tracker shows."""
+"""A comparison in words: the lines that a terminal shows, and their parts, which others show as well."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
 
 from trackperm.comparison import Comparison
 from trackperm.exact import PermutationTest
@@ -15,9 +14,7 @@ SCOPE = "these two runs on these examples; not other seeds, prompts or test sets
 EXACT_WITHIN = 1e-6
 """The largest certified relative error with which a p-value is called exact without qualification."""
 
-_DESCRIPTION_LIMIT = 8_000  # MLflow cuts longer tags without saying so
 _NAME_LIMIT = 200
-_PROSE_LIMIT = 1_000
 _MARKDOWN_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~&#!$])")
 
 
@@ -47,52 +44,8 @@ def lines(comparison: Comparison) -> list[str]:
         f"{pvalue}  {facts}   {comparison.marker} {comparison.decision}",
         f"scope: {SCOPE}",
         *notes(comparison),
+        *opinions(comparison),
     ]
-
-
-def markdown(comparison: Comparison, remarks: Sequence[str] = ()) -> str:
-    """Render `comparison` as a description for a tracker: verdict first, at most 8,000 characters.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        The result to describe.
-    remarks : sequence of str
-        Further sentences, such as what was left out of the logged tables.
-
-    Returns
-    -------
-    str
-        Markdown in which no name of the user's can act as markup.
-    """
-    pvalue = comparison.format_pvalue()
-    table = [
-        ("p-value", f"{pvalue} ({certainty(comparison.test)}, {comparison.test.alternative})"),
-        *([] if comparison.corrected is None else [("corrected", correction(comparison))]),
-        *scores(comparison),
-        *(
-            []
-            if comparison.interval is None
-            else [(confidence(comparison.interval), ends(comparison.interval))]
-        ),
-        ("examples", f"{comparison.n_examples} ({discordance(comparison)})"),
-    ]
-    bullets = [_sentence(shorten(note, _PROSE_LIMIT)) for note in (*notes(comparison), *remarks)]
-    parts = [
-        f"**{comparison.marker} {escape_markdown(headline(comparison))}**",
-        "\n".join(
-            [
-                f"| {escape_markdown(comparison.title)} | |",
-                "|---|---|",
-                *(f"| {name} | {escape_markdown(value)} |" for name, value in table),
-            ]
-        ),
-        escape_markdown(" ".join(explanation(comparison))),
-        "\n".join(f"- {escape_markdown(bullet)}" for bullet in bullets),
-        escape_markdown(shorten(comparison.signature, _PROSE_LIMIT)),
-    ]
-    text = "\n\n".join(part for part in parts if part)
-    return text if len(text) <= _DESCRIPTION_LIMIT else text[: _DESCRIPTION_LIMIT - 1].rstrip("\\") + "…"
 
 
 def format_number(value: float, *, sign: bool = False) -> str:
@@ -109,7 +62,14 @@ def pvalue_name(test: PermutationTest) -> str:
 
 
 def certainty(test: PermutationTest) -> str:
-    """Say what is known about the error of a p-value."""
+    """Say what is known about the error of a p-value, and that no level is guaranteed by a mid-p-value."""
+    found = _certified(test)
+    if not test.mid_p:
+        return found
+    return f"mid-p {'computed exactly' if found == 'exact' else found}, level not guaranteed"
+
+
+def _certified(test: PermutationTest) -> str:
     if test.method == "monte-carlo":
         low, high = test.interval
         return f"Monte Carlo of {test.n_samples} swaps, 99 % interval {low:.3g} to {high:.3g}"
@@ -136,8 +96,10 @@ def scores(comparison: Comparison) -> list[tuple[str, str]]:
 
 
 def confidence(interval: Interval) -> str:
-    """Name an interval by its confidence, and say so if that is approximate."""
-    return f"{'about ' if interval.approximate else ''}{100 * interval.confidence:.10g}% CI"
+    """Name an interval by its confidence, and say so if that is approximate, or it is bounded on one side."""
+    about = "about " if interval.approximate else ""
+    sides = "" if interval.alternative == "two-sided" else "one-sided "
+    return f"{about}{sides}{100 * interval.confidence:.10g}% CI"
 
 
 def ends(interval: Interval) -> str:
@@ -198,17 +160,19 @@ def notes(comparison: Comparison) -> list[str]:
     if test.ties == "approximate":
         found.append("ties approximate: values within a rounding band of the observed one count as ties")
     if test.mid_p:
-        found.append("mid-p: ties with the observed value count half, so that p may be below its level")
+        found.append("mid-p: ties with the observed value count half, so that its level may be exceeded")
     if test.method == "monte-carlo":
         found.append(f"Monte Carlo: {test.why}")
         if test.n_samples is not None and 1.0 - 0.005 ** (1.0 / test.n_samples) >= comparison.alpha:
             found.append(f"no verdict possible: {test.n_samples} swaps are too few; draw more")
-    if comparison.n_discordant > 0 and not _is_within_reach(comparison):
+    if comparison.no_interval is not None:
+        found.append(f"no interval: {comparison.no_interval}")
+    if comparison.n_discordant > 0 and not is_within_reach(comparison):
         found.append(f"no verdict possible: {floor(comparison)}")
     if (
         comparison.verdict == "undecided"
         and comparison.detectable is not None
-        and _is_within_reach(comparison)
+        and is_within_reach(comparison)
     ):
         found.append(str(comparison.detectable))
     if comparison.decision.equivalent is not None and comparison.interval is not None:
@@ -222,8 +186,9 @@ def notes(comparison: Comparison) -> list[str]:
 
 def _cases(comparison: Comparison) -> str:
     """Say what the worst and the best case come to, and whether they agree."""
+    name = pvalue_name(comparison.test)
     cases = ", ".join(
-        f"{case.missing} case {format_number(case.difference, sign=True)} (p = {case.pvalue:.3g},"
+        f"{case.missing} case {format_number(case.difference, sign=True)} ({name} = {case.pvalue:.3g},"
         f" {case.verdict})"
         for case in comparison.cases
     )
@@ -232,10 +197,20 @@ def _cases(comparison: Comparison) -> str:
 
 def floor(comparison: Comparison) -> str:
     """Say which p-value no outcome on so many discordant examples can get below."""
-    exponent = comparison.test.log10_smallest_pvalue
-    least = f"{10.0**exponent:.3g}" if exponent > -300 else f"1e{math.floor(exponent)}"
+    test = comparison.test
+    exponent = test.log10_smallest_pvalue
     number, noun = comparison.n_discordant, _unit(comparison)
-    return f"with {number} discordant {noun if number == 1 else noun + 's'} no p is below {least}"
+    found = f"with {number} discordant {noun if number == 1 else noun + 's'}"
+    if test.n_samples is not None and exponent < -math.log10(test.n_samples + 1):
+        exponent = -math.log10(test.n_samples + 1)  # the observed outcome counts as one of those drawn
+        found += f" and {test.n_samples} random swaps"
+    least = f"{10.0**exponent:.3g}" if exponent > -300 else f"1e{math.floor(exponent)}"
+    return f"{found} no {pvalue_name(test)} is below {least}"
+
+
+def opinions(comparison: Comparison) -> list[str]:
+    """Say what other tests say, where somebody asked."""
+    return [f"{each.name}: {each.sentence}" for each in comparison.second_opinions]
 
 
 def headline(comparison: Comparison) -> str:
@@ -246,7 +221,11 @@ def headline(comparison: Comparison) -> str:
     among = "" if comparison.corrected is None else f", {correction(comparison)}"
     found = f"({name} = {pvalue}{among})"
     if comparison.verdict == "undecided":
-        return f"Undecided: {candidate} and {baseline} are not told apart by {statistic} {found}"
+        sought = looked_for(comparison)
+        shown = f"{candidate} is not shown to be {sought} than {baseline}"
+        if sought is None:
+            shown = f"{candidate} and {baseline} are not told apart"
+        return f"Undecided: {shown} by {statistic} {found}"
     if comparison.verdict == "equivalent":
         return (
             f"{candidate} and {baseline} are equivalent within {comparison.margin:g} by {statistic} {found}"
@@ -256,97 +235,15 @@ def headline(comparison: Comparison) -> str:
     return f"{candidate} is {comparison.verdict} than {baseline} by {statistic}{note}{size} {found}"
 
 
-def explanation(comparison: Comparison) -> list[str]:
-    """Explain in plain words what was tested and what it does not cover."""
+def looked_for(comparison: Comparison) -> str | None:
+    """Say what alone a one-sided test can show of the candidate; None for a two-sided one."""
     alternative = comparison.test.alternative
-    statistic = comparison.statistic.name
-    if comparison.baseline_score is not None and comparison.candidate_score is not None:
-        quantity = f"the difference in {statistic} (candidate minus baseline)"
-    else:
-        quantity = f"the statistic {statistic}"
-    extreme = {
-        "two-sided": "at least as far from zero as",
-        "less": "at most",
-        "greater": "at least",
-    }[alternative]
-    description = shorten(comparison.statistic.description, _PROSE_LIMIT)
-    sentences = [f"{statistic}: {_sentence(description)}"] if description else []
-    sentences += [
-        "If it made no difference which run an output came from, the outputs of the two runs could be "
-        f"exchanged on {_exchanged(comparison)} without changing what to expect.",
-        f"p is the share of all such exchanges in which {quantity} is {extreme} the observed one"
-        + (", those equal to it counted half." if comparison.test.mid_p else "."),
-    ]
-    if comparison.is_open:
-        sentences.append(
-            "The data do not decide it: what the missing predictions would have been changes the verdict."
-        )
-    elif comparison.decision.sign == "undecided":
-        sentences.append(
-            f"Here that share is not shown to be below {comparison.alpha:g}{_corrected(comparison)}, so"
-            " neither run is shown to be better; this does not prove that they are equally good."
-        )
-    else:
-        sentences.append(
-            f"Here that share is below {comparison.alpha:g}{_corrected(comparison)}, so chance alone is a"
-            " poor explanation; whether the difference is large enough to matter is another question."
-        )
-    sentences += _size(comparison)
-    if comparison.n_discordant > 0:
-        reach = "" if _is_within_reach(comparison) else f", so that {comparison.alpha:g} is out of reach"
-        sentences.append(_sentence(floor(comparison) + reach))
-    return [*sentences, f"The test is about {SCOPE}."]
+    if alternative == "two-sided":
+        return None
+    return "better" if (alternative == "greater") == comparison.statistic.greater_is_better else "worse"
 
 
-def _corrected(comparison: Comparison) -> str:
-    """Name the correction that a p-value was held to."""
-    found = comparison.corrected
-    if found is None:
-        return ""
-    return f" once corrected for {found.n_tests} tests ({found.title}, {found.controls})"
-
-
-def _size(comparison: Comparison) -> list[str]:
-    """Explain how large the difference is."""
-    sentences = []
-    if comparison.interval is not None:
-        alone = (
-            "" if comparison.corrected is None else "; it is of this comparison alone, without a correction"
-        )
-        sentences.append(
-            f"The {confidence(comparison.interval)} ({comparison.interval.method}) "
-            f"{comparison.interval.note}{alone}."
-        )
-    sizes = comparison.effect_sizes
-    if sizes.odds is not None and sizes.odds_interval is not None:
-        low, high = sizes.odds_interval.low, sizes.odds_interval.high
-        sentences.append(
-            f"For one discordant example that is worse there are {sizes.odds:.3g} that are better "
-            f"({100 * sizes.odds_interval.confidence:.10g}% CI {low:.3g} to {high:.3g})."
-        )
-    if sizes.cohens_dz is not None:
-        sentences.append(
-            f"The mean difference is {abs(sizes.cohens_dz):.3g} standard deviations of the differences."
-        )
-    if comparison.decision.equivalent is not None and comparison.margin is not None:
-        level = f"{100 * (1 - 2 * comparison.alpha):.10g}%"
-        does = "lies" if comparison.decision.equivalent else "does not lie"
-        sentences.append(
-            f"The interval of confidence {level} {does} within the margin of {comparison.margin:g}, which is"
-            f" what two one-sided tests at {comparison.alpha:g} ask for."
-        )
-    return sentences
-
-
-def _exchanged(comparison: Comparison) -> str:
-    """Name what the two runs exchange as a whole."""
-    statistic = comparison.statistic
-    if statistic.cluster is not None:
-        return f"all examples with the same `{statistic.columns[statistic.cluster]}` together"
-    return "any example, all of its rows together," if statistic.repeats else "any example"
-
-
-def _is_within_reach(comparison: Comparison) -> bool:
+def is_within_reach(comparison: Comparison) -> bool:
     """Whether some outcome on as many discordant examples would be significant."""
     return comparison.test.log10_smallest_pvalue < math.log10(comparison.alpha)
 
@@ -359,7 +256,3 @@ def escape_markdown(text: str) -> str:
 def shorten(text: str, limit: int = _NAME_LIMIT) -> str:
     """Cut `text` to at most `limit` characters, the last an ellipsis where something was cut."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
-def _sentence(note: str) -> str:
-    return note[:1].upper() + note[1:] + ("" if note.endswith(".") else ".")

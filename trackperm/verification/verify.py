@@ -188,6 +188,7 @@ def _of_result(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
     for name in _NUMBERS:
         yield Check.close(name, data.get(name), fresh[name])
     yield from _of_interval(data, again)
+    yield from _of_opinions(data, again)
     for name in _EXACT:
         yield Check.equal(name, data.get(name), fresh[name])
     yield Check.equal("signature", _unversioned(data.get("signature")), _unversioned(fresh["signature"]))
@@ -214,6 +215,17 @@ def _of_interval(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
         is_less = corrected.log10_pvalue is None or corrected.log10_pvalue < least
         shown = repr(corrected.log10_pvalue)
         yield Check("log10 of the corrected p", shown, f"at least {again.log10_pvalue!r}", not is_less)
+
+
+def _of_opinions(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
+    """Hold what other tests said, where somebody had asked, against what they say of the counts."""
+    logged = data.get("second_opinions") or []  # older versions logged none
+    if not logged:
+        return
+    fresh = {each.name: each.pvalue for each in again.with_second_opinions().second_opinions}
+    yield Check.equal("second opinions", [each["name"] for each in logged], list(fresh))
+    for each in logged:
+        yield Check.close(f"second opinion, {each['name']}", each["pvalue"], fresh.get(each["name"]), 1e-6)
 
 
 def _of_discordant(files: Mapping[str, bytes], again: Comparison) -> Iterator[Check]:

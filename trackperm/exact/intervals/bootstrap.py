@@ -106,7 +106,7 @@ def bootstrap_interval(
         if value < least:
             raise InputError(f"`{name}` is {value}; expected at least {least}")
     if n_examples < 2:
-        raise InputError("the bootstrap needs at least 2 examples")
+        raise UndefinedStatisticError("the bootstrap needs at least 2 examples")
     counts = rows.astype(np.float64)
     groups = (
         np.zeros(len(rows), dtype=np.int64) if strata is None else np.unique(strata, return_inverse=True)[1]

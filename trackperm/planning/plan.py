@@ -1,4 +1,4 @@
-"""How many examples it takes to see a difference: planned from a pilot comparison or from a discordance."""
+"""How many examples it takes to see a difference, from a pilot comparison or from a discordance."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from trackperm.comparison import Comparison
-from trackperm.errors import CapacityError, InputError
+from trackperm.errors import CapacityError
 from trackperm.exact import Alternative, CountTable, PermutationTest, structured_test
 from trackperm.exact.intervals.additive import additive_scores
 from trackperm.exact.power import (
@@ -175,12 +175,8 @@ def plan_from_pilot(
         A comparison by the same statistic, level and alternative.
     difference : float, optional
         The difference to be seen; by default that of the pilot.
-    n_examples : int, optional
-        A number of examples whose power is asked for; in clusters where these are exchanged as a whole.
-    power : float
-        The chance to be had.
-    n_resamples, seed : int
-        Resampled comparisons, each of which is tested, and their seed.
+    n_examples, power, n_resamples, seed
+        As in :func:`plan_from_counts`.
 
     Raises
     ------
@@ -189,43 +185,87 @@ def plan_from_pilot(
     CapacityError
         If it takes too many examples.
     """
-    statistic, table = pilot.statistic, pilot.count_table
-    alpha, alternative = pilot.alpha, pilot.test.alternative
-    wanted = pilot.difference if difference is None else difference
-    stay, swap = statistic.pairs(table.candidate, table.baseline)
-    scores = additive_scores(stay, swap, statistic.h, table.multiplicities)
+    plan = plan_from_counts(
+        pilot.statistic,
+        pilot.count_table,
+        pilot.test,
+        pilot.difference if difference is None else difference,
+        n_examples=n_examples,
+        power=power,
+        alpha=pilot.alpha,
+        n_resamples=n_resamples,
+        seed=seed,
+    )
+    return replace(plan, from_pilot=difference is None)
+
+
+def plan_from_counts(
+    statistic: Statistic,
+    table: CountTable,
+    test: PermutationTest,
+    difference: float,
+    *,
+    n_examples: int | None = None,
+    power: float = 0.8,
+    alpha: float = 0.05,
+    n_resamples: int = N_RESAMPLES,
+    seed: int = 0,
+) -> Plan:
+    """Plan a comparison like that which had these counts.
+
+    Parameters
+    ----------
+    statistic : Statistic
+        What is tested.
+    table : CountTable
+        The counts of a pilot; of clusters where these are exchanged as a whole.
+    test : PermutationTest
+        Their test, with the alternative that is planned for.
+    difference : float
+        The difference to be seen.
+    n_examples : int, optional
+        A number of examples whose power is asked for; in clusters where these are exchanged as a whole.
+    power, alpha : float
+        The chance of p < alpha to be had, and alpha.
+    n_resamples, seed : int
+        Resampled comparisons, each of which is tested, and their seed. There are none where the pilot shows
+        less than `difference`, or the other sign of a one-sided test.
+
+    Raises
+    ------
+    InputError
+        If the pilot has no discordant examples, or the difference is beyond what they show.
+    CapacityError
+        If it takes too many examples.
+    """
+    alternative = test.alternative
+    share, counted = paired_discordance(statistic, table)
     n = table.n_examples
-    if scores is not None and scores.gap == 1 and scores.equally_weighted and n <= MOST_EXAMPLES:
+    if share is not None:
         plan = plan_paired(
-            wanted,
-            (scores.n_up + scores.n_down) / scores.n_rows,
-            n_examples=n_examples,
-            power=power,
-            alpha=alpha,
-            alternative=alternative,
-            from_pilot=difference is None,
+            difference, share, n_examples=n_examples, power=power, alpha=alpha, alternative=alternative
         )
-        return replace(plan, taking_part=None if scores.n_rows == n else (scores.n_rows, n))
-    if not pilot.difference:
-        raise InputError("the runs of the pilot do not differ, so resampling it shows nothing")
-    spread = null_standard_deviation(stay, swap, statistic.h, table.multiplicities)
-    about = approximate_examples_needed(wanted, spread, n, power=power, alpha=alpha, alternative=alternative)
-    share = wanted / pilot.difference
+        return replace(plan, taking_part=None if counted == n else (counted, n))
+    spread = null_deviation(statistic, table)
+    about = approximate_examples_needed(
+        difference, spread, n, power=power, alpha=alpha, alternative=alternative
+    )
+    effect = difference / test.observed if test.observed else 0.0
     if alternative == "two-sided":
-        share = abs(share)
+        effect = abs(effect)
     simulated = None
-    if 0.0 < share <= 1.0:
+    if 0.0 < effect <= 1.0:
         simulated = simulated_power(
             table,
-            partial(_tested, statistic, pilot.test),
+            partial(_tested, statistic, test),
             about if n_examples is None else n_examples,
-            effect=share,
+            effect=effect,
             alpha=alpha,
             n_resamples=n_resamples,
             seed=seed,
         )
     return Plan(
-        wanted,
+        difference,
         None,
         power,
         alpha,
@@ -233,8 +273,32 @@ def plan_from_pilot(
         about=about,
         n_examples=n_examples,
         simulated=simulated,
-        from_pilot=difference is None,
     )
+
+
+def paired_discordance(statistic: Statistic, table: CountTable) -> tuple[float | None, int]:
+    """Return the share of examples on which one run alone is right, and of how many that are counted.
+
+    The share is None for other than 0/1 scores, and where there are too many examples for the exact power.
+    """
+    stay, swap = statistic.pairs(table.candidate, table.baseline)
+    scores = additive_scores(stay, swap, statistic.h, table.multiplicities)
+    is_paired = scores is not None and scores.gap == 1 and scores.equally_weighted
+    if scores is None or not is_paired or table.n_examples > MOST_EXAMPLES:
+        return None, table.n_examples
+    return (scores.n_up + scores.n_down) / scores.n_rows, scores.n_rows
+
+
+def null_deviation(statistic: Statistic, table: CountTable) -> float:
+    """Return the standard deviation of the null distribution, to first order.
+
+    Raises
+    ------
+    UndefinedStatisticError
+        If the statistic has no slopes at its mean.
+    """
+    stay, swap = statistic.pairs(table.candidate, table.baseline)
+    return null_standard_deviation(stay, swap, statistic.h, table.multiplicities)
 
 
 def _tested(statistic: Statistic, like: PermutationTest, table: CountTable) -> PermutationTest:

@@ -1,0 +1,177 @@
+"""A comparison explained: in plain words on its page, and as the Markdown that a tracker shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trackperm.comparison import Comparison
+from trackperm.exact import PermutationTest
+from trackperm.report import text
+
+_DESCRIPTION_LIMIT = 8_000  # MLflow cuts longer tags without saying so
+_PROSE_LIMIT = 1_000
+
+
+def markdown(comparison: Comparison, remarks: Sequence[str] = ()) -> str:
+    """Render `comparison` as a description for a tracker: verdict first, at most 8,000 characters.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        The result to describe.
+    remarks : sequence of str
+        Further sentences, such as what was left out of the logged tables.
+
+    Returns
+    -------
+    str
+        Markdown in which no name of the user's can act as markup.
+    """
+    pvalue = comparison.format_pvalue()
+    table = [
+        (
+            f"{text.pvalue_name(comparison.test)}-value",
+            f"{pvalue} ({text.certainty(comparison.test)}, {comparison.test.alternative})",
+        ),
+        *([] if comparison.corrected is None else [("corrected", text.correction(comparison))]),
+        *text.scores(comparison),
+        *(
+            []
+            if comparison.interval is None
+            else [(text.confidence(comparison.interval), text.ends(comparison.interval))]
+        ),
+        ("examples", f"{comparison.n_examples} ({text.discordance(comparison)})"),
+    ]
+    bullets = [_sentence(text.shorten(note, _PROSE_LIMIT)) for note in (*text.notes(comparison), *remarks)]
+    parts = [
+        f"**{comparison.marker} {text.escape_markdown(text.headline(comparison))}**",
+        "\n".join(
+            [
+                f"| {text.escape_markdown(comparison.title)} | |",
+                "|---|---|",
+                *(f"| {name} | {text.escape_markdown(value)} |" for name, value in table),
+            ]
+        ),
+        text.escape_markdown(" ".join(explanation(comparison))),
+        "\n".join(f"- {text.escape_markdown(bullet)}" for bullet in bullets),
+        "\n".join(f"- {text.escape_markdown(opinion)}" for opinion in text.opinions(comparison)),
+        text.escape_markdown(text.shorten(comparison.signature, _PROSE_LIMIT)),
+    ]
+    found = "\n\n".join(part for part in parts if part)
+    return found if len(found) <= _DESCRIPTION_LIMIT else found[: _DESCRIPTION_LIMIT - 1].rstrip("\\") + "…"
+
+
+def explanation(comparison: Comparison) -> list[str]:
+    """Explain in plain words what was tested and what it does not cover."""
+    alternative = comparison.test.alternative
+    statistic = comparison.statistic.name
+    if comparison.baseline_score is not None and comparison.candidate_score is not None:
+        quantity = f"the difference in {statistic} (candidate minus baseline)"
+    else:
+        quantity = f"the statistic {statistic}"
+    extreme = {
+        "two-sided": "at least as far from zero as",
+        "less": "at most",
+        "greater": "at least",
+    }[alternative]
+    description = text.shorten(comparison.statistic.description, _PROSE_LIMIT)
+    sentences = [f"{statistic}: {_sentence(description)}"] if description else []
+    sentences += [
+        "If it made no difference which run an output came from, the outputs of the two runs could be "
+        f"exchanged on {_exchanged(comparison)} without changing what to expect.",
+        f"{text.pvalue_name(comparison.test)} {_share(comparison.test)} in which {quantity} is {extreme}"
+        " the observed one" + (", those equal to it counted half." if comparison.test.mid_p else "."),
+    ]
+    if comparison.is_open:
+        sentences.append(
+            "The data do not decide it: what the missing predictions would have been changes the verdict."
+        )
+    elif comparison.decision.sign == "undecided":
+        sought = text.looked_for(comparison)
+        shown = "neither run is shown to be better; this does not prove that they are equally good"
+        if sought is not None:
+            shown = f"the candidate is not shown to be {sought}, which is all that this test can show"
+        sentences.append(
+            f"Here that share is not shown to be below {comparison.alpha:g}{_corrected(comparison)},"
+            f" so {shown}."
+        )
+    else:
+        sentences.append(
+            f"Here that share is below {comparison.alpha:g}{_corrected(comparison)}, so chance alone is a"
+            " poor explanation; whether the difference is large enough to matter is another question."
+        )
+    sentences += _size(comparison)
+    if comparison.n_discordant > 0:
+        reach = "" if text.is_within_reach(comparison) else f", so that {comparison.alpha:g} is out of reach"
+        sentences.append(_sentence(text.floor(comparison) + reach))
+    return [*sentences, f"The test is about {text.SCOPE}."]
+
+
+def _share(test: PermutationTest) -> str:
+    """Say which share of exchanges a p-value is, or estimates."""
+    if test.method == "monte-carlo":
+        return f"estimates, from {test.n_samples} of them at random, the share of all such exchanges"
+    if test.method == "bracket":
+        return "is an upper bound of the share of all such exchanges"
+    return "is the share of all such exchanges"
+
+
+def _corrected(comparison: Comparison) -> str:
+    """Name the correction that a p-value was held to."""
+    found = comparison.corrected
+    if found is None:
+        return ""
+    return f" once corrected for {found.n_tests} tests ({found.title}, {found.controls})"
+
+
+def _size(comparison: Comparison) -> list[str]:
+    """Explain how large the difference is."""
+    sentences = []
+    if comparison.interval is not None:
+        alone = (
+            "" if comparison.corrected is None else "; it is of this comparison alone, without a correction"
+        )
+        sentences.append(
+            f"The {text.confidence(comparison.interval)} ({comparison.interval.method}) "
+            f"{comparison.interval.note}{_disagreement(comparison)}{alone}."
+        )
+    sizes = comparison.effect_sizes
+    if sizes.odds is not None and sizes.odds_interval is not None:
+        low, high = sizes.odds_interval.low, sizes.odds_interval.high
+        sentences.append(
+            f"For one discordant example that is worse there are {sizes.odds:.3g} that are better "
+            f"({text.confidence(sizes.odds_interval)} {low:.3g} to {high:.3g})."
+        )
+    if sizes.cohens_dz is not None:
+        sentences.append(
+            f"The mean difference is {abs(sizes.cohens_dz):.3g} standard deviations of the differences."
+        )
+    if comparison.decision.equivalent is not None and comparison.margin is not None:
+        level = f"{100 * (1 - 2 * comparison.alpha):.10g}%"
+        does = "lies" if comparison.decision.equivalent else "does not lie"
+        sentences.append(
+            f"The interval of confidence {level} {does} within the margin of {comparison.margin:g}, which is"
+            f" what two one-sided tests at {comparison.alpha:g} ask for."
+        )
+    return sentences
+
+
+def _disagreement(comparison: Comparison) -> str:
+    """Say that an interval goes with the exact p-value where another one is reported."""
+    if comparison.test.mid_p:
+        return "; it goes with the exact p-value and may disagree with the mid-p-value"
+    if comparison.test.method == "monte-carlo":
+        return "; it may disagree with a p-value that is estimated"
+    return ""
+
+
+def _exchanged(comparison: Comparison) -> str:
+    """Name what the two runs exchange as a whole."""
+    statistic = comparison.statistic
+    if statistic.cluster is not None:
+        return f"all examples with the same `{statistic.columns[statistic.cluster]}` together"
+    return "any example, all of its rows together," if statistic.repeats else "any example"
+
+
+def _sentence(note: str) -> str:
+    return note[:1].upper() + note[1:] + ("" if note.endswith(".") else ".")
