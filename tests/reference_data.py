@@ -21,6 +21,8 @@ from math import lcm
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 _BESIDE_PROJECT = Path(__file__).resolve().parents[1] / ".." / "shared" / "data"
 DATA = Path(os.environ.get("TRACKPERM_REFERENCE_DATA", _BESIDE_PROJECT))
 ABSENT = f"the reference data are not at {DATA} (set TRACKPERM_REFERENCE_DATA)"
@@ -61,6 +63,14 @@ def available() -> bool:
 
 def ids() -> list[str]:
     return list(_entries()) if available() else []
+
+
+def spread(identifiers: Iterable[str], every: int) -> list[object]:
+    """Parameters of a test: one identifier in so many, the others in the slow tests."""
+    return [
+        pytest.param(name, marks=[pytest.mark.slow] if number % every else [])
+        for number, name in enumerate(identifiers)
+    ]
 
 
 @cache

@@ -13,9 +13,10 @@ from typing import Any
 import polars as pl
 import pytest
 import reference_data
-from processes import run, script
+from typer.testing import CliRunner
 
 import trackperm
+from trackperm import cli
 
 pytestmark = pytest.mark.skipif(not reference_data.available(), reason=reference_data.ABSENT)
 
@@ -25,8 +26,8 @@ FOLD_WARNING = "folds: the training sets of folds or resamples overlap"
 
 
 def command_line(*arguments: str | Path) -> str:
-    result = run([script("trackperm"), "compare", *arguments])
-    assert result.returncode == 0, result.stderr
+    result = CliRunner().invoke(cli.app, ["compare", *map(str, arguments)])
+    assert result.exit_code == 0, result.stderr
     assert result.stderr == ""
     return result.stdout
 
