@@ -90,13 +90,22 @@ class MlflowStore:
         """Read one run."""
         return self.client.get_run(run_id)
 
-    def comparisons(self, experiment: str) -> list[Run]:
-        """List the comparison runs of `experiment`, newest first."""
+    def comparisons(self, experiment: str, kind: str = "comparison") -> list[Run]:
+        """List the comparison runs of `experiment`, newest first; or those of leaderboards."""
         return list(
             self.client.search_runs(
-                [self.experiment(experiment)], filter_string="tags.`trackperm.kind` = 'comparison'"
+                [self.experiment(experiment)], filter_string=f"tags.`trackperm.kind` = '{kind}'"
             )
         )
+
+    def describe(self, experiment: str, text: str) -> None:
+        """Write the description of an experiment as people do."""
+        self.client.set_experiment_tag(self.experiment(experiment), "mlflow.note.content", text)
+
+    def description(self, experiment: str) -> str:
+        """Read the description of an experiment."""
+        tags = self.client.get_experiment(self.experiment(experiment)).tags
+        return str(tags.get("mlflow.note.content", ""))
 
     def artifacts(self, run_id: str, folder: str | None = None) -> dict[str, bytes]:
         """Read every artifact of a run."""
@@ -160,8 +169,8 @@ class MlflowExperiments:
     def chosen(self, locator: str, artifact: str) -> str:
         return artifact
 
-    def comparisons(self, container: str) -> list[Kept]:
-        return [self._kept(run) for run in self._store.comparisons(container)]
+    def comparisons(self, container: str, kind: str = "comparison") -> list[Kept]:
+        return [self._kept(run) for run in self._store.comparisons(container, kind)]
 
     def snapshot(self, locator: str) -> Any:
         run = self._store.get(locator)

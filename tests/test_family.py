@@ -8,6 +8,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from comparisons import accuracy, answers
 from hypothesis import given, settings
@@ -17,10 +18,12 @@ from typer.testing import CliRunner
 
 import trackperm
 from trackperm import cli
-from trackperm.errors import InputError
+from trackperm.errors import InputError, SourceError
 from trackperm.exact.alpha_spending import spending_levels
+from trackperm.exact.multiplicity import adjust_log10
 from trackperm.family import Family, families, without_test_set
-from trackperm.publish import look_sentence
+from trackperm.publish import look_sentence, looks_sentence, parquet
+from trackperm.publish_leaderboard import LOG10_COLUMN, PAIRS_FILE
 from trackperm.trackers.base import LoggedComparison, RunReference, TrackedRun
 
 START = datetime(2025, 7, 1, tzinfo=timezone.utc)
@@ -139,6 +142,89 @@ class TestAdjusted:
             family(logged("a", 0)).adjusted("none")
 
 
+def board(
+    run: str, seconds: float, log10_ps: list[float | None], *, finished: bool = True, **tags: str
+) -> LoggedComparison:
+    own = {"kind": "leaderboard", "n_pairs": str(len(log10_ps)), "statistic": "accuracy", "log10_p": "-99"}
+    return logged(run, seconds, finished=finished, **{**own, **tags})
+
+
+class Files:
+    """As much of a tracker as the ledger reads pairs from."""
+
+    def __init__(self, **pairs: list[Any]) -> None:
+        self.pairs = pairs
+
+    def files(self, run: TrackedRun) -> dict[str, bytes]:
+        if run.reference.locator not in self.pairs:
+            raise SourceError("gone")
+        values = self.pairs[run.reference.locator]
+        names = [f"mlflow:{i}" for i in range(len(values))]
+        frame = pl.DataFrame({"candidate_run": names, "baseline_run": names, LOG10_COLUMN: values})
+        return {PAIRS_FILE: parquet(frame)}
+
+
+class TestLeaderboards:
+    """One look of as many hypotheses as it has pairs."""
+
+    PAIRS = (-4.0, -0.5, -2.0)
+
+    def read(self, *others: LoggedComparison, pairs: tuple[Any, ...] = PAIRS, **tags: str) -> Family:
+        made = family(
+            logged("a", 0, -3), board("b", 1, list(self.PAIRS), **tags), logged("c", 2, -2), *others
+        )
+        return made.with_pairs(Files(b=list(pairs)))
+
+    def test_each_pair_is_counted(self):
+        found = self.read(board("d", 3, [-1.0], finished=False), logged("e", 4))
+        assert [(look.number, look.n_pairs, look.in_leaderboards) for look in found.looks] == [
+            (1, 1, 0),
+            (2, 3, 0),
+            (5, 1, 3),
+            (6, 1, 3),
+            (7, 1, 4),
+        ]
+        assert found.n_comparisons == 7
+        assert found.looks[1].log10_pvalue == -4.0
+
+    @pytest.mark.parametrize("method", ["holm", "by", "bonferroni"])
+    def test_the_correction_is_that_of_all_hypotheses(self, method: str):
+        found = self.read()
+        expected = adjust_log10([-3.0, *self.PAIRS, -2.0], method).tolist()
+        assert found.adjusted_pairs(method) == {1: expected[:1], 2: expected[1:4], 5: expected[4:]}
+        assert found.adjusted(method)[2] == min(expected[1:4])
+
+    def test_spending_takes_as_many_shares_and_no_order_of_pairs(self):
+        found = self.read()
+        shares = spending_levels(5, 0.05) / 0.05
+        each = math.log10(sum(shares[1:4]) / 3)
+        assert found.spent_pairs()[2] == pytest.approx([min(p - each, 0.0) for p in self.PAIRS])
+        reverse = self.read(pairs=self.PAIRS[::-1])
+        assert reverse.spent_pairs()[2] == found.spent_pairs()[2][::-1]
+        assert {n: found.spent()[n] for n in (1, 5)} == pytest.approx(
+            {1: -3 - math.log10(shares[0]), 5: -2 - math.log10(shares[4])}
+        )
+
+    @pytest.mark.parametrize(
+        "pairs", [(-4.0, -2.0), (-4.0, None, -2.0), (-4.0, math.nan, -2.0), (-4.0, 0.5, -2.0)]
+    )
+    def test_pairs_that_cannot_be_read_count_as_one(self, pairs: tuple[Any, ...]):
+        found = self.read(pairs=pairs)
+        assert found.looks[1].pairs == ()
+        assert found.adjusted("bonferroni") == pytest.approx(
+            {1: -3 + math.log10(5), 2: 0, 5: -2 + math.log10(5)}
+        )
+        assert "no p-value can be read of 2" in found.notes()[-1]
+        gone = family(board("x", 0, list(self.PAIRS))).with_pairs(Files())
+        assert gone.adjusted_pairs() == {1: [0.0, 0.0, 0.0]}
+
+    def test_plain_values_have_all_pairs(self):
+        entry = self.read().to_dict("bonferroni")["comparisons"][1]
+        assert (entry["kind"], entry["n_pairs"], entry["log10_p"]) == ("leaderboard", 3, -4.0)
+        adjusted = [min(p + math.log10(5), 0.0) for p in self.PAIRS]
+        assert [pair["log10_p_bonferroni"] for pair in entry["pairs"]] == pytest.approx(adjusted)
+
+
 @pytest.mark.parametrize(
     ("number", "written"),
     [
@@ -155,6 +241,15 @@ class TestAdjusted:
 )
 def test_the_sentence(number: int, written: str):
     assert look_sentence(number) == f"{written} logged comparison on this test set"
+
+
+def test_the_sentence_says_what_is_counted():
+    counted = "(5 before in leaderboards, each pair counted)"
+    assert look_sentence(7, 5) == f"7th logged comparison on this test set {counted}"
+    places = "logged comparisons 7 to 9 on this test set, one for each pair"
+    assert looks_sentence(7, 3) == places
+    assert looks_sentence(7, 3, 5) == f"{places} {counted}"
+    assert looks_sentence(7, 1, 5) == look_sentence(7, 5)
 
 
 @pytest.fixture(scope="module")

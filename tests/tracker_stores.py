@@ -24,7 +24,7 @@ PREDICTIONS: Columns = {
 
 @dataclass(frozen=True)
 class Kept:
-    """The run of a comparison, read without the adapter."""
+    """The run of a comparison or leaderboard, read without the adapter."""
 
     locator: str
     name: str
@@ -72,8 +72,8 @@ class TrackerStore(Protocol):
     def chosen(self, locator: str, artifact: str) -> str:
         """Return what ``--artifact`` takes for what was logged as `artifact`."""
 
-    def comparisons(self, container: str) -> list[Kept]:
-        """List the comparisons in an experiment or project."""
+    def comparisons(self, container: str, kind: str = "comparison") -> list[Kept]:
+        """List the comparisons in an experiment or project, or the leaderboards."""
 
     def snapshot(self, locator: str) -> Any:
         """Return everything that is kept of a run, but its tags as candidate."""

@@ -22,7 +22,7 @@ from tracker_stores import Artifacts, Columns, Kept
 from wandb_standin import API_KEY, Standin, environment
 
 from trackperm.sources.wandb_log import read_run_log
-from trackperm.trackers.base import Tracker, open_tracker
+from trackperm.trackers.base import KINDS, Tracker, open_tracker
 
 
 @contextmanager
@@ -150,12 +150,12 @@ class WandbProjects:
     def chosen(self, locator: str, artifact: str) -> str:
         return _chosen(locator.rpartition("/")[2], artifact)
 
-    def comparisons(self, container: str) -> list[Kept]:
+    def comparisons(self, container: str, kind: str = "comparison") -> list[Kept]:
         project = container.removeprefix("team/")
         return [
             kept(self._standin, "/".join(key))
             for key, run in self._standin.state.runs.items()
-            if key[:2] == ("team", project) and run.job_type == "comparison"
+            if key[:2] == ("team", project) and run.job_type == kind
         ]
 
     def snapshot(self, locator: str) -> Any:
@@ -210,14 +210,15 @@ class WandbFolders:
     def chosen(self, locator: str, artifact: str) -> str:
         return _chosen(locator.rpartition("-")[2], artifact)
 
-    def comparisons(self, container: str) -> list[Kept]:
+    def comparisons(self, container: str, kind: str = "comparison") -> list[Kept]:
         found = []
         for folder in Path(container).glob("offline-run-*-trackperm-*"):
             with Standin() as standin, TemporaryDirectory() as copies:
                 copied = shutil.copytree(folder, Path(copies, folder.name))
                 sync(copied, standin, Path(copies))
-                (key,) = standin.state.runs
-                found.append(kept(standin, "/".join(key), str(folder)))
+                ((key, run),) = standin.state.runs.items()
+                if run.job_type == kind:
+                    found.append(kept(standin, "/".join(key), str(folder)))
         return found
 
     def snapshot(self, locator: str) -> Any:
@@ -234,7 +235,7 @@ class WandbFolders:
 def kept(standin: Standin, path: str, locator: str | None = None) -> Kept:
     """Read a comparison as the stand-in keeps it."""
     run, logged = standin.run(path), standin.logged(path)
-    (result,) = [artifact for artifact in logged.values() if artifact.kind == "comparison"]
+    (result,) = [artifact for artifact in logged.values() if artifact.kind in KINDS]
     summary = run.read_summary()
     files = {name: standin.state.content(result, name) for name in standin.state.entries(result)}
     tables = {}

@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 import narwhals as nw
+import polars as pl
 
 from trackperm.comparison import Comparison
 from trackperm.errors import CapacityError
@@ -23,7 +24,7 @@ OPINIONS_TAG = "trackperm.second_opinions"
 """How many second opinions were logged, and on which side of alpha; absent where nobody has asked."""
 
 
-def publication(comparison: Comparison, look: int | None = None) -> Publication:
+def publication(comparison: Comparison, look: int | None = None, in_leaderboards: int = 0) -> Publication:
     """Turn `comparison` into what a tracker adapter writes.
 
     Parameters
@@ -32,6 +33,8 @@ def publication(comparison: Comparison, look: int | None = None) -> Publication:
         What :func:`trackperm.compare` returned.
     look : int, optional
         Which of the comparisons on its test set that are logged there it is, from 1.
+    in_leaderboards : int
+        How many of those before it are pairs of leaderboards.
 
     Returns
     -------
@@ -53,7 +56,7 @@ def publication(comparison: Comparison, look: int | None = None) -> Publication:
             "all are in trackperm/discordant.parquet",
         )
     if look is not None:
-        remarks.insert(0, look_sentence(look))
+        remarks.insert(0, look_sentence(look, in_leaderboards))
     baseline_name, candidate_name = map(text.shorten, (comparison.baseline_name, comparison.candidate_name))
     # Tags of the runs are by statistic, of all examples.
     candidate_tags = {f"sig.{statistic}": _short_verdict(comparison), f"sig.{statistic}.vs": baseline_name}
@@ -98,10 +101,24 @@ def _short_verdict(comparison: Comparison) -> str:
     return f"{comparison.marker} adj. p={found.format_pvalue(2, comparison.alpha)}"
 
 
-def look_sentence(look: int) -> str:
-    """Say how often a test set was looked at, up to a comparison."""
+def look_sentence(look: int, in_leaderboards: int = 0) -> str:
+    """Say how often a test set was looked at, up to a comparison, and how much of it leaderboards did."""
     suffix = "th" if look % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(look % 10, "th")
-    return f"{look}{suffix} logged comparison on this test set"
+    return f"{look}{suffix} logged comparison on this test set{_counting(in_leaderboards)}"
+
+
+def looks_sentence(first: int, n_pairs: int, in_leaderboards: int = 0) -> str:
+    """Say which of the logged comparisons on a test set the pairs of a leaderboard are."""
+    if n_pairs == 1:
+        return look_sentence(first, in_leaderboards)
+    places = f"logged comparisons {first} to {first + n_pairs - 1} on this test set"
+    return f"{places}, one for each pair{_counting(in_leaderboards)}"
+
+
+def _counting(in_leaderboards: int) -> str:
+    if not in_leaderboards:
+        return ""
+    return f" ({in_leaderboards} before in leaderboards, each pair counted)"
 
 
 def metrics(comparison: Comparison) -> dict[str, float]:
@@ -206,10 +223,10 @@ def evidence(comparison: Comparison) -> dict[str, bytes]:
     files = {
         "trackperm/statistic.yaml": comparison.statistic.document().encode(),
         "trackperm/comparison.json": comparison.to_json().encode(),
-        "trackperm/discordant.parquet": _parquet(comparison.discordant),
+        "trackperm/discordant.parquet": parquet(comparison.discordant.to_polars()),
     }
     if len(comparison.count_table.multiplicities) <= MAX_COUNT_ROWS:
-        files["trackperm/count_table.parquet"] = _parquet(_count_table(comparison))
+        files["trackperm/count_table.parquet"] = parquet(_count_table(comparison).to_polars())
     return files
 
 
@@ -221,7 +238,8 @@ def _count_table(comparison: Comparison) -> nw.DataFrame[Any]:
     return nw.from_dict(columns | {"multiplicity": table.multiplicities}, backend="polars")
 
 
-def _parquet(frame: nw.DataFrame[Any]) -> bytes:
+def parquet(frame: pl.DataFrame) -> bytes:
+    """Write a frame as Parquet."""
     buffer = io.BytesIO()
-    frame.to_polars().write_parquet(buffer)
+    frame.write_parquet(buffer)
     return buffer.getvalue()

@@ -117,13 +117,19 @@ def test_an_incomplete_run_is_listed_with_the_reason(runs: list[str], tmp_path: 
     assert "incomplete" in text
 
 
-@pytest.mark.tracker
-def test_all_runs_of_an_experiment(tmp_path: Path) -> None:
+@pytest.fixture
+def store(tmp_path: Path) -> MlflowStore:
+    """An experiment with the three runs, and one without predictions."""
     store = MlflowStore.local(tmp_path)
     for name, n in RIGHT.items():
         frame = answers([i < n for i in range(80)])
         store.run_with_predictions("digits", name, frame.to_dict(as_series=False), artifact="p.parquet")
     store.run("digits", "without predictions")
+    return store
+
+
+@pytest.mark.tracker
+def test_all_runs_of_an_experiment(store: MlflowStore) -> None:
     text = printed("--experiment", "mlflow:digits", "--tracking-uri", store.uri)
     assert "accuracy: 3 runs on 80 examples" in text
     assert "without predictions" in text
@@ -134,3 +140,49 @@ def test_all_runs_of_an_experiment(tmp_path: Path) -> None:
     )
     comparison.log()
     assert printed("--experiment", "mlflow:digits", "--tracking-uri", store.uri) == text
+    assert not store.comparisons("digits", "leaderboard")
+
+
+@pytest.mark.tracker
+def test_it_is_logged_when_asked(store: MlflowStore) -> None:
+    def said(*arguments: str, command: str = "leaderboard") -> tuple[str, str]:
+        result = CliRunner().invoke(cli.app, [command, *arguments, "--tracking-uri", store.uri])
+        if result.exception is not None:
+            raise result.exception
+        return result.stdout, result.stderr
+
+    store.describe("digits", "ours")
+    experiment = ("--experiment", "mlflow:digits")
+    text, told = said(*experiment, "--log")
+    (run,) = store.comparisons("digits", "leaderboard")
+    places = "logged comparisons 1 to 3 on this test set, one for each pair\n"
+    assert told == f"logged: mlflow:{run.info.run_id}\n{places}"
+    again = said(*experiment, "--log")
+    assert again == (text, f"already logged, brought up to date: mlflow:{run.info.run_id}\n{places}")
+    assert len(store.comparisons("digits", "leaderboard")) == 1
+    description = store.description("digits")
+    assert description.startswith("ours\n\n")
+    assert "without predictions: run" in description
+    first = next(r for r in store.client.search_runs([run.info.experiment_id]) if r.info.run_name == "first")
+    for arguments in (experiment, (f"mlflow:{run.info.run_id}",), (f"mlflow:{first.info.run_id}",)):
+        listed = said(*arguments, command="family")[0].splitlines()
+        assert listed[0].endswith(": 3 logged comparisons, 3 of them pairs of leaderboards")
+        assert listed[2].startswith("1-3  ")
+        assert "accuracy: leaderboard of 3 runs, 3 pairs" in listed[2]
+    with pytest.raises(InputError, match="is a leaderboard, and only comparisons are verified"):
+        said(f"mlflow:{run.info.run_id}", command="verify")
+
+
+def test_what_cannot_be_logged_is_refused_at_once() -> None:
+    for arguments, message in (
+        (["--tag-runs"], "goes with `--log`"),
+        (["--log", "--tag-runs"], "against a baseline"),
+        (["--log-to", "results.csv"], "names no tracker"),
+    ):
+        with pytest.raises(InputError, match=message):
+            printed("nothing.csv", *arguments)
+
+
+def test_files_say_no_place_to_log_to(runs: list[str]) -> None:
+    with pytest.raises(InputError, match="is in a tracker"):
+        printed(*runs, "--log")

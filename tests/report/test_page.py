@@ -2,16 +2,14 @@ from __future__ import annotations
 
 import html
 import json
-import os
 import re
-import shutil
-import subprocess
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import polars as pl
 import pytest
+from browser import rendered
 from comparisons import accuracy, answers, check_golden, without_digests
 
 import trackperm
@@ -52,27 +50,6 @@ def hostile():
     comparison = trackperm.compare(rows, answers([True] * 6), "accuracy")
     named = replace(comparison.candidate_data, name=f"</script>{ATTACK}\"'`")
     return replace(comparison, candidate_data=named)
-
-
-def browser():
-    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if path is None and os.environ.get("TRACKPERM_REQUIRE_ALL") != "1":
-        pytest.skip("no Chromium")
-    return path
-
-
-def rendered(page, tmp_path, *options):
-    """Open `page` in a browser without network and return the document as it then is."""
-    file = tmp_path / "page.html"
-    file.write_text(page, encoding="utf-8")
-    command = [
-        *(browser(), "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"),
-        *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-        *("--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={tmp_path / 'profile'}"),
-        *("--virtual-time-budget=5000", *options, "--dump-dom", file.as_uri()),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    return done.stdout
 
 
 def test_outline():

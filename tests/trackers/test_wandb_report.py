@@ -214,6 +214,27 @@ class TestDrafts:
         assert headings(saved["spec"]) == ["Results", *sections]
         assert markdown(saved["spec"])[0].count("**▲ ") == 3
 
+    def test_the_newest_leaderboard_on_the_test_set_is_shown_as_well(self, project: Project):
+        frames = {str(i): answers([True] * i + [False] * (24 - i)) for i in (3, 9, 20)}
+        tracker, container = WandbTracker(project.standin.url), f"team/{project.name}"
+        logged = [
+            trackperm.leaderboard(frames, statistic).log(tracker, container).run
+            for statistic in ("accuracy", "error_rate")
+        ]
+        trackperm.leaderboard({name: rows.head(9) for name, rows in frames.items()}).log(tracker, container)
+        project.report(project.comparison)
+        project.report(logged[1].reference)
+        of_comparison, of_board = project.reports()
+        own = [project.record.display_name, "Pairing", "Signature"]
+        assert headings(of_comparison["spec"]) == ["Results", *own, logged[1].name, "Signature"]
+        assert headings(of_board["spec"]) == [logged[1].name, "Signature"]
+        for saved in (of_comparison, of_board):
+            shown = panels(saved["spec"])
+            assert all(f'"{key}"' in json.dumps(shown) for key in ("board", "pairs"))
+            media = {key for panel in shown for key in panel["config"].get("mediaKeys", ())}
+            assert {"leaderboard", "trackperm_leaderboard"} <= media
+        assert "3 runs on 24 examples" in markdown(of_board["spec"])[0]
+
     @pytest.mark.slow
     def test_on_the_command_line(self, project: Project, tmp_path: Path):
         command = [script("trackperm"), "report", "wandb", project.comparison]

@@ -13,7 +13,7 @@ from trackperm.errors import InputError
 
 if TYPE_CHECKING:
     from trackperm.family import Family, Look
-    from trackperm.trackers.base import LoggedComparison
+    from trackperm.trackers.base import LoggedComparison, Tracker
 
 _DIGEST = 12  # digits of a test set that are shown
 _WIDEST = 60  # of a comparison's name
@@ -57,9 +57,10 @@ def family(
             "one run, or `--experiment`, says where to look",
             hint="`trackperm family mlflow:RUN_ID`, or `trackperm family --experiment mlflow:EXPERIMENT`.",
         )
-    logged, wanted = _of_experiment(experiment, tracking_uri) if run is None else _of_run(run, tracking_uri)
+    found = _of_experiment(experiment, tracking_uri) if run is None else _of_run(run, tracking_uri)
+    tracker, logged, wanted = found
     listed = [
-        each
+        each.with_pairs(tracker)
         for each in families(logged)
         if (wanted is None or each.test_set in wanted) and each.test_set.startswith(test_set or "")
     ]
@@ -81,39 +82,51 @@ def family(
 
 def _of_experiment(
     text: str | None, tracking_uri: str | None
-) -> tuple[list[LoggedComparison], set[str] | None]:
+) -> tuple[Tracker, list[LoggedComparison], set[str] | None]:
     from trackperm.cli.tracked import opened
 
     tracker, container = opened(text or "", tracking_uri, hint="`--experiment mlflow:EXPERIMENT`.")
-    return tracker.comparisons(container), None
+    return tracker, tracker.comparisons(container), None
 
 
-def _of_run(text: str, tracking_uri: str | None) -> tuple[list[LoggedComparison], set[str] | None]:
+def _of_run(text: str, tracking_uri: str | None) -> tuple[Tracker, list[LoggedComparison], set[str] | None]:
     """List the comparisons beside a run, and say on which test sets it was compared."""
     from trackperm.cli.tracked import found, opened
+    from trackperm.family import families
     from trackperm.trackers.base import TEST_SET_TAG, LoggedComparison
 
     tracker, locator = opened(text, tracking_uri, hint="`mlflow:RUN_ID` or `wandb:ENTITY/PROJECT/RUN`.")
     run = found(tracker, locator)
     if isinstance(run, LoggedComparison):
         test_set = run.tags.get(TEST_SET_TAG, "")
-        return tracker.comparisons(run.run, test_set), {test_set}
-    logged = tracker.comparisons(run)
-    names = {f"trackperm.{role}" for role in ("baseline", "candidate")}
-    own = (each.tags for each in logged if str(run.reference) in map(each.tags.get, names))
-    return logged, {tags[TEST_SET_TAG] for tags in own if TEST_SET_TAG in tags}
+        return tracker, tracker.comparisons(run.run, test_set), {test_set}
+    logged, reference = tracker.comparisons(run), str(run.reference)
+    return tracker, logged, {each.test_set for each in families(logged) if _names(each, reference, tracker)}
+
+
+def _names(family: Family, reference: str, tracker: Tracker) -> bool:
+    """Whether a run is in a comparison of a family, or in a pair of one of its leaderboards."""
+    if any(reference in (look.tag("baseline"), look.tag("candidate")) for look in family.looks):
+        return True
+    pairs = (pair for look in family.with_pairs(tracker).looks for pair in look.pairs)
+    return any(reference in (pair.baseline, pair.candidate) for pair in pairs)
 
 
 def _lines(family: Family, method: str, *, spend: bool) -> Iterator[str]:
     data = family.to_dict(method, spend=spend)
-    n, finished = data["n_looks"], data["n_finished"]
-    state = "" if n == finished else f", {n - finished} of them unfinished and in no adjustment"
-    yield f"test set {family.test_set[:_DIGEST]}: {n} logged comparison{'s' * (n != 1)}{state}"
+    n, left = family.n_comparisons, sum(look.n_pairs for look in family.looks if not look.is_finished)
+    boards = [look for look in family.looks if look.is_leaderboard]
+    of_pairs = f", {sum(look.n_pairs for look in boards)} of them pairs of leaderboards" if boards else ""
+    state = f", {left} of them unfinished and in no adjustment" if left else ""
+    yield f"test set {family.test_set[:_DIGEST]}: {n} logged comparison{'s' * (n != 1)}{of_pairs}{state}"
     columns = {method: family.adjusted(method), **({"spent": family.spent()} if spend else {})}
     rows = [("", "begun (UTC)", "comparison", "p", *columns, "verdict")]
     for look in family.looks:
         adjusted = [_written(values.get(look.number)) for values in columns.values()]
-        rows.append((str(look.number), *_described(look), *adjusted, look.tag("verdict") * look.is_finished))
+        last = f"-{look.number + look.n_pairs - 1}" if look.n_pairs > 1 else ""
+        rows.append(
+            (f"{look.number}{last}", *_described(look), *adjusted, look.tag("verdict") * look.is_finished)
+        )
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         first, *others = zip(row, widths, strict=True)
@@ -125,9 +138,17 @@ def _lines(family: Family, method: str, *, spend: bool) -> Iterator[str]:
 
 def _described(look: Look) -> tuple[str, str, str]:
     name = look.run.name if len(look.run.name) <= _WIDEST else f"{look.run.name[: _WIDEST - 1]}…"
-    pvalue = _written(look.log10_pvalue) or ("unreadable" if look.is_finished else "unfinished")
-    begun = "" if look.created is None else look.created.strftime("%Y-%m-%d %H:%M:%S")
-    return begun, name, pvalue
+    if look.is_leaderboard:
+        name += f", {look.n_pairs} pair{'s' * (look.n_pairs != 1)}"
+    return _begun(look), name, _pvalue(look)
+
+
+def _pvalue(look: Look) -> str:
+    return _written(look.log10_pvalue) or ("unreadable" if look.is_finished else "unfinished")
+
+
+def _begun(look: Look) -> str:
+    return "" if look.created is None else look.created.strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _written(log10_pvalue: float | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,7 +22,11 @@ from trackperm.cli.arguments import (
     assignment,
     column,
 )
+from trackperm.cli.log import Destination
 from trackperm.errors import InputError
+
+if TYPE_CHECKING:
+    from trackperm.leaderboards import Leaderboard
 
 
 class Correction(str, Enum):
@@ -116,6 +120,19 @@ def leaderboard(
         ),
     ] = None,
     stars: Annotated[bool, typer.Option("--stars", help="Stars beside adjusted p-values.")] = False,
+    log: Annotated[
+        bool, typer.Option("--log", help="Log it where the runs are; each pair counts in `trackperm family`.")
+    ] = False,
+    log_to: Annotated[
+        str | None,
+        typer.Option(metavar="mlflow:EXPERIMENT|wandb:ENTITY/PROJECT", help="Log it here instead."),
+    ] = None,
+    tag_runs: Annotated[
+        bool,
+        typer.Option(
+            "--tag-runs", help="Tag the logged runs, which have to be finished, with verdict and adjusted p."
+        ),
+    ] = False,
 ) -> None:
     """Rank many runs on the same examples, and say which differences are real after correction."""
     from trackperm.cli.progress import Steps
@@ -129,6 +146,9 @@ def leaderboard(
         raise InputError(
             "there is nothing to rank", hint="name runs, or `--experiment mlflow:NAME` for all of its runs."
         )
+    destination = _destination(
+        log, log_to, tracking_uri, tag_runs=tag_runs, has_baseline=baseline is not None
+    )
     files = [(Path(path), format_of(path)) for path in output or []]
     columns = dict(column(text) for text in other_columns or [])
     roles = {"id": id_column, "prediction": prediction, "label": label}
@@ -168,3 +188,34 @@ def leaderboard(
     typer.echo(render(board, format_.value, stars=stars).decode(), nl=False)
     for path, _ in written:
         typer.echo(f"written: {path}", err=True)
+    if destination is not None:
+        _log(board, destination)
+
+
+def _destination(
+    log: bool, log_to: str | None, tracking_uri: str | None, *, tag_runs: bool, has_baseline: bool
+) -> Destination | None:
+    """Say where it is logged, if that was asked for; what cannot be granted is refused at once."""
+    if not (log or log_to):
+        if tag_runs:
+            raise InputError("`--tag-runs` goes with `--log` or `--log-to`", hint="add one of them.")
+        return None
+    if tag_runs and not has_baseline:
+        raise InputError(
+            "`--tag-runs` writes the verdict against a baseline, and all pairs are compared",
+            hint="`--baseline RUN` compares with one run.",
+        )
+    return Destination.of(log_to, tracking_uri, no_log=False, alert=False, tag_runs=tag_runs)
+
+
+def _log(board: Leaderboard, destination: Destination) -> None:
+    """Log `board`, and say where, and what it counts for."""
+    from trackperm.publish import looks_sentence
+
+    published = board.log(destination.tracker, destination.container, tag_runs=destination.tag_runs)
+    verb = "logged" if published.created else "already logged, brought up to date"
+    typer.echo(f"{verb}: {published.run.url or published.run.reference}", err=True)
+    if published.look is not None:
+        typer.echo(looks_sentence(published.look, len(board.pairs), published.in_leaderboards), err=True)
+    for remark in published.remarks:
+        typer.echo(f"note: {remark}", err=True)

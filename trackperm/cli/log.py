@@ -89,7 +89,7 @@ class Destination:
             verb = "logged" if published.created else "already logged, brought up to date"
             typer.echo(f"{verb}: {published.run.url or published.run.reference}", err=True)
             if published.look is not None:
-                typer.echo(look_sentence(published.look), err=True)
+                typer.echo(look_sentence(published.look, published.in_leaderboards), err=True)
 
 
 def install_chart(

@@ -23,7 +23,7 @@ def wandb(
         str,
         typer.Argument(
             metavar="COMPARISON|BASELINE",
-            help="A comparison's run, wandb:ENTITY/PROJECT/ID or its page; or a baseline.",
+            help="Run of a comparison or leaderboard, wandb:ENTITY/PROJECT/ID or its page; or a baseline.",
         ),
     ],
     candidate: Annotated[

@@ -89,7 +89,7 @@ def _cut(text: str) -> str:
 def _files(text: str, tracking_uri: str | None) -> tuple[dict[str, bytes], LoggedComparison | None]:
     """Read the files of a comparison from a folder, or from its run."""
     from trackperm.cli.tracked import opened
-    from trackperm.trackers.base import RunReference
+    from trackperm.trackers.base import COMPARISON, RunReference
 
     folder = Path(text).expanduser()
     if RunReference.parse(text).scheme == "file" and folder.is_dir():
@@ -101,6 +101,11 @@ def _files(text: str, tracking_uri: str | None) -> tuple[dict[str, bytes], Logge
     hint = "`mlflow:RUN_ID`, `wandb:ENTITY/PROJECT/ID`, or a folder that holds `comparison.json`."
     tracker, locator = opened(text, tracking_uri, hint=hint)
     logged = tracker.comparison(locator)
+    if logged.kind != COMPARISON:
+        raise InputError(
+            f"`{text}` is a {logged.kind}, and only comparisons are verified",
+            hint="`trackperm leaderboard` computes it again; `trackperm compare` logs one pair of it.",
+        )
     return tracker.files(logged.run), logged
 
 

@@ -148,6 +148,7 @@ def leaderboard_of_runs(
         by_position=by_position,
         progress=progress,
     )
+    test_set = _test_set(field)
     field, counted = _with_scores(field, entrants)
     order = best_first(counted)
     reference = None
@@ -186,10 +187,17 @@ def leaderboard_of_runs(
         n_largest=field.n_largest,
         missing=missing,
         paired_by="position" if by_position else "id",
+        test_set=test_set,
         notes=(*([] if letters_note is None else [letters_note]), *_notes(field, found)),
         options=used,
         digests=tuple(counted.entries[i].pairing.report.candidate_digest for i in order),
     )
+
+
+def _test_set(field: Field) -> str:
+    """Return the digest of the examples of the reference run, which is paired with itself as well."""
+    own = [entry for entry in field.entries if entry.data.name == field.reference.name]
+    return (own or field.entries)[0].pairing.report.test_set
 
 
 def _correction(name: str) -> Adjustment:

@@ -17,6 +17,7 @@ from trackperm.exact.intervals import Interval
 from trackperm.exact.multiplicity import Correction
 from trackperm.leaderboards.field import Incomplete, MissingRule
 from trackperm.statistic import Statistic
+from trackperm.trackers.base import Published, Tracker
 from trackperm.verdict import MARKERS, Sign
 
 
@@ -133,6 +134,9 @@ class Leaderboard:
         What became of examples that only some runs have.
     paired_by : str
         ``id`` or ``position``.
+    test_set : str
+        Digest of the examples of the run that all were paired with; where all runs have the same ones, that
+        of every comparison of two of them.
     notes : tuple of str
         What a reader of the result should know.
     """
@@ -149,6 +153,7 @@ class Leaderboard:
     n_largest: int
     missing: MissingRule
     paired_by: str
+    test_set: str
     notes: tuple[str, ...]
     options: Mapping[str, str]
     digests: tuple[str, ...] = field(repr=False)
@@ -231,6 +236,7 @@ class Leaderboard:
             ],
             "missing": self.missing,
             "paired_by": self.paired_by,
+            "test_set": self.test_set,
             "notes": list(self.notes),
             "options": dict(self.options),
             "signature": self.signature,
@@ -240,6 +246,36 @@ class Leaderboard:
     def to_json(self) -> str:
         """Return :meth:`to_dict` as JSON text."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def log(
+        self, tracker: Tracker | None = None, container: str | None = None, *, tag_runs: bool = False
+    ) -> Published:
+        """Write the leaderboard to a tracker, or bring the one that is there up to date.
+
+        Each of its pairs counts as a logged comparison on the test set. In MLflow it is also shown in the
+        description of the experiment.
+
+        Parameters
+        ----------
+        tracker : Tracker, optional
+            Where to write; by default the tracker that the runs were read from.
+        container : str, optional
+            Experiment or project; by default that of the runs, if it is one.
+        tag_runs : bool
+            Whether the runs, which are finished, get short tags with the adjusted p-value; needs a baseline.
+
+        Raises
+        ------
+        InputError
+            If nothing says where to write, or an option cannot be granted.
+        TrackerError
+            If the tracker failed; the next call completes what was begun.
+        MissingDependencyError
+            If ``trackperm[plots]`` is not installed.
+        """
+        from trackperm.family import log_leaderboard
+
+        return log_leaderboard(self, tracker, container, tag_runs=tag_runs)
 
     def _row(self, row: Row) -> dict[str, Any]:
         interval = row.interval

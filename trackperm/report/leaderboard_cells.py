@@ -83,10 +83,10 @@ def verdict(board: Leaderboard, place: int) -> str:
     return "best" if board.baseline is None else "baseline"
 
 
-def adjusted(board: Leaderboard, pair: Pair) -> str:
+def adjusted(board: Leaderboard, pair: Pair, digits: int = 3) -> str:
     """Write the adjusted p-value, never as 0, and on its side of alpha."""
     corrected = replace(pair.test, pvalue=pair.adjusted, log10_pvalue=pair.log10_adjusted)
-    return corrected.format_pvalue(3, board.alpha)
+    return corrected.format_pvalue(digits, board.alpha)
 
 
 def star(pair: Pair) -> str:

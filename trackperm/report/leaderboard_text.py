@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 
 from trackperm.leaderboards import Leaderboard
 from trackperm.report import leaderboard_cells as parts
@@ -30,8 +31,11 @@ def lines(board: Leaderboard, *, stars: bool = False) -> list[str]:
     ]
 
 
-def markdown(board: Leaderboard, *, stars: bool = False) -> str:
-    """Render `board` as Markdown in which no name of the user's can act as markup."""
+def markdown(board: Leaderboard, *, stars: bool = False, remarks: Sequence[str] = ()) -> str:
+    """Render `board` as Markdown in which no name of the user's can act as markup.
+
+    Every row of the table, and every incomplete run, is one line.
+    """
     table = parts.cells(board, stars=stars)
     rule = "|".join("--:" if numeric else ":--" for numeric in table.numeric)
     blocks = [
@@ -50,6 +54,7 @@ def markdown(board: Leaderboard, *, stars: bool = False) -> str:
                 *parts.legend(board),
                 f"scope: {parts.SCOPE}",
                 *parts.notes(board),
+                *remarks,
             )
         ),
     ]

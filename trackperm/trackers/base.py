@@ -18,6 +18,14 @@ from trackperm.errors import InputError, InputTypeError, MissingDependencyError
 from trackperm.tables import ExampleTable
 from trackperm.trackers.predictions import Predictions
 
+KIND_TAG = "trackperm.kind"
+COMPARISON, LEADERBOARD = "comparison", "leaderboard"
+KINDS = (COMPARISON, LEADERBOARD)
+"""What trackperm logs: values of KIND_TAG in MLflow, job types in W&B."""
+
+PAIRS_TAG = "trackperm.n_pairs"
+"""How many comparisons a leaderboard makes, each of which the ledger counts."""
+
 TEST_SET_TAG = "trackperm.test_set"
 KEY_TAG = "trackperm.key"
 CREATED_TAG = "trackperm.created"
@@ -120,15 +128,15 @@ class Chart:
 
 @dataclass(frozen=True)
 class Publication:
-    """One comparison, ready to be written to any tracker.
+    """One comparison or leaderboard, ready to be written to any tracker.
 
     Attributes
     ----------
     key : str
-        Hexadecimal digest of baseline, candidate, data, spec and options: equal keys are the same
-        comparison, which is updated instead of added again.
+        Hexadecimal digest of runs, data, spec and options: equal keys are the same comparison, which is
+        updated instead of added again.
     name : str
-        Name of the comparison's own run.
+        Name of its own run.
     metrics : mapping of str to float
         Finite numbers by metric name, such as ``f1/p_value``.
     tables : mapping of str to Table
@@ -145,6 +153,10 @@ class Publication:
         Short tags for the source runs, which become columns of the runs table.
     charts : mapping of str to Chart
         Charts by name, for trackers that draw them.
+    kind : {'comparison', 'leaderboard'}
+        What it is.
+    entrants : sequence of (TrackedRun, mapping of str to str)
+        Of a leaderboard: its runs that are in a tracker, with the tags that each gets if that is asked for.
     """
 
     key: str
@@ -159,15 +171,36 @@ class Publication:
     candidate_tags: Mapping[str, str] = field(default_factory=dict)
     baseline_tags: Mapping[str, str] = field(default_factory=dict)
     charts: Mapping[str, Chart] = field(default_factory=dict)
+    kind: str = COMPARISON
+    entrants: Sequence[tuple[TrackedRun, Mapping[str, str]]] = ()
+
+    @property
+    def sources(self) -> list[TrackedRun]:
+        """The runs that were read from a tracker."""
+        pair = (run for run in (self.baseline, self.candidate) if run is not None)
+        return [*pair, *(run for run, _ in self.entrants)]
+
+    @property
+    def home(self) -> TrackedRun | None:
+        """A run where it is logged by default: the candidate, or any that a leaderboard ranks."""
+        return self.entrants[0][0] if self.entrants else self.candidate
 
     def run_tags(self, scheme: str) -> list[tuple[TrackedRun, Mapping[str, str]]]:
-        """List candidate and baseline with their tags, for a tracker that was asked to tag both.
+        """List the runs with their tags, for a tracker that was asked to tag them.
 
         Raises
         ------
         InputError
             If one of them is not in the tracker `scheme`.
         """
+        if self.kind == LEADERBOARD:
+            tagged = [(run, tags) for run, tags in self.entrants if tags]
+            if other := next((run for run, _ in tagged if run.reference.scheme != scheme), None):
+                raise InputError(
+                    f"`--tag-runs` tags all runs, but `{other.reference}` is not in `{scheme}`",
+                    hint="leave it out; the leaderboard itself says everything.",
+                )
+            return tagged
         found = []
         for role, run, tags in (
             ("candidate", self.candidate, self.candidate_tags),
@@ -184,24 +217,38 @@ class Publication:
 
 @dataclass(frozen=True)
 class Published:
-    """What became of a publication: the comparison's run, whether it was new, and which look it is.
+    """What became of a publication.
 
-    The look is the place of the comparison among those on its test set, from 1; None where nobody counted.
+    Attributes
+    ----------
+    run : TrackedRun
+        Its own run.
+    created : bool
+        Whether that is new.
+    look : int or None
+        Place of the comparison, or of the first pair of the leaderboard, among the comparisons on its test
+        set, from 1, each pair of a leaderboard being one; None where nobody counted.
+    in_leaderboards : int
+        How many of those before it are pairs of leaderboards.
+    remarks : tuple of str
+        What was not written as was meant, and why.
     """
 
     run: TrackedRun
     created: bool
     look: int | None = None
+    in_leaderboards: int = 0
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class LoggedComparison:
-    """A comparison as a tracker has it.
+    """A comparison or a leaderboard as a tracker has it.
 
     Attributes
     ----------
     run : TrackedRun
-        The comparison's own run.
+        Its own run.
     created : datetime or None
         When its writing was begun; bringing it up to date does not change that. Whoever lists the comparisons
         before a run is there lists them before this time. None as long as it is not written.
@@ -221,6 +268,17 @@ class LoggedComparison:
     tags: Mapping[str, str]
     metrics: Mapping[str, float] = field(default_factory=dict)
     is_beginning: bool = False
+
+    @property
+    def kind(self) -> str:
+        """``comparison`` or ``leaderboard``."""
+        return self.tags.get(KIND_TAG, COMPARISON)
+
+    @property
+    def n_pairs(self) -> int:
+        """How many comparisons it is: 1, or the pairs of a leaderboard."""
+        written = self.tags.get(PAIRS_TAG, "") if self.kind == LEADERBOARD else ""
+        return max(int(written), 1) if written.isdecimal() else 1
 
 
 def creation(tags: Mapping[str, str]) -> datetime | None:
@@ -338,11 +396,12 @@ class Tracker(Protocol):
         publication : Publication
             What to write.
         container : str, optional
-            Name of the experiment or project to write to; by default that of the candidate.
+            Name of the experiment or project to write to; by default that of ``publication.home``.
         alert : bool
             Whether a candidate that is significantly worse raises an alert, when this is first written.
         tag_runs : bool
-            Whether baseline and candidate get their tags. Both have to be finished runs of this tracker.
+            Whether baseline and candidate, or the runs of a leaderboard, get their tags. All have to be
+            finished runs of this tracker.
 
         Raises
         ------
@@ -354,18 +413,18 @@ class Tracker(Protocol):
         """
 
     def comparison(self, locator: str) -> LoggedComparison:
-        """Find the comparison whose run `locator` names.
+        """Find the comparison or leaderboard whose run `locator` names.
 
         Raises
         ------
         InputError
-            If there is no such run, or it is no comparison.
+            If there is no such run, or it is neither.
         TrackerError
             If the tracker cannot be reached or refuses.
         """
 
     def comparisons(self, near: TrackedRun | str, test_set: str | None = None) -> list[LoggedComparison]:
-        """List the comparisons in an experiment or project, in any order, unfinished ones among them.
+        """List comparisons and leaderboards in an experiment or project, in any order, unfinished ones too.
 
         Parameters
         ----------

@@ -20,6 +20,9 @@ from trackperm.errors import InputError, InputTypeError
 from trackperm.sources import read_examples
 from trackperm.tables import ExampleTable
 from trackperm.trackers.base import (
+    KIND_TAG,
+    KINDS,
+    LEADERBOARD,
     LoggedComparison,
     Publication,
     Published,
@@ -29,8 +32,9 @@ from trackperm.trackers.base import (
 )
 from trackperm.trackers.mlflow_artifacts import find_table, require_artifact, write_predictions
 from trackperm.trackers.mlflow_comparison import write_comparison
+from trackperm.trackers.mlflow_description import describe_experiment
 from trackperm.trackers.mlflow_ledger import logged_comparison, logged_comparisons, logged_files
-from trackperm.trackers.mlflow_store import COMPARISON, KIND_TAG, Store
+from trackperm.trackers.mlflow_store import Store
 from trackperm.trackers.predictions import Predictions
 
 _RUN_ID = re.compile(r"[a-zA-Z0-9][\w-]{0,255}")
@@ -84,8 +88,9 @@ class MlflowTracker:
                 hint=f"`mlflow runs restore --run-id {run.info.run_id}` brings it back.",
             )
         if _is_comparison(run):
+            kind = run.data.tags[KIND_TAG]
             raise InputError(
-                f"run `mlflow:{run.info.run_id}` is a comparison that trackperm logged, not a run to compare",
+                f"run `mlflow:{run.info.run_id}` is a {kind} that trackperm logged, not a run to compare",
                 hint="name the runs that made the predictions.",
             )
         return self._store.tracked(run)
@@ -156,7 +161,8 @@ class MlflowTracker:
     ) -> Published:
         """Write `publication` as a run nested under the candidate, or bring that run up to date.
 
-        A candidate in the same experiment gets its tags; other runs only if that is asked for.
+        A candidate in the same experiment gets its tags; other runs only if that is asked for. A leaderboard
+        is a run of its own, and is shown in the description of the experiment as well.
 
         Of several runs with the same key, which two writers at the same moment can leave, the
         newest that is complete is the one that counts.
@@ -171,7 +177,8 @@ class MlflowTracker:
         alert : bool
             MLflow has no alerts: refused.
         tag_runs : bool
-            Whether baseline and candidate both get their tags, wherever in this store they are.
+            Whether baseline and candidate, or the runs of a leaderboard, get their tags, wherever in this
+            store they are.
 
         Raises
         ------
@@ -182,29 +189,34 @@ class MlflowTracker:
             If MLflow failed; the next try completes what was begun.
         """
         require_options(self, alert=alert)
-        candidate = publication.candidate
-        if candidate is not None and candidate.reference.scheme != "mlflow":
-            candidate = None
+        candidate, home = (
+            run if run is not None and run.reference.scheme == "mlflow" else None
+            for run in (publication.candidate, publication.home)
+        )
         if container is not None:
             experiment_id = self._experiment_id(
                 container, advice=f"`mlflow experiments create -n '{container}'` makes one."
             )
-        elif candidate is not None:
-            experiment_id = candidate.container
+        elif home is not None:
+            experiment_id = home.container
         else:
+            who = "no run is" if publication.kind == LEADERBOARD else "the candidate is not"
             raise InputError(
-                "the candidate is not in MLflow, so it does not say where to log the comparison",
+                f"{who} in MLflow, so nothing says where to log the {publication.kind}",
                 hint="`--log-to mlflow:EXPERIMENT` names an experiment.",
             )
-        return write_comparison(self._store, publication, candidate, experiment_id, tag_runs=tag_runs)
+        published = write_comparison(self._store, publication, candidate, experiment_id, tag_runs=tag_runs)
+        if publication.kind != LEADERBOARD:
+            return published
+        return replace(published, remarks=describe_experiment(self._store, experiment_id))
 
     def comparison(self, locator: str) -> LoggedComparison:
-        """Find the comparison whose run has the id `locator`.
+        """Find the comparison or leaderboard whose run has the id `locator`.
 
         Raises
         ------
         InputError
-            If there is no such run, or it is no comparison.
+            If there is no such run, or it is neither.
         TrackerError
             If MLflow cannot be reached or refuses.
         """
@@ -217,7 +229,7 @@ class MlflowTracker:
         return logged_comparison(self._store, run)
 
     def comparisons(self, near: TrackedRun | str, test_set: str | None = None) -> list[LoggedComparison]:
-        """List the comparisons in an experiment, called `near` or that of the run `near`.
+        """List the comparisons and leaderboards in an experiment, called `near` or that of the run `near`.
 
         Raises
         ------
@@ -366,7 +378,7 @@ class MlflowTracker:
 
 
 def _is_comparison(run: Run) -> bool:
-    return bool(run.data.tags.get(KIND_TAG) == COMPARISON)
+    return run.data.tags.get(KIND_TAG) in KINDS
 
 
 def _suggestion(name: str, known: Sequence[str]) -> str | None:

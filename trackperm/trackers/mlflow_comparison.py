@@ -1,4 +1,4 @@
-"""A comparison as a run of its own in MLflow, written so that a crash is never taken for a result.
+"""A comparison or leaderboard as a run of its own in MLflow; a crash is never taken for a result.
 
 The order is: run (``RUNNING``, ``trackperm.state=writing``), artifacts, metrics, tags, tags of the runs
 that were compared, everything read back, ``trackperm.state=done``, and ``FINISHED`` last. The next try
@@ -29,6 +29,8 @@ from trackperm.errors import InputError, TrackerError
 from trackperm.trackers.base import (
     CREATED_TAG,
     KEY_TAG,
+    KIND_TAG,
+    PAIRS_TAG,
     TEST_SET_TAG,
     Publication,
     Published,
@@ -37,7 +39,7 @@ from trackperm.trackers.base import (
     now,
 )
 from trackperm.trackers.mlflow_artifacts import is_safe_path
-from trackperm.trackers.mlflow_store import COMPARISON, KIND_TAG, Store
+from trackperm.trackers.mlflow_store import Store
 
 STATE_TAG = "trackperm.state"
 DIGEST_TAG = "trackperm.digest"
@@ -81,7 +83,7 @@ def write_comparison(
     experiment_id : str
         The experiment to write to.
     tag_runs : bool
-        Whether candidate and baseline both get their tags.
+        Whether candidate and baseline, or the runs of a leaderboard, all get their tags.
     """
     content = _content(publication)
     run_tags: list[tuple[TrackedRun, Mapping[str, str]]] = []
@@ -91,7 +93,7 @@ def write_comparison(
         run_tags = [(candidate, publication.candidate_tags)]
     for _, tags in run_tags:
         _check_tags(tags)
-    doing = f"logging comparison `{publication.name}`"
+    doing = f"logging {publication.kind} `{publication.name}`"
     with store.calls(doing, writes=True) as client:
         if candidate is not None:
             _require_active(client, candidate)
@@ -99,7 +101,7 @@ def write_comparison(
             for tagged, _ in run_tags:
                 _require_active(client, tagged)
                 _require_finished(client, tagged)
-        run = _find(client, publication.key, experiment_id)
+        run = _find(client, publication, experiment_id)
     created = run is None
     if run is None:
         with store.calls(doing, writes=True, once=True) as client:
@@ -213,11 +215,12 @@ def _require_finished(client: MlflowClient, run: TrackedRun) -> None:
         )
 
 
-def _find(client: MlflowClient, key: str, experiment_id: str) -> Run | None:
-    """Find the comparison with that key: the newest complete one, else the newest begun."""
+def _find(client: MlflowClient, publication: Publication, experiment_id: str) -> Run | None:
+    """Find the run with the key of `publication`: the newest complete one, else the newest begun."""
+    key, kind = publication.key, publication.kind
     runs = client.search_runs(
         [experiment_id],
-        filter_string=f"tags.`{KEY_TAG}` = '{key}' and tags.`{KIND_TAG}` = '{COMPARISON}'",
+        filter_string=f"tags.`{KEY_TAG}` = '{key}' and tags.`{KIND_TAG}` = '{kind}'",
         order_by=["attributes.start_time DESC"],
     )
     done = [run for run in runs if run.data.tags.get(STATE_TAG) == DONE]
@@ -226,14 +229,15 @@ def _find(client: MlflowClient, key: str, experiment_id: str) -> Run | None:
 
 def _first_tags(publication: Publication, candidate: TrackedRun | None) -> dict[str, str]:
     tags = {
-        KIND_TAG: COMPARISON,
+        KIND_TAG: publication.kind,
         KEY_TAG: publication.key,
         STATE_TAG: WRITING,
         "mlflow.source.name": "trackperm",
         "mlflow.source.type": "LOCAL",
     }
-    if TEST_SET_TAG in publication.tags:  # of what is being written, the ledger knows already
-        tags[TEST_SET_TAG] = publication.tags[TEST_SET_TAG]
+    for name in (TEST_SET_TAG, PAIRS_TAG):  # of what is being written, the ledger knows already
+        if name in publication.tags:
+            tags[name] = publication.tags[name]
     if candidate is not None:
         tags["mlflow.parentRunId"] = candidate.reference.locator
     with suppress(OSError, KeyError, ImportError):  # a container may know no user

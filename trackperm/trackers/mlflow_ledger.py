@@ -1,4 +1,4 @@
-"""Comparisons that were logged in MLflow, read back."""
+"""Comparisons and leaderboards that were logged in MLflow, read back."""
 # ruff: noqa: TID251
 
 from __future__ import annotations
@@ -13,9 +13,17 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 
 from trackperm.errors import SourceError
-from trackperm.trackers.base import TEST_SET_TAG, LoggedComparison, TrackedRun, creation, is_recent
+from trackperm.trackers.base import (
+    KIND_TAG,
+    KINDS,
+    TEST_SET_TAG,
+    LoggedComparison,
+    TrackedRun,
+    creation,
+    is_recent,
+)
 from trackperm.trackers.mlflow_comparison import DONE, STATE_TAG
-from trackperm.trackers.mlflow_store import COMPARISON, KIND_TAG, Store
+from trackperm.trackers.mlflow_store import Store
 
 _FOLDER = "trackperm"
 _PAGE = 1000
@@ -36,8 +44,8 @@ def logged_comparison(store: Store, run: Run) -> LoggedComparison:
 
 
 def logged_comparisons(store: Store, experiment_id: str, test_set: str | None) -> list[LoggedComparison]:
-    """Find all comparisons of an experiment, or those on one test set, by one search."""
-    wanted = f"tags.`{KIND_TAG}` = '{COMPARISON}'"
+    """Find all comparisons and leaderboards of an experiment, or those on one test set, by one search."""
+    wanted = f"tags.`{KIND_TAG}` != ''"
     if test_set is not None:
         wanted += f" and tags.`{TEST_SET_TAG}` = '{test_set}'"
     runs: list[Run] = []
@@ -47,7 +55,7 @@ def logged_comparisons(store: Store, experiment_id: str, test_set: str | None) -
             page = client.search_runs(
                 [experiment_id], filter_string=wanted, max_results=_PAGE, page_token=token
             )
-            runs += page
+            runs += [run for run in page if run.data.tags.get(KIND_TAG) in KINDS]
             token = page.token
             if not token:
                 return [logged_comparison(store, run) for run in runs]

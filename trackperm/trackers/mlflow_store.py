@@ -25,9 +25,6 @@ from mlflow.exceptions import MlflowException
 from trackperm.errors import InputError, TrackerError, TrackpermError
 from trackperm.trackers.base import RunReference, TrackedRun
 
-KIND_TAG = "trackperm.kind"
-COMPARISON = "comparison"
-
 _DATABASES = ("sqlite", "postgresql", "mysql", "mssql")
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s'\"]+@")
 _STATUS = {"UNAUTHENTICATED": 401, "CUSTOMER_UNAUTHORIZED": 401, "PERMISSION_DENIED": 403}

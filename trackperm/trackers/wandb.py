@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from trackperm.errors import InputError, MissingDependencyError
 from trackperm.tables import ExampleTable
-from trackperm.trackers.base import LoggedComparison, Publication, Published, RunReference, TrackedRun
+from trackperm.trackers.base import (
+    LEADERBOARD,
+    LoggedComparison,
+    Publication,
+    Published,
+    RunReference,
+    TrackedRun,
+)
 from trackperm.trackers.predictions import Predictions
 from trackperm.trackers.wandb_offline import (
     find_offline_run,
@@ -151,8 +158,8 @@ class WandbTracker:
             Whether a candidate that is worse raises an alert, when this is first written; that of an offline
             comparison is raised when it is synced.
         tag_runs : bool
-            Whether baseline and candidate get their tags, as columns of the runs table. Else nothing is
-            changed in them.
+            Whether baseline and candidate, or the runs of a leaderboard, get their tags, as columns of the
+            runs table. Else nothing is changed in them.
 
         Raises
         ------
@@ -170,12 +177,12 @@ class WandbTracker:
         tags = publication.run_tags(self.scheme) if tag_runs else []
         if tags:
             require_taggable(self._store, [run for run, _ in tags])
-        candidate = publication.candidate
-        if candidate is not None and candidate.reference.scheme != self.scheme:
-            candidate = None
-        place = self._place(container, candidate)
+        home = publication.home
+        if home is not None and home.reference.scheme != self.scheme:
+            home = None
+        place = self._place(container, home, publication.kind)
         if isinstance(place, Path):
-            project = "" if candidate is None else candidate.container
+            project = "" if home is None else home.container
             published = write_offline(publication, place, project, alert=alert)
         else:
             used = self._used(publication)
@@ -202,7 +209,7 @@ class WandbTracker:
             from trackperm.trackers.wandb_charts import install_chart
         return install_chart(self._store, entity)
 
-    def _place(self, container: str | None, candidate: TrackedRun | None) -> Path | str:
+    def _place(self, container: str | None, home: TrackedRun | None, kind: str) -> Path | str:
         """Folder or project, ``entity/project``, to write to."""
         if container is not None:
             if _is_folder(container):
@@ -210,17 +217,18 @@ class WandbTracker:
             from trackperm.trackers.wandb_runs import require_project
 
             return require_project(self._store, container)
-        if candidate is None:
+        if home is None:
+            who = "no run is" if kind == LEADERBOARD else "the candidate is not"
             raise InputError(
-                "the candidate is not in W&B, so it does not say where to log the comparison",
+                f"{who} in W&B, so nothing says where to log the {kind}",
                 hint="`--log-to wandb:ENTITY/PROJECT` names a project, `--log-to wandb:./FOLDER` a folder.",
             )
-        if _is_offline(candidate.reference.locator):
-            return Path(candidate.reference.locator).parent
-        return candidate.container
+        if _is_offline(home.reference.locator):
+            return Path(home.reference.locator).parent
+        return home.container
 
     def comparison(self, locator: str) -> LoggedComparison:
-        """Find the comparison at ``<entity>/<project>/<run id>``, or in the folder of an offline run.
+        """Find the comparison or leaderboard at ``<entity>/<project>/<run id>``, or in a folder.
 
         Raises
         ------
@@ -238,7 +246,7 @@ class WandbTracker:
         return logged_comparison(self._store, locator)
 
     def comparisons(self, near: TrackedRun | str, test_set: str | None = None) -> list[LoggedComparison]:
-        """List the comparisons in a project or in a folder of offline runs, or where the run `near` is.
+        """List the comparisons and leaderboards in a project or in a folder of offline runs.
 
         Raises
         ------
@@ -302,8 +310,7 @@ class WandbTracker:
 
     def _used(self, publication: Publication) -> list[str]:
         """Names of the artifacts that the runs' tables were read from, as far as they are on this server."""
-        runs = (publication.baseline, publication.candidate)
-        names = [_READ.get((self._base_url, run.reference.locator), ()) for run in runs if run is not None]
+        names = [_READ.get((self._base_url, run.reference.locator), ()) for run in publication.sources]
         return list(dict.fromkeys(name for used in names for name in used))
 
     @cached_property

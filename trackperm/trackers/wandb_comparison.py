@@ -1,4 +1,4 @@
-"""A comparison as a run of its own in W&B, written so that a crash is never taken for a result.
+"""A comparison or leaderboard as a run of its own in W&B; a crash is never taken for a result.
 
 Online the order is: run (tag ``unfinished``, notes that say so), lineage, result artifact, tables and charts,
 numbers; the run ends; everything is read back; then the tags and the notes with the verdict, last. The next
@@ -22,15 +22,23 @@ import wandb
 
 from trackperm.errors import TrackerError
 from trackperm.sources.wandb_log import read_run_log
-from trackperm.trackers.base import CREATED_TAG, Publication, Published, RunReference, TrackedRun, now
+from trackperm.trackers.base import (
+    CREATED_TAG,
+    KINDS,
+    Publication,
+    Published,
+    RunReference,
+    TrackedRun,
+    now,
+)
 from trackperm.trackers.wandb_charts import presets_in
-from trackperm.trackers.wandb_content import RESULT_TYPE, Content, md5
+from trackperm.trackers.wandb_content import Content, md5
 from trackperm.trackers.wandb_offline import folders_of_comparisons
-from trackperm.trackers.wandb_store import GROUP, JOB_TYPE, Store, ended, environment, start_run
+from trackperm.trackers.wandb_store import GROUP, Store, ended, environment, start_run
 
 UNFINISHED = "unfinished"
 
-_UNFINISHED_NOTES = "This comparison is being written, or its writing broke off: run it again to complete it."
+_UNFINISHED_NOTES = "This {} is being written, or its writing broke off: run it again to complete it."
 _SETTLING_SECONDS = (0.0, 0.1, 0.4, 1.5, 3.0, 5.0)
 _UPLOAD_SECONDS = 300
 
@@ -60,7 +68,7 @@ def write_online(
     """
     content = Content.of(publication)
     path = f"{container}/{content.run_id}"
-    doing = f"logging comparison `{publication.name}` as run `wandb:{path}`"
+    doing = f"logging {publication.kind} `{publication.name}` as run `wandb:{path}`"
     with store.calls(doing, writes=True):
         before = store.run_or_none(path)
         if before is not None and not _differences(before, content, final=True):
@@ -122,7 +130,7 @@ def write_offline(
             return Published(_tracked_offline(there, content, container), created=False)
     root = folder.parent if folder.name == "wandb" else folder
     entity, _, project = container.rpartition("/")
-    doing = f"logging comparison `{publication.name}` in `{folder}`"
+    doing = f"logging {publication.kind} `{publication.name}` in `{folder}`"
     if earlier:  # folders are named by the second
         time.sleep(1.0 - time.time() % 1.0)
     try:
@@ -162,10 +170,10 @@ def _first(content: Content) -> dict[str, Any]:
     return {
         "id": content.run_id,
         "name": content.name,
-        "job_type": JOB_TYPE,
+        "job_type": content.kind,
         "group": GROUP,
         "tags": [*content.tags[:1], UNFINISHED],
-        "notes": _UNFINISHED_NOTES,
+        "notes": _UNFINISHED_NOTES.format(content.kind),
         "config": dict(content.config),
         "allow_val_change": True,
     }
@@ -216,7 +224,7 @@ def _verify(store: Store, path: str, content: Content, *, final: bool) -> Any:
 def _differences(run: Any, content: Content, *, final: bool) -> list[str]:
     """Name what a run of :class:`wandb.Api` holds otherwise than `content` says."""
     found = [] if run.state == "finished" else [f"its end (it is {run.state})"]
-    if (run.job_type, run.group) != (JOB_TYPE, GROUP):
+    if (run.job_type, run.group) != (content.kind, GROUP):
         found.append("job type and group")
     found += _lost_values(run.rawconfig, run.summary_metrics, content)
     if final and (sorted(run.tags), run.notes) != (sorted(content.tags), content.notes):
@@ -234,7 +242,7 @@ def _stale(run: Any, content: Content) -> list[str]:
 
 def newest_result(run: Any) -> Any:
     """Return the artifact with the files of a comparison in its last version, or None where there is none."""
-    results = [artifact for artifact in run.logged_artifacts() if artifact.type == RESULT_TYPE]
+    results = [artifact for artifact in run.logged_artifacts() if artifact.type in KINDS]
     return max(results, key=lambda artifact: int(artifact.version.removeprefix("v")), default=None)
 
 
@@ -269,7 +277,7 @@ def _differences_offline(folder: Path, content: Content) -> list[str]:
         return ["its log"]
     log = read_run_log(logs[0], str(folder), with_summary=True)
     found = [] if log.exit_code == 0 else ["its end"]
-    if (log.run_id, log.name, log.job_type, log.group) != (content.run_id, content.name, JOB_TYPE, GROUP):
+    if (log.run_id, log.name, log.job_type, log.group) != (content.run_id, content.name, content.kind, GROUP):
         found.append("its name, job type and group")
     if (sorted(log.tags), log.notes) != (sorted(content.tags), content.notes):
         found.append("tags and notes")
@@ -281,7 +289,7 @@ def _differences_offline(folder: Path, content: Content) -> list[str]:
             found.append(f"`{name}`")
         elif name in content.tables and entry.get("nrows") != len(content.tables[name].rows):
             found.append(f"rows of `{name}`")
-    results = [artifact for artifact in log.artifacts if artifact.type == RESULT_TYPE]
+    results = [artifact for artifact in log.artifacts if artifact.type in KINDS]
     if not results:
         return [*found, "the result artifact"]
     for path, data in content.files.items():

@@ -1,4 +1,4 @@
-"""What the run of a comparison holds in W&B, laid out before anything is written."""
+"""What the run of a comparison or leaderboard holds in W&B, laid out before anything is written."""
 # ruff: noqa: TID251
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from trackperm.trackers.base import KEY_TAG, Chart, Publication, Table
 from trackperm.trackers.wandb_charts import drawn, preset_of
 
 DIGEST = "trackperm.digest"
-RESULT_TYPE = "comparison"
 
 _DRAWN: Mapping[str, Callable[[str], Any]] = {
     ".png": wandb.Image,
@@ -36,10 +35,12 @@ _MAX_KEY = 250
 
 @dataclass(frozen=True)
 class Content:
-    """What a comparison's run must hold in the end.
+    """What the run of a comparison or leaderboard must hold in the end.
 
     Attributes
     ----------
+    kind : {'comparison', 'leaderboard'}
+        The job type, and the type of the result artifact.
     run_id, name : str
         The same comparison has the same id.
     summary : mapping of str to float
@@ -60,6 +61,7 @@ class Content:
         Contents by path in the result artifact.
     """
 
+    kind: str
     run_id: str
     name: str
     summary: Mapping[str, float]
@@ -100,6 +102,7 @@ class Content:
         ]
         digest = hashlib.sha256(json.dumps(hashed).encode()).hexdigest()
         return cls(
+            kind=publication.kind,
             run_id=f"trackperm-{publication.key[:32]}",
             name=_cut(publication.name),
             summary=summary,
@@ -126,9 +129,7 @@ class Content:
         folder : Path
             An empty folder.
         """
-        made = wandb.Artifact(
-            self.run_id, type=RESULT_TYPE, description=self.name, metadata=dict(self.config)
-        )
+        made = wandb.Artifact(self.run_id, type=self.kind, description=self.name, metadata=dict(self.config))
         for number, (path, data) in enumerate(sorted(self.files.items())):
             file = folder / f"{number}{posixpath.splitext(path)[1]}"
             file.write_bytes(data)

@@ -1,4 +1,4 @@
-"""Comparisons that were logged on a W&B server, read back."""
+"""Comparisons and leaderboards that were logged on a W&B server, read back."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from trackperm.errors import SourceError
 from trackperm.trackers.base import (
     CREATED_TAG,
+    KINDS,
     TEST_SET_TAG,
     LoggedComparison,
     TrackedRun,
@@ -39,12 +40,12 @@ def logged_comparison(store: Store, locator: str) -> LoggedComparison:
 
 
 def logged_comparisons(store: Store, container: str, test_set: str | None) -> list[LoggedComparison]:
-    """Find all comparisons of a project, or those on one test set, by one search.
+    """Find all comparisons and leaderboards of a project, or those on one test set, by one search.
 
     In a search, a dot in a name of the config stands for nesting, so that test sets are told apart here.
     """
     with store.calls(f"listing the comparisons of `{container}`"):
-        found = [_logged(store, run) for run in list_comparisons(store, container)]
+        found = [_logged(store, run) for run in list_comparisons(store, container, KINDS)]
     return [each for each in found if test_set in (None, each.tags.get(TEST_SET_TAG))]
 
 

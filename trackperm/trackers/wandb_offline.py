@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from trackperm.errors import InputError, SourceError
-from trackperm.sources.wandb_log import read_run_log
+from trackperm.sources.wandb_log import RunLog, read_run_log
 from trackperm.sources.wandb_run import RunFolder, is_run_folder
 from trackperm.tables import ExampleTable
 from trackperm.trackers.base import (
+    KINDS,
     TEST_SET_TAG,
     LoggedComparison,
     RunReference,
@@ -27,8 +28,7 @@ from trackperm.trackers.base import (
 )
 
 _QUIET_SECONDS, _MOST_SECONDS = 1.0, 5.0
-_RESULT_TYPE = "comparison"
-_JOB_AND_GROUP = "comparison", "trackperm"  # of comparisons; the adapter's own module imports wandb
+_GROUP = "trackperm"  # of what we logged; the adapter's own module imports wandb
 
 
 def is_offline_run(locator: str) -> bool:
@@ -48,9 +48,9 @@ def find_offline_run(locator: str) -> TrackedRun:
     """
     folder = _open(locator)
     log = folder.log
-    if (log.job_type, log.group) == _JOB_AND_GROUP:
+    if _is_ours(log):
         raise InputError(
-            f"run `wandb:{locator}` is a comparison that trackperm logged, not a run to compare",
+            f"run `wandb:{locator}` is a {log.job_type} that trackperm logged, not a run to compare",
             hint="name the runs that made the predictions.",
         )
     return TrackedRun(
@@ -73,7 +73,7 @@ def read_offline_run(run: TrackedRun, artifact: str | None = None) -> ExampleTab
 
 
 def offline_comparison(locator: str) -> LoggedComparison:
-    """Describe the comparison in a folder.
+    """Describe the comparison or leaderboard in a folder.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def offline_comparison(locator: str) -> LoggedComparison:
         If its log is empty or cannot be read, or it is no comparison.
     """
     folder = _open(locator)
-    if (folder.log.job_type, folder.log.group) != _JOB_AND_GROUP:
+    if not _is_ours(folder.log):
         raise InputError(f"run `wandb:{locator}` is no comparison", hint="name a run that trackperm logged.")
     tags = tags_of_config(folder.log.config)
     run = TrackedRun(
@@ -133,7 +133,7 @@ def offline_files(run: TrackedRun) -> dict[str, bytes]:
         If they are gone, or were changed since.
     """
     folder = _open(run.reference.locator, str(run.reference))
-    results = [artifact for artifact in folder.log.artifacts if artifact.type == _RESULT_TYPE]
+    results = [artifact for artifact in folder.log.artifacts if artifact.type in KINDS]
     if not results:
         raise SourceError(f"comparison `{run.reference}` was broken off before its files were written")
     paths = [path for path in results[-1].entries if path.startswith("trackperm/")]
@@ -163,13 +163,17 @@ def offline_runs(container: str) -> list[TrackedRun]:
         if not is_run_folder(path):
             continue
         log = _open(str(path)).log
-        if log.exit_code == 0 and (log.job_type, log.group) != _JOB_AND_GROUP:
+        if log.exit_code == 0 and not _is_ours(log):
             found.append(find_offline_run(str(path)))
     if not found:
         raise InputError(
             f"`{folder}` holds no finished run of W&B", hint="name the folder `wandb` of a project."
         )
     return found
+
+
+def _is_ours(log: RunLog) -> bool:
+    return log.group == _GROUP and log.job_type in KINDS
 
 
 def _open(locator: str, origin: str | None = None) -> RunFolder:

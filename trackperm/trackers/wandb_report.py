@@ -1,8 +1,8 @@
 """A report of logged comparisons on W&B's pages, saved as a draft that the next try brings up to date.
 
-Texts are copies of what the comparisons' runs say; tables and pictures are shown out of these runs. A report
-is recognised by its description, for W&B gives each another name. Only drafts are looked for: what somebody
-has published is not changed.
+Texts are copies of what the comparisons' runs say; tables and pictures are shown out of these runs. The
+newest leaderboard on the same test set is shown below them. A report is recognised by its description, for
+W&B gives each another name. Only drafts are looked for: what somebody has published is not changed.
 """
 # ruff: noqa: TID251
 
@@ -25,9 +25,8 @@ with warnings.catch_warnings():
 
 from trackperm.errors import InputError
 from trackperm.pairing import PairingReport
-from trackperm.trackers.base import TrackedRun
-from trackperm.trackers.wandb_comparison import UNFINISHED
-from trackperm.trackers.wandb_content import RESULT_TYPE
+from trackperm.trackers.base import LEADERBOARD, TEST_SET_TAG, TrackedRun, creation
+from trackperm.trackers.wandb_comparison import UNFINISHED, newest_result
 from trackperm.trackers.wandb_runs import find_comparison, find_run, list_comparisons
 from trackperm.trackers.wandb_store import Store, environment
 
@@ -39,7 +38,7 @@ _TABLES = ("table-file", "partitioned-table", "joined-table")
 
 @dataclass(frozen=True)
 class LoggedComparison:
-    """What a finished comparison's run holds, as far as a report shows it.
+    """What the run of a finished comparison or leaderboard holds, as far as a report shows it.
 
     Attributes
     ----------
@@ -50,7 +49,7 @@ class LoggedComparison:
     signature : str
         What it takes to reproduce the number.
     pairing : tuple of str
-        How examples were paired, a sentence each.
+        How examples were paired, a sentence each; of a leaderboard, the notes say it.
     metrics : tuple of str
         Names of its numbers, which are columns of the runs table.
     media : mapping of str to str
@@ -80,13 +79,13 @@ class LoggedComparison:
             If W&B cannot be reached or refuses.
         """
         path = f"wandb:{run.entity}/{run.project}/{run.id}"
-        with store.calls(f"reading comparison `{path}`"):
+        with store.calls(f"reading {run.job_type} `{path}`"):
             config, summary = run.rawconfig, dict(run.summary_metrics)
-            if run.state != "finished" or UNFINISHED in run.tags:
+            if not _is_finished(run):
                 raise InputError(
-                    f"comparison `{path}` is unfinished ({run.state})", hint="compare the runs again."
+                    f"{run.job_type} `{path}` is unfinished ({run.state})", hint="compare the runs again."
                 )
-            result = _result(run, path)
+            pairing = () if run.job_type == LEADERBOARD else _pairing(_result(run, path), path)
         charts = config.get("_wandb", {}).get("visualize", {})
         media = {
             key: value["_type"]
@@ -98,7 +97,7 @@ class LoggedComparison:
             name=run.name,
             notes=run.notes,
             signature=config["trackperm.signature"],
-            pairing=_pairing(result, path),
+            pairing=pairing,
             metrics=tuple(
                 sorted(
                     key
@@ -130,12 +129,14 @@ class Draft:
 def draft_of(store: Store, reference: str, candidate: str | None = None) -> Draft:
     """Build the report of one logged comparison, or of all that were logged of a baseline and a candidate.
 
+    The newest leaderboard on their test set is added; a leaderboard can be named as well.
+
     Parameters
     ----------
     store : Store
         Where they are.
     reference : str
-        Locator of a comparison's run or, where there is a `candidate`, of the baseline.
+        Locator of the run of a comparison or leaderboard or, where there is a `candidate`, of the baseline.
     candidate : str, optional
         Locator of the candidate, in whose project its comparisons are looked for.
 
@@ -154,13 +155,14 @@ def draft_of(store: Store, reference: str, candidate: str | None = None) -> Draf
         runs = _comparisons_of(store, *pair)
         title, about = f"{pair[1].name} vs {pair[0].name}", [str(run.reference) for run in pair]
     sections = [LoggedComparison.of(store, run) for run in runs]
+    boards = [LoggedComparison.of(store, run) for run in _newest_leaderboard(store, runs)]
     marker = f"trackperm-report-{hashlib.sha256(json.dumps(about).encode()).hexdigest()[:16]}"
     report = wr.Report(
         entity=runs[0].entity,
         project=runs[0].project,
         title=title if len(title) <= _MAX_TITLE else title[: _MAX_TITLE - 1] + "…",
         description=f"Exact paired-permutation tests. {marker}",
-        blocks=_blocks(sections, runs[0].entity, runs[0].project),
+        blocks=_blocks(sections, boards, runs[0].entity, runs[0].project),
     )
     return Draft(report, marker)
 
@@ -228,10 +230,29 @@ def _comparisons_of(store: Store, baseline: TrackedRun, candidate: TrackedRun) -
     return sorted(runs, key=lambda run: (run.name, run.id))
 
 
+def _is_finished(run: Any) -> bool:
+    return run.state == "finished" and UNFINISHED not in run.tags
+
+
+def _newest_leaderboard(store: Store, runs: Sequence[Any]) -> list[Any]:
+    """Find the finished leaderboard on the test sets of comparisons that was begun last, if there is one."""
+    if runs[0].job_type == LEADERBOARD:
+        return []
+    container = f"{runs[0].entity}/{runs[0].project}"
+    test_sets = {run.rawconfig.get(TEST_SET_TAG) for run in runs} - {None}
+    with store.calls(f"listing the leaderboards in project `{container}`"):
+        found = [
+            (moment, run.id, run)
+            for run in list_comparisons(store, container, (LEADERBOARD,))
+            if _is_finished(run) and run.rawconfig.get(TEST_SET_TAG) in test_sets
+            if (moment := creation(run.rawconfig)) is not None
+        ]
+    return [max(found)[-1]] if found else []
+
+
 def _result(run: Any, path: str) -> dict[str, Any]:
     """Read the result that the run logged last, which has to be what its columns are of."""
-    results = [artifact for artifact in run.logged_artifacts() if artifact.type == RESULT_TYPE]
-    newest = max(results, key=lambda artifact: int(artifact.version.removeprefix("v")), default=None)
+    newest = newest_result(run)
     result: dict[str, Any] = {}
     if newest is not None:
         with TemporaryDirectory(prefix="trackperm-") as folder:
@@ -253,7 +274,9 @@ def _pairing(result: Mapping[str, Any], path: str) -> tuple[str, ...]:
         ) from error
 
 
-def _blocks(sections: Sequence[LoggedComparison], entity: str, project: str) -> list[Any]:
+def _blocks(
+    sections: Sequence[LoggedComparison], boards: Sequence[LoggedComparison], entity: str, project: str
+) -> list[Any]:
     def runs(*shown: LoggedComparison, columns: bool = False) -> Any:
         ids = ", ".join(repr(section.run_id) for section in shown)
         metrics = [f"summary:{name}" for section in shown for name in section.metrics]
@@ -269,16 +292,16 @@ def _blocks(sections: Sequence[LoggedComparison], entity: str, project: str) -> 
     verdicts = [section.notes.split("\n")[0] for section in sections]
     blocks: list[Any] = [
         wr.MarkdownBlock("\n\n".join(verdicts)),
-        wr.H2("Results"),
-        wr.PanelGrid(runsets=[runs(*sections, columns=True)], panels=[_table("results", 6)]),
     ]
-    for section in sections:
+    if any("results" in section.media for section in sections):
+        grid = wr.PanelGrid(runsets=[runs(*sections, columns=True)], panels=[_table("results", 6)])
+        blocks += [wr.H2("Results"), grid]
+    for section in (*sections, *boards):
         blocks += [
             wr.H2(section.name),
             wr.MarkdownBlock("\n".join(section.notes.split("\n")[1:]).strip()),
             wr.PanelGrid(runsets=[runs(section)], hide_run_sets=True, panels=_panels(section)),
-            wr.H3("Pairing"),
-            wr.UnorderedList(list(section.pairing)),
+            *([wr.H3("Pairing"), wr.UnorderedList(list(section.pairing))] if section.pairing else []),
             wr.H3("Signature"),
             wr.P([wr.InlineCode(section.signature)]),
         ]

@@ -13,8 +13,8 @@ import wandb
 
 from trackperm.documents import did_you_mean
 from trackperm.errors import InputError
-from trackperm.trackers.base import TrackedRun
-from trackperm.trackers.wandb_store import GROUP, JOB_TYPE, Store
+from trackperm.trackers.base import COMPARISON, KINDS, TrackedRun
+from trackperm.trackers.wandb_store import GROUP, Store
 
 _PAGE = re.compile(r"(?:/wandb)?/([^/]+)/([^/]+)/runs/([^/]+)(?:/.*)?")
 _SHOWN = 20
@@ -46,15 +46,16 @@ def find_run(store: Store, locator: str) -> TrackedRun:
     if run is None:
         run = _called(store, container, name, locator)
     if is_comparison(run):
+        kind = run.job_type
         raise InputError(
-            f"run `wandb:{container}/{run.id}` is a comparison that trackperm logged, not a run to compare",
+            f"run `wandb:{container}/{run.id}` is a {kind} that trackperm logged, not a run to compare",
             hint="name the runs that made the predictions.",
         )
     return store.tracked(run)
 
 
 def find_comparison(store: Store, locator: str) -> Any:
-    """Find the run of a logged comparison by ``entity/project/id`` or the address of its page.
+    """Find the run of a logged comparison or leaderboard by ``entity/project/id`` or the address of its page.
 
     Returns
     -------
@@ -85,10 +86,10 @@ def find_comparison(store: Store, locator: str) -> Any:
     return run
 
 
-def list_comparisons(store: Store, container: str) -> list[Any]:
-    """Return the comparisons in ``entity/project``, as runs of :class:`wandb.Api`."""
-    found = store.fresh_api().runs(container, filters={"group": GROUP, "jobType": JOB_TYPE}, lazy=False)
-    return [run for run in found if is_comparison(run)]
+def list_comparisons(store: Store, container: str, kinds: Sequence[str] = (COMPARISON,)) -> list[Any]:
+    """Return the comparisons in ``entity/project``, as runs of :class:`wandb.Api`; other `kinds` if asked."""
+    found = store.fresh_api().runs(container, filters={"group": GROUP}, lazy=False)
+    return [run for run in found if is_comparison(run) and run.job_type in kinds]
 
 
 def require_project(store: Store, container: str) -> str:
@@ -132,7 +133,7 @@ def finished_runs(store: Store, container: str) -> list[TrackedRun]:
 
 def is_comparison(run: Any) -> bool:
     """Whether trackperm wrote `run`."""
-    return bool((run.job_type, run.group) == (JOB_TYPE, GROUP))
+    return run.group == GROUP and run.job_type in KINDS
 
 
 def from_page(url: str) -> tuple[str, str]:

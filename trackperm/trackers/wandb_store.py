@@ -21,8 +21,8 @@ import wandb
 from trackperm.errors import TrackerError, TrackpermError
 from trackperm.trackers.base import RunReference, TrackedRun
 
-JOB_TYPE, GROUP = "comparison", "trackperm"
-"""What the runs of comparisons have, and no other."""
+GROUP = "trackperm"
+"""What the runs of comparisons and leaderboards have, and no other; their job type says which they are."""
 
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s'\"]+@")
 _UNANSWERED = re.compile(

@@ -1,0 +1,239 @@
+"""A logged leaderboard, in every tracker: one run of its own, which counts for all of its pairs."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+from uuid import uuid4
+
+import polars as pl
+import pytest
+from comparisons import answers
+from mlflow_stores import MlflowExperiments, MlflowStore
+from tracker_stores import TrackerStore
+from wandb_projects import WandbFolders, WandbProjects
+
+import trackperm
+from trackperm.errors import InputError
+from trackperm.family import Family, families
+from trackperm.leaderboards import Leaderboard
+from trackperm.publish import look_sentence, looks_sentence
+
+pytestmark = pytest.mark.tracker
+
+RIGHT = {"first": 30, "second": 29, "third": 8}
+FILES = {
+    "leaderboard.md",
+    "leaderboard.csv",
+    "leaderboard.json",
+    "leaderboard.png",
+    "trackperm_leaderboard.html",
+    "trackperm/statistic.yaml",
+    "trackperm/pairs.parquet",
+}
+
+
+@pytest.fixture(scope="module")
+def sqlite_store(tmp_path_factory: pytest.TempPathFactory) -> MlflowStore:
+    return MlflowStore.local(tmp_path_factory.mktemp("leaderboards"))
+
+
+@pytest.fixture(params=["mlflow-sqlite", "mlflow-http", "wandb-online", "wandb-offline"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> TrackerStore:
+    match request.param:
+        case "mlflow-sqlite":
+            return MlflowExperiments(request.getfixturevalue("sqlite_store"))
+        case "mlflow-http":
+            return MlflowExperiments(MlflowStore(request.getfixturevalue("mlflow_server").uri))
+        case "wandb-online":
+            return WandbProjects(request.getfixturevalue("standin"))
+        case _:
+            return WandbFolders(tmp_path)
+
+
+@pytest.fixture
+def experiment(store: TrackerStore) -> str:
+    return store.container(f"digits-{uuid4().hex[:8]}")
+
+
+@pytest.fixture
+def runs(store: TrackerStore, experiment: str) -> dict[str, str]:
+    """References of three runs on 40 examples."""
+    scheme = store.address()[0]
+    made = {
+        name: answers([i < right for i in range(40)]).to_dict(as_series=False)
+        for name, right in RIGHT.items()
+    }
+    return {
+        name: f"{scheme}:{store.run(experiment, name, {'predictions.json': rows})}"
+        for name, rows in made.items()
+    }
+
+
+def board_of(store: TrackerStore, runs: dict[str, str], **options: object) -> Leaderboard:
+    return trackperm.leaderboard(list(runs.values()), tracking_uri=store.tracking_uri, **options)
+
+
+def ledger(store: TrackerStore, experiment: str) -> Family:
+    tracker = store.tracker()
+    (found,) = families(tracker.comparisons(experiment))
+    return found.with_pairs(tracker)
+
+
+def test_a_leaderboard_is_a_run_of_its_own(store: TrackerStore, experiment: str, runs: dict[str, str]):
+    short = store.run(experiment, "short", {"predictions.json": answers([True] * 9).to_dict(as_series=False)})
+    locators = [reference.partition(":")[2] for reference in runs.values()]
+    before = [store.snapshot(locator) for locator in locators]
+    tracker = store.tracker()
+    listed = tracker.runs(experiment)
+    board = board_of(store, runs | {"short": f"{tracker.scheme}:{short}"})
+    published = board.log()
+    assert (published.created, published.look, published.remarks) == (True, 1, ())
+
+    (kept,) = store.comparisons(experiment, "leaderboard")
+    assert (kept.locator, kept.is_finished) == (published.run.reference.locator, True)
+    assert kept.name == "accuracy: leaderboard of 3 runs"
+    assert kept.files.keys() == FILES
+    assert kept.files["leaderboard.json"].decode() == board.to_json() + "\n"
+    assert kept.tags["trackperm.n_pairs"] == "3"
+    assert kept.metrics["accuracy/n_significant"] == 2
+    pairs = pl.read_parquet(io.BytesIO(kept.files["trackperm/pairs.parquet"]))
+    assert pairs["log10_p"].to_list() == [pair.test.log10_pvalue for pair in board.pairs]
+    rows = kept.tables["board"]["data"]
+    assert [row[1] for row in rows] == ["first", "second", "third", "short"]
+    assert rows[-1][-1] == " ".join(board.incomplete[0].reason.split())
+    assert len(kept.tables["pairs"]["data"]) == 3
+    assert looks_sentence(1, 3) in kept.description
+    assert "- short: " in kept.description
+    assert "short" in kept.files["leaderboard.csv"].decode().splitlines()[-1]
+
+    assert [store.snapshot(locator) for locator in locators] == before
+    assert tracker.runs(experiment) == listed
+    assert not store.comparisons(experiment)
+    with pytest.raises(InputError, match="is a leaderboard that trackperm logged"):
+        tracker.find(kept.locator)
+
+
+@pytest.mark.parametrize(
+    "store",
+    ["mlflow-sqlite", "wandb-offline", "wandb-online", pytest.param("mlflow-http", marks=pytest.mark.slow)],
+    indirect=True,
+)
+def test_the_same_again_adds_nothing_and_comparisons_count_on(
+    store: TrackerStore, experiment: str, runs: dict[str, str]
+):
+    board = board_of(store, runs)
+    first = board.log()
+    before = store.snapshot(first.run.reference.locator)
+    again = board_of(store, dict(reversed(runs.items()))).log()
+    assert (again.created, again.run, again.look) == (False, first.run, 1)
+    assert store.snapshot(first.run.reference.locator) == before
+
+    comparison = trackperm.compare(runs["second"], runs["first"], tracking_uri=store.tracking_uri)
+    assert comparison.pairing.test_set == board.test_set
+    look = comparison.log()
+    assert (look.look, look.in_leaderboards) == (4, 3)
+    (kept,) = store.comparisons(experiment)
+    assert look_sentence(4, 3) in kept.description.replace("\\", "")
+    found = ledger(store, experiment)
+    assert [(look.number, look.n_pairs) for look in found.looks] == [(1, 3), (4, 1)]
+    alone = {frozenset((pair.candidate, pair.baseline)): pair.log10_pvalue for pair in found.looks[0].pairs}
+    assert alone[frozenset((runs["first"], runs["second"]))] == comparison.log10_pvalue
+    assert found.adjusted("bonferroni")[1] == pytest.approx(min(alone.values()) + 0.60205999)
+
+
+_LOGGING = """
+import sys, trackperm
+uri, statistic, *runs = sys.argv[1:]
+board = trackperm.leaderboard(runs, statistic, tracking_uri=uri or None)
+print("ready", flush=True)
+sys.stdin.readline()
+published = board.log()
+print("look", published.look, published.in_leaderboards)
+"""
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        "mlflow-http",
+        pytest.param("wandb-offline", marks=pytest.mark.slow),
+        pytest.param("mlflow-sqlite", marks=pytest.mark.slow),
+        pytest.param("wandb-online", marks=pytest.mark.slow),
+    ],
+    indirect=True,
+)
+def test_two_that_are_logged_at_once_keep_their_places(
+    store: TrackerStore, experiment: str, runs: dict[str, str]
+):
+    in_mlflow = isinstance(store, MlflowExperiments)
+    if in_mlflow:
+        MlflowStore(store.tracking_uri).describe(experiment, "ours")
+    statistics = ("accuracy", "error_rate")
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", _LOGGING, store.tracking_uri or "", statistic, *runs.values()],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for statistic in statistics
+    ]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    places = [tuple(map(int, process.communicate(timeout=120)[0].split()[-2:])) for process in processes]
+    assert sorted(places) == [(1, 0), (4, 3)]
+    numbers = {look.tag("statistic"): look.number for look in ledger(store, experiment).looks}
+    assert numbers == {name: place[0] for name, place in zip(statistics, places, strict=True)}
+    newest = sorted(store.comparisons(experiment, "leaderboard"), key=lambda kept: kept.locator)
+    for kept in {kept.tags["trackperm.key"]: kept for kept in newest}.values():
+        first = numbers[kept.tags["trackperm.statistic"]]
+        assert looks_sentence(first, 3, first - 1) in kept.description.replace("\\", "")
+    if in_mlflow:
+        text = MlflowStore(store.tracking_uri).description(experiment)
+        assert text.startswith("ours\n\n")
+        assert all(f"**{name}: 3 runs".replace("_", r"\_") in text for name in statistics)
+
+
+@pytest.mark.parametrize("store", ["mlflow-sqlite", "wandb-online"], indirect=True)
+def test_runs_are_tagged_with_the_adjusted_p_when_asked(
+    store: TrackerStore, experiment: str, runs: dict[str, str]
+):
+    with pytest.raises(InputError, match="all pairs were compared"):
+        board_of(store, runs).log(tag_runs=True)
+    board = board_of(store, runs, baseline=runs["second"])
+    board.log()
+    tags = {name: store.candidate_tags(run.partition(":")[2]) for name, run in runs.items()}
+    assert not any(tags.values())
+    board.log(tag_runs=True)
+    tags = {name: store.candidate_tags(run.partition(":")[2]) for name, run in runs.items()}
+    assert tags["second"] == {}
+    adjusted = board.pair("third", "second").adjusted
+    assert tags["third"] == {"sig.accuracy": f"▼ adj. p={adjusted:.2g}", "sig.accuracy.vs": "second"}
+    assert tags["first"]["sig.accuracy"].startswith("≈ adj. p=")
+    assert len(store.comparisons(experiment, "leaderboard")) == 1
+
+
+@pytest.mark.parametrize("store", ["mlflow-sqlite"], indirect=True)
+def test_where_it_is_logged(store: TrackerStore, experiment: str, runs: dict[str, str]):
+    frames = {name: answers([i < right for i in range(40)]) for name, right in RIGHT.items()}
+    board = trackperm.leaderboard(frames)
+    with pytest.raises(InputError, match="is in a tracker"):
+        board.log()
+    assert board.log(store.tracker(), experiment).look == 1
+    elsewhere = store.container(f"other-{uuid4().hex[:8]}")
+    run = store.run(elsewhere, "fourth", {"predictions.json": frames["first"].to_dict(as_series=False)})
+    spread = board_of(store, runs | {"fourth": f"mlflow:{run}"})
+    with pytest.raises(InputError, match="several experiments"):
+        spread.log()
+    results = store.container(f"results-{uuid4().hex[:8]}")
+    assert spread.log(container=results).created
+    assert len(store.comparisons(results, "leaderboard")) == 1
+    assert len(store.comparisons(experiment, "leaderboard")) == 1

@@ -1,0 +1,175 @@
+"""Comparisons and leaderboards written to a tracker, with their places among the looks at their test set."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from trackperm.comparison import Comparison, RunData
+from trackperm.errors import InputError
+from trackperm.family.looks import Family, Look, families
+from trackperm.leaderboards import Leaderboard
+from trackperm.publish import OPINIONS_TAG, looks_sentence, publication
+from trackperm.publish_leaderboard import leaderboard_publication, require_taggable
+from trackperm.trackers.base import (
+    KEY_TAG,
+    LoggedComparison,
+    Publication,
+    Published,
+    TrackedRun,
+    Tracker,
+    require_options,
+)
+
+_TRIES = 3
+_SETTLING_SECONDS = (0.0, 0.2, 0.5, 1.0, 2.0, 4.0)
+
+
+class Place(NamedTuple):
+    """Where a look stands: its number, and how many comparisons before it are pairs of leaderboards."""
+
+    number: int
+    in_leaderboards: int
+
+
+def log_comparison(
+    comparison: Comparison,
+    tracker: Tracker,
+    container: str | None = None,
+    *,
+    alert: bool = False,
+    tag_runs: bool = False,
+) -> Published:
+    """Write `comparison` to `tracker`, with its place among the logged ones on its test set.
+
+    The place is read off before writing, and again afterwards: where another writer came first in the
+    meantime, the description is brought up to date. Who comes first is settled as in a bakery (Lamport 1974):
+    a writer makes its run, then draws a time, and counts when no other run is about to draw one.
+
+    Raises
+    ------
+    InputError
+        If neither the candidate nor `container` says where to write.
+    TrackerError
+        If the tracker failed; the next call completes what was begun.
+    """
+    near = comparison.candidate_run if container is None else container
+    if near is None or (container is None and comparison.candidate_data.tracker is None):
+        return tracker.publish(publication(comparison), container, alert=alert, tag_runs=tag_runs)
+    ledger = _Ledger(tracker, near, comparison.pairing.test_set, comparison.key)
+
+    def made(place: Place, earlier: Look | None) -> Publication:
+        # Second opinions that were asked for once stay there.
+        asked = earlier is not None and OPINIONS_TAG in earlier.tags
+        return publication(comparison.with_second_opinions() if asked else comparison, *place)
+
+    return ledger.log(made, container, alert=alert, tag_runs=tag_runs)
+
+
+def log_leaderboard(
+    board: Leaderboard,
+    tracker: Tracker | None = None,
+    container: str | None = None,
+    *,
+    tag_runs: bool = False,
+) -> Published:
+    """Write `board` to `tracker`, with the place of its pairs; see :meth:`trackperm.Leaderboard.log`.
+
+    Raises
+    ------
+    InputError
+        If nothing says where to write, or an option cannot be granted.
+    TrackerError
+        If the tracker failed; the next call completes what was begun.
+    """
+    home = None if tracker is not None and container is not None else _home(board, container)
+    target = home.tracker if tracker is None and home is not None else tracker
+    near = home.run if container is None and home is not None else container
+    if target is None or near is None:
+        raise InputError(
+            "no run of the leaderboard is in a tracker, so there is nowhere to log to",
+            hint="`--log-to mlflow:EXPERIMENT` or `--log-to wandb:ENTITY/PROJECT` names a place; in Python, "
+            "`board.log(trackperm.open_tracker('mlflow', uri), 'experiment')`.",
+        )
+    require_options(target, tag_runs=tag_runs)
+    if tag_runs:
+        require_taggable(board)
+    ledger = _Ledger(target, near, board.test_set, board.key)
+
+    def made(place: Place, _: Look | None) -> Publication:
+        return leaderboard_publication(board, looks_sentence(place[0], len(board.pairs), place[1]))
+
+    return ledger.log(made, container, tag_runs=tag_runs)
+
+
+def _home(board: Leaderboard, container: str | None) -> RunData | None:
+    """Return a run whose experiment or project is that of all runs that are in a tracker.
+
+    Raises
+    ------
+    InputError
+        If they are in several, and no container is named.
+    """
+    tracked = [(row.data, row.data.run) for row in board.rows if row.data.run is not None]
+    places = {run.reference.scheme if container else _container(run) for _, run in tracked}
+    if len(places) > 1:
+        raise InputError(
+            "the runs are in several experiments, projects or trackers, so they do not say where to log the"
+            " leaderboard",
+            hint="`--log-to mlflow:EXPERIMENT` or `--log-to wandb:ENTITY/PROJECT` says it.",
+        )
+    return tracked[0][0] if tracked else None
+
+
+def _container(run: TrackedRun) -> tuple[str, str, str]:
+    """Tell experiments and projects apart, and the folders of offline runs."""
+    return run.reference.scheme, run.container, run.reference.locator.rpartition("/")[0]
+
+
+@dataclass(frozen=True)
+class _Ledger:
+    """The comparisons beside a run or in a container on one test set, one of which is being written."""
+
+    tracker: Tracker
+    near: TrackedRun | str
+    test_set: str
+    key: str
+
+    def log(
+        self, made: Callable[[Place, Look | None], Publication], container: str | None, **options: bool
+    ) -> Published:
+        """Publish what `made` returns for its place, and for what is there of it already."""
+        earlier, following = self._looked_up()
+        expected = following if earlier is None else _place(earlier)
+        published = self.tracker.publish(made(expected, earlier), container, **options)
+        for _ in range(_TRIES):
+            own, _ = self._looked_up()
+            if own is None or _place(own) == expected:
+                break
+            expected = _place(own)
+            again = self.tracker.publish(made(expected, earlier), container)
+            published = replace(again, created=published.created)
+        if own is None:
+            return published
+        return replace(published, look=own.number, in_leaderboards=own.in_leaderboards)
+
+    def _looked_up(self) -> tuple[Look | None, Place]:
+        """Return what is there of what is being written, and the place of a new one."""
+        logged: list[LoggedComparison] = []
+        for seconds in _SETTLING_SECONDS:
+            time.sleep(seconds)
+            logged = self.tracker.comparisons(self.near, self.test_set)
+            if not any(each.is_beginning and each.tags.get(KEY_TAG) != self.key for each in logged):
+                break
+        found = (each for each in families(logged) if each.test_set == self.test_set)
+        looks = next(found, Family(self.test_set, ())).looks
+        begun = [look for look in looks if look.created is not None]
+        in_leaderboards = sum(look.n_pairs for look in begun if look.is_leaderboard)
+        following = Place(1 + sum(look.n_pairs for look in begun), in_leaderboards)
+        return next((look for look in looks if look.key == self.key), None), following
+
+
+def _place(look: Look) -> Place:
+    return Place(look.number, look.in_leaderboards)
