@@ -1,28 +1,69 @@
-"""Every pair of the 129 systems of TREC adhoc8 on its 50 topics."""
+"""Many systems: all pairs of 129 on 50 topics and of 50 on a million examples, and 100 runs of a store."""
 
 from __future__ import annotations
 
+import resource
+import sys
+import time
 from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 import pytest
 from benchmarks.summary import Row
 from benchmarks.workloads import scipy_resamples, seconds
+from mlflow_server import MlflowServer
+from mlflow_stores import MlflowStore
+from processes import run, script
 from reference_data import ABSENT, DATA, available
 
+import trackperm
 from trackperm.exact import difference_test
 
-pytestmark = pytest.mark.skipif(not available(), reason=ABSENT)
-
 RESAMPLED = 20
+N_RUNS, N_EXAMPLES = 100, 1_000
+READERS = 8
 
-
-@pytest.mark.parametrize("scaled", [True, False], ids=["integers", "decimals"])
-@pytest.mark.parametrize(
+on_topics = pytest.mark.skipif(not available(), reason=ABSENT)
+of_topics = pytest.mark.parametrize(
     ("score", "file", "scale", "limit"),
     [("P@10", "adhoc8_p10.csv", 10, 3.0), ("average precision", "adhoc8_ap.csv", 10_000, 10.0)],
 )
+
+
+class Times(NamedTuple):
+    """Seconds on the clock, and of the processor in this process and those that it has waited for."""
+
+    wall: float
+    processor: float
+
+    @classmethod
+    def of(cls, work: Callable[[], object]) -> Times:
+        start, before = time.perf_counter(), _processor()
+        work()
+        return cls(time.perf_counter() - start, _processor() - before)
+
+    def mean(self, other: Times) -> Times:
+        return Times((self.wall + other.wall) / 2, (self.processor + other.processor) / 2)
+
+    def note(self, whose: str = "") -> str:
+        return f"{self.processor:.2g} s of processor time{whose}"
+
+
+def _processor() -> float:
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+@on_topics
+@pytest.mark.parametrize("scaled", [True, False], ids=["integers", "decimals"])
+@of_topics
 def test_every_pair(benchmark, table, score: str, file: str, scale: int, limit: float, scaled: bool):
     systems = np.loadtxt(DATA / "reference_pvalues/urbano_trec" / file, delimiter=",", skiprows=1).T.copy()
     if scaled:
@@ -34,8 +75,6 @@ def test_every_pair(benchmark, table, score: str, file: str, scale: int, limit: 
         return [difference_test(u, v) for u, v in pairs]
 
     results = benchmark.pedantic(every_pair, rounds=1)
-    chosen = pairs[:: len(pairs) // RESAMPLED][:RESAMPLED]
-    resampling = seconds(lambda: [scipy_resamples(u, v) for u, v in chosen])
     methods = Counter(result.method for result in results).most_common()
     largest = max(result.error_bound for result in results)
     table.add(
@@ -43,9 +82,172 @@ def test_every_pair(benchmark, table, score: str, file: str, scale: int, limit: 
             f"{len(pairs):,} pairs of adhoc8, {score} as {'integers' if scaled else 'decimals in floats'}",
             benchmark.stats.stats.median,
             beside="SciPy, 9,999 resamples",
-            theirs=resampling * len(pairs) / RESAMPLED,
+            theirs=resampling_of_all(pairs),
             limit=limit,
             note=", ".join(f"{name} {n:,}" for name, n in methods)
             + f"; error_bound at most {largest:.1e}; SciPy scaled up from {RESAMPLED} pairs",
+        )
+    )
+
+
+def resampling_of_all(pairs: list[tuple[np.ndarray, np.ndarray]]) -> float:
+    """Seconds that SciPy would take for all pairs, from some of them."""
+    chosen = pairs[:: len(pairs) // RESAMPLED][:RESAMPLED]
+    return seconds(lambda: [scipy_resamples(u, v) for u, v in chosen]) * len(pairs) / len(chosen)
+
+
+@on_topics
+@pytest.mark.parametrize("intervals", [False, True], ids=["no intervals", "intervals"])
+@of_topics
+def test_leaderboard_of_topics(benchmark, table, score, file, scale, limit, intervals: bool):
+    topics = pl.read_csv(DATA / "reference_pvalues/urbano_trec" / file)
+    rows = range(len(topics))
+    runs = {name: pl.DataFrame({"id": rows, "score": topics[name]}) for name in topics.columns}
+
+    def leaderboard():
+        return trackperm.leaderboard(runs, "mean", intervals=intervals)
+
+    times = benchmark.pedantic(Times.of, args=(leaderboard,), rounds=1)
+    columns = topics.to_numpy().T.copy()
+    table.add(
+        Row(
+            f"leaderboard of 129 data frames, {score}" + (", with 128 intervals" if intervals else ""),
+            times.wall,
+            beside="SciPy, 9,999 resamples",
+            theirs=resampling_of_all(list(combinations(columns, 2))),
+            limit=None if intervals else limit,
+            note=f"{times.note()}; SciPy scaled up from {RESAMPLED} of 8,256 pairs, and pairs nothing",
+            summary=True,
+        )
+    )
+
+
+def classifiers(k: int, n_examples: int) -> Iterator[pl.DataFrame]:
+    """Runs that agree on most examples, with the same ids and labels."""
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 5, n_examples)
+    hard = rng.random(n_examples)
+    shared = pl.DataFrame({"id": pl.Series(np.arange(n_examples)), "label": label})
+    for i in range(k):
+        right = hard + 0.3 * rng.random(n_examples) < 0.9 + 0.1 * i / k
+        yield shared.with_columns(prediction=np.where(right, label, (label + 1) % 5))
+
+
+def test_leaderboard_of_a_million_examples(benchmark, table):
+    runs = {f"run {i:02}": run for i, run in enumerate(classifiers(50, 10**6))}
+    times = benchmark.pedantic(Times.of, args=(lambda: trackperm.leaderboard(runs),), rounds=1)
+    u, v = ((run["prediction"] == run["label"]).to_numpy().astype(np.int8) for run in list(runs.values())[:2])
+    n_resamples = 99
+    one = seconds(scipy_resamples, u, v, n_resamples=n_resamples, batch=9)
+    table.add(
+        Row(
+            "leaderboard of 50 data frames, N = 10^6, accuracy",
+            times.wall,
+            beside="SciPy, 9,999 resamples",
+            theirs=one * 1_225 * 9_999 / n_resamples,
+            limit=60.0,
+            note=f"{times.note()}; SciPy scaled up from {n_resamples} resamples of one of 1,225 pairs",
+            summary=True,
+        )
+    )
+
+
+@pytest.fixture(params=["server", "SQLite"])
+def store(request, tmp_path: Path) -> Iterator[tuple[str, MlflowStore, list[str]]]:
+    """A store with runs, and their ids."""
+
+    def filled(store: MlflowStore) -> tuple[str, MlflowStore, list[str]]:
+        frames = enumerate(classifiers(N_RUNS, N_EXAMPLES))
+        columns = [(f"run {i:03}", run.to_dict(as_series=False)) for i, run in frames]
+        artifact = "predictions.parquet"
+        ids = [store.run_with_predictions("many", *column, artifact=artifact) for column in columns]
+        return request.param, store, ids
+
+    if request.param == "SQLite":
+        yield filled(MlflowStore.local(tmp_path))
+    else:
+        with MlflowServer(tmp_path) as server:
+            yield filled(MlflowStore(server.uri))
+
+
+def downloads(store: MlflowStore, ids: list[str], readers: int) -> Times:
+    """Download the predictions of all runs, several at the same time, with MLflow's own client."""
+    with TemporaryDirectory() as folder, ThreadPoolExecutor(readers) as pool:
+        targets = [Path(folder, run_id) for run_id in ids]
+        for target in targets:
+            target.mkdir()
+
+        def download(run_id: str, target: Path) -> str:
+            return store.client.download_artifacts(run_id, "predictions.parquet", str(target))
+
+        if readers == 1:
+            return Times.of(lambda: list(map(download, ids, targets)))
+        return Times.of(lambda: list(pool.map(download, ids, targets)))
+
+
+@pytest.mark.tracker
+@pytest.mark.parametrize("intervals", [False, True], ids=["no intervals", "intervals"])
+def test_runs_of_a_store(benchmark, table, monkeypatch, store, intervals: bool):
+    kind, runs, ids = store
+    monkeypatch.setenv("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
+
+    def leaderboard():
+        board = trackperm.leaderboard(experiment="mlflow:many", tracking_uri=runs.uri, intervals=intervals)
+        assert len(board.rows) == N_RUNS
+
+    leaderboard()  # what is imported on first use is not what is measured
+    before = downloads(runs, ids, 1)
+    times = benchmark.pedantic(Times.of, args=(leaderboard,), rounds=1)
+    after = downloads(runs, ids, 1)
+    beside = {
+        "download_artifacts, run by run": (before.mean(after), 1.3),
+        f"download_artifacts, {READERS} threads": (downloads(runs, ids, READERS), None),
+    }
+    for name, (theirs, limit) in beside.items():
+        table.add(
+            Row(
+                f"leaderboard of {N_RUNS} runs of an MLflow {kind} store, N = {N_EXAMPLES:,}"
+                + (", with 99 intervals" if intervals else ""),
+                times.wall,
+                beside=name,
+                theirs=theirs.wall,
+                compare="share",
+                limit=None if intervals else limit,
+                limit_on="ratio",
+                note=f"{times.note()}, {theirs.note(' beside')}",
+                summary=True,
+            )
+        )
+
+
+JOINED = """
+import sys, polars as pl
+first, *others = [pl.read_csv(file) for file in sys.argv[1:]]
+print(sum(len(first.join(other, on="id")) for other in others))
+"""
+
+
+def test_files_at_the_command_line(benchmark, table, tmp_path: Path):
+    files = [tmp_path / f"run-{i:03}.csv" for i in range(N_RUNS)]
+    for file, frame in zip(files, classifiers(N_RUNS, N_EXAMPLES), strict=True):
+        frame.write_csv(file)
+
+    def ran(*command: str | Path) -> Times:
+        def to_its_end() -> None:
+            assert run([*command, *files]).returncode == 0
+
+        return Times.of(to_its_end)
+
+    times = benchmark.pedantic(ran, args=(script("trackperm"), "leaderboard"), rounds=1)
+    theirs = ran(sys.executable, "-c", JOINED)
+    table.add(
+        Row(
+            f"trackperm leaderboard, {N_RUNS} CSV files, N = {N_EXAMPLES:,}, with 99 intervals",
+            times.wall,
+            beside="polars reads and joins",
+            theirs=theirs.wall,
+            compare="share",
+            note=f"{times.note()}, {theirs.note(' beside')}; both with starting Python",
+            summary=True,
         )
     )

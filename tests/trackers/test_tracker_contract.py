@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -538,3 +539,17 @@ def test_finished_runs_are_listed_and_comparisons_are_not(
     published = tracker.publish(publication(*pair))
     assert not published.run.reference.locator.endswith(tuple(run.reference.locator for run in before))
     assert tracker.runs(experiment) == before
+
+
+def test_many_runs_are_read_in_their_order(store: TrackerStore, tracker: Tracker, experiment: str):
+    tables = [{"id": ["a"], "prediction": [name]} for name in ("x", "y", "z")]
+    runs = [
+        tracker.find(store.run(experiment, f"forest {i}", {"predictions.csv": table}))
+        for i, table in enumerate(tables)
+    ]
+    runs.insert(1, tracker.find(store.run(experiment, "bare")))
+    before = dict(os.environ)
+    first, bare, *others = tracker.read_all(runs)
+    assert dict(os.environ) == before
+    assert isinstance(bare, InputError)
+    assert [read.frame.to_dict(as_series=False) for read in (first, *others)] == tables

@@ -66,8 +66,9 @@ def leaderboard(
         One of `runs`, or its name, or a further source: all others are compared with it alone. By default
         all pairs are compared.
     correction : {'holm', 'by', 'bonferroni'}
-        For the number of comparisons. Holm and Bonferroni bound the probability of any false verdict by
-        `alpha`; Benjamini and Yekutieli the expected share of false ones among the verdicts.
+        For the number of comparisons. Holm and Bonferroni bound the probability of any false difference, of a
+        pair whose law does not change under swaps, by `alpha`; Benjamini and Yekutieli the expected share of
+        such pairs among those that are called different. See the notes for what that says of signs.
     alternative : {'two-sided', 'less', 'greater'}, optional
         As the spec says by default; one-sided needs a baseline.
     alpha : float
@@ -87,10 +88,20 @@ def leaderboard(
     TrackerError
         If a tracker cannot be reached or refuses.
 
+    Notes
+    -----
+    The bounds are proven for differences, under any dependence: a false difference is a pair that is called
+    different although its runs are exchangeable on every example. Verdicts and ranges of ranks say more, the
+    sign of each difference, and that is also wrong where a worse run is called better. Holm's correction of
+    two-sided p-values bounds the probability of any wrong sign too where the tests are independent (Shaffer
+    1980, under conditions on their distributions). Pairs that share runs and examples are not independent, so
+    that here no proof is known. Bonferroni's bound holds for signs as well, where the one-sided tests are
+    valid: each two-sided test is two one-sided ones at half the level, and the halves add up.
+
     References
     ----------
-    Holm (1979); Benjamini and Yekutieli (2001); Piepho (2004); Al Mohamad, van Zwet, Solari and Goeman
-    (2021).
+    Holm (1979); Shaffer (1980), Control of directional errors with stagewise multiple test procedures;
+    Benjamini and Yekutieli (2001); Piepho (2004); Al Mohamad, van Zwet, Solari and Goeman (2021).
     """
     gold = reference_answers(labels, columns or {}, by_position=by_position)
     loaded = load_statistic(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from trackperm.comparison import RunData, load_run
 from trackperm.errors import InputError
 from trackperm.leaderboards.field import Incomplete, Progress
 from trackperm.sources import Gold, labelled
+from trackperm.tables import ExampleTable
 from trackperm.trackers.base import RunReference, TrackedRun, Tracker, open_tracker
 
 
@@ -71,7 +72,7 @@ def load_runs(
     """
     read = _Reader(artifact, gold, tracking_uri, progress or (lambda _: None))
     named = list(sources.items()) if isinstance(sources, Mapping) else [(None, source) for source in sources]
-    runs = [read.source(source, name, i) for i, (name, source) in enumerate(named, start=1)]
+    runs = read.sources(named)
     unreadable: list[Incomplete] = []
     if experiment is not None:
         found, unreadable = read.experiment(experiment)
@@ -81,7 +82,7 @@ def load_runs(
     if baseline is not None:
         chosen = _named(baseline, named, runs)
         if chosen is None:
-            runs.insert(0, read.source(baseline, None, 0))
+            runs.insert(0, *read.sources([(None, baseline)], first=0))
             chosen = 0
     runs = _told_apart(runs)
     return Entrants(tuple(runs), tuple(unreadable), None if chosen is None else runs[chosen])
@@ -94,26 +95,63 @@ class _Reader:
     tracking_uri: str | None
     progress: Callable[[str], None]
 
-    def source(self, source: Any, name: str | None, number: int) -> RunData:
-        self.progress(f"reading: {name or (source if isinstance(source, str) else f'run {number}')}")
-        role = name or (f"run {number}" if number else "baseline")
-        artifact = self.artifact if _is_tracked(source) else None
-        run = load_run(source, role, artifact=artifact, gold=self.gold, tracking_uri=self.tracking_uri)
-        return run if name is None else replace(run, name=name)
+    def sources(self, named: Sequence[tuple[str | None, Any]], first: int = 1) -> list[RunData]:
+        """Read sources that were named, those in trackers first; one that cannot be read is an error."""
+        runs = self._tracked([source for _, source in named if _is_tracked(source)])
+        found = []
+        for number, (name, source) in enumerate(named, start=first):
+            if _is_tracked(source):
+                run = runs[source]
+            else:
+                self.progress(f"reading: {name or (source if isinstance(source, str) else f'run {number}')}")
+                run = load_run(source, name or (f"run {number}" if number else "baseline"), gold=self.gold)
+            found.append(run if name is None else replace(run, name=name))
+        return found
 
     def experiment(self, experiment: str) -> tuple[list[RunData], list[Incomplete]]:
+        """Read all runs of an experiment or project, and say which cannot be read."""
         tracker, found = experiment_runs(experiment, self.tracking_uri)
         runs, unreadable = [], []
-        for run in found:
-            self.progress(f"reading: {run.name}")
-            try:
-                table = tracker.read(run, self.artifact)
-                table = table if self.gold is None else labelled(table, self.gold)
-            except InputError as error:
-                unreadable.append(Incomplete(run.name, str(run.reference), error.message))
-                continue
-            runs.append(RunData(table, run.name, run, tracker))
+        for run, read in self._tables(tracker, found):
+            if isinstance(read, InputError):
+                unreadable.append(Incomplete(run.name, str(run.reference), read.message))
+            else:
+                runs.append(RunData(read, run.name, run, tracker))
         return runs, unreadable
+
+    def _tracked(self, sources: Sequence[str]) -> dict[str, RunData]:
+        locators: dict[str, dict[str, str]] = {}
+        for source in sources:
+            reference = RunReference.parse(source)
+            locators.setdefault(reference.scheme, {})[source] = reference.locator
+        runs = {}
+        for scheme, of_scheme in locators.items():
+            tracker = open_tracker(scheme, self.tracking_uri)
+            found = [tracker.find(locator) for locator in of_scheme.values()]
+            for source, (run, read) in zip(of_scheme, self._tables(tracker, found), strict=True):
+                if isinstance(read, InputError):
+                    raise read
+                runs[source] = RunData(read, run.name, run, tracker)
+        return runs
+
+    def _tables(
+        self, tracker: Tracker, runs: Sequence[TrackedRun]
+    ) -> list[tuple[TrackedRun, ExampleTable | InputError]]:
+        read = zip(self._announced(runs), tracker.read_all(runs, self.artifact), strict=True)
+        return [(run, self._labelled(table)) for run, table in read]
+
+    def _announced(self, runs: Sequence[TrackedRun]) -> Iterator[TrackedRun]:
+        for run in runs:
+            self.progress(f"reading: {run.name}")
+            yield run
+
+    def _labelled(self, table: ExampleTable | InputError) -> ExampleTable | InputError:
+        if self.gold is None or isinstance(table, InputError):
+            return table
+        try:
+            return labelled(table, self.gold)
+        except InputError as error:
+            return error
 
 
 def experiment_runs(experiment: str, tracking_uri: str | None = None) -> tuple[Tracker, Sequence[TrackedRun]]:

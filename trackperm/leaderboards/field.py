@@ -23,6 +23,7 @@ from trackperm.documents import listed
 from trackperm.errors import InputError, InputTypeError, PairingError, SpecError
 from trackperm.pairing import Pairing, pair
 from trackperm.pairing.columns import PairedColumns
+from trackperm.pairing.many import PairedRun, pair_many
 from trackperm.statistic import Statistic
 from trackperm.tables import ExampleTable, id_columns, typed_columns
 
@@ -58,12 +59,12 @@ class Entry:
     ----------
     data : RunData
         The run.
-    pairing : Pairing
+    pairing : Pairing or PairedRun
         It as candidate, with the reference run as baseline.
     """
 
     data: RunData
-    pairing: Pairing
+    pairing: Pairing | PairedRun
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,12 +150,14 @@ def pair_all(
         table = _with_all_examples(reference, runs, statistic, failures, paired, by_position=by_position)
         reference = replace(reference, table=table)
         runs = [reference if failures.get(i, "") is None else run for i, run in enumerate(runs)]
+    tables = [run.table for run in runs]
+    at_once = pair_many(reference.table, tables, statistic, missing=missing, by_position=by_position)
     entries = []
     for i, run in enumerate(runs):
         if failures.get(i) is not None:
             continue
         try:
-            entries.append(Entry(run, paired(reference.table, run)))
+            entries.append(Entry(run, at_once[i] or paired(reference.table, run)))
         except SpecError:
             raise
         except (InputError, InputTypeError) as error:
@@ -321,7 +324,9 @@ def _require_one_reading(entries: Sequence[Entry]) -> None:
                 )
 
 
-def side_values(pairing: Pairing, name: str, side: Literal["baseline", "candidate"]) -> npt.NDArray[Any]:
+def side_values(
+    pairing: Pairing | PairedRun, name: str, side: Literal["baseline", "candidate"]
+) -> npt.NDArray[Any]:
     """Return a count of one side in the units of the spec: integers, or floats of decimals; shape (N,)."""
     values = pairing.counts.frame.get_column(f"{side}.{name}").to_numpy()
     units = pairing.statistic.resolution

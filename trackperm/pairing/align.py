@@ -153,7 +153,7 @@ def pair(
         count_table, discordant = grouped(counts, strata, statistic), differ(counts)
     units = counts.frame.get_column("id")
     notes = (
-        *_rewritten_ids(baseline, candidate, columns, types),
+        *rewritten_ids(baseline, candidate, columns, types),
         *count_notes,
         *_repeats(paired[0], columns),
         *design(units, columns, statistic),
@@ -333,9 +333,10 @@ def predictions_missing(n: tuple[int, int], missing: Missing) -> list[str]:
     return [f"missing predictions: {counted} {outcomes[1]}"]
 
 
-def _rewritten_ids(
+def rewritten_ids(
     baseline: ExampleTable, candidate: ExampleTable, columns: PairedColumns, types: dict[str, ColumnType]
 ) -> list[str]:
+    """Say where integers of one run were compared with the texts of the other."""
     return [
         f"`{name}` of `{table.origin}` has integers, which were compared as text"
         for name in columns.ids

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trackperm.documents import listed
 from trackperm.errors import InputError
@@ -15,7 +15,7 @@ from trackperm.tables import ExampleTable, id_columns, unusable
 _OPTIONS = {"prediction": "--prediction", "label": "--label"}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class PairedColumns:
     """Columns that both runs have.
 
@@ -82,6 +82,10 @@ class PairedColumns:
     def of_runs(self) -> tuple[str, ...]:
         """Columns that the statistic reads of each run."""
         return tuple(name for name in self.used if name not in self.of_examples)
+
+    def same_as(self, other: PairedColumns) -> bool:
+        """Whether the same columns play the same parts, whatever was noted of the tables."""
+        return replace(self, notes=()) == replace(other, notes=())
 
     def needed(self, missing: Missing) -> tuple[str, ...]:
         """Columns in which a row needs a value to be in the test."""

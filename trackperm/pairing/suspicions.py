@@ -19,9 +19,9 @@ from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.run import KeyedRun
 from trackperm.tables import LISTS, ColumnType, ExampleTable, id_columns, typed_columns
 
-_ENOUGH = 50  # examples, below which chance explains nearly everything
-_CHANCE = 0.1  # agreement up to which rows look unrelated
-_POWER = 30.0  # standard errors by which full agreement has to differ from none: a tenth of it is three
+ENOUGH = 50  # examples, below which chance explains nearly everything
+CHANCE = 0.1  # agreement up to which rows look unrelated
+POWER = 30.0  # standard errors by which full agreement has to differ from none: a tenth of it is three
 N_SAMPLED = 2**18
 """Examples that a look at how far columns agree needs at most."""
 _SHIFTS = (1, -1, 2, -2, 3, -3)
@@ -132,7 +132,7 @@ def suspicions(found: Evidence, columns: PairedColumns, types: Mapping[str, Colu
         Sentences that begin with ``look:``.
     """
     sentences = list(found.inputs)
-    if found.n >= _ENOUGH:
+    if found.n >= ENOUGH:
         names = columns.of_runs
         if found.same and names:
             sentences.append(f"{_listed(names)} are the same in both runs: is one a copy of the other?")
@@ -199,11 +199,11 @@ def _column(
             return
     (baseline, candidate), type_ = (sample[name] for sample in found.samples), types[name]
     agreement = _agreement(baseline, candidate, type_)
-    if agreement is None or agreement > _CHANCE:
+    if agreement is None or agreement > CHANCE:
         return
     shifted = {shift: _agreement(baseline, candidate.shift(shift), type_) or 0.0 for shift in _SHIFTS}
     best = max(shifted, key=lambda shift: shifted[shift])
-    if columns.id is None and shifted[best] > 3 * _CHANCE:
+    if columns.id is None and shifted[best] > 3 * CHANCE:
         yield f"`{name}` of the runs agrees if the candidate's rows move by {best:+d}: are they shifted?"
     else:
         yield f"`{name}` of the runs agrees no better than by chance: do the rows belong together?"
@@ -220,18 +220,18 @@ def _agreement(a: pl.Series, b: pl.Series, type_: ColumnType) -> float | None:
     frame = pl.DataFrame([a.alias("a"), b.alias("b")]).drop_nulls()
     n = len(frame)
     is_nominal = type_ is not ColumnType.DECIMAL and 2 * max(frame["a"].n_unique(), frame["b"].n_unique()) < n
-    if n < _ENOUGH or (type_ is ColumnType.TEXT and not is_nominal):
+    if n < ENOUGH or (type_ is ColumnType.TEXT and not is_nominal):
         return None
     if not is_nominal:
         correlation = frame.select(pl.all().rank("average")).select(pl.corr("a", "b")).item()
-        usable = correlation is not None and math.isfinite(correlation) and math.sqrt(n) > _POWER
+        usable = correlation is not None and math.isfinite(correlation) and math.sqrt(n) > POWER
         return float(correlation) if usable else None
     shares = [frame.group_by(side).len(f"n_{side}").rename({side: "value"}) for side in ("a", "b")]
     both = shares[0].join(shares[1], on="value").select(pl.col("n_a", "n_b").cast(pl.Float64) / n)
     chance = float((both["n_a"] * both["n_b"]).sum())
     largest = float(both.select(pl.min_horizontal("n_a", "n_b")).to_series().sum())
     spread = math.sqrt(chance * (1.0 - chance) / n)
-    if largest - chance <= _POWER * spread:
+    if largest - chance <= POWER * spread:
         return None
     return (float((frame["a"] == frame["b"]).sum()) / n - chance) / (largest - chance)
 

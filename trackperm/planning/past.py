@@ -21,7 +21,7 @@ from trackperm.exact.power.simulated import N_RESAMPLES
 from trackperm.family import Family, families
 from trackperm.planning.plan import Plan, null_deviation, paired_discordance, plan_from_counts
 from trackperm.statistic import Statistic
-from trackperm.trackers.base import LoggedComparison, Tracker
+from trackperm.trackers.base import COMPARISON, LoggedComparison, Tracker
 from trackperm.verification.files import (
     COUNTS,
     SPEC,
@@ -171,7 +171,8 @@ def plan_from_past(
     CapacityError
         If it takes too many examples.
     """
-    family = _family(tracker.comparisons(container), container, statistic, test_set)
+    comparisons = [each for each in tracker.comparisons(container) if each.kind == COMPARISON]
+    family = _family(comparisons, container, statistic, test_set)
     found, notes = _read(tracker, family)
     if not found:
         raise InputError(

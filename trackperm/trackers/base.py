@@ -7,7 +7,7 @@ An adapter is a class with the methods of :class:`Tracker`, found by the entry p
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from importlib.metadata import entry_points
@@ -89,12 +89,15 @@ class TrackedRun:
         Identifier of the experiment or project that holds the run.
     url : str or None
         A page that shows the run, where the tracker knows one.
+    details : object
+        What the adapter learnt when it found the run, and need not ask for again; of no meaning to others.
     """
 
     reference: RunReference
     name: str
     container: str
     url: str | None = None
+    details: object = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -358,6 +361,19 @@ class Tracker(Protocol):
             If the tracker cannot be reached or refuses.
         """
 
+    def read_all(
+        self, runs: Sequence[TrackedRun], artifact: str | None = None
+    ) -> Iterator[ExampleTable | InputError]:
+        """Read the tables of many runs, as :meth:`read` does, in their order.
+
+        A run whose table cannot be read gives the error in its place.
+
+        Raises
+        ------
+        TrackerError
+            If the tracker cannot be reached or refuses.
+        """
+
     def log_predictions(self, run: Any, predictions: Predictions) -> RunReference:
         """Log `predictions` to `run`, and read them back; the same again adds nothing.
 
@@ -467,6 +483,14 @@ class Tracker(Protocol):
         TrackerError
             If the tracker cannot be reached or refuses.
         """
+
+
+def table_or_error(tracker: Tracker, run: TrackedRun, artifact: str | None) -> ExampleTable | InputError:
+    """Read one of many runs: return the error, where it says that this run has no table to be used."""
+    try:
+        return tracker.read(run, artifact)
+    except InputError as error:
+        return error
 
 
 def require_options(tracker: Tracker, *, alert: bool = False, tag_runs: bool = False) -> None:

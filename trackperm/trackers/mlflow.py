@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timezone
 from difflib import get_close_matches
-from pathlib import Path
+from functools import partial
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
@@ -29,8 +30,14 @@ from trackperm.trackers.base import (
     RunReference,
     TrackedRun,
     require_options,
+    table_or_error,
 )
-from trackperm.trackers.mlflow_artifacts import find_table, require_artifact, write_predictions
+from trackperm.trackers.mlflow_artifacts import (
+    RunArtifacts,
+    find_table,
+    require_artifact,
+    write_predictions,
+)
 from trackperm.trackers.mlflow_comparison import write_comparison
 from trackperm.trackers.mlflow_description import describe_experiment
 from trackperm.trackers.mlflow_ledger import logged_comparison, logged_comparisons, logged_files
@@ -39,6 +46,7 @@ from trackperm.trackers.predictions import Predictions
 
 _RUN_ID = re.compile(r"[a-zA-Z0-9][\w-]{0,255}")
 _PAGE = 1000
+_READERS = 8  # a server answers several requests at once, and one takes longer to arrive than to be answered
 _SHOWN = 20
 
 
@@ -107,20 +115,32 @@ class MlflowTracker:
         TrackerError
             If MLflow cannot be reached or refuses.
         """
-        run_id = run.reference.locator
         if artifact is None:
             path, part = find_table(self._store, run), ""
         else:
             path, _, part = artifact.partition("::")
             require_artifact(self._store, run, path)
         with TemporaryDirectory(prefix="trackperm-") as folder:
+            found = self._store.run(run)
             with self._store.calls(f"downloading `{path}` of run `{run.reference}`") as client:
-                file = client.download_artifacts(run_id, path, folder)
-                inputs = client.get_run(run_id).inputs
-            table = read_examples(Path(file), origin=str(run.reference), part=part or None).loaded()
-        datasets = [] if inputs is None else inputs.dataset_inputs
+                file = RunArtifacts(client, found).download(path, folder)
+            table = read_examples(file, origin=str(run.reference), part=part or None).loaded()
+        datasets = [] if found.inputs is None else found.inputs.dataset_inputs
         names = sorted(f"{used.dataset.name} {used.dataset.digest}" for used in datasets)
         return replace(table, facts={**table.facts, "dataset": ", ".join(names)}) if names else table
+
+    def read_all(
+        self, runs: Sequence[TrackedRun], artifact: str | None = None
+    ) -> Iterator[ExampleTable | InputError]:
+        """Read the tables of many runs, several at the same time, and give them in the order of the runs.
+
+        Raises
+        ------
+        TrackerError
+            If MLflow cannot be reached or refuses.
+        """
+        with self._store.shared(), ThreadPoolExecutor(_READERS, "trackperm-mlflow") as readers:
+            yield from readers.map(partial(table_or_error, self, artifact=artifact), runs)
 
     def log_predictions(self, run: Any, predictions: Predictions) -> RunReference:
         """Log `predictions` as an artifact of `run`, finished or not, whose status and times stay.

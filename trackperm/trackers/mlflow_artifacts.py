@@ -7,12 +7,15 @@ import json
 import posixpath
 import re
 from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mlflow import MlflowClient
-from mlflow.entities import FileInfo
+from mlflow.entities import FileInfo, Run
+from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+from mlflow.utils.uri import add_databricks_profile_info_to_artifact_uri
 
 from trackperm.errors import InputError, TrackerError
 from trackperm.sources import is_readable
@@ -44,6 +47,35 @@ def is_safe_path(path: str) -> bool:
     )
 
 
+class RunArtifacts:
+    """The artifacts of one run, for which MLflow is asked as little as it can be.
+
+    MLflow's client looks a run up for every listing, and for every download also the models that the run has
+    logged, whose artifacts are in folders.
+    """
+
+    def __init__(self, client: MlflowClient, run: Run) -> None:
+        self.run_id: str = run.info.run_id
+        self.tags: Mapping[str, str] = run.data.tags
+        self._client = client
+        uri = add_databricks_profile_info_to_artifact_uri(  # type: ignore[no-untyped-call]
+            run.info.artifact_uri, client.tracking_uri
+        )
+        self._repository = get_artifact_repository(uri, tracking_uri=client.tracking_uri)
+
+    def listed(self, folder: str | None = None) -> Sequence[FileInfo]:
+        """List the files and folders in `folder`, or outside all folders."""
+        if folder is None:
+            return self._repository.list_artifacts()
+        return self._client.list_artifacts(self.run_id, folder)
+
+    def download(self, path: str, target: str) -> Path:
+        """Bring a file to the folder `target`."""
+        if "/" in path:
+            return Path(self._client.download_artifacts(self.run_id, path, target))
+        return Path(self._repository.download_artifacts(path, target))  # type: ignore[no-untyped-call]
+
+
 def find_table(store: Store, run: TrackedRun) -> str:
     """Find the one artifact of `run` that can hold per-example predictions.
 
@@ -56,7 +88,7 @@ def find_table(store: Store, run: TrackedRun) -> str:
         If there is none or more than one.
     """
     with store.calls(f"listing the artifacts of run `{run.reference}`") as client:
-        contents = _walk(client, run.reference.locator)
+        contents = _walk(RunArtifacts(client, store.run(run)))
     if len(contents.tables) == 1 and contents.complete:
         return str(contents.tables[0].path)
     called = f"run `{run.reference}` ({run.name})"
@@ -98,7 +130,7 @@ def require_artifact(store: Store, run: TrackedRun, path: str) -> None:
         )
     folder = posixpath.dirname(path)
     with store.calls(f"listing the artifacts of run `{run.reference}`") as client:
-        found = {info.path: info for info in client.list_artifacts(run.reference.locator, folder or None)}
+        found = {info.path: info for info in RunArtifacts(client, store.run(run)).listed(folder or None)}
     if path not in found:
         there = ", ".join(f"`{name}`" for name in sorted(found)[:_SHOWN])
         raise InputError(
@@ -135,9 +167,9 @@ def write_predictions(store: Store, run: TrackedRun, predictions: Predictions) -
             raise TrackerError(f"MLflow did not keep `{name}` of run `{run.reference}` as it was logged")
 
 
-def _walk(client: MlflowClient, run_id: str) -> _Contents:
+def _walk(artifacts: RunArtifacts) -> _Contents:
     contents = _Contents()
-    logged_tables = _logged_tables(client, run_id)
+    logged_tables = _logged_tables(artifacts.tags)
     pending: deque[str | None] = deque([None])
     folders = peeks = 0
     while pending:
@@ -146,7 +178,7 @@ def _walk(client: MlflowClient, run_id: str) -> _Contents:
             break
         folders += 1
         folder = pending.popleft()
-        infos = [info for info in client.list_artifacts(run_id, folder) if info.path not in (".", folder)]
+        infos = [info for info in artifacts.listed(folder) if info.path not in (".", folder)]
         if any(posixpath.basename(info.path) == "MLmodel" for info in infos):
             contents.others.append(f"{folder or '.'}/ (a model)")
             continue
@@ -159,7 +191,7 @@ def _walk(client: MlflowClient, run_id: str) -> _Contents:
             usable = is_readable(name)
             if usable and name.endswith(".json") and info.path not in logged_tables and peeks < _MAX_PEEKS:
                 peeks += 1
-                usable = _looks_like_table(client, run_id, info)
+                usable = _looks_like_table(artifacts, info)
             if usable:
                 contents.tables.append(info)
             else:
@@ -167,21 +199,21 @@ def _walk(client: MlflowClient, run_id: str) -> _Contents:
     return contents
 
 
-def _logged_tables(client: MlflowClient, run_id: str) -> set[str]:
+def _logged_tables(tags: Mapping[str, str]) -> set[str]:
     """Read the paths that ``log_table`` has noted on the run."""
     try:
-        noted = json.loads(client.get_run(run_id).data.tags.get("mlflow.loggedArtifacts", "[]"))
+        noted = json.loads(tags.get("mlflow.loggedArtifacts", "[]"))
         return {entry["path"] for entry in noted if entry["type"] == "table"}
     except (ValueError, TypeError, KeyError):
         return set()
 
 
-def _looks_like_table(client: MlflowClient, run_id: str, info: FileInfo) -> bool:
+def _looks_like_table(artifacts: RunArtifacts, info: FileInfo) -> bool:
     """Whether a JSON file that ``log_table`` did not note starts like a table."""
     if (info.file_size or 0) > _PEEK_SIZE:
         return True
     with TemporaryDirectory(prefix="trackperm-") as folder:
-        start = Path(client.download_artifacts(run_id, info.path, folder)).read_bytes()[:4096]
+        start = artifacts.download(info.path, folder).read_bytes()[:4096]
     return _SPLIT_JSON.match(start) is not None
 
 

@@ -72,6 +72,7 @@ class Store:
         self.label = _CREDENTIALS.sub("", self.uri)
         self._remote = urlsplit(self.uri).scheme in ("http", "https")
         self._reached = False
+        self._is_shared = False
         with self._translated("opening it", writes=False):
             self._require_existing()
             self._client = MlflowClient(self.uri)
@@ -90,12 +91,34 @@ class Store:
             Whether a request may not be repeated.
         """
         with self._translated(doing, writes=writes):
-            if self._remote and not self._reached:
-                with _environment(_QUIET, _BRIEF):
-                    self._client.search_experiments(max_results=1)
-                self._reached = True
+            if self._is_shared and not once:
+                yield self._client
+                return
+            self._reach()
             with _environment(_QUIET, _PATIENT, forced=_ONCE if once else {}):
                 yield self._client
+
+    @contextmanager
+    def shared(self) -> Iterator[None]:
+        """Let threads call at the same time: what every call would set by itself is set once for all.
+
+        The calls of other stores wait meanwhile, since MLflow's switches are those of the process.
+        """
+        with self._translated("connecting", writes=False):
+            self._reach()
+        with _environment(_QUIET, _PATIENT):
+            self._is_shared = True
+            try:
+                yield
+            finally:
+                self._is_shared = False
+
+    def run(self, run: TrackedRun) -> Run:
+        """Return what MLflow says of `run`: as it was found, where it was found here."""
+        if isinstance(run.details, Run):
+            return run.details
+        with self.calls(f"looking up run `{run.reference}`") as client:
+            return client.get_run(run.reference.locator)
 
     def close_after_failure(self, run_id: str) -> None:
         """Mark `run_id` as failed, if the store still answers."""
@@ -113,6 +136,7 @@ class Store:
             url=f"{self.label.rstrip('/')}/#/experiments/{experiment_id}/runs/{run_id}"
             if self._remote
             else None,
+            details=run,
         )
 
     def experiment(self, name: str) -> Experiment | None:
@@ -120,6 +144,13 @@ class Store:
         with self.calls(f"looking up experiment `{name}`") as client:
             experiment = client.get_experiment_by_name(name)
         return experiment if experiment is not None and experiment.lifecycle_stage == "active" else None
+
+    def _reach(self) -> None:
+        """Make sure, with little patience, that a server answers."""
+        if self._remote and not self._reached:
+            with _environment(_QUIET, _BRIEF):
+                self._client.search_experiments(max_results=1)
+            self._reached = True
 
     def _require_existing(self) -> None:
         parts = urlsplit(self.uri)

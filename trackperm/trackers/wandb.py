@@ -6,7 +6,7 @@ wandb is imported when a server is asked or something is written, not before: of
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,7 @@ from trackperm.trackers.base import (
     Published,
     RunReference,
     TrackedRun,
+    table_or_error,
 )
 from trackperm.trackers.predictions import Predictions
 from trackperm.trackers.wandb_offline import (
@@ -109,6 +110,18 @@ class WandbTracker:
             from trackperm.trackers.wandb_artifacts import read_run
         table, _READ[self._base_url, run.reference.locator] = read_run(self._store, run, artifact)
         return table
+
+    def read_all(
+        self, runs: Sequence[TrackedRun], artifact: str | None = None
+    ) -> Iterator[ExampleTable | InputError]:
+        """Read the tables of many runs, one after the other.
+
+        Raises
+        ------
+        TrackerError
+            If W&B cannot be reached or refuses.
+        """
+        return (table_or_error(self, run, artifact) for run in runs)
 
     def log_predictions(self, run: Any, predictions: Predictions) -> RunReference:
         """Log `predictions` as an artifact of a run that is open, online or offline.

@@ -16,6 +16,7 @@ The certificate: the exponent's roundings, and for each term two roundings a fac
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -83,6 +84,7 @@ def _coefficients(n_coins: int, greatest: int) -> int:
     return total
 
 
+@lru_cache(maxsize=4096)
 def _stirling(n: int) -> float:
     """Return log n! - log(sqrt(2 pi n) (n/e)^n) for n of at least 64: the series then ends in floats."""
     return math.fsum(coefficient / n ** (2 * k + 1) for k, coefficient in enumerate(STIRLING))
