@@ -149,6 +149,8 @@ def mlflow(sqlite_store: MlflowStore, tmp_path_factory: pytest.TempPathFactory) 
     ]
     of_slice = replace(accuracy(5, 1), part=Slice("language", "de", declared=True))
     kept = keep(tracker, "digits", *whole, of_slice, scores(1), scores(2), scores(3))
+    (board,) = keep(tracker, "digits", accuracy(1, 0, both=39))
+    store.client.set_tag(board.reference.locator, "trackperm.kind", "leaderboard")
     store.client.set_tag(kept[1].reference.locator, "trackperm.state", "writing")
     gone = tmp_path_factory.mktemp("gone") / "count_table.parquet"
     gone.write_bytes(b"no counts")
