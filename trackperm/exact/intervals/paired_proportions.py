@@ -36,6 +36,7 @@ paired-sample design", Statistics in Medicine 17.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from scipy.optimize import brentq
@@ -56,6 +57,9 @@ NEGLIGIBLE = 1e-14
 
 LEAST = 1e-300
 """Least probability of a quantile, next to the range of floats."""
+
+LARGEST_SCORE = 40.0
+"""Normal score beyond which probabilities are not told apart."""
 
 PANELS_PER_TAIL = 12
 NODES = 16
@@ -197,18 +201,37 @@ def _lower_end(b: int, c: int, n: int, tau: float, *, positive: bool) -> float:
     sign = 1 if positive else -1
     edges = _quantiles(b, c + 1, tau), _quantiles(*pi, tau)
 
+    target = float(ndtri(tau))
+
     def excess(size: float) -> float:
-        """P(pi (2 theta_L - 1) <= sign * size) - tau, in a form without cancellation."""
-        if size == 0.0:
-            return below_half - tau
-        met = _met((b, c + 1), pi, size, sign, edges)
-        return below_half + met - tau if positive else met - tau
+        """Return how far the normal score of P(pi (2 theta_L - 1) <= sign * size) is above that of tau."""
+        probability = below_half
+        if size > 0.0:
+            met = _met((b, c + 1), pi, size, sign, edges)
+            probability = below_half + met if positive else met
+        return min(max(float(ndtri(min(probability, 1.0))), -LARGEST_SCORE), LARGEST_SCORE) - target
 
     # At 0 the probability is that of the test, below tau exactly where `positive`: rounding aside.
-    if excess(0.0) * sign >= 0.0:
+    if (below_half - tau) * sign >= 0.0:
         return math.ulp(0.0) if positive else 0.0
-    size = float(brentq(excess, 0.0, 1.0, xtol=RESOLUTION, rtol=8.9e-16, maxiter=300))
+    deviation = math.sqrt(m - (b - c) ** 2 / n) / n
+    guess = sign * ((b - c) / n + target * deviation)
+    size = _root(excess, guess, deviation, rises=positive)
     return max(size, math.ulp(0.0)) if positive else -size
+
+
+def _root(excess: Callable[[float], float], guess: float, deviation: float, *, rises: bool) -> float:
+    """Return where `excess`, which is nearly linear around the guess, is 0 between 0 and 1."""
+    ends = [0.0, 1.0]
+    step = deviation / 8.0
+    at = min(max(guess, step), 1.0 - step)
+    while 0.0 < at < 1.0:
+        is_below = (excess(at) < 0.0) == rises
+        ends[0 if is_below else 1] = at
+        if ends[0] > 0.0 and ends[1] < 1.0:
+            break
+        at, step = at + step if is_below else at - step, 4.0 * step
+    return float(brentq(excess, *ends, xtol=RESOLUTION, rtol=8.9e-16, maxiter=300))
 
 
 def _met(
