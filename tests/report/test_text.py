@@ -256,6 +256,14 @@ def test_explanation_names_the_statistic_and_the_floor():
     assert not any("discordant" in sentence for sentence in description.explanation(accuracy(0, 0, both=3)))
 
 
+def test_odds_where_no_example_is_worse():
+    (sentence,) = (
+        each for each in description.explanation(accuracy(9, 0)) if "discordant example is" in each
+    )
+    assert sentence.startswith("No discordant example is worse, so that the odds of better to worse have no")
+    assert re.search(r"\(95% CI \d.* or more\)\.$", sentence)
+
+
 @pytest.mark.parametrize(
     ("line", "exchanged", "floor"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from trackperm.comparison import Comparison
@@ -138,10 +139,11 @@ def _size(comparison: Comparison) -> list[str]:
     sizes = comparison.effect_sizes
     if sizes.odds is not None and sizes.odds_interval is not None:
         low, high = sizes.odds_interval.low, sizes.odds_interval.high
-        sentences.append(
-            f"For one discordant example that is worse there are {sizes.odds:.3g} that are better "
-            f"({text.confidence(sizes.odds_interval)} {low:.3g} to {high:.3g})."
-        )
+        for_each = f"For one discordant example that is worse there are {sizes.odds:.3g} that are better"
+        if math.isinf(sizes.odds):
+            for_each = "No discordant example is worse, so that the odds of better to worse have no estimate"
+        range_ = f"{low:.3g} or more" if math.isinf(high) else f"{low:.3g} to {high:.3g}"
+        sentences.append(f"{for_each} ({text.confidence(sizes.odds_interval)} {range_}).")
     if sizes.cohens_dz is not None:
         sentences.append(
             f"The mean difference is {abs(sizes.cohens_dz):.3g} standard deviations of the differences."
