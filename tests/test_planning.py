@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -81,6 +82,17 @@ def test_other_statistics_say_that_they_are_estimates(runs: tuple[Path, Path]) -
     assert plan.simulated is not None
     assert plan.simulated.n_examples == plan.about
     assert abs(plan.simulated.power - 0.8) < 0.15, "about as many examples as it takes"
+
+
+@pytest.mark.parametrize(("alternative", "difference"), [("greater", -0.05), ("less", 0.05)])
+@pytest.mark.parametrize("statistic", ["accuracy", "f1"])
+def test_a_difference_that_the_test_does_not_look_for(
+    runs: tuple[Path, Path], statistic: str, alternative: Any, difference: float
+) -> None:
+    parameters = {"positive": "yes"} if statistic == "f1" else None
+    pilot = trackperm.compare(*runs, statistic, parameters=parameters, alternative=alternative)
+    with pytest.raises(InputError, match=f"which the alternative '{alternative}' does not look for"):
+        plan_from_pilot(pilot, difference=difference)
 
 
 def test_a_pilot_that_shows_nothing_plans_nothing() -> None:

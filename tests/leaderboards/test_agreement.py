@@ -102,6 +102,23 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("specs")
 
 
+def test_scores_with_all_their_digits_are_those_of_compare():
+    """Sums of so many differences are beyond 64 bits."""
+    rng = np.random.default_rng(0)
+    runs = {name: pl.DataFrame({"id": range(2000), "score": rng.random(2000)}) for name in "ab"}
+    (pair,) = trackperm.leaderboard(runs, "mean").pairs
+    assert trackperm.compare(runs["a"], runs["b"], "mean").pvalue == pytest.approx(pair.test.pvalue, rel=1e-9)
+
+
+def test_labels_of_one_run_alone_are_no_part_of_the_test_set():
+    rng = np.random.default_rng(0)
+    runs = {name: pl.DataFrame({"id": range(100), "score": rng.integers(0, 5, 100)}) for name in "abc"}
+    runs["a"] = runs["a"].with_columns(label=pl.col("score"))
+    expected = trackperm.compare(runs["a"], runs["b"], "mean").pairing.test_set
+    for baseline in (None, "a", "b"):
+        assert trackperm.leaderboard(runs, "mean", baseline=baseline).test_set == expected
+
+
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.strip().splitlines()[0])
 @given(runs=fields())
 @settings(max_examples=5, deadline=None)

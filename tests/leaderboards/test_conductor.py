@@ -107,7 +107,10 @@ def test_monte_carlo_counts_by_the_upper_end_of_its_interval():
     assert [pair.adjusted for pair in board.pairs] == pytest.approx(adjust(ends).tolist())
     assert min(ends) > min(pair.test.pvalue for pair in board.pairs)
     assert board.options["seed"] == "7"
-    assert any("99 % interval" in line for line in [trackperm.report.render(board, "text").decode()])
+    shown = trackperm.report.render(board, "text").decode()
+    assert "is at most 0.05, apart from what these 99 % intervals miss" in shown
+    intervals = [row.interval for row in board.rows if row.pair is not None]
+    assert {interval.relation for interval in intervals} == {"may disagree"}
 
 
 def test_p_values_below_the_range_of_floats_are_adjusted():

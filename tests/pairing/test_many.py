@@ -83,6 +83,7 @@ def table(frame: pl.DataFrame, origin: str, flaw: str, rng: np.random.Generator)
     name=st.sampled_from(["accuracy", "f1", "mean", "spread", "macro_f1", "pair of ids"]),
     ids=st.sampled_from(list(IDS)),
     n=st.sampled_from([6, 60, 1200]),
+    own_flaw=st.sampled_from(["none", "none", "order", "null id", "twice"]),
     flaws=st.lists(st.sampled_from(FLAWS), min_size=3, max_size=5),
     readings=st.lists(st.sampled_from(READINGS), min_size=6, max_size=6),
     decimals=st.booleans(),
@@ -90,11 +91,11 @@ def table(frame: pl.DataFrame, origin: str, flaw: str, rng: np.random.Generator)
     seed=st.integers(0, 999),
 )
 @settings(max_examples=15, deadline=None)
-def test_against_pairing_each(folder, name, ids, n, flaws, readings, decimals, missing, seed):
+def test_against_pairing_each(folder, name, ids, n, own_flaw, flaws, readings, decimals, missing, seed):
     rng = np.random.default_rng(seed)
     label, level, epoch = rng.integers(0, 2, n), rng.integers(0, 8, n) / 4, rng.integers(0, 2, n)
     tables = []
-    for i, (flaw, how) in enumerate(zip(["none", *flaws], readings, strict=False)):
+    for i, (flaw, how) in enumerate(zip([own_flaw, *flaws], readings, strict=False)):
         score = level if how == "copy" else level + 0.25 if how == "shifted" else rng.permutation(level)
         frame = pl.DataFrame(
             {
@@ -159,6 +160,14 @@ def test_text_that_knows_no_types_is_read_with_each_run(tmp_path: Path):
     assert [found.report for found in at_once] == [expected.report for expected in each]
     sums = [found.counts.frame.get_column("baseline.same").sum() for found in at_once]
     assert sums == [expected.counts.frame.get_column("baseline.same").sum() for expected in each] == [2, 2, 1]
+
+
+def test_a_reference_run_with_an_id_that_is_missing_is_left_to_pairing_one_by_one():
+    tables = runs()
+    frame = tables[0].frame.to_native()
+    frame = frame.with_columns(id=pl.when(pl.int_range(len(frame)) != 2).then("id"))
+    tables[0] = ExampleTable.from_native(frame, "run 0")
+    assert pair_many(tables[0], tables, load_statistic("accuracy"), missing="drop") == [None] * 4
 
 
 @pytest.mark.parametrize(("option", "value"), [("by_position", True), ("missing", "wrong")])

@@ -173,13 +173,17 @@ def leaderboard_of_runs(
     pairs = tested_pairs(PairTester.of(counted, options), order, reference, rule, alpha, statistic)
     against = 0 if reference is None else reference
     found: dict[int, Interval | str] = {}
+    sampled = {
+        frozenset((pair.candidate, pair.baseline)) for pair in pairs if pair.test.method == "monte-carlo"
+    }
     if intervals:
         for place in (place for place in range(len(order)) if place != against):
             if progress is not None:
                 progress(f"interval: {counted.entries[order[place]].data.name}")
-            found[place] = pair_interval(
-                counted, order[place], order[against], alpha=alpha, alternative=tested
-            )
+            interval = pair_interval(counted, order[place], order[against], alpha=alpha, alternative=tested)
+            if isinstance(interval, Interval) and frozenset((place, against)) in sampled:
+                interval = replace(interval, relation="may disagree")
+            found[place] = interval
     rows, letters_note = ranked_rows(counted, order, pairs, reference, rule, alpha, found)
     used = {"alternative": tested, "alpha": repr(alpha), "correction": rule.name, "missing": missing}
     used |= {"method": method}
@@ -206,9 +210,15 @@ def leaderboard_of_runs(
 
 
 def _test_set(field: Field) -> str:
-    """Return the digest of the examples of the reference run, which is paired with itself as well."""
-    own = [entry for entry in field.entries if entry.data.name == field.reference.name]
-    return (own or field.entries)[0].pairing.report.test_set
+    """Return the digest of the examples of the reference run, with the columns that others have as well.
+
+    It is paired with itself, so that its own labels count as checked even where no other run has any.
+    """
+    reports = [entry.pairing.report for entry in field.entries if entry.data.name != field.reference.name]
+    own = [entry.pairing.report for entry in field.entries if entry.data.name == field.reference.name]
+    checked = {(report.labels_checked, report.inputs_checked) for report in reports}
+    alike = [report for report in own if (report.labels_checked, report.inputs_checked) in checked]
+    return (alike or reports or own)[0].test_set
 
 
 def _correction(name: str) -> Adjustment:

@@ -137,7 +137,9 @@ class _Group:
         self.members: list[_Member] = []
         self._base, self._columns, self._types = base, columns, types
         self._keys = _keys(base, columns)
-        self._order = None if self._keys.is_sorted() else _order(self._keys)
+        # Ids without a value have no order; `paired` leaves their runs to others.
+        is_ordered = self._keys.null_count() > 0 or self._keys.is_sorted()
+        self._order = None if is_ordered else _order(self._keys)
         self._ordered = self._in_order(base.with_columns(self._keys))
 
     def takes(self, columns: PairedColumns, types: Mapping[str, ColumnType], base: pl.DataFrame) -> bool:

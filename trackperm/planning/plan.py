@@ -21,6 +21,7 @@ from trackperm.exact.power import (
     paired_power,
     simulated_power,
 )
+from trackperm.exact.power.needed import require_sought
 from trackperm.exact.power.paired import MOST_EXAMPLES
 from trackperm.exact.power.simulated import N_RESAMPLES
 from trackperm.statistic import Statistic
@@ -246,6 +247,7 @@ def plan_from_counts(
             difference, share, n_examples=n_examples, power=power, alpha=alpha, alternative=alternative
         )
         return replace(plan, taking_part=None if counted == n else (counted, n))
+    require_sought(difference, alternative)
     spread = null_deviation(statistic, table)
     about = approximate_examples_needed(
         difference, spread, n, power=power, alpha=alpha, alternative=alternative

@@ -135,6 +135,7 @@ def method(board: Leaderboard) -> str:
     return (
         f"p-values: {certainty}, {board.alternative}, adjusted by {rule.title} for {len(board.pairs)} "
         f"comparison{'' if len(board.pairs) == 1 else 's'}; {bound} is at most {board.alpha:g}"
+        + (", apart from what these 99 % intervals miss" if methods["monte-carlo"] else "")
     )
 
 

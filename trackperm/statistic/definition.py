@@ -323,9 +323,9 @@ class Statistic:
     ) -> RationalStatistic | RealStatistic:
         """Return h for g of these pairs, with what no exchange changes put in if it is linear then.
 
-        The mean of many parts is linear in this way and has denominators too large to multiply out.
+        A mean is linear in this way, and that of many parts has denominators too large to multiply out.
         """
-        if not self.weights or not isinstance(self.h, RationalStatistic):
+        if not isinstance(self.h, RationalStatistic) or self.h.affine is not None:
             return self.h
         n = len(self.g_names)
         totals = exact_column_sums(stay, multiplicities)

@@ -37,7 +37,7 @@ def fitted(markdown: str, limit: int, whole: str) -> str | None:
     rows, rest = lines[rule + 1 : end], lines[end:]
     start = next((i for i, line in enumerate(rest) if line.startswith(_INCOMPLETE)), None)
     if start is not None:
-        first = next(i for i in range(start + 1, len(rest)) if rest[i].startswith("- "))
+        first = next((i for i in range(start + 1, len(rest)) if rest[i].startswith("- ")), len(rest))
         last = next(i for i in range(first, len(rest) + 1) if i == len(rest) or not rest[i].startswith("- "))
         kept = _within(rest[first:last], limit // _SHARE_OF_INCOMPLETE)
         left = last - first - kept

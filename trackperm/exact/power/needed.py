@@ -103,11 +103,7 @@ def examples_needed(
     share_better = share_better_of(difference, discordance)
     require_power(power, alpha)
     test = SignTest(alpha, alternative)
-    if difference == 0.0 or (test.sides == 1 and (difference > 0.0) != (alternative == "greater")):
-        raise InputError(
-            f"`difference` is {difference}, which the alternative {alternative!r} does not look for",
-            hint="the test would call it different with a probability of at most alpha.",
-        )
+    require_sought(difference, alternative)
     about = approximate_examples_needed(
         difference, math.sqrt(discordance), 1, power=power, alpha=alpha, alternative=alternative
     )
@@ -231,3 +227,18 @@ def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
         else:
             low = middle + 1
     return low
+
+
+def require_sought(difference: float, alternative: Alternative) -> None:
+    """Refuse a difference that a test with this alternative does not look for.
+
+    Raises
+    ------
+    InputError
+        If it is 0, or has the other sign.
+    """
+    if difference == 0.0 or (alternative != "two-sided" and (difference > 0.0) != (alternative == "greater")):
+        raise InputError(
+            f"`difference` is {difference}, which the alternative {alternative!r} does not look for",
+            hint="the test would call it different with a probability of at most alpha.",
+        )
