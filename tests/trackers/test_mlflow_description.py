@@ -10,6 +10,7 @@ from comparisons import answers
 from faulty_proxy import Fate, FaultyProxy, is_write
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mlflow.utils.validation import MAX_EXPERIMENT_TAG_VAL_LENGTH
 from mlflow_server import MlflowServer
 from mlflow_stores import MlflowStore
 
@@ -167,19 +168,21 @@ class TestInMlflow:
         assert store.description(experiment).startswith(f"{BEGIN}\n\n{'aa' * 8} **board**")
 
     def test_it_is_cut_to_what_mlflow_keeps(self, store: MlflowStore, experiment: str, text: str):
-        store.describe(experiment, "x" * 16_500)
+        theirs = "x" * (MAX_EXPERIMENT_TAG_VAL_LENGTH - 3_500)
+        store.describe(experiment, theirs)
         published = store.tracker().publish(publication("aa" * 8, text), experiment)
         assert not published.remarks
         kept = store.description(experiment)
-        assert kept.startswith("x" * 16_500)
+        assert kept.startswith(theirs)
         assert "more runs are in [run" in kept
-        assert 18_000 < len(kept) <= 20_000
+        assert MAX_EXPERIMENT_TAG_VAL_LENGTH - 2_000 < len(kept) <= MAX_EXPERIMENT_TAG_VAL_LENGTH
 
     def test_without_room_that_is_said(self, store: MlflowStore, experiment: str):
-        store.describe(experiment, "x" * 19_990)
+        theirs = "x" * (MAX_EXPERIMENT_TAG_VAL_LENGTH - 10)
+        store.describe(experiment, theirs)
         published = store.tracker().publish(publication("aa" * 8), experiment)
         assert published.run.reference.locator in published.remarks[0]
-        assert store.description(experiment) == "x" * 19_990
+        assert store.description(experiment) == theirs
 
 
 class TestCrashes:
