@@ -9,12 +9,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from mlflow_server import MlflowServer
 from reference_data import ABSENT
 from wandb_offline_runs import OfflineRuns, write_offline_runs
 from wandb_standin import Standin, environment
 
 REQUIRE_ALL = os.environ.get("TRACKPERM_REQUIRE_ALL") == "1"
+
+# How long an example takes depends on what else the machine does.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 
 @pytest.hookimpl(hookwrapper=True)
