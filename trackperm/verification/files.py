@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -18,6 +17,7 @@ from trackperm.pairing import PairingReport
 from trackperm.statistic import Statistic, read_statistic
 from trackperm.tables import ExampleTable
 from trackperm.trackers.base import RunReference, TrackedRun
+from trackperm.verification.parquet import read_damaged_parquet
 
 RESULT, SPEC = "trackperm/comparison.json", "trackperm/statistic.yaml"
 COUNTS, DISCORDANT = "trackperm/count_table.parquet", "trackperm/discordant.parquet"
@@ -76,7 +76,7 @@ def read_spec(content: bytes, data: Mapping[str, Any]) -> Statistic:
 
 def read_count_table(content: bytes, statistic: Statistic) -> CountTable:
     """Read the counts that `statistic` takes; raises what is in UNREADABLE."""
-    frame = pl.read_parquet(io.BytesIO(content))
+    frame = read_damaged_parquet(content)
     names = statistic.total_names
     sides = [[f"{run}.{name}" for name in names] for run in ("candidate", "baseline")]
     expected = [*sides[0], *sides[1], "multiplicity"]

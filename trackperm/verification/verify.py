@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
-
-import polars as pl
 
 from trackperm.comparison import Comparison, RunData, compare_runs, runs_of_slice
 from trackperm.errors import InputError, TrackpermError
@@ -30,6 +27,7 @@ from trackperm.verification.files import (
     read_spec,
     rebuilt,
 )
+from trackperm.verification.parquet import read_damaged_parquet
 
 _BOUND_CLOSE = 0.5
 """Relative difference of certified bounds that other machines explain."""
@@ -233,7 +231,7 @@ def _of_discordant(files: Mapping[str, bytes], again: Comparison) -> Iterator[Ch
     if DISCORDANT not in files or again.statistic.weights:
         return
     try:
-        frame = pl.read_parquet(io.BytesIO(files[DISCORDANT]))
+        frame = read_damaged_parquet(files[DISCORDANT])
         yield Check.equal("rows of discordant examples", frame.height, again.n_discordant)
         if again.statistic.resolution:
             return
