@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from mlflow_stores import MlflowStore
 from pages import Site, watched
@@ -32,9 +34,11 @@ def hostile(site):
     }
     found = Site.of(site.uri, f"hostile {IMAGE}", tables)
     client = MlflowStore(site.uri).client
-    spec = f"description: {IMAGE!r}\ncounts: {{right: prediction == label, n: 1}}\nscore: right / n\n"
+    spec = (
+        f"description: {json.dumps(IMAGE)}\ncounts: {{right: prediction == label, n: 1}}\nscore: right / n\n"
+    )
     client.set_experiment_tag(found.experiment, "trackperm.statistic.hostile", spec)
-    client.set_experiment_tag(found.experiment, f"trackperm.statistic.{IMAGE.replace('/', '')}", "no: [spec")
+    client.set_experiment_tag(found.experiment, "trackperm.statistic.broken", f"no: [{IMAGE}")
     for run in found.runs.values():
         client.set_tag(run, "mlflow.note.content", SCRIPT)
     return found

@@ -120,8 +120,12 @@ class _Steps:
 
 
 def main() -> None:
-    """Take jobs until the server ends."""
-    end = threading.Thread(target=_end_with_server, args=(Path(sys.argv[3]), os.getppid()), daemon=True)
+    """Take jobs until the server ends.
+
+    The arguments are the file descriptor of the wire, the memory limit in megabytes, the folder of the
+    server's jobs and the server's process.
+    """
+    end = threading.Thread(target=_end_with_server, args=(Path(sys.argv[3]), int(sys.argv[4])), daemon=True)
     end.start()
     wire, lock = Wire(Connection(int(sys.argv[1]))), threading.Lock()
     adapter = ServerAdapter(wire, lock)

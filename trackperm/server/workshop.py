@@ -132,7 +132,7 @@ class _Process:
         }
         command = [sys.executable, "-m", "trackperm.server.worker"]
         self._process = subprocess.Popen(  # noqa: S603 - the command is ours
-            [*command, str(theirs.fileno()), str(limits.megabytes), str(jobs)],
+            [*command, str(theirs.fileno()), str(limits.megabytes), str(jobs), str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             env=environment,

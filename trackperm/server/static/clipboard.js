@@ -4,9 +4,8 @@ import { element, part } from "./elements.js";
 
 /** Let the button `id` copy what `text` returns, and say so. */
 export function copies(id, text, done) {
-  const button = part(id), said = part("copied");
+  const button = part(id), said = part("copied"), label = button.textContent;
   button.addEventListener("click", async () => {
-    const label = button.textContent;
     const tell = (words) => {
       said.textContent = words;
       button.textContent = words === done ? "Copied" : label;
