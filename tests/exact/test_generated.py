@@ -234,7 +234,7 @@ def check_larger_score(case: tuple[Pairs, Tree], alternative: str) -> None:
     check_pvalue(result, pvalues[alternative], useful=1.0)
 
 
-@generated(300)
+@generated(200)
 @given(larger_systems_and_trees(), ANY_ALTERNATIVE)
 def test_larger_score_differences(case: tuple[Pairs, Tree], alternative: str) -> None:
     check_larger_score(case, alternative)

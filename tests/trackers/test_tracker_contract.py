@@ -8,14 +8,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from uuid import uuid4
 
 import polars as pl
 import pytest
-from mlflow_stores import MlflowExperiments, MlflowStore
 from tracker_stores import PREDICTIONS, Kept, TrackerStore, smallest_png
-from wandb_projects import WandbFolders, WandbProjects
 
 import trackperm
 from trackperm.errors import InputError, SourceError
@@ -32,30 +29,7 @@ SERVERS = ["mlflow-sqlite", "mlflow-http", "wandb-online"]
 NO_CONTAINER = "no (experiment called|project)"
 
 
-@pytest.fixture(scope="module")
-def sqlite_store(tmp_path_factory: pytest.TempPathFactory) -> MlflowStore:
-    return MlflowStore.local(tmp_path_factory.mktemp("mlflow-store"))
-
-
-@pytest.fixture(params=[*SERVERS, "wandb-offline"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> TrackerStore:
-    match request.param:
-        case "mlflow-sqlite":
-            return MlflowExperiments(request.getfixturevalue("sqlite_store"))
-        case "mlflow-http":
-            return MlflowExperiments(MlflowStore(request.getfixturevalue("mlflow_server").uri))
-        case "wandb-online":
-            return WandbProjects(request.getfixturevalue("standin"))
-        case _:
-            return WandbFolders(tmp_path)
-
-
 on_servers = pytest.mark.parametrize("store", SERVERS, indirect=True)
-
-
-@pytest.fixture
-def experiment(store: TrackerStore) -> str:
-    return store.container(f"digits-{uuid4().hex[:8]}")
 
 
 @pytest.fixture
