@@ -7,8 +7,10 @@ from uuid import uuid4
 
 import pytest
 from mlflow_stores import MlflowExperiments, MlflowStore
-from tracker_stores import TrackerStore
+from tracker_stores import PREDICTIONS, TrackerStore
 from wandb_projects import WandbFolders, WandbProjects
+
+from trackperm.trackers.base import TrackedRun, Tracker
 
 
 @pytest.fixture(scope="module")
@@ -32,3 +34,18 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> TrackerStore:
 @pytest.fixture
 def experiment(store: TrackerStore) -> str:
     return store.container(f"digits-{uuid4().hex[:8]}")
+
+
+@pytest.fixture
+def tracker(store: TrackerStore) -> Tracker:
+    return store.tracker()
+
+
+@pytest.fixture
+def pair(store: TrackerStore, tracker: Tracker, experiment: str) -> tuple[TrackedRun, TrackedRun]:
+    """Baseline and candidate, with predictions."""
+    baseline, candidate = (
+        tracker.find(store.run(experiment, name, {"predictions.json": PREDICTIONS}))
+        for name in ("logistic", "forest")
+    )
+    return baseline, candidate
