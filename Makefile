@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 # what a module sets up, such as a server or a store, is set up by one process
-PARALLEL := -n 2 --dist loadscope
+PARALLEL := -n 2 --dist loadscope --no-loadscope-reorder --durations=12
 MINUTES ?= 5
 VENV := .venv
 OLD_MLFLOW := 3.10
@@ -62,8 +62,8 @@ clean: ## remove the environments, caches and the demo's store
 define install
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "trackperm needs Python 3.10 or later; say which: make PYTHON=python3.12")'
 	@echo "installing $(2) into $(1)"
-	@test -x $(1)/bin/python || { $(PYTHON) -m venv $(1) && $(1)/bin/python -m pip install --quiet --upgrade pip; }
-	@$(1)/bin/python -m pip install --quiet --editable $(2)
+	@test -x $(1)/bin/python || { $(PYTHON) -m venv $(1) && $(1)/bin/python -m pip install -qq --upgrade pip; }
+	@$(1)/bin/python -m pip install -qq --editable $(2)
 	@touch $@
 endef
 

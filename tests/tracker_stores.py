@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from trackperm.trackers.base import Tracker
+import pytest
+
+from trackperm.trackers.base import Publication, Table, TrackedRun, Tracker
 
 Columns = Mapping[str, Sequence[Any]]
 Artifacts = Mapping[str, Columns | str]
@@ -90,3 +93,29 @@ def smallest_png() -> bytes:
 
     header = chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0))
     return b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(b"\0\0")) + chunk(b"IEND", b"")
+
+
+SERVERS = ["mlflow-sqlite", "mlflow-http", "wandb-online"]
+"""Stores whose runs have names; those of W&B that are offline are folders."""
+
+on_servers = pytest.mark.parametrize("store", SERVERS, indirect=True)
+
+
+def publication(baseline: TrackedRun | None, candidate: TrackedRun | None, **changes: object) -> Publication:
+    made = Publication(
+        key="5eed" * 8,
+        name="accuracy: forest vs logistic",
+        metrics={"accuracy/p_value": 3.5e-12, "accuracy/difference": -0.25, "accuracy/n_examples": 4.0},
+        tables={
+            "results": Table(("statistic", "p_value", "bound"), [("accuracy", "3.5e-12", math.inf)]),
+            "discordant": Table(("id", "better"), [("001", True), ("1", None)]),
+        },
+        files={"pmf.png": smallest_png(), "trackperm/statistic.yaml": b"name: accuracy\n"},
+        tags={"trackperm.statistic": "accuracy", "trackperm.verdict": "▼ worse"},
+        description="**worse**, p = 3.5e-12 ▼",
+        baseline=baseline,
+        candidate=candidate,
+        candidate_tags={"sig.accuracy": "▼ p=3.5e-12", "sig.accuracy.vs": "logistic"},
+        baseline_tags={"sig.accuracy.baseline_of": "forest ▼"},
+    )
+    return replace(made, **changes)

@@ -1,6 +1,6 @@
 """Thousands of generated cases against enumeration and integer polynomials, for one to four counts.
 
-Each law has a fast and a `slow` version of the same test; the slow one draws twenty times as many cases.
+Each law has a fast and a `slow` version of the same test; the slow one draws five times as many cases.
 """
 
 from collections.abc import Callable
@@ -102,7 +102,7 @@ def test_differences_against_integer_polynomials(differences: list[int], method:
 
 
 @pytest.mark.slow
-@generated(10_000)
+@generated(2_500)
 @given(DIFFERENCES, ANY_METHOD)
 def test_many_differences_against_integer_polynomials(differences: list[int], method: str) -> None:
     check_differences(differences, method)
@@ -145,7 +145,7 @@ def test_rational_statistics_against_enumeration(
 
 
 @pytest.mark.slow
-@generated(10_000)
+@generated(2_500)
 @given(points_and_trees(), st.sampled_from(["less", "greater"]), ANY_METHOD)
 def test_many_rational_statistics_against_enumeration(
     case: tuple[Pairs, Tree], alternative: str, method: str
@@ -186,7 +186,7 @@ def test_score_differences_against_enumeration(
 
 
 @pytest.mark.slow
-@generated(10_000)
+@generated(2_500)
 @given(systems_and_trees(), ANY_ALTERNATIVE, ANY_METHOD)
 def test_many_score_differences_against_enumeration(
     case: tuple[Pairs, Tree], alternative: str, method: str
@@ -234,14 +234,14 @@ def check_larger_score(case: tuple[Pairs, Tree], alternative: str) -> None:
     check_pvalue(result, pvalues[alternative], useful=1.0)
 
 
-@generated(300)
+@generated(200)
 @given(larger_systems_and_trees(), ANY_ALTERNATIVE)
 def test_larger_score_differences(case: tuple[Pairs, Tree], alternative: str) -> None:
     check_larger_score(case, alternative)
 
 
 @pytest.mark.slow
-@generated(5_000)
+@generated(1_000)
 @given(larger_systems_and_trees(), ANY_ALTERNATIVE)
 def test_many_larger_score_differences(case: tuple[Pairs, Tree], alternative: str) -> None:
     check_larger_score(case, alternative)
@@ -266,7 +266,7 @@ def test_f1_against_a_dictionary(pairs: Pairs, method: str) -> None:
 
 
 @pytest.mark.slow
-@generated(2_000)
+@generated(500)
 @given(mirrored_points(2, max_examples=80), ANY_METHOD)
 def test_many_f1_against_a_dictionary(pairs: Pairs, method: str) -> None:
     check_f1(pairs, method)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
-from pathlib import Path
 from uuid import uuid4
 
 import polars as pl
@@ -13,7 +12,6 @@ import pytest
 from comparisons import answers
 from mlflow_stores import MlflowExperiments, MlflowStore
 from tracker_stores import TrackerStore
-from wandb_projects import WandbFolders, WandbProjects
 
 import trackperm
 from trackperm.errors import InputError
@@ -33,29 +31,6 @@ FILES = {
     "trackperm/statistic.yaml",
     "trackperm/pairs.parquet",
 }
-
-
-@pytest.fixture(scope="module")
-def sqlite_store(tmp_path_factory: pytest.TempPathFactory) -> MlflowStore:
-    return MlflowStore.local(tmp_path_factory.mktemp("leaderboards"))
-
-
-@pytest.fixture(params=["mlflow-sqlite", "mlflow-http", "wandb-online", "wandb-offline"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> TrackerStore:
-    match request.param:
-        case "mlflow-sqlite":
-            return MlflowExperiments(request.getfixturevalue("sqlite_store"))
-        case "mlflow-http":
-            return MlflowExperiments(MlflowStore(request.getfixturevalue("mlflow_server").uri))
-        case "wandb-online":
-            return WandbProjects(request.getfixturevalue("standin"))
-        case _:
-            return WandbFolders(tmp_path)
-
-
-@pytest.fixture
-def experiment(store: TrackerStore) -> str:
-    return store.container(f"digits-{uuid4().hex[:8]}")
 
 
 @pytest.fixture
@@ -155,16 +130,7 @@ print("look", published.look, published.in_leaderboards)
 """
 
 
-@pytest.mark.parametrize(
-    "store",
-    [
-        "mlflow-http",
-        pytest.param("wandb-offline", marks=pytest.mark.slow),
-        pytest.param("mlflow-sqlite", marks=pytest.mark.slow),
-        pytest.param("wandb-online", marks=pytest.mark.slow),
-    ],
-    indirect=True,
-)
+@pytest.mark.slow
 def test_two_that_are_logged_at_once_keep_their_places(
     store: TrackerStore, experiment: str, runs: dict[str, str]
 ):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 import polars as pl
@@ -15,7 +13,6 @@ from comparisons import accuracy, answers
 from mlflow_stores import MlflowExperiments, MlflowStore
 from tracker_stores import TrackerStore
 from typer.testing import CliRunner
-from wandb_projects import WandbFolders, WandbProjects
 
 import trackperm
 from trackperm import cli
@@ -30,30 +27,9 @@ from trackperm.verification import verify
 pytestmark = pytest.mark.tracker
 
 
-@pytest.fixture(scope="module")
-def sqlite_store(tmp_path_factory: pytest.TempPathFactory) -> MlflowStore:
-    return MlflowStore.local(tmp_path_factory.mktemp("mlflow-store"))
-
-
-@pytest.fixture(params=["mlflow-sqlite", "wandb-online", "wandb-offline"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> TrackerStore:
-    match request.param:
-        case "mlflow-sqlite":
-            return MlflowExperiments(request.getfixturevalue("sqlite_store"))
-        case "wandb-online":
-            return WandbProjects(request.getfixturevalue("standin"))
-        case _:
-            return WandbFolders(tmp_path)
-
-
-@pytest.fixture
-def container(store: TrackerStore) -> str:
-    return store.container(f"digits-{uuid4().hex[:8]}")
-
-
-def power(store: TrackerStore, container: str, *arguments: str) -> str:
+def power(store: TrackerStore, experiment: str, *arguments: str) -> str:
     scheme, _ = store.address()
-    where = ["--experiment", f"{scheme}:{container}"]
+    where = ["--experiment", f"{scheme}:{experiment}"]
     where += [] if store.tracking_uri is None else ["--tracking-uri", store.tracking_uri]
     result = CliRunner().invoke(cli.app, ["power", *where, *arguments])
     if result.exception is not None:
@@ -66,21 +42,21 @@ def power(store: TrackerStore, container: str, *arguments: str) -> str:
     ["mlflow-sqlite", "wandb-offline", pytest.param("wandb-online", marks=pytest.mark.slow)],
     indirect=True,
 )
-def test_second_opinions_are_added_once_and_stay(store: TrackerStore, container: str):
+def test_second_opinions_are_added_once_and_stay(store: TrackerStore, experiment: str):
     tracker, comparison = store.tracker(), accuracy(9, 2, both=20)
     asked = comparison.with_second_opinions()
     assert asked.key == comparison.key
-    first = comparison.log(tracker, container)
-    assert "second_opinions" not in store.comparisons(container)[0].tables
-    added = asked.log(tracker, container)
-    (look,) = families(tracker.comparisons(container))[0].looks
+    first = comparison.log(tracker, experiment)
+    assert "second_opinions" not in store.comparisons(experiment)[0].tables
+    added = asked.log(tracker, experiment)
+    (look,) = families(tracker.comparisons(experiment))[0].looks
     assert (first.look, added.look, look.run.reference) == (1, 1, added.run.reference)
     before = store.snapshot(added.run.reference.locator)
-    again = comparison.log(tracker, container)
+    again = comparison.log(tracker, experiment)
     assert (again.created, again.run) == (False, added.run)
     assert store.snapshot(added.run.reference.locator) == before
 
-    (kept,) = (each for each in store.comparisons(container) if each.locator == added.run.reference.locator)
+    (kept,) = (each for each in store.comparisons(experiment) if each.locator == added.run.reference.locator)
     table = kept.tables["second_opinions"]
     assert table["columns"] == ["test", "p_value", "differs", "overturns", "sentence"]
     assert [row[0] for row in table["data"]] == [each.name for each in asked.second_opinions]
@@ -93,21 +69,21 @@ def test_second_opinions_are_added_once_and_stay(store: TrackerStore, container:
     assert "second opinion, sign test" in [check.what for check in found.checks]
 
 
-def keep(tracker: Tracker, container: str, *comparisons: Comparison) -> list[TrackedRun]:
+def keep(tracker: Tracker, experiment: str, *comparisons: Comparison) -> list[TrackedRun]:
     """Log of comparisons what is read of them, without drawing anything."""
     kept = []
     for each in comparisons:
         tags = {"trackperm.statistic": each.statistic.name, "trackperm.test_set": each.pairing.test_set}
         tags |= {} if each.part is None else {"trackperm.slice": str(each.part)}
         made = Publication(each.key, each.title, {}, {}, evidence(each), tags, "")
-        kept.append(tracker.publish(made, container).run)
+        kept.append(tracker.publish(made, experiment).run)
     return kept
 
 
-def test_past_comparisons_plan_the_next(store: TrackerStore, container: str):
+def test_past_comparisons_plan_the_next(store: TrackerStore, experiment: str):
     numbers = ((1, 0), (3, 1), (12, 8))
-    keep(store.tracker(), container, *(accuracy(up, down, both=40 - up - down) for up, down in numbers))
-    (found,) = json.loads(power(store, container, "--difference", "0.04", "--json"))
+    keep(store.tracker(), experiment, *(accuracy(up, down, both=40 - up - down) for up, down in numbers))
+    (found,) = json.loads(power(store, experiment, "--difference", "0.04", "--json"))
     plans = {name: plan_paired(0.04, share) for name, share in (("median", 0.1), ("greatest", 0.5))}
     assert found == {
         "statistic": "accuracy",

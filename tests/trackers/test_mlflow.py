@@ -166,6 +166,7 @@ class TestOutOfReach:
         assert "secret" not in str(caught.value)
         assert dict(os.environ) == environment
 
+    @pytest.mark.slow
     def test_somebody_listens_and_is_silent(self):
         with socket.socket() as silent:
             silent.bind(("127.0.0.1", 0))

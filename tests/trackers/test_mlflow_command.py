@@ -78,6 +78,7 @@ def test_a_tracker_out_of_reach_is_exit_code_3(tmp_path: Path):
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.slow
 def test_a_killed_command_is_completed_by_the_next(mlflow_server: MlflowServer, tmp_path: Path):
     store, experiment = MlflowStore(mlflow_server.uri), f"digits-{uuid4().hex[:8]}"
     log_two_runs(store, experiment)

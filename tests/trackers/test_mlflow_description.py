@@ -191,7 +191,8 @@ class TestCrashes:
         with FaultyProxy(mlflow_server.uri) as proxy:
             yield proxy
 
-    @pytest.mark.parametrize("fate", ["cut", pytest.param("lose", marks=pytest.mark.slow)])
+    @pytest.mark.slow
+    @pytest.mark.parametrize("fate", ["cut", "lose"])
     def test_at_every_request_that_writes(
         self,
         mlflow_server: MlflowServer,

@@ -108,6 +108,7 @@ def _reference(run: wandb.Run) -> str:
     return f"wandb:{Path(run.dir).parent if run.offline else run.path}"
 
 
+@pytest.mark.slow
 def test_a_comparison_from_the_command_line(standin: Standin, tmp_path: Path):
     """From two names to a run with the verdict; the second time nothing is added."""
     columns = {"id": list(range(40)), "label": ["a"] * 40}

@@ -1,0 +1,51 @@
+"""The stores that tests of every tracker run over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from mlflow_stores import MlflowExperiments, MlflowStore
+from tracker_stores import PREDICTIONS, TrackerStore
+from wandb_projects import WandbFolders, WandbProjects
+
+from trackperm.trackers.base import TrackedRun, Tracker
+
+
+@pytest.fixture(scope="module")
+def sqlite_store(tmp_path_factory: pytest.TempPathFactory) -> MlflowStore:
+    return MlflowStore.local(tmp_path_factory.mktemp("mlflow-store"))
+
+
+@pytest.fixture(params=["mlflow-sqlite", "mlflow-http", "wandb-online", "wandb-offline"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> TrackerStore:
+    match request.param:
+        case "mlflow-sqlite":
+            return MlflowExperiments(request.getfixturevalue("sqlite_store"))
+        case "mlflow-http":
+            return MlflowExperiments(MlflowStore(request.getfixturevalue("mlflow_server").uri))
+        case "wandb-online":
+            return WandbProjects(request.getfixturevalue("standin"))
+        case _:
+            return WandbFolders(tmp_path)
+
+
+@pytest.fixture
+def experiment(store: TrackerStore) -> str:
+    return store.container(f"digits-{uuid4().hex[:8]}")
+
+
+@pytest.fixture
+def tracker(store: TrackerStore) -> Tracker:
+    return store.tracker()
+
+
+@pytest.fixture
+def pair(store: TrackerStore, tracker: Tracker, experiment: str) -> tuple[TrackedRun, TrackedRun]:
+    """Baseline and candidate, with predictions."""
+    baseline, candidate = (
+        tracker.find(store.run(experiment, name, {"predictions.json": PREDICTIONS}))
+        for name in ("logistic", "forest")
+    )
+    return baseline, candidate

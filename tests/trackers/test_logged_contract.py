@@ -1,0 +1,155 @@
+"""Comparisons that are logged, by one contract for every tracker adapter, over the real thing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from tracker_stores import Kept, TrackerStore, on_servers, publication, smallest_png
+
+from trackperm.errors import InputError
+from trackperm.family import families
+from trackperm.publish import look_sentence
+from trackperm.trackers.base import TrackedRun, Tracker
+from trackperm.verification import verify
+
+pytestmark = pytest.mark.tracker
+
+
+def test_comparisons_are_no_runs_to_compare(tracker: Tracker, pair: tuple[TrackedRun, TrackedRun]):
+    published = tracker.publish(publication(*pair, name="forest"))
+    with pytest.raises(InputError, match="is a comparison"):
+        tracker.find(published.run.reference.locator)
+
+
+@on_servers
+def test_comparisons_do_not_answer_to_names(
+    store: TrackerStore, tracker: Tracker, experiment: str, pair: tuple[TrackedRun, TrackedRun]
+):
+    tracker.publish(publication(*pair, name="forest"))
+    assert tracker.find(store.by_name(experiment, "forest")) == pair[1]
+
+
+def test_finished_runs_are_listed_and_comparisons_are_not(
+    store: TrackerStore, tracker: Tracker, experiment: str, pair: tuple[TrackedRun, TrackedRun]
+):
+    before = tracker.runs(experiment)
+    assert {run.reference for run in pair} <= {run.reference for run in before}
+    published = tracker.publish(publication(*pair))
+    assert not published.run.reference.locator.endswith(tuple(run.reference.locator for run in before))
+    assert tracker.runs(experiment) == before
+
+
+def test_comparisons_are_listed_by_test_set(
+    store: TrackerStore, tracker: Tracker, experiment: str, pair: tuple[TrackedRun, TrackedRun]
+):
+    assert tracker.comparisons(pair[1]) == []
+    wanted = {"aa" * 16: "a" * 64, "bb" * 16: "b" * 64, "cc" * 16: "a" * 64}
+    published = {
+        key: tracker.publish(publication(*pair, key=key, tags={"trackperm.test_set": test_set}))
+        for key, test_set in wanted.items()
+    }
+    for near in (pair[1], experiment, next(iter(published.values())).run):
+        found = {each.tags["trackperm.key"]: each for each in tracker.comparisons(near, "a" * 64)}
+        assert {key: each.run for key, each in found.items()} == {
+            key: published[key].run for key, test_set in wanted.items() if test_set == "a" * 64
+        }
+        assert all(each.is_finished for each in found.values())
+        assert len(tracker.comparisons(near)) == 3
+    moments = {each.tags["trackperm.key"]: each.created for each in tracker.comparisons(experiment)}
+    assert sorted(wanted, key=lambda key: moments[key]) == list(wanted)
+
+
+def test_a_comparison_brought_up_to_date_keeps_the_time_of_its_beginning(
+    tracker: Tracker, experiment: str, pair: tuple[TrackedRun, TrackedRun]
+):
+    created = set()
+    for description in ("first", "second"):
+        tracker.publish(publication(*pair, description=description))
+        created |= {each.created for each in tracker.comparisons(experiment)}
+    assert len(created) == 1
+
+
+def test_a_comparison_is_found_and_its_files_are_read(
+    store: TrackerStore, tracker: Tracker, experiment: str, pair: tuple[TrackedRun, TrackedRun]
+):
+    files = {"trackperm/statistic.yaml": b"name: accuracy\n", "trackperm/counts.parquet": b"\x00\xff"}
+    tags = {"trackperm.statistic": "accuracy", "trackperm.test_set": "a" * 64}
+    published = tracker.publish(publication(*pair, files={"pmf.png": smallest_png(), **files}, tags=tags))
+    found = tracker.comparison(published.run.reference.locator)
+    assert (found.run, found.is_finished) == (published.run, True)
+    assert tags.items() <= found.tags.items()
+    assert found.metrics in ({}, publication(*pair).metrics)
+    assert tracker.files(found.run) == files
+
+
+@pytest.mark.parametrize("locator", ["nobody", "x/y/z", "", "日本"])
+def test_what_is_no_comparison_is_bad_input(
+    tracker: Tracker, pair: tuple[TrackedRun, TrackedRun], locator: str
+):
+    for each in (locator, pair[1].reference.locator):
+        with pytest.raises(InputError):
+            tracker.comparison(each)
+
+
+_LOGGING = """
+import sys, polars as pl, trackperm
+scheme, uri, container, statistic = sys.argv[1:]
+runs = [pl.DataFrame({"id": range(6), "prediction": p, "label": [1] * 6}) for p in ([0] * 6, [1] * 6)]
+comparison = trackperm.compare(*runs, statistic)
+tracker = trackperm.open_tracker(scheme, uri or None)
+print("ready", flush=True)
+sys.stdin.readline()
+print("look", comparison.log(tracker, container).look)
+"""
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        "mlflow-http",
+        pytest.param("wandb-offline", marks=pytest.mark.slow),
+        pytest.param("mlflow-sqlite", marks=pytest.mark.slow),
+        pytest.param("wandb-online", marks=pytest.mark.slow),
+    ],
+    indirect=True,
+)
+def test_two_processes_that_log_at_once_get_numbers_that_stay(
+    store: TrackerStore, tracker: Tracker, experiment: str
+):
+    scheme, uri = store.address()
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", _LOGGING, scheme, uri, experiment, statistic],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for statistic in ("accuracy", "error_rate")
+    ]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    looks = [int(process.communicate(timeout=120)[0].split()[-1]) for process in processes]
+    assert sorted(looks) == [1, 2]
+    (family,) = families(tracker.comparisons(experiment))
+    numbers = {look.tag("statistic"): look.number for look in family.looks}
+    assert numbers == dict(zip(("accuracy", "error_rate"), looks, strict=True))
+    for look in family.looks:
+        found = verify(tracker.files(look.run), tracker.comparison(look.run.reference.locator))
+        assert found.matches, found
+        assert len(found.checks) > 30
+    newest = {
+        kept.tags["trackperm.key"]: kept for kept in sorted(store.comparisons(experiment), key=_locator)
+    }
+    for kept in newest.values():  # an offline run that was brought up to date is another folder
+        assert look_sentence(numbers[kept.tags["trackperm.statistic"]]) in kept.description.replace("\\", "")
+
+
+def _locator(kept: Kept) -> str:
+    return kept.locator
