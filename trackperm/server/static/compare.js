@@ -7,7 +7,7 @@ import { copies } from "./clipboard.js";
 import { choose, element, lines, list, options, part } from "./elements.js";
 import * as flips from "./flips.js";
 import { arrived, follow, logging, problem } from "./outcome.js";
-import { Refusal, run, runPage } from "./server.js";
+import { after, Refusal, run, runPage } from "./server.js";
 
 const { baseline, candidate } = choices.form.elements;
 const names = new Map();
@@ -76,6 +76,7 @@ async function open(runs, asked) {
   choose(baseline, runs[0]);
   choose(candidate, runs[1]);
   const compared = compare(asked);
+  await after(compared);
   try {
     choices.offer(await learn({ runs }));
   } catch (error) {

@@ -7,7 +7,7 @@ import { copies } from "./clipboard.js";
 import { choose, element, lines, list, options, part } from "./elements.js";
 import * as matrix from "./matrix.js";
 import { arrived, follow, logging, problem } from "./outcome.js";
-import { Refusal, run, runPage } from "./server.js";
+import { after, Refusal, run, runPage } from "./server.js";
 import { sortable } from "./sorting.js";
 
 const { baseline } = choices.form.elements;
@@ -84,6 +84,7 @@ async function open(asked) {
   part("invitation").hidden = true;
   part("field").textContent = runs.length ? `${runs.length} runs` : `All runs of experiment ${experiment}`;
   const ranked = rank(asked);
+  await after(ranked);
   try {
     const { result: found } = await run({ kind: "choices", ...field() });
     choices.offer(found);

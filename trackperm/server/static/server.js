@@ -2,7 +2,7 @@
 
 export const prefix = document.documentElement.dataset.prefix;
 const api = `${prefix}/ajax-api/2.0/trackperm`;
-const SHORTEST_WAIT = 80, LONGEST_WAIT = 1000, SOON = 1500; // milliseconds
+const SHORTEST_WAIT = 80, LONGEST_WAIT = 1000, SOON = 1500, HEADSTART = 1500; // milliseconds
 
 /** What the server refused, with the next step where it names one. */
 export class Refusal extends Error {
@@ -34,6 +34,9 @@ const pause = (milliseconds, signal) => new Promise((resolve, reject) => {
   const timer = setTimeout(resolve, milliseconds);
   signal?.addEventListener("abort", () => { clearTimeout(timer); reject(signal.reason); }, { once: true });
 });
+
+/** Let the verdict come first: wait for what is asked already, but not for long. */
+export const after = (work) => Promise.race([work, pause(HEADSTART)]);
 
 /** Start a job, tell `report` how far it is, and return its id and result. */
 export async function run(body, { signal, report = () => {} } = {}) {
