@@ -10,7 +10,7 @@ from typing import Any
 from flask import Flask
 
 from trackperm.errors import InputError
-from trackperm.server import button, pages, routes
+from trackperm.server import button, finished, pages, routes
 from trackperm.server.jobs import JobStore
 from trackperm.server.limits import Limits
 from trackperm.server.workshop import Workshop
@@ -48,7 +48,7 @@ def create_app() -> Any:
 
 
 def register(app: Flask) -> None:
-    """Add trackperm's pages, jobs and button to an application that has MLflow's routes.
+    """Add trackperm's pages, jobs, button and hook to an application that has MLflow's routes.
 
     Parameters
     ----------
@@ -59,13 +59,14 @@ def register(app: Flask) -> None:
     Raises
     ------
     InputError
-        If the environment sets a limit that is none.
+        If the environment sets a limit that is none, or names a policy file that is not valid.
     """
     prefix = os.environ.get("_MLFLOW_STATIC_PREFIX", "").rstrip("/")
     store = JobStore()
     routes.register(app, prefix, store, Workshop(Limits.of_environment()))
     pages.register(app, prefix)
     button.install(app, prefix)
+    finished.install(app)
     atexit.register(store.clear)
 
 
