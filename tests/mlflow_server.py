@@ -10,7 +10,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -28,14 +28,45 @@ class MlflowServer:
     """One server on the loopback interface, with its database and artifacts in `folder`.
 
     A context manager. After :meth:`kill`, :meth:`start` brings it back on the same port and store.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the server.
+    env : mapping, optional
+        Added to its environment.
+    app : str, optional
+        ``--app-name``.
+    workers : int
+        Processes that answer requests.
+    gunicorn : bool
+        Whether they are gunicorn's, instead of uvicorn's.
+    prefix : str
+        ``--static-prefix``.
+    arguments : sequence of str
+        Further ones of ``mlflow server``.
     """
 
-    def __init__(self, folder: Path, env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        env: Mapping[str, str] | None = None,
+        *,
+        app: str | None = None,
+        workers: int = 1,
+        gunicorn: bool = False,
+        prefix: str = "",
+        arguments: Sequence[str] = (),
+    ) -> None:
         self.folder = folder
         self.artifacts = folder / "artifacts"
         self.port = free_port()
-        self.uri = f"http://127.0.0.1:{self.port}"
+        self.uri = f"http://127.0.0.1:{self.port}{prefix}"
         self._env = dict(env or {})
+        self._options = ["--workers", str(workers), *arguments]
+        self._options += [] if app is None else ["--app-name", app]
+        self._options += ["--gunicorn-opts", "--timeout 120"] if gunicorn else []
+        self._options += ["--static-prefix", prefix] if prefix else []
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> MlflowServer:
@@ -59,7 +90,7 @@ class MlflowServer:
         server = [sys.executable, "-m", "mlflow", "server"]
         server += ["--backend-store-uri", f"sqlite:///{self.folder / 'mlflow.db'}"]
         server += ["--artifacts-destination", str(self.artifacts)]
-        server += ["--host", "127.0.0.1", "--port", str(self.port), "--workers", "1"]
+        server += ["--host", "127.0.0.1", "--port", str(self.port), *self._options]
         # The shell waits for its input to end, which it does when this process dies in any way.
         guarded = ["sh", "-c", '"$@" & read _; kill -9 0', "sh", *server]
         with (self.folder / "server.log").open("ab") as log:
@@ -77,6 +108,12 @@ class MlflowServer:
         except BaseException:
             self.kill()
             raise
+
+    @property
+    def process(self) -> int:
+        """Id of the process that all others of the server come from."""
+        assert self._process is not None
+        return self._process.pid
 
     def kill(self) -> None:
         """End the server at once, with everything that it has started."""

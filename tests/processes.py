@@ -42,3 +42,21 @@ def python(code: str, *, cwd: Path = ROOT) -> str:
     result = run([sys.executable, "-c", code], cwd=cwd)
     assert result.returncode == 0, result.stderr
     return result.stdout
+
+
+def descendants(process: int) -> list[int]:
+    """List the processes that `process` has started, and those that they have, while they run."""
+    found = []
+    for task in Path(f"/proc/{process}/task").glob("*/children"):
+        for child in map(int, task.read_text().split()):
+            found += [child, *descendants(child)]
+    return found
+
+
+def workers_of(process: int) -> list[int]:
+    """List the processes below `process` that run jobs of a server."""
+    return [
+        child
+        for child in descendants(process)
+        if b"trackperm.server.worker" in Path(f"/proc/{child}/cmdline").read_bytes()
+    ]

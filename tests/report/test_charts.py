@@ -126,7 +126,7 @@ def test_html_loads_nothing_from_outside():
 
 
 def test_the_program_cannot_end_its_script_element():
-    program = charts._program().lower()
+    program = charts.program().lower()
     assert "</script" not in program
     assert "<!--" not in program
 
@@ -145,7 +145,7 @@ def test_names_cannot_end_the_script_element():
 def test_missing_library(monkeypatch, module, library):
     comparison = accuracy(12, 3, both=10)
     monkeypatch.setitem(sys.modules, module, None)
-    charts._program.cache_clear()
+    charts.program.cache_clear()
     with pytest.raises(MissingDependencyError, match=f"need `{library}`") as caught:
         charts.html(charts.pmf_chart(comparison))
     assert caught.value.hint == "pip install 'trackperm[plots]'"

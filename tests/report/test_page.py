@@ -81,7 +81,7 @@ def test_page_loads_nothing_from_outside():
 
 def test_golden():
     page = trackperm.report.html(accuracy(3, 9, both=2, by_position=True, alternative="less"))
-    page = without_digests(page.replace(charts._program(), "PROGRAM"))
+    page = without_digests(page.replace(charts.program(), "PROGRAM"))
     page = re.sub(r'(id="pmf-chart">).*?(</script>)', r"\1CHART\2", page)
     check_golden(page, GOLDEN / "page.html")
 

@@ -64,6 +64,8 @@ def test_compares_logs_and_logs_nothing_twice(mlflow_server: MlflowServer, tmp_p
     tagged = run([*command, "--tag-runs"], cwd=tmp_path, env=env)
     assert tagged.returncode == 0, tagged.stderr
     assert store.get(baseline_id).data.tags["sig.accuracy.baseline_of"] == "forest ▲"
+    reports = [store.artifacts(run_id)["trackperm_report.html"] for run_id in (baseline_id, candidate_id)]
+    assert reports == [store.artifacts(logged.info.run_id)["trackperm_report.html"]] * 2
 
 
 def test_a_tracker_out_of_reach_is_exit_code_3(tmp_path: Path):

@@ -19,6 +19,7 @@ from trackperm.cli import family as family_command
 from trackperm.cli import inspect as inspect_command
 from trackperm.cli import leaderboard as leaderboard_command
 from trackperm.cli import log as log_command
+from trackperm.cli import mlflow as mlflow_commands
 from trackperm.cli import power as power_command
 from trackperm.cli import report as report_commands
 from trackperm.cli import statistic as statistic_commands
@@ -59,6 +60,7 @@ app = typer.Typer(
 )
 app.add_typer(statistic_commands.app, name="statistic")
 app.add_typer(report_commands.app, name="report")
+app.add_typer(mlflow_commands.app, name="mlflow")
 app.command("inspect")(inspect_command.inspect)
 app.command("leaderboard")(leaderboard_command.leaderboard)
 app.command("family")(family_command.family)

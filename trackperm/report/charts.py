@@ -106,7 +106,7 @@ def pmf_chart(comparison: Comparison) -> alt.LayerChart:
             color=alt.Color(
                 "region:N",
                 scale=alt.Scale(domain=[_LESS_EXTREME, _EXTREME], range=[_BLUE, _VERMILION]),
-                legend=alt.Legend(title=None, orient="top"),
+                legend=alt.Legend(title=None, orient="top", labelLimit=0),
             ),
             tooltip=[
                 alt.Tooltip("value:N", title="value"),
@@ -202,14 +202,24 @@ def html(chart: alt.LayerChart) -> str:
 
 
 def embedded(chart: alt.LayerChart) -> dict[str, Any]:
-    """Return what a page of ours needs to show `chart`: spec, configuration for dark pages and program."""
-    spec = chart.properties(width="container").to_dict()
-    return {"spec": spec, "dark": DARK, "program": _program()}
+    """Return what a page needs to show `chart` by itself: what :func:`described` returns, and the program."""
+    return {**described(chart), "program": program()}
+
+
+def described(chart: alt.LayerChart) -> dict[str, Any]:
+    """Return `chart`, as wide as its place, as plain values: its spec and the configuration of dark pages."""
+    return {"spec": chart.properties(width="container").to_dict(), "dark": DARK}
 
 
 @cache
-def _program() -> str:
-    """Bundle Vega, Vega-Lite and Vega-Embed, which vl-convert carries, in one script."""
+def program() -> str:
+    """Bundle Vega, Vega-Lite and Vega-Embed, which vl-convert carries, in one script: ``window.vegaEmbed``.
+
+    Raises
+    ------
+    MissingDependencyError
+        If vl-convert is not installed.
+    """
     require("vl_convert", "vl-convert-python")
     import vl_convert
 

@@ -30,12 +30,12 @@ def viewable(comparison: Comparison) -> DiscordantTable:
 
     A count that is the same number throughout, in both runs, is left out.
     """
-    frame = comparison.discordant.drop(_constant(comparison)).head(MAX_ROWS)
+    frame = comparison.discordant.drop(constant_columns(comparison)).head(MAX_ROWS)
     return DiscordantTable(tuple(frame.columns), [tuple(map(_cell, row)) for row in frame.rows()])
 
 
-def _constant(comparison: Comparison) -> list[str]:
-    """Columns of counts that no discordant example differs in, such as a count of examples."""
+def constant_columns(comparison: Comparison) -> list[str]:
+    """Name the columns of counts that no discordant example differs in, such as a count of examples."""
     found: list[str] = []
     for name in comparison.statistic.count_names:
         columns = [f"{run}.{name}" for run in ("baseline", "candidate")]

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 MOST_ROWS = 200
 """Runs that are drawn; beyond, the chart says that there are more."""
 
-_STEP = 20  # pixels of a run
+STEP = 20
+"""Pixels of a run."""
+
 _COLOURS = {"better": "#009e73", "worse": "#d55e00", "undecided": "#7f8c9b", "reference": "#888888"}
 
 
@@ -64,7 +66,7 @@ def chart(board: Leaderboard) -> alt.LayerChart:
         alt.layer(zero, intervals, points, names, letters)
         .properties(
             width=560,
-            height=alt.Step(_STEP),
+            height=alt.Step(STEP),
             description=parts.summary(board),
             title=alt.TitleParams(
                 shorten(parts.summary(board), 120),

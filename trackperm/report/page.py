@@ -15,7 +15,7 @@ def html(comparison: Comparison) -> str:
     try:
         chart = charts.embedded(charts.pmf_chart(comparison))
         del chart["spec"]["title"]  # the page has its own headline
-        chart["sum"] = _sum(comparison)
+        chart["caption"] = caption(comparison)
     except CapacityError as error:
         chart = {"refusal": error.message}
     return render(
@@ -24,7 +24,7 @@ def html(comparison: Comparison) -> str:
         verdict=comparison.verdict,
         headline=text.headline(comparison),
         scope=text.SCOPE,
-        facts=_facts(comparison),
+        facts=facts(comparison),
         notes=text.notes(comparison),
         chart=chart,
         explanation=description.explanation(comparison),
@@ -36,7 +36,7 @@ def html(comparison: Comparison) -> str:
     )
 
 
-def _facts(comparison: Comparison) -> list[tuple[str, str, str]]:
+def facts(comparison: Comparison) -> list[tuple[str, str, str]]:
     """Name, value and small print of every number at the top of the page."""
     details = {
         "baseline": _source(comparison.baseline_name, comparison.baseline),
@@ -75,8 +75,15 @@ def _interval(comparison: Comparison) -> list[tuple[str, str, str]]:
     return [(text.confidence(found), text.ends(found), f"{found.method}, {found.relation} with the test")]
 
 
+def caption(comparison: Comparison) -> str:
+    """Say what the chart shows, how the p-value shows in it and how precisely, and how to move it."""
+    return (
+        "The bars show what exchanging the outputs of the two runs at random gives; "
+        f"{_sum(comparison)}. Drag to move the axis, Shift and wheel to zoom, double-click to reset."
+    )
+
+
 def _sum(comparison: Comparison) -> str:
-    """Say how the p-value shows in the chart, and how precisely."""
     pvalue, error = comparison.pvalue, comparison.null_distribution.mass_error_bound
     if comparison.test.mid_p:
         return "of the orange region, values equal to the observed one count half in the mid-p-value"

@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from difflib import get_close_matches
 from functools import partial
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
@@ -17,8 +18,9 @@ import mlflow
 from mlflow.entities import Run
 from mlflow.exceptions import MlflowException
 
-from trackperm.errors import InputError, InputTypeError
+from trackperm.errors import InputError, InputTypeError, TrackpermError
 from trackperm.sources import read_examples
+from trackperm.statistic import Statistic
 from trackperm.tables import ExampleTable
 from trackperm.trackers.base import (
     KIND_TAG,
@@ -36,12 +38,17 @@ from trackperm.trackers.mlflow_artifacts import (
     RunArtifacts,
     find_table,
     require_artifact,
+    table_paths,
     write_predictions,
 )
 from trackperm.trackers.mlflow_comparison import write_comparison
 from trackperm.trackers.mlflow_description import describe_experiment
+from trackperm.trackers.mlflow_evaluated import as_evaluated
+from trackperm.trackers.mlflow_evaluations import TRACES, is_evaluation, read_evaluation
+from trackperm.trackers.mlflow_experiment import store_statistic, stored_statistics
 from trackperm.trackers.mlflow_ledger import logged_comparison, logged_comparisons, logged_files
 from trackperm.trackers.mlflow_store import Store
+from trackperm.trackers.mlflow_view import SavedView, set_up_view
 from trackperm.trackers.predictions import Predictions
 
 _RUN_ID = re.compile(r"[a-zA-Z0-9][\w-]{0,255}")
@@ -106,6 +113,9 @@ class MlflowTracker:
     def read(self, run: TrackedRun, artifact: str | None = None) -> ExampleTable:
         """Read the per-example table that `run` logged, with the datasets that the run names as its input.
 
+        That of a run of ``mlflow.genai.evaluate`` is its evaluation; ``traces`` names it where the run has
+        logged a table as well.
+
         Raises
         ------
         InputError
@@ -115,19 +125,36 @@ class MlflowTracker:
         TrackerError
             If MLflow cannot be reached or refuses.
         """
+        found = self._store.run(run)
         if artifact is None:
-            path, part = find_table(self._store, run), ""
+            path, part = find_table(self._store, run, is_evaluation=is_evaluation(found)), ""
         else:
             path, _, part = artifact.partition("::")
+        if path == TRACES:
+            return self._with_datasets(read_evaluation(self._store, run), found)
+        if artifact is not None:
             require_artifact(self._store, run, path)
         with TemporaryDirectory(prefix="trackperm-") as folder:
-            found = self._store.run(run)
             with self._store.calls(f"downloading `{path}` of run `{run.reference}`") as client:
                 file = RunArtifacts(client, found).download(path, folder)
             table = read_examples(file, origin=str(run.reference), part=part or None).loaded()
+        return self._with_datasets(as_evaluated(table, found.data.tags, path), found)
+
+    @staticmethod
+    def _with_datasets(table: ExampleTable, found: Run) -> ExampleTable:
         datasets = [] if found.inputs is None else found.inputs.dataset_inputs
         names = sorted(f"{used.dataset.name} {used.dataset.digest}" for used in datasets)
         return replace(table, facts={**table.facts, "dataset": ", ".join(names)}) if names else table
+
+    def tables(self, run: TrackedRun) -> list[str]:
+        """List the artifacts of `run` that can hold per-example predictions.
+
+        Raises
+        ------
+        TrackerError
+            If MLflow cannot be reached or refuses.
+        """
+        return table_paths(self._store, run)
 
     def read_all(
         self, runs: Sequence[TrackedRun], artifact: str | None = None
@@ -198,7 +225,7 @@ class MlflowTracker:
             MLflow has no alerts: refused.
         tag_runs : bool
             Whether baseline and candidate, or the runs of a leaderboard, get their tags, wherever in this
-            store they are.
+            store they are; the two runs of a comparison get its page as well.
 
         Raises
         ------
@@ -229,6 +256,18 @@ class MlflowTracker:
         if publication.kind != LEADERBOARD:
             return published
         return replace(published, remarks=describe_experiment(self._store, experiment_id))
+
+    def set_up_view(self, experiment: str, statistics: Sequence[str] = ()) -> SavedView:
+        """Save the view ``Significance`` in `experiment`, as :func:`set_up_view` does."""
+        return set_up_view(self._store, self._experiment_id(experiment), statistics)
+
+    def store_statistic(self, experiment: str, file: Path, *, is_replaced: bool = False) -> str:
+        """Store a spec in `experiment`, as :func:`store_statistic` does."""
+        return store_statistic(self._store, self._experiment_id(experiment), file, is_replaced=is_replaced)
+
+    def stored_statistics(self, experiment_id: str) -> dict[str, Statistic | TrackpermError]:
+        """Read the statistics that are stored in an experiment, as :func:`stored_statistics` does."""
+        return stored_statistics(self._store, experiment_id)
 
     def comparison(self, locator: str) -> LoggedComparison:
         """Find the comparison or leaderboard whose run has the id `locator`.

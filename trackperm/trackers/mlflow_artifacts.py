@@ -20,6 +20,7 @@ from mlflow.utils.uri import add_databricks_profile_info_to_artifact_uri
 from trackperm.errors import InputError, TrackerError
 from trackperm.sources import is_readable
 from trackperm.trackers.base import TrackedRun
+from trackperm.trackers.mlflow_evaluations import TRACES, has_assessed_traces
 from trackperm.trackers.mlflow_store import Store
 from trackperm.trackers.predictions import Predictions
 
@@ -76,11 +77,13 @@ class RunArtifacts:
         return Path(self._repository.download_artifacts(path, target))  # type: ignore[no-untyped-call]
 
 
-def find_table(store: Store, run: TrackedRun) -> str:
+def find_table(store: Store, run: TrackedRun, *, is_evaluation: bool = False) -> str:
     """Find the one artifact of `run` that can hold per-example predictions.
 
     Folders that hold a model, the folder ``trackperm`` and JSON files that are no tables do not count.
-    Nothing is preferred: several are listed and refused.
+    Nothing is preferred: several are listed and refused. ``traces`` is no file, but an evaluation, whose
+    examples are traces: it is among them for a run that is said to be one, and what there is for any run
+    that has no table.
 
     Raises
     ------
@@ -89,6 +92,8 @@ def find_table(store: Store, run: TrackedRun) -> str:
     """
     with store.calls(f"listing the artifacts of run `{run.reference}`") as client:
         contents = _walk(RunArtifacts(client, store.run(run)))
+    if is_evaluation:
+        contents.tables.append(FileInfo(TRACES, is_dir=False, file_size=None))
     if len(contents.tables) == 1 and contents.complete:
         return str(contents.tables[0].path)
     called = f"run `{run.reference}` ({run.name})"
@@ -103,6 +108,8 @@ def find_table(store: Store, run: TrackedRun) -> str:
             + "\n".join(f"    {info.path}{_size(info)}" for info in contents.tables[:_SHOWN]),
             hint=f"choose one: `--artifact {contents.tables[0].path}`.",
         )
+    if has_assessed_traces(store, run):
+        return TRACES
     has = (
         f"only {', '.join(f'`{path}`' for path in contents.others[:_SHOWN])}"
         if contents.others
@@ -113,6 +120,12 @@ def find_table(store: Store, run: TrackedRun) -> str:
         hint="log one row an example, with the columns `id`, `prediction` and `label`: "
         f"`trackperm.log_predictions('{run.reference}', frame)`, or a file with `mlflow.log_artifact`.",
     )
+
+
+def table_paths(store: Store, run: TrackedRun) -> list[str]:
+    """List the artifacts of `run` that can hold per-example predictions."""
+    with store.calls(f"listing the artifacts of run `{run.reference}`") as client:
+        return [str(info.path) for info in _walk(RunArtifacts(client, store.run(run))).tables]
 
 
 def require_artifact(store: Store, run: TrackedRun, path: str) -> None:

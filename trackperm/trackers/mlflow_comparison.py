@@ -27,6 +27,7 @@ from mlflow.entities import Metric, Run, RunTag
 
 from trackperm.errors import InputError, TrackerError
 from trackperm.trackers.base import (
+    COMPARISON,
     CREATED_TAG,
     KEY_TAG,
     KIND_TAG,
@@ -44,6 +45,9 @@ from trackperm.trackers.mlflow_store import Store
 STATE_TAG = "trackperm.state"
 DIGEST_TAG = "trackperm.digest"
 WRITING, DONE = "writing", "done"
+REPORT = "trackperm_report.html"
+"""Page of a comparison. Where both runs have a file of one name outside all folders, MLflow's page that
+compares runs shows it."""
 
 _NAME = re.compile(r"[\w.\-:/ ]{1,250}")
 _MAX_VALUE = 8000
@@ -83,7 +87,8 @@ def write_comparison(
     experiment_id : str
         The experiment to write to.
     tag_runs : bool
-        Whether candidate and baseline, or the runs of a leaderboard, all get their tags.
+        Whether candidate and baseline, or the runs of a leaderboard, all get their tags; the two runs of a
+        comparison of all examples get its page as well, in place of that of an earlier one.
     """
     content = _content(publication)
     run_tags: list[tuple[TrackedRun, Mapping[str, str]]] = []
@@ -120,6 +125,8 @@ def write_comparison(
                 _write(client, run, content)
             for tagged, tags in run_tags:
                 _tag(client, tagged.reference.locator, tags)
+                if tag_runs and tags and publication.kind == COMPARISON and REPORT in publication.files:
+                    _attach(client, tagged.reference.locator, REPORT, publication.files[REPORT])
             if not complete:
                 _finish(client, run_id, content)
     except BaseException:
@@ -287,6 +294,19 @@ def _tag(client: MlflowClient, run_id: str, tags: Mapping[str, str]) -> None:
             f"MLflow did not keep what was written to run `mlflow:{run_id}`: "
             + ", ".join(f"tag `{name}`" for name in lost)
         )
+
+
+def _attach(client: MlflowClient, run_id: str, name: str, data: bytes) -> None:
+    """Log a file to a run, unless the run has it as it is; its status and times stay."""
+    with TemporaryDirectory(prefix="trackperm-") as folder:
+        if any(info.path == name for info in client.list_artifacts(run_id)):
+            held = Path(client.download_artifacts(run_id, name, folder))
+            if held.read_bytes() == data:
+                return
+            held.unlink()
+        file = Path(folder, name)
+        file.write_bytes(data)
+        client.log_artifact(run_id, str(file))
 
 
 def _finish(client: MlflowClient, run_id: str, content: _Content) -> None:

@@ -1,0 +1,273 @@
+"""The whole way through the pages, in a real browser on a real server."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from mlflow_server import MlflowServer
+from mlflow_stores import MlflowStore
+from pages import FIRST, SECOND, THIRD, Site, number, watched
+from playwright.sync_api import Page, expect
+
+import trackperm
+
+pytestmark = [pytest.mark.tracker, pytest.mark.slow]
+
+
+@pytest.fixture
+def page_of(chrome, site, tmp_path):
+    with watched(chrome, tmp_path, site.uri) as opened:
+        yield opened
+
+
+def compared(site, statistic="accuracy", **options):
+    runs = (f"mlflow:{site.runs[name]}" for name in (FIRST, SECOND))
+    return trackperm.compare(*runs, statistic, tracking_uri=site.uri, **options)
+
+
+def tick(page: Page, *names: str) -> None:
+    """Tick runs in MLflow's own table."""
+    for name in names:
+        box = page.get_by_role("row").filter(has_text=name).get_by_role("checkbox").first
+        box.check()
+
+
+def test_compare_page_says_what_compare_says(site, page_of):
+    page = page_of.open(site.compare())
+    expected = compared(site)
+    headline = f"birch is better than ash by accuracy (p = {expected.format_pvalue()})"
+    expect(page.locator("#headline")).to_contain_text(headline)
+    facts = dict(
+        zip(
+            page.locator("dt").all_inner_texts(),
+            page.locator("dd:not(.small)").all_inner_texts(),
+            strict=True,
+        )
+    )
+    assert number(facts["baseline"]) == pytest.approx(expected.baseline_score, abs=5e-5)
+    assert number(facts["difference"]) == pytest.approx(expected.difference, abs=5e-5)
+    assert page.locator("#signature").inner_text() == expected.signature
+    page_of.photograph("compare")
+
+
+def test_from_the_table_of_runs_to_a_logged_comparison(chrome, site, tmp_path):
+    with watched(chrome, tmp_path, site.uri) as opened:
+        page = opened.page
+        page.goto(f"{site.uri}/#/experiments/{site.experiment}/runs")
+        tick(page, FIRST, SECOND)
+        page.get_by_role("button", name="Compare", exact=True).click()
+        button = page.get_by_role("link", name="Exact paired test")
+        button.wait_for()
+        opened.photograph("mlflow-compare")
+        opened.problems.clear()  # MLflow's own page asks for what is not there
+        button.click()
+        opened.settled()
+        assert set(page.url.split("runs=")[1].split(",")) == {site.runs[FIRST], site.runs[SECOND]}
+        assert "by accuracy (p = " in page.locator("#headline").inner_text()
+        before = {run.info.run_id for run in MlflowStore(site.uri).comparisons("demonstration")}
+        page.get_by_role("button", name="Log this comparison").click()
+        link = page.locator("#logged a")
+        link.wait_for()
+        opened.photograph("logged")
+        run_id = link.get_attribute("href").rpartition("/")[2]
+        assert {run.info.run_id for run in MlflowStore(site.uri).comparisons("demonstration")} - before == {
+            run_id
+        }
+        page.get_by_role("button", name="Log this comparison").click()
+        expect(page.locator("#logged")).to_contain_text("It was logged before")
+        link.click()
+        page.get_by_role("heading", name=re.compile("accuracy")).first.wait_for()
+        opened.problems.clear()
+
+
+def test_more_runs_lead_from_the_table_to_the_leaderboard(chrome, site, tmp_path):
+    with watched(chrome, tmp_path, site.uri) as opened:
+        page = opened.page
+        page.goto(f"{site.uri}/#/experiments/{site.experiment}/runs")
+        tick(page, FIRST, SECOND, THIRD)
+        page.get_by_role("button", name="Compare", exact=True).click()
+        page.get_by_role("link", name="Exact paired tests").click()
+        opened.settled()
+        assert page.locator("#board tbody tr").count() == 3
+        opened.problems.clear()
+
+
+def test_button_follows_the_address(chrome, site, tmp_path):
+    first, second = site.runs[FIRST], site.runs[SECOND]
+    with watched(chrome, tmp_path, site.uri) as opened:
+        page = opened.page
+        button = page.get_by_role("link", name="Exact paired test")
+        page.goto(
+            f"{site.uri}/#/experiments/{site.experiment}/evaluation-runs?selectedRunUuid={second}&compareToRunUuid={first}"
+        )
+        button.wait_for()
+        assert button.get_attribute("href") == site.compare()
+        for elsewhere in (
+            f"#/experiments/{site.experiment}/runs",
+            "#/compare-runs?runs=[broken",
+            f'#/compare-runs?runs=["{first}"]',
+            '#/compare-runs?runs={"length":3}',
+        ):
+            page.evaluate("hash => { location.hash = hash }", f'#/compare-runs?runs=["{first}","{second}"]')
+            button.wait_for()
+            page.evaluate("hash => { location.hash = hash }", elsewhere)
+            button.wait_for(state="detached")
+        page.evaluate("hash => { location.hash = hash }", '#/compare-runs?runs=["a/../b%26c","d"]')
+        button.wait_for()
+        assert button.get_attribute("href").endswith("/trackperm/compare?runs=a%2F..%2Fb%26c,d")
+        opened.problems.clear()
+
+
+def test_choices_stand_in_the_address_and_come_back_from_it(site, page_of, chrome, tmp_path):
+    page = page_of.open(site.compare())
+    page.get_by_label("Alternative").select_option("greater")
+    page.get_by_label("Level alpha").fill("0.01")
+    page.get_by_label("Margin").fill("0.3")
+    page.get_by_role("button", name="Compare", exact=True).click()
+    expected = compared(site, alternative="greater", alpha=0.01, margin=0.3)
+    expect(page.locator("#signature")).to_have_text(expected.signature)
+    expect(page.locator("#headline")).to_contain_text("and equivalent within 0.3")
+    assert page.url == site.compare(more="&alternative=greater&alpha=0.01&margin=0.3")
+    with watched(chrome, tmp_path, site.uri) as again:
+        again.open(page.url)
+        expect(again.page.locator("#signature")).to_have_text(expected.signature)
+        expect(again.page.get_by_label("Level alpha")).to_have_value("0.01")
+    page.get_by_role("button", name="Exchange").click()
+    expect(page.locator("#headline")).to_contain_text("ash and birch are equivalent within 0.3")
+    assert f"runs={site.runs[SECOND]},{site.runs[FIRST]}&" in page.url
+
+
+def test_statistics_with_parameters(site, page_of):
+    page = page_of.open(site.compare())
+    page.locator("#statistic option[value=f1]").wait_for(state="attached")
+    page.get_by_label("Statistic", exact=True).select_option("f1")
+    page.get_by_label("positive").fill("cat")
+    page.get_by_role("button", name="Compare", exact=True).click()
+    expected = compared(site, "f1", parameters={"positive": "cat"})
+    expect(page.locator("#signature")).to_have_text(expected.signature)
+    assert "parameter.positive=cat" in page.url
+    expect(page.locator("#directions")).to_be_hidden()  # single examples have no sign
+
+
+def test_examples_that_changed_are_filtered_searched_and_paged(site, page_of):
+    page = page_of.open(site.compare())
+    expected = compared(site)
+    rows, place = page.locator("#flip-scroll tbody tr"), page.locator("#flip-place")
+    expect(place).to_have_text(f"1–50 of {expected.n_discordant}")
+    page.get_by_role("button", name="Next").click()
+    expect(place).to_have_text(re.compile("^51–"))
+    first = expected.discordant.get_column("id").to_list()[50]
+    expect(rows.first).to_contain_text(first)
+    page.get_by_role("radio", name="worse").check()
+    expect(place).to_have_text(f"1–{min(50, expected.n_worse)} of {expected.n_worse}")
+    assert all("worse" in row for row in rows.all_inner_texts())
+    page.get_by_role("searchbox").fill("OWL")
+    among = expected.discordant.filter(
+        (expected.discordant["candidate.correct"] < expected.discordant["baseline.correct"])
+        & (expected.discordant["label"] == "owl")
+    )
+    expect(place).to_have_text(f"1–{len(among)} of {len(among)}")
+    assert all("owl" in row for row in rows.all_inner_texts())
+    page.get_by_role("searchbox").fill("no such text")
+    expect(place).to_have_text("No example matches")
+    assert rows.count() == 0
+
+
+def test_leaderboard(site, page_of):
+    page = page_of.open(site.leaderboard())
+    board = trackperm.leaderboard(
+        [f"mlflow:{run}" for run in site.runs.values()], "accuracy", tracking_uri=site.uri
+    )
+    expect(page.locator("#signature")).to_have_text(board.signature)
+    names = page.locator("#board tbody td.name")
+    assert names.all_inner_texts() == [row.name for row in board.rows]
+    page.locator("#board").get_by_role("button", name="accuracy").click()
+    assert names.all_inner_texts() == [row.name for row in reversed(board.rows)]
+    assert page.locator("th[aria-sort=ascending]").inner_text() == "accuracy"
+    page.get_by_role("button", name="Copy as Markdown").click()
+    expect(page.locator("#copied")).to_have_text("Markdown copied")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == trackperm.report.render(board, "markdown").decode()
+    page_of.photograph("leaderboard")
+    cell = page.locator("#matrix tbody tr").first.locator("a").first
+    cell.hover()
+    pair = board.pair(board.rows[0].name, board.rows[1].name)
+    expect(page.locator("#pair-detail")).to_contain_text(f"{board.rows[0].name} against {board.rows[1].name}")
+    assert number(page.locator("#pair-detail").inner_text().partition("adjusted p =")[2]) == pytest.approx(
+        pair.adjusted, rel=0.01
+    )
+    cell.click()
+    page_of.settled()
+    assert f"{board.rows[0].name} is" in page.locator("#headline").inner_text()
+
+
+def test_leaderboard_against_a_baseline_is_logged(site, page_of):
+    page = page_of.open(f"{site.uri}/trackperm/leaderboard?experiment={site.experiment}")
+    page.get_by_label("Compare", exact=True).select_option(site.runs[FIRST])
+    page.get_by_label("Correction").select_option("bonferroni")
+    page.get_by_role("button", name="Rank", exact=True).click()
+    expect(page.locator("#headline")).to_contain_text("against `ash`")
+    expect(page.locator("#pairs")).to_be_hidden()
+    assert f"baseline={site.runs[FIRST]}&correction=bonferroni" in page.url
+    page.get_by_role("button", name="Log this leaderboard").click()
+    page.locator("#logged a").wait_for()
+    run_id = page.locator("#logged a").get_attribute("href").rpartition("/")[2]
+    logged = MlflowStore(site.uri).comparisons("demonstration", "leaderboard")
+    assert run_id in {run.info.run_id for run in logged}
+
+
+def test_problems_are_said_with_the_next_step(chrome, site, tmp_path):
+    with watched(chrome, tmp_path, site.uri) as opened:
+        page = opened.page
+        page.goto(site.compare(more="&column.id=nosuch"))
+        expect(page.get_by_role("alert")).to_contain_text("nosuch")
+        opened.photograph("problem")
+        page.goto(site.compare(more="&alpha=much"))
+        expect(page.get_by_role("alert")).to_contain_text("Level alpha is a number; found “much”")
+        expect(page.locator("#alpha")).to_be_focused()
+        page.get_by_label("Level alpha").fill("0.1")
+        page.keyboard.press("Enter")
+        opened.settled()
+        expect(page.get_by_role("alert")).to_be_hidden()
+        page.goto(f"{site.uri}/trackperm/compare?runs={site.runs[FIRST]},{'0' * 32}")
+        expect(page.get_by_role("alert")).to_contain_text("0" * 32)
+        page.goto(f"{site.uri}/trackperm/compare")
+        page.get_by_label("Run ids, baseline first").fill(f"{site.runs[FIRST]} {site.runs[SECOND]}")
+        page.get_by_role("button", name="Open").click()
+        opened.settled()
+        refused = [problem for problem in opened.problems if "status of 404" in problem]
+        assert refused
+        assert len(refused) == len(opened.problems)
+        opened.problems.clear()
+
+
+def test_static_prefix(chrome, tmp_path):
+    with MlflowServer(tmp_path, app="trackperm", prefix="/mlf") as server:
+        site = Site.demonstration(server.uri, 60)
+        with watched(chrome, tmp_path, site.uri) as opened:
+            opened.open(site.compare())
+            opened.open(site.leaderboard())
+            page = opened.page
+            page.goto(f"{site.uri}/#/compare-runs?runs=[%22{site.runs[FIRST]}%22,%22{site.runs[SECOND]}%22]")
+            button = page.get_by_role("link", name="Exact paired test")
+            button.wait_for()
+            opened.problems.clear()
+            button.click()
+            opened.settled()
+            assert page.url.startswith(f"{server.uri}/trackperm/compare?runs=")
+            assert page.locator("#home").get_attribute("href") == "/mlf/"
+
+
+def test_without_the_button(chrome, tmp_path):
+    with MlflowServer(tmp_path, app="trackperm", env={"TRACKPERM_BUTTON": "off"}) as server:
+        site = Site.demonstration(server.uri, 60)
+        with watched(chrome, tmp_path, site.uri) as opened:
+            opened.open(site.compare())
+            page = opened.page
+            page.goto(f"{site.uri}/#/compare-runs?runs=[%22{site.runs[FIRST]}%22,%22{site.runs[SECOND]}%22]")
+            page.get_by_text("Model training").first.wait_for()
+            page.wait_for_timeout(2_000)  # longer than the button takes
+            assert page.locator("#trackperm-button").count() == 0
+            assert "trackperm" not in page.content()
+            opened.problems.clear()

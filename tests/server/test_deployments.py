@@ -1,0 +1,180 @@
+"""The ways a server is run: several processes, gunicorn, a static prefix, limits; and how it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from mlflow_server import MlflowServer
+from mlflow_stores import MlflowStore
+from processes import descendants, workers_of
+from server_client import API, Client, predictions
+
+pytestmark = [pytest.mark.tracker, pytest.mark.slow]
+
+
+def two_runs(server: MlflowServer, n: int = 200, artifact: str = "p.parquet") -> dict[str, object]:
+    store = MlflowStore(server.uri)
+    runs = [
+        store.run_with_predictions("digits", name, predictions(seed, n, rate), artifact=artifact)
+        for seed, (name, rate) in enumerate([("baseline", 0.3), ("candidate", 0.1)])
+    ]
+    return {"kind": "compare", "runs": runs}
+
+
+def is_gone(process: int) -> bool:
+    try:
+        return ") Z " in Path(f"/proc/{process}/stat").read_text()
+    except FileNotFoundError:
+        return True
+
+
+def wait_until_gone(processes: list[int], seconds: float = 10.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not all(map(is_gone, processes)):
+        assert time.monotonic() < deadline, [each for each in processes if not is_gone(each)]
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize(
+    ("workers", "gunicorn", "prefix"),
+    [(3, False, ""), (1, True, ""), (3, True, "/mlf"), (1, False, "/mlf")],
+    ids=["uvicorn-3", "gunicorn-1", "gunicorn-3-prefix", "uvicorn-prefix"],
+)
+def test_deployment(tmp_path: Path, workers: int, gunicorn: bool, prefix: str) -> None:
+    env = {"TMPDIR": str(tmp_path)}
+    with MlflowServer(
+        tmp_path, env, app="trackperm", workers=workers, gunicorn=gunicorn, prefix=prefix
+    ) as server:
+        order, client = two_runs(server), Client(server.uri)
+        job = client.begin({**order, "log": True})
+        state = client.wait(job)
+        assert state["state"] == "done", state
+        result = state["result"]
+        for _ in range(6 * workers):  # any process answers
+            assert client.state(job)["result"] == result
+            assert client.flips(job)["total"] == result["flips"]["total"]
+        store = MlflowStore(server.uri)
+        logged = store.get(result["logged"]["id"])
+        assert logged.data.tags["trackperm.state"] == "done"
+        assert client.result({"kind": "choices", "runs": order["runs"]})["runs"][0]["url"].startswith(
+            f"{server.uri}/#/experiments/"
+        )
+        for page in ("/", "/trackperm/compare", "/trackperm/leaderboard", "/trackperm/static/vega.js"):
+            assert client.get(page).status_code == 200, page
+        assert client.post(order, {"Origin": "https://evil.example"}).status_code == 403
+        if prefix:
+            bare = Client(server.uri.removesuffix(prefix))
+            assert bare.get("/trackperm/compare").status_code == 404
+            assert bare.post(order).status_code in (404, 405)
+
+
+def test_process_of_the_server_is_killed(tmp_path: Path) -> None:
+    """A job of a process that is gone has failed, as another process says; nothing is left behind."""
+    with MlflowServer(tmp_path, {"TMPDIR": str(tmp_path)}, app="trackperm", workers=2) as server:
+        client, order = Client(server.uri), two_runs(server, 300_000)
+        job = client.begin(order)
+        while client.state(job)["state"] == "waiting":
+            time.sleep(0.02)
+        (worker,) = workers_of(server.process)
+        parent = int(Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()[1])
+        os.kill(parent, signal.SIGKILL)
+        wait_until_gone([worker])
+        deadline = time.monotonic() + 30
+        while True:
+            assert time.monotonic() < deadline
+            try:
+                state = client.state(job)
+            except OSError:  # a connection that the process had accepted
+                continue
+            if state["state"] == "failed":
+                break
+            time.sleep(0.1)
+        assert "has ended" in state["error"]["message"]
+        assert client.result(order)["kind"] == "compare"
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["terminated", "killed"])
+def test_server_ends(tmp_path: Path, how: signal.Signals) -> None:
+    """With it end the processes that run jobs, also in the middle of one; no file with data is left."""
+    with MlflowServer(tmp_path, {"TMPDIR": str(tmp_path)}, app="trackperm") as server:
+        client, order = Client(server.uri), two_runs(server, 300_000)
+        job = client.begin(order)
+        while client.state(job)["state"] == "waiting":
+            time.sleep(0.02)
+        processes, workers = descendants(server.process), workers_of(server.process)
+        assert workers
+        for process in processes:
+            if process not in workers:
+                os.kill(process, how)
+        wait_until_gone(workers)
+        if how == signal.SIGTERM:
+            wait_until_gone(processes)
+        left = [path.name for path in tmp_path.glob("trackperm-server-*/*/*")]
+        assert left in ([], ["state.json"])
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "said"),
+    [
+        ("TRACKPERM_JOB_SECONDS", "1", "longer than 1 seconds"),
+        ("TRACKPERM_JOB_MB", "60", "60 MB of memory"),
+        ("TRACKPERM_ARTIFACT_MB", "1", "more than 1 MB"),
+    ],
+)
+def test_limits(tmp_path: Path, limit: str, value: str, said: str) -> None:
+    """Each is named, with what raises it; the command line has none, and the server goes on."""
+    with MlflowServer(tmp_path, {"TMPDIR": str(tmp_path), limit: value}, app="trackperm") as server:
+        client = Client(server.uri)
+        error = client.error(two_runs(server, 1_000_000))
+        assert said in error["message"]
+        assert limit in error["hint"]
+        assert "command line" in error["hint"]
+        assert client.get("/health").status_code == 200
+        if limit != "TRACKPERM_JOB_SECONDS":  # within which no process starts
+            assert client.result({"kind": "choices", "experiment": "1"})["kind"] == "choices"
+
+
+def test_pending_jobs(tmp_path: Path) -> None:
+    with MlflowServer(tmp_path, {"TMPDIR": str(tmp_path)}, app="trackperm", workers=2) as server:
+        client, order = Client(server.uri), two_runs(server, 300_000)
+        jobs = [client.begin(order) for _ in range(4)]
+        refused = client.post(order)
+        assert refused.status_code == 429
+        assert "4 comparisons of yours" in refused.json()["error"]["message"]
+        for job in jobs:
+            assert client.wait(job)["state"] == "done"
+        assert client.post(order).status_code == 202
+
+
+def test_limit_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server does not start, and its log says why."""
+    monkeypatch.setattr("mlflow_server._START_SECONDS", 15.0)
+    env = {"TMPDIR": str(tmp_path), "TRACKPERM_JOB_MB": "much"}
+    server = MlflowServer(tmp_path, env, app="trackperm")
+    with pytest.raises(TimeoutError, match="`TRACKPERM_JOB_MB` is 'much'"):
+        server.start()
+
+
+def test_application_of_ones_own(tmp_path: Path) -> None:
+    """`register` adds everything to an application that somebody else makes."""
+    (tmp_path / "own_app.py").write_text(
+        "from mlflow.server import app\n"
+        "from mlflow.server.fastapi_app import create_fastapi_app\n"
+        "from trackperm.server.app import register\n"
+        "\n"
+        "register(app)\n"
+        "asgi = create_fastapi_app(app)\n"
+    )
+    package = tmp_path / "own_app-1.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: own-app\nVersion: 1\n")
+    (package / "entry_points.txt").write_text("[mlflow.app]\nown = own_app:asgi\n")
+    env = {"TMPDIR": str(tmp_path), "PYTHONPATH": str(tmp_path)}
+    with MlflowServer(tmp_path, env, app="own") as server:
+        client = Client(server.uri)
+        assert client.result(two_runs(server))["verdict"] == "better"
+        assert client.get(f"{API}/jobs", id="0" * 32).status_code == 404

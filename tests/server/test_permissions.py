@@ -1,0 +1,186 @@
+"""Three users of a server with basic authentication: MLflow's permissions hold on every byte."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+import requests
+from mlflow_server import MlflowServer
+from mlflow_stores import MlflowStore
+from server_client import API, Client, predictions
+
+pytestmark = pytest.mark.tracker
+
+PASSWORDS = {"admin": "the-admins-own-1", "reader": "the-readers-own-1", "nobody": "nobodys-own-12"}
+CONFIG = """\
+[mlflow]
+default_permission = NO_PERMISSIONS
+database_uri = sqlite:///{folder}/users.db
+admin_username = admin
+admin_password = {password}
+authorization_function = mlflow.server.auth:authenticate_request_basic_auth
+auth_cache_ttl_seconds = 300
+"""
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """A server with users, and an experiment that the admin made and the reader may read."""
+
+    server: MlflowServer
+    store: MlflowStore
+    experiment_id: str
+    runs: tuple[str, str]
+
+    def user(self, name: str) -> Client:
+        return Client(self.server.uri, (name, PASSWORDS[name]))
+
+    @property
+    def order(self) -> dict[str, object]:
+        return {"kind": "compare", "runs": list(self.runs)}
+
+
+@pytest.fixture(
+    scope="module",
+    params=["true", pytest.param("false", marks=pytest.mark.slow)],
+    ids="fail-closed={}".format,
+)
+def guarded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+    folder = tmp_path_factory.mktemp("guarded")
+    config = folder / "users.ini"
+    config.write_text(CONFIG.format(folder=folder, password=PASSWORDS["admin"]))
+    env = {
+        "TRACKPERM_WITH": "basic-auth",
+        "MLFLOW_AUTH_CONFIG_PATH": str(config),
+        "MLFLOW_FLASK_SERVER_SECRET_KEY": "a key of the tests",
+        "MLFLOW_BASIC_AUTH_FAIL_CLOSED": request.param,
+        "TMPDIR": str(folder),
+    }
+    with MlflowServer(folder, env, app="trackperm") as server:
+        store = MlflowStore(server.uri.replace("://", f"://admin:{PASSWORDS['admin']}@"))
+        experiment_id = store.experiment("secret")
+        runs = tuple(
+            store.run_with_predictions("secret", name, predictions(seed, rate=rate), artifact="p.csv")
+            for seed, (name, rate) in enumerate([("baseline", 0.3), ("candidate", 0.1)])
+        )
+        for name in ("reader", "nobody"):
+            ask(server, "2.0/mlflow/users/create", username=name, password=PASSWORDS[name])
+        allow(server, experiment_id, "reader", "READ")
+        yield Guarded(server, store, experiment_id, (runs[0], runs[1]))
+
+
+def ask(server: MlflowServer, route: str, **content: str) -> requests.Response:
+    """Administer users."""
+    auth = ("admin", PASSWORDS["admin"])
+    return requests.post(f"{server.uri}/api/{route}", json=content, auth=auth, timeout=30)
+
+
+def allow(server: MlflowServer, experiment_id: str, name: str, permission: str) -> None:
+    """Give a user a permission, in the way of this version of MLflow."""
+    said = {"username": name, "permission": permission}
+    old, new = "2.0/mlflow/experiments/permissions/create", "3.0/mlflow/users/permissions/grant"
+    answers = [
+        ask(server, old, experiment_id=experiment_id, **said),
+        ask(server, new, resource_type="experiment", resource_id=experiment_id, **said),
+    ]
+    assert 200 in [answer.status_code for answer in answers], [answer.text for answer in answers]
+
+
+def test_user_without_access_gets_403_on_every_byte(guarded: Guarded) -> None:
+    """Regression: a server that read runs with its own rights showed them to everybody."""
+    nobody = guarded.user("nobody")
+    job = guarded.user("reader").begin(guarded.order)
+    assert guarded.user("reader").wait(job)["state"] == "done"
+    leaderboard = {"kind": "leaderboard", "experiment": guarded.experiment_id}
+    for order in (
+        guarded.order,
+        {**guarded.order, "log": True},
+        {"kind": "choices", "runs": list(guarded.runs)},
+        {"kind": "choices", "experiment": guarded.experiment_id},
+        {"kind": "leaderboard", "runs": list(guarded.runs)},
+        {"kind": "leaderboard", "runs": [], "experiment": guarded.experiment_id, "baseline": guarded.runs[0]},
+        leaderboard,
+    ):
+        answer = nobody.post(order)
+        assert answer.status_code == 403, (order, answer.text)
+        for secret in ("candidate", "baseline", "Dev-0"):
+            assert secret not in answer.text
+    for path in ("jobs", "flips"):
+        assert nobody.get(f"{API}/{path}", id=job).status_code == 404
+
+
+def test_pages_hold_nothing_of_any_run(guarded: Guarded) -> None:
+    nobody = guarded.user("nobody")
+    for page in ("compare", "leaderboard"):
+        answer = nobody.get(f"/trackperm/{page}", runs=",".join(guarded.runs))
+        assert answer.status_code == 200
+        for secret in ("candidate is", "Dev-0", "secret"):
+            assert secret not in answer.text
+
+
+def test_without_a_password(guarded: Guarded) -> None:
+    anonymous = Client(guarded.server.uri)
+    wrong = Client(guarded.server.uri, ("reader", "a wrong password"))
+    for who in (anonymous, wrong):
+        assert who.post(guarded.order).status_code == 401
+        for path in (f"{API}/jobs", f"{API}/flips", "/trackperm/compare", "/trackperm/leaderboard"):
+            assert who.get(path, id="0" * 32).status_code == 401
+
+
+def test_reader_compares_and_does_not_log(guarded: Guarded) -> None:
+    reader = guarded.user("reader")
+    job = reader.begin(guarded.order)
+    result = reader.wait(job)["result"]
+    assert result["verdict"] == "better"
+    assert reader.flips(job)["total"] == result["flips"]["total"] > 0
+    assert reader.result({"kind": "leaderboard", "experiment": guarded.experiment_id})["rows"]
+    before = len(guarded.store.comparisons("secret"))
+    error = reader.error({**guarded.order, "log": True, "alpha": 0.025})
+    assert "denies permission" in error["message"]
+    assert len(guarded.store.comparisons("secret")) == before
+
+
+def test_admin_compares_and_logs(guarded: Guarded) -> None:
+    admin = guarded.user("admin")
+    logged = admin.result({**guarded.order, "log": True})["logged"]
+    assert logged["created"]
+    assert guarded.store.get(logged["id"]).data.tags["trackperm.state"] == "done"
+
+
+def test_jobs_belong_to_who_asked_for_them(guarded: Guarded) -> None:
+    """A job's id is of no use to anybody else, not even to an admin."""
+    job = guarded.user("reader").begin(guarded.order)
+    guarded.user("reader").wait(job)
+    for name in ("admin", "nobody"):
+        assert guarded.user(name).get(f"{API}/jobs", id=job).status_code == 404
+        assert guarded.user(name).get(f"{API}/flips", id=job).status_code == 404
+
+
+@pytest.mark.slow
+def test_permission_that_was_taken_away(guarded: Guarded) -> None:
+    """What MLflow refuses while a job runs, the job does not get: it reads as the user."""
+    experiment_id = guarded.store.experiment("for a while")
+    runs = [
+        guarded.store.run_with_predictions("for a while", name, predictions(seed), artifact="p.csv")
+        for seed, name in enumerate("ab")
+    ]
+    ask(guarded.server, "2.0/mlflow/users/create", username="guest", password="the-guests-own-1")
+    allow(guarded.server, experiment_id, "guest", "READ")
+    guest = Client(guarded.server.uri, ("guest", "the-guests-own-1"))
+    order = {"kind": "compare", "runs": runs}
+    busy = [guarded.user("admin").begin(guarded.order) for _ in range(4)]
+    job = guest.begin(order)
+    password = "another-one-123"
+    auth = ("admin", PASSWORDS["admin"])
+    content = {"username": "guest", "password": password}
+    url = f"{guarded.server.uri}/api/2.0/mlflow/users/update-password"
+    assert requests.patch(url, json=content, auth=auth, timeout=30).status_code == 200
+    for each in busy:
+        guarded.user("admin").wait(each)
+    assert guest.get(f"{API}/jobs", id=job).status_code == 401
+    time.sleep(1.0)
+    (record,) = guarded.server.folder.glob(f"trackperm-server-*/{job}/state.json")
+    assert '"failed"' in record.read_text()

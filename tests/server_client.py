@@ -1,0 +1,97 @@
+"""What a page of the server does, without a browser: ask for a job, wait for it, read what it came to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import requests
+
+API = "/ajax-api/2.0/trackperm"
+SECONDS = 60.0
+
+
+class Client:
+    """One user of a server.
+
+    Parameters
+    ----------
+    uri : str
+        Of the server, with its static prefix.
+    user : (str, str), optional
+        Name and password.
+    """
+
+    def __init__(self, uri: str, user: tuple[str, str] | None = None) -> None:
+        self.uri = uri
+        self._user = user
+
+    def get(self, path: str, headers: Mapping[str, str] | None = None, **query: Any) -> requests.Response:
+        """Read a page or an endpoint, on a connection of its own."""
+        return requests.get(self.uri + path, params=query, headers=headers, auth=self._user, timeout=30)
+
+    def post(
+        self, order: object, headers: Mapping[str, str] | None = None, path: str = f"{API}/jobs"
+    ) -> requests.Response:
+        """Ask for a job."""
+        return requests.post(self.uri + path, json=order, headers=headers, auth=self._user, timeout=30)
+
+    def begin(self, order: object) -> str:
+        """Ask for a job, and return its id."""
+        answer = self.post(order)
+        assert answer.status_code == 202, answer.text
+        return str(answer.json()["job"])
+
+    def state(self, job: str) -> dict[str, Any]:
+        """Read what is known of a job."""
+        answer = self.get(f"{API}/jobs", id=job)
+        assert answer.status_code == 200, answer.text
+        state: dict[str, Any] = answer.json()
+        return state
+
+    def wait(self, job: str, seconds: float = SECONDS) -> dict[str, Any]:
+        """Wait until a job is done or has failed."""
+        deadline = time.monotonic() + seconds
+        while (state := self.state(job))["state"] in ("waiting", "running"):
+            assert time.monotonic() < deadline, state
+            time.sleep(0.05)
+        return state
+
+    def result(self, order: object, seconds: float = SECONDS) -> dict[str, Any]:
+        """Do a job, and return its result."""
+        state = self.wait(self.begin(order), seconds)
+        assert state["state"] == "done", state
+        result: dict[str, Any] = state["result"]
+        return result
+
+    def error(self, order: object, seconds: float = SECONDS) -> dict[str, Any]:
+        """Do a job that fails, and return its error."""
+        state = self.wait(self.begin(order), seconds)
+        assert state["state"] == "failed", state
+        error: dict[str, Any] = state["error"]
+        return error
+
+    def flips(self, job: str, **query: Any) -> dict[str, Any]:
+        """Read a page of the examples that changed, as soon as they are there."""
+        deadline = time.monotonic() + SECONDS
+        while True:
+            answer = self.get(f"{API}/flips", id=job, **query)
+            assert answer.status_code == 200, answer.text
+            page: dict[str, Any] = answer.json()
+            if page["ready"]:
+                return page
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+def predictions(seed: int, n: int = 200, rate: float = 0.2) -> dict[str, list[Any]]:
+    """Predictions of two classes by a run that is wrong on about a share `rate` of `n` examples."""
+    labels = np.random.default_rng(0).integers(0, 2, n)
+    wrong = np.random.default_rng(seed).random(n) < rate
+    return {
+        "id": [f"Dev-{i:06d}" for i in range(n)],
+        "prediction": np.where(wrong, 1 - labels, labels).tolist(),
+        "label": labels.tolist(),
+    }

@@ -1,0 +1,73 @@
+"""``trackperm mlflow``: what shows verdicts in MLflow's own pages, and statistics kept in an experiment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from trackperm.cli.arguments import TrackingUri
+from trackperm.errors import InputError
+
+if TYPE_CHECKING:
+    from trackperm.trackers.mlflow import MlflowTracker
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+Experiment = Annotated[
+    str, typer.Argument(metavar="EXPERIMENT", help="Name of an experiment; `mlflow:NAME` is the same.")
+]
+
+
+@app.callback()
+def root() -> None:
+    """Set up an experiment in MLflow: its view of verdicts, and statistics of its own."""
+
+
+@app.command("setup-view")
+def setup_view(
+    experiment: Experiment,
+    statistic: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--statistic",
+            "-s",
+            metavar="NAME",
+            help="Whose score and verdict are shown. Repeatable. [default: all that the runs have]",
+            show_default=False,
+        ),
+    ] = None,
+    tracking_uri: TrackingUri = None,
+) -> None:
+    """Save the view "Significance" in an experiment, with scores and verdicts as columns of its runs."""
+    tracker, name = _opened(experiment, tracking_uri)
+    view = tracker.set_up_view(name, statistic or ())
+    typer.echo("saved" if view.is_written else "already there, as it is to be")
+    for column in view.columns:
+        typer.echo(f"  {column}")
+    for unused in view.unused:
+        typer.echo(f"no run has a verdict by `{unused}` yet", err=True)
+    typer.echo(view.link)
+
+
+@app.command("store-statistic")
+def store_statistic(
+    experiment: Experiment,
+    file: Annotated[Path, typer.Argument(metavar="FILE.yaml", help="A spec.")],
+    replace: Annotated[bool, typer.Option("--replace", help="Replace another spec of that name.")] = False,
+    tracking_uri: TrackingUri = None,
+) -> None:
+    """Check a spec and store it in an experiment, whose comparison page then offers it."""
+    tracker, name = _opened(experiment, tracking_uri)
+    typer.echo(f"stored as `{tracker.store_statistic(name, file, is_replaced=replace)}`")
+
+
+def _opened(experiment: str, tracking_uri: str | None) -> tuple[MlflowTracker, str]:
+    from trackperm.trackers.base import RunReference, open_tracker
+
+    tracker = open_tracker("mlflow", tracking_uri)
+    reference = RunReference.parse(experiment)
+    if reference.scheme not in ("file", "mlflow"):
+        raise InputError(f"`{experiment}` is no experiment of MLflow", hint="give its name alone.")
+    return tracker, reference.locator  # type: ignore[return-value]

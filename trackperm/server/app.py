@@ -1,0 +1,78 @@
+"""``mlflow server --app-name trackperm``: MLflow's own pages, with ours beside them on the same port."""
+# ruff: noqa: TID251
+
+from __future__ import annotations
+
+import atexit
+import os
+from typing import Any
+
+from flask import Flask
+
+from trackperm.errors import InputError
+from trackperm.server import button, pages, routes
+from trackperm.server.jobs import JobStore
+from trackperm.server.limits import Limits
+from trackperm.server.workshop import Workshop
+
+_AUTH = "basic-auth"
+
+
+def create_app() -> Any:
+    """Return MLflow's application with ours added, for uvicorn or for a WSGI server.
+
+    It is what the entry point ``mlflow.app`` names. ``TRACKPERM_WITH=basic-auth`` composes it with MLflow's
+    basic authentication.
+
+    Raises
+    ------
+    InputError
+        If the environment asks for something that there is not.
+    """
+    from mlflow.server import app
+
+    wanted = os.environ.get("TRACKPERM_WITH", "")
+    if wanted not in ("", _AUTH):
+        raise InputError(f"`TRACKPERM_WITH` is {wanted!r}; expected `{_AUTH}` or nothing")
+    register(app)
+    if wanted == _AUTH:
+        from mlflow.server import auth
+
+        _let_through(auth.BEFORE_REQUEST_VALIDATORS)
+        return auth.create_app(app)
+    if os.environ.get("_MLFLOW_SGI_NAME") == "uvicorn":
+        from mlflow.server.fastapi_app import create_fastapi_app
+
+        return create_fastapi_app(app)
+    return app
+
+
+def register(app: Flask) -> None:
+    """Add trackperm's pages, jobs and button to an application that has MLflow's routes.
+
+    Parameters
+    ----------
+    app : flask.Flask
+        ``mlflow.server.app``, or one made from it. It has to check permissions itself, before each request,
+        as MLflow's basic authentication does: what jobs read is asked of it in this process.
+
+    Raises
+    ------
+    InputError
+        If the environment sets a limit that is none.
+    """
+    prefix = os.environ.get("_MLFLOW_STATIC_PREFIX", "").rstrip("/")
+    store = JobStore()
+    routes.register(app, prefix, store, Workshop(Limits.of_environment()))
+    pages.register(app, prefix)
+    button.install(app, prefix)
+    atexit.register(store.clear)
+
+
+def _let_through(validators: dict[tuple[str, str], Any]) -> None:
+    """Let every user who is known reach our routes: MLflow decides about what they read, by each request."""
+    prefix = os.environ.get("_MLFLOW_STATIC_PREFIX", "").rstrip("/")
+    shells = [f"/trackperm/{name}" for name in ("compare", "leaderboard")]
+    files = [f"/trackperm/static/{name}" for name in pages.STATIC_NAMES]
+    for path, method in [*routes.PATHS, *((path, "GET") for path in [*shells, *files])]:
+        validators[f"{prefix}{path}", method] = lambda: True

@@ -1,0 +1,53 @@
+"""What one job may use, and what the environment says of it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from trackperm.errors import InputError
+
+PENDING_PER_CALLER = 4
+PENDING_IN_ALL = 32
+MOST_RUNS = 200
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits of a job.
+
+    Attributes
+    ----------
+    seconds : float
+        Time that it may run (``TRACKPERM_JOB_SECONDS``).
+    megabytes : int
+        Memory that it may take (``TRACKPERM_JOB_MB``).
+    artifact_megabytes : int
+        Size of all that it may read from the server (``TRACKPERM_ARTIFACT_MB``).
+    """
+
+    seconds: float = 300.0
+    megabytes: int = 4096
+    artifact_megabytes: int = 1024
+
+    @classmethod
+    def of_environment(cls) -> Limits:
+        """Read the limits.
+
+        Raises
+        ------
+        InputError
+            If one is not a positive number.
+        """
+        return cls(
+            seconds=float(_positive("TRACKPERM_JOB_SECONDS", 300)),
+            megabytes=_positive("TRACKPERM_JOB_MB", 4096),
+            artifact_megabytes=_positive("TRACKPERM_ARTIFACT_MB", 1024),
+        )
+
+
+def _positive(name: str, default: int) -> int:
+    written = os.environ.get(name, "").strip() or str(default)
+    if not written.isdecimal() or int(written) < 1:
+        raise InputError(f"`{name}` is {written!r}; expected a whole number above 0, such as {default}")
+    return int(written)

@@ -1,0 +1,213 @@
+"""The HTTP endpoints of jobs: a request becomes a job, and a job's record an answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import wraps
+from urllib.parse import urlsplit
+
+from flask import Flask, Response, request
+
+from trackperm.errors import CapacityError, InputError, TrackpermError
+from trackperm.server.caller import Caller
+from trackperm.server.flip_table import FlipPage, read_flips
+from trackperm.server.jobs import (
+    FLIPS_FILE,
+    RESULT_FILE,
+    Job,
+    JobStore,
+    TooManyJobsError,
+    error_values,
+)
+from trackperm.server.orders import Order, read_order
+from trackperm.server.workshop import Workshop
+
+API = "/ajax-api/2.0/trackperm"
+PATHS = ((f"{API}/jobs", "POST"), (f"{API}/jobs", "GET"), (f"{API}/flips", "GET"))
+"""Paths below the static prefix, with their methods."""
+
+_MOST_BYTES = 2**16
+_MOST_ROWS = 500
+_AGAIN = "start it again."
+
+
+class _RefusedError(TrackpermError):
+    """A request that is answered by an error status."""
+
+    def __init__(self, status: int, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.status = status
+
+
+def register(app: Flask, prefix: str, store: JobStore, workshop: Workshop) -> None:
+    """Add the endpoints of jobs to `app`.
+
+    Parameters
+    ----------
+    app : Flask
+        The application that has MLflow's routes.
+    prefix : str
+        Static prefix of all routes.
+    store : JobStore
+        Where jobs are recorded.
+    workshop : Workshop
+        Where they run.
+    """
+
+    def begin() -> Response:
+        _require_same_site("same-origin")
+        caller = Caller.of(app, request, prefix)
+        order = _order()
+        _require_readable(caller, order)
+        job = store.begin(caller.digest)
+        workshop.submit(job, caller, order)
+        return _answer(json.dumps({"job": job.id}), 202)
+
+    def report() -> Response:
+        job = _found(app, prefix, store)
+        state = asdict(job.state)
+        del state["owner"], state["process"], state["changed"], state["flips"]
+        result = "null"
+        if job.state.state == "done":
+            try:
+                result = (job.folder / RESULT_FILE).read_text(encoding="utf-8")
+            except OSError as error:
+                raise _expired() from error
+        # a result is JSON already, and may be large
+        return _answer(f'{json.dumps(state)[:-1]}, "result": {result}}}')
+
+    def flips() -> Response:
+        job = _found(app, prefix, store)
+        if job.state.flips == "none":
+            raise _RefusedError(404, "this job has no table of changed examples")
+        if job.state.flips == "failed":
+            raise _RefusedError(503, "the table of changed examples could not be written", hint=_AGAIN)
+        if job.state.flips == "writing":
+            return _answer(json.dumps({"ready": False, **asdict(FlipPage(0, 0, [], []))}))
+        direction = request.args.get("direction", "all")
+        if direction not in ("all", "better", "worse"):
+            raise InputError(f"`direction` is {direction!r}; expected all, better or worse")
+        page = read_flips(
+            job.folder / FLIPS_FILE,
+            offset=_number("offset", 0, 2**31),
+            limit=_number("limit", 50, _MOST_ROWS),
+            search=request.args.get("search", "")[:1000],
+            direction=direction,
+        )
+        return _answer(json.dumps({"ready": True, **asdict(page)}, ensure_ascii=False))
+
+    app.add_url_rule(f"{prefix}{API}/jobs", "trackperm_begin", _refusing(begin), methods=["POST"])
+    app.add_url_rule(f"{prefix}{API}/jobs", "trackperm_report", _refusing(report), methods=["GET"])
+    app.add_url_rule(f"{prefix}{API}/flips", "trackperm_flips", _refusing(flips), methods=["GET"])
+
+
+def _refusing(view: Callable[[], Response]) -> Callable[[], Response]:
+    """Answer refusals by a status and what a page can show."""
+
+    @wraps(view)
+    def answered() -> Response:
+        try:
+            return view()
+        except TrackpermError as error:
+            return _answer(json.dumps({"error": error_values(error)}), _status(error))
+
+    return answered
+
+
+def _status(error: TrackpermError) -> int:
+    if isinstance(error, _RefusedError):
+        return error.status
+    if isinstance(error, TooManyJobsError):
+        return 429
+    if isinstance(error, InputError):
+        return 400
+    return 413 if isinstance(error, CapacityError) else 503
+
+
+def _answer(content: str, status: int = 200) -> Response:
+    answer = Response(content, status, mimetype="application/json")
+    answer.headers["Cache-Control"] = "no-store"
+    answer.headers["X-Content-Type-Options"] = "nosniff"
+    return answer
+
+
+def _require_same_site(*allowed: str) -> None:
+    """Refuse requests that pages of other sites send: by what browsers say of it, else by the origin.
+
+    Raises
+    ------
+    TrackpermError
+        If it is one.
+    """
+    site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
+    own = urlsplit(origin or "").netloc == request.host
+    if site not in allowed if site is not None else origin is not None and not own:
+        raise _RefusedError(403, "this request comes from a page of another site, and is refused")
+
+
+def _order() -> Order:
+    """Read what was asked for.
+
+    Raises
+    ------
+    TrackpermError
+        If it is too long, no JSON, or not what can be asked for.
+    """
+    if request.mimetype != "application/json":
+        raise InputError(f"the content is of type {request.mimetype!r}; expected application/json")
+    if request.content_length is None or request.content_length > _MOST_BYTES:
+        raise _RefusedError(413, f"the request is longer than {_MOST_BYTES} bytes, or does not say how long")
+    return read_order(request.get_data())
+
+
+def _require_readable(caller: Caller, order: Order) -> None:
+    """Ask MLflow whether the caller may read what the order names.
+
+    Raises
+    ------
+    TrackpermError
+        If not, with MLflow's status.
+    """
+    asked = [("runs/get", "run_id", run) for run in dict.fromkeys(order.runs)]
+    if order.experiment is not None:
+        asked.append(("experiments/get", "experiment_id", order.experiment))
+    baseline = getattr(order, "baseline", None)
+    if baseline is not None and baseline not in order.runs:
+        asked.append(("runs/get", "run_id", baseline))
+    for route, name, value in asked:
+        refused = caller.refusal(route, **{name: value})
+        if refused is not None:
+            status, message = refused
+            what = "experiment" if name == "experiment_id" else "run"
+            known = status if status in (400, 401, 403, 404) else 503
+            raise _RefusedError(known, f"MLflow refuses {what} `{value}`: {message[:400]}")
+
+
+def _found(app: Flask, prefix: str, store: JobStore) -> Job:
+    """Find the job that is asked for, among those of the caller.
+
+    Raises
+    ------
+    TrackpermError
+        If there is none.
+    """
+    _require_same_site("same-origin", "none")
+    job = store.find(request.args.get("id", ""))
+    if job is None or job.state.owner != Caller.of(app, request, prefix).digest:
+        raise _expired()
+    return job
+
+
+def _expired() -> TrackpermError:
+    return _RefusedError(
+        404, "there is no such job of yours; results are kept for an hour", hint="start it again."
+    )
+
+
+def _number(name: str, default: int, most: int) -> int:
+    written = request.args.get(name, str(default))
+    if not written.isdecimal() or int(written) > most:
+        raise InputError(f"`{name}` is {written!r}; expected a whole number up to {most}")
+    return int(written)

@@ -1,0 +1,89 @@
+// The table of examples that changed: filtered, searched and paged by the server.
+
+import { element, part } from "./elements.js";
+import { changed, Refusal } from "./server.js";
+
+const AGAIN = 500; // milliseconds
+const PAGE = 50, TYPING = 250, WIDE = 40, LONG = 240; // rows, milliseconds, characters
+const table = part("flip-scroll");
+const [head] = table.getElementsByTagName("thead"), [body] = table.getElementsByTagName("tbody");
+let job = null, offset = 0, asked = null, typing = 0;
+
+/** Show the examples of a finished job. */
+export function show(id, flips) {
+  job = id;
+  part("flips").hidden = flips.total === 0;
+  const sides = flips.better === null ? "" : `: the candidate is better on ${flips.better}, worse on ${flips.worse}`;
+  part("flips-summary").textContent = flips.total === 0
+    ? "The counts of the two runs are the same on every example."
+    : `The counts of the two runs differ on ${flips.total}${sides}.`;
+  part("directions").hidden = flips.better === null;
+  part("flip-filter").reset();
+  head.replaceChildren();
+  body.replaceChildren();
+  if (flips.total > 0) load(0);
+}
+
+async function load(start) {
+  asked?.abort();
+  const own = asked = new AbortController();
+  table.classList.add("refreshing");
+  try {
+    const direction = part("flip-filter").elements.direction.value;
+    const search = part("flip-search").value;
+    const found = await changed({ id: job, offset: start, limit: PAGE, search, direction }, own.signal);
+    if (found.ready === false) { // it is written after the result
+      place("The table is being written…", false, false);
+      setTimeout(() => { if (own === asked) load(start); }, AGAIN);
+      return;
+    }
+    offset = start;
+    render(found);
+  } catch (error) {
+    if (error.name === "AbortError") return;
+    if (!(error instanceof Refusal)) console.error(error);
+    place(error.status === 404 ? "The result is no longer kept: press Compare again." : error.message, false, false);
+  }
+  if (own === asked) table.classList.remove("refreshing");
+}
+
+function render({ columns, rows, matching }) {
+  const numeric = columns.map((_, i) => rows.some((row) => typeof row[i] === "number"));
+  const hidden = columns.map((name, i) => name === "change" && i === 0);
+  head.replaceChildren(element("tr", {}, ...columns.map((name, i) => element(
+    "th", { scope: "col", class: numeric[i] ? "number" : null }, name))));
+  body.replaceChildren(...rows.map((row) => element("tr", {}, ...row.map((value, i) => (
+    hidden[i] ? direction(value) : cell(value, numeric[i]))))));
+  table.scrollTop = 0;
+  const last = offset + rows.length;
+  place(matching === 0 ? "No example matches" : `${offset + 1}–${last} of ${matching}`, offset > 0, last < matching);
+}
+
+function place(words, back, on) {
+  part("flip-place").textContent = words;
+  part("flip-previous").disabled = !back;
+  part("flip-next").disabled = !on;
+}
+
+const MARKERS = { better: "▲", worse: "▼" };
+
+function direction(word) {
+  const marker = element("span", { "aria-hidden": "true" }, MARKERS[word] ?? "·");
+  return element("td", { class: `change ${MARKERS[word] ? word : ""}` }, marker, ` ${word}`);
+}
+
+function cell(value, numeric) {
+  const text = value === null ? "" : String(value);
+  if (text.length <= LONG) return element("td", { class: numeric ? "number" : text.length > WIDE || text.includes("\n") ? "long" : null }, text);
+  const start = element("summary", {}, element("span", {}, `${text.slice(0, LONG)}… `), "all");
+  return element("td", { class: "long" }, element("details", {}, start, text));
+}
+
+part("flip-filter").addEventListener("submit", (event) => { event.preventDefault(); load(0); });
+part("directions").addEventListener("change", () => load(0));
+part("flip-search").addEventListener("input", () => {
+  clearTimeout(typing);
+  typing = setTimeout(() => load(0), TYPING);
+});
+part("flip-previous").addEventListener("click", () => load(Math.max(0, offset - PAGE)));
+part("flip-next").addEventListener("click", () => load(offset + PAGE));
