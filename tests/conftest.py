@@ -15,6 +15,9 @@ from reference_data import ABSENT
 from wandb_offline_runs import OfflineRuns, write_offline_runs
 from wandb_standin import Standin, environment
 
+SERVICE = "WANDB_SERVICE"
+"""Where wandb tells processes of its own service: never restored, for that may have ended."""
+
 REQUIRE_ALL = os.environ.get("TRACKPERM_REQUIRE_ALL") == "1"
 
 # How long an example takes depends on what else the machine does.
@@ -62,6 +65,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture(autouse=True)
 def isolated(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No test sees the trackers of the person who runs it, nor what another test left behind."""
+    os.environ.pop(SERVICE, None)
     for name in [name for name in os.environ if name.startswith(("MLFLOW_", "WANDB_"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
@@ -69,9 +73,12 @@ def isolated(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
         folder: Path = request.getfixturevalue("tmp_path")
         monkeypatch.chdir(folder)
         home = request.getfixturevalue("tmp_path_factory").mktemp("wandb-home")
-        for name, value in {**environment(home), "WANDB_DIR": str(folder)}.items():
+        # a test that names no server reaches none, rather than W&B's
+        nobody = {"WANDB_BASE_URL": "http://127.0.0.1:9", "WANDB_DIR": str(folder)}
+        for name, value in {**environment(home), **nobody}.items():
             monkeypatch.setenv(name, value)
     yield
+    os.environ.pop(SERVICE, None)
     if request.node.get_closest_marker("tracker") and "wandb" in sys.modules:
         gc.collect()
     if mlflow := sys.modules.get("mlflow"):

@@ -1,4 +1,4 @@
-"""One browser, and one server with trackperm's pages and a few runs, for all tests of pages."""
+"""A browser, and one server with trackperm's pages and a few runs for all tests of pages."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from pages import Site, chromium
 from playwright.sync_api import Browser
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chrome() -> Iterator[Browser]:
-    """Start one browser; every page of it has a profile of its own."""
+    """Start one browser for a module; every page of it has a profile of its own.
+
+    Playwright has an event loop running for as long, which other modules must not find.
+    """
     with chromium() as started:
         yield started
 

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 import trackperm
 
-pytestmark = pytest.mark.tracker
+pytestmark = [pytest.mark.tracker, pytest.mark.slow]
 
 
 @pytest.fixture
@@ -51,7 +51,6 @@ def test_compare_page_says_what_compare_says(site, page_of):
     page_of.photograph("compare")
 
 
-@pytest.mark.slow
 def test_from_the_table_of_runs_to_a_logged_comparison(chrome, site, tmp_path):
     with watched(chrome, tmp_path, site.uri) as opened:
         page = opened.page
@@ -82,7 +81,6 @@ def test_from_the_table_of_runs_to_a_logged_comparison(chrome, site, tmp_path):
         opened.problems.clear()
 
 
-@pytest.mark.slow
 def test_more_runs_lead_from_the_table_to_the_leaderboard(chrome, site, tmp_path):
     with watched(chrome, tmp_path, site.uri) as opened:
         page = opened.page
@@ -95,7 +93,6 @@ def test_more_runs_lead_from_the_table_to_the_leaderboard(chrome, site, tmp_path
         opened.problems.clear()
 
 
-@pytest.mark.slow
 def test_button_follows_the_address(chrome, site, tmp_path):
     first, second = site.runs[FIRST], site.runs[SECOND]
     with watched(chrome, tmp_path, site.uri) as opened:
@@ -122,7 +119,6 @@ def test_button_follows_the_address(chrome, site, tmp_path):
         opened.problems.clear()
 
 
-@pytest.mark.slow
 def test_choices_stand_in_the_address_and_come_back_from_it(site, page_of, chrome, tmp_path):
     page = page_of.open(site.compare())
     page.get_by_label("Alternative").select_option("greater")
@@ -142,7 +138,6 @@ def test_choices_stand_in_the_address_and_come_back_from_it(site, page_of, chrom
     assert f"runs={site.runs[SECOND]},{site.runs[FIRST]}&" in page.url
 
 
-@pytest.mark.slow
 def test_statistics_with_parameters(site, page_of):
     page = page_of.open(site.compare())
     page.locator("#statistic option[value=f1]").wait_for(state="attached")
@@ -155,7 +150,6 @@ def test_statistics_with_parameters(site, page_of):
     expect(page.locator("#directions")).to_be_hidden()  # single examples have no sign
 
 
-@pytest.mark.slow
 def test_examples_that_changed_are_filtered_searched_and_paged(site, page_of):
     page = page_of.open(site.compare())
     expected = compared(site)
@@ -180,7 +174,6 @@ def test_examples_that_changed_are_filtered_searched_and_paged(site, page_of):
     assert rows.count() == 0
 
 
-@pytest.mark.slow
 def test_leaderboard(site, page_of):
     page = page_of.open(site.leaderboard())
     board = trackperm.leaderboard(
@@ -209,7 +202,6 @@ def test_leaderboard(site, page_of):
     assert f"{board.rows[0].name} is" in page.locator("#headline").inner_text()
 
 
-@pytest.mark.slow
 def test_leaderboard_against_a_baseline_is_logged(site, page_of):
     page = page_of.open(f"{site.uri}/trackperm/leaderboard?experiment={site.experiment}")
     page.get_by_label("Compare", exact=True).select_option(site.runs[FIRST])
@@ -225,7 +217,6 @@ def test_leaderboard_against_a_baseline_is_logged(site, page_of):
     assert run_id in {run.info.run_id for run in logged}
 
 
-@pytest.mark.slow
 def test_problems_are_said_with_the_next_step(chrome, site, tmp_path):
     with watched(chrome, tmp_path, site.uri) as opened:
         page = opened.page
@@ -251,7 +242,6 @@ def test_problems_are_said_with_the_next_step(chrome, site, tmp_path):
         opened.problems.clear()
 
 
-@pytest.mark.slow
 def test_static_prefix(chrome, tmp_path):
     with MlflowServer(tmp_path, app="trackperm", prefix="/mlf") as server:
         site = Site.demonstration(server.uri, 60)
@@ -269,7 +259,6 @@ def test_static_prefix(chrome, tmp_path):
             assert page.locator("#home").get_attribute("href") == "/mlf/"
 
 
-@pytest.mark.slow
 def test_without_the_button(chrome, tmp_path):
     with MlflowServer(tmp_path, app="trackperm", env={"TRACKPERM_BUTTON": "off"}) as server:
         site = Site.demonstration(server.uri, 60)

@@ -84,7 +84,13 @@ def test_a_comparison_is_found_and_its_files_are_read(
     assert tracker.files(found.run) == files
 
 
-@pytest.mark.parametrize("locator", ["nobody", "x/y/z", "", "日本"])
+@on_servers
+def test_a_comparison_that_is_not_there_is_bad_input(store: TrackerStore, tracker: Tracker):
+    with pytest.raises(InputError):
+        tracker.comparison("x/y/z")
+
+
+@pytest.mark.parametrize("locator", ["nobody", "", "日本"])
 def test_what_is_no_comparison_is_bad_input(
     tracker: Tracker, pair: tuple[TrackedRun, TrackedRun], locator: str
 ):

@@ -270,7 +270,6 @@ class TestFaults:
         projects.tracker().publish(publication(candidate))
         check_complete(standin, project, publication(candidate))
 
-    @pytest.mark.slow
     def test_nobody_listens(self, candidate: TrackedRun):
         with pytest.raises(TrackerError, match="does not answer"):
             WandbTracker("http://127.0.0.1:9").find("team/digits/forest")

@@ -181,7 +181,7 @@ class Standin:
             return self._file(request.command, self.state.blobs, blob, body)
         if direct := _MD5_PATH.fullmatch(path):
             return self._file("GET", self.state.blobs, f"md5/{direct[1]}", body)
-        if path.startswith("/sdk/otel/v1/"):
+        if path.startswith("/sdk/otel/v1/") or path == "/healthz":
             return Answer.json({})
         if path == "/traces/calls/stream_query":
             return self._trace_calls(json.loads(body))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +10,11 @@ import numpy as np
 
 from trackperm.comparison import Comparison
 from trackperm.exact import RationalStatistic
-from trackperm.report.discordant import Cell, constant_columns
+from trackperm.report.discordant import Cell, cell, constant_columns
 
 BETTER, WORSE, CHANGED = "better", "worse", "changed"
 DIRECTION = "change"
 """The column of these words."""
-
-_MAX_SAFE_INTEGER = 2**53  # JavaScript rounds larger ones
 
 
 @dataclass(frozen=True)
@@ -39,7 +36,7 @@ class Flips:
 def flips(comparison: Comparison) -> Flips:
     """Return all discordant examples of `comparison` as plain values, without counts that never change."""
     frame = comparison.discordant.drop(constant_columns(comparison))
-    columns, rows = tuple(frame.columns), [tuple(map(_cell, row)) for row in frame.rows()]
+    columns, rows = tuple(frame.columns), [tuple(map(cell, row)) for row in frame.rows()]
     words = directions(comparison)
     if words is None:
         return Flips(columns, rows)
@@ -87,13 +84,3 @@ def _counts(comparison: Comparison, run: str) -> np.ndarray[Any, np.dtype[np.int
             values = (values.cast(nw.Float64) / float(units[name])).round()
         columns.append(values.cast(nw.Int64).to_numpy())
     return np.column_stack(columns)
-
-
-def _cell(value: object) -> Cell:
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, int) and abs(value) <= _MAX_SAFE_INTEGER:
-        return value
-    if isinstance(value, float) and math.isfinite(value):
-        return value
-    return str(value)

@@ -31,7 +31,7 @@ def viewable(comparison: Comparison) -> DiscordantTable:
     A count that is the same number throughout, in both runs, is left out.
     """
     frame = comparison.discordant.drop(constant_columns(comparison)).head(MAX_ROWS)
-    return DiscordantTable(tuple(frame.columns), [tuple(map(_cell, row)) for row in frame.rows()])
+    return DiscordantTable(tuple(frame.columns), [tuple(map(_short, row)) for row in frame.rows()])
 
 
 def constant_columns(comparison: Comparison) -> list[str]:
@@ -45,11 +45,17 @@ def constant_columns(comparison: Comparison) -> list[str]:
     return found
 
 
-def _cell(value: object) -> Cell:
+def _short(value: object) -> Cell:
+    found = cell(value)
+    return shorten(found, _MAX_CHARACTERS) if isinstance(found, str) else found
+
+
+def cell(value: object) -> Cell:
+    """Return `value` as pages can hold it: other numbers than they know, and all else, as text."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int) and abs(value) <= _MAX_SAFE_INTEGER:
         return value
     if isinstance(value, float) and math.isfinite(value):
         return value
-    return shorten(str(value), _MAX_CHARACTERS)
+    return str(value)

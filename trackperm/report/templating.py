@@ -9,13 +9,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 def render(template: str, **context: object) -> str:
     """Fill the template of that name with `context`."""
-    return _environment().get_template(template).render(**context)
+    return environment("trackperm.report").get_template(template).render(**context)
 
 
 @cache
-def _environment() -> Environment:
+def environment(package: str) -> Environment:
+    """Return the templates in the folder ``templates`` of `package`."""
     return Environment(
-        loader=PackageLoader("trackperm.report"),
+        loader=PackageLoader(package),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -14,9 +14,9 @@ from pathlib import PurePosixPath
 from threading import Lock
 
 from flask import Flask, Response, abort, request
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 import trackperm
+from trackperm.report.templating import environment
 
 _STATIC = resources.files("trackperm.server") / "static"
 _VEGA = "vega.js"
@@ -51,7 +51,7 @@ def _shell(name: str, prefix: str) -> Callable[[], Response]:
     def page() -> Response:
         nonce = secrets.token_urlsafe(16)
         body = (
-            _templates()
+            environment("trackperm.server")
             .get_template(f"{name}.html")
             .render(prefix=prefix, nonce=nonce, version=trackperm.__version__)
         )
@@ -123,14 +123,3 @@ def _built_program() -> bytes:
 @cache
 def _packed_program() -> bytes:
     return gzip.compress(_program(), mtime=0)
-
-
-@cache
-def _templates() -> Environment:
-    return Environment(
-        loader=PackageLoader("trackperm.server"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )

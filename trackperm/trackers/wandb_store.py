@@ -34,7 +34,7 @@ _SILENCE = (requests.ConnectionError, requests.Timeout, TimeoutError, Connection
 _FORBIDDEN = re.compile(r"permission denied|forbidden|\b403\b", re.IGNORECASE)
 _IN_USE = "is in use"
 _NOT_FOUND = ("Could not find run", "Could not find project")
-_START_SECONDS, _FINISH_SECONDS = 60, 300
+_REACH_SECONDS, _START_SECONDS, _FINISH_SECONDS = 15, 60, 300
 
 
 class Store:
@@ -52,11 +52,18 @@ class Store:
     @cached_property
     def api(self) -> wandb.Api:
         """The connection, made at the first use; each use that must see the newest state makes another."""
+        self._reach()
         return self.fresh_api()
 
     def fresh_api(self) -> wandb.Api:
         """Connect anew: an :class:`wandb.Api` remembers what it has read."""
         return wandb.Api(overrides={} if self._base_url is None else {"base_url": self._base_url})
+
+    def _reach(self) -> None:
+        """Make sure, with little patience, that something answers: wandb before 0.27 would ask for a year."""
+        # certificates and proxies, which wandb has settings for, are left to it
+        with suppress(requests.exceptions.SSLError, requests.exceptions.ProxyError):
+            requests.get(f"{self.base_url}/healthz", timeout=_REACH_SECONDS, allow_redirects=False)
 
     @property
     def base_url(self) -> str:
