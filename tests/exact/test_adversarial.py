@@ -320,3 +320,19 @@ def test_one_sided_declaration_of_0_by_0_is_refused(method: str) -> None:
         structured_test(swap, stay, h, method=method)
     stay, swap = mirrored([(1, 0), (0, 1), (1, 0)], [(0, 0), (0, 0), (1, 1)])
     structured_test(stay, swap, h, method=method)
+
+
+def test_zero_that_has_another_value_at_a_pole_is_not_taken_for_zero() -> None:
+    zero, x = RationalStatistic.constant(0, 1), RationalStatistic.variable(0, 1)
+    with pytest.raises(InputError, match="always 0"):
+        structured_test(
+            [(0,)], [(1,)], zero.divide(zero.divide(x, undefined=1), undefined=1), alternative="less"
+        )
+
+
+def test_f1_of_precision_and_recall_without_true_positives_is_zero() -> None:
+    zero = RationalStatistic.constant(0, 2)
+    wrong, missed = (RationalStatistic.variable(i, 2) for i in range(2))
+    precision, recall = (zero.divide(errors, undefined=0) for errors in (wrong, missed))
+    f1 = (2 * precision * recall).divide(precision + recall, undefined=0)
+    assert f1.simplified() == zero

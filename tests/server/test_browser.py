@@ -109,7 +109,14 @@ def test_button_follows_the_address(chrome, site, tmp_path):
             f'#/compare-runs?runs=["{first}"]',
             '#/compare-runs?runs={"length":3}',
         ):
-            page.evaluate("hash => { location.hash = hash }", f'#/compare-runs?runs=["{first}","{second}"]')
+            # MLflow's page may put its own address back while it still loads
+            with_button = f'#/compare-runs?runs=["{first}","{second}"]'
+            page.wait_for_function(
+                "hash => { if (location.hash !== hash) location.hash = hash;"
+                " return document.querySelector('#trackperm-button') !== null }",
+                arg=with_button,
+                polling=500,
+            )
             button.wait_for()
             page.evaluate("hash => { location.hash = hash }", elsewhere)
             button.wait_for(state="detached")

@@ -72,6 +72,25 @@ def test_deployment(tmp_path: Path, workers: int, gunicorn: bool, prefix: str) -
             assert bare.post(order).status_code in (404, 405)
 
 
+def test_allowed_hosts(tmp_path: Path) -> None:
+    """What a job asks of MLflow goes to the host that the user named, and only if MLflow allows that."""
+    allowed = ["--allowed-hosts", "127.0.0.1:*,runs.example"]
+    env = {"TMPDIR": str(tmp_path)}
+    with MlflowServer(tmp_path, env, app="trackperm", arguments=allowed) as server:
+        order, client = two_runs(server), Client(server.uri)
+        assert client.result(order)["kind"] == "compare"
+        named = client.post(order, {"Host": "runs.example"})
+        assert named.status_code == 202, named.text
+        assert client.wait(named.json()["job"])["result"]["baseline"]["url"].startswith(
+            "http://runs.example/"
+        )
+        for refused in (
+            client.post(order, {"Host": "evil.example"}),
+            client.get("/trackperm/compare", {"Host": "evil.example"}),
+        ):
+            assert refused.status_code == 403
+
+
 def test_process_of_the_server_is_killed(tmp_path: Path) -> None:
     """A job of a process that is gone has failed, as another process says; nothing is left behind."""
     with MlflowServer(tmp_path, {"TMPDIR": str(tmp_path)}, app="trackperm", workers=2) as server:

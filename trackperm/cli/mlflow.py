@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -70,4 +70,4 @@ def _opened(experiment: str, tracking_uri: str | None) -> tuple[MlflowTracker, s
     reference = RunReference.parse(experiment)
     if reference.scheme not in ("file", "mlflow"):
         raise InputError(f"`{experiment}` is no experiment of MLflow", hint="give its name alone.")
-    return tracker, reference.locator  # type: ignore[return-value]
+    return cast("MlflowTracker", tracker), reference.locator

@@ -103,9 +103,9 @@ def read_flips(path: Path, *, offset: int, limit: int, search: str = "", directi
         try:
             (names,) = table.execute("select names from columns").fetchone()
             (total,) = table.execute("select count(*) from flips").fetchone()
-            (matching,) = table.execute(f"select count(*) from flips {wanted}", values).fetchone()  # noqa: S608
+            (matching,) = table.execute(f"select count(*) from flips {wanted}", values).fetchone()  # noqa: S608 - a constant
             found = table.execute(
-                f"select cells from flips {wanted} order by place limit ? offset ?",  # noqa: S608
+                f"select cells from flips {wanted} order by place limit ? offset ?",  # noqa: S608 - a constant
                 (*values, limit, offset),
             ).fetchall()
         except sqlite3.OperationalError as error:

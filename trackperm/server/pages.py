@@ -112,7 +112,7 @@ def _program() -> bytes:
 @cache
 def _built_program() -> bytes:
     """Bundle the program of charts in a process of its own, which takes the memory of a JavaScript engine."""
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(  # noqa: S603 - our own code
         [sys.executable, "-c", _WRITE_PROGRAM], capture_output=True, timeout=_BUNDLE_SECONDS, check=False
     )
     if done.returncode:

@@ -289,6 +289,11 @@ class RationalStatistic(OperationTree):
                 raise InputError("the statistic divides by an expression that is always 0")
         return tuple(found)
 
+    @property
+    def vanishes(self) -> bool:
+        """Whether it is 0 everywhere: also where a division by 0 could give it another value."""
+        return not (self.quotient[0].terms or self.divisors)
+
     def substitute(self, arguments: Sequence[RationalStatistic]) -> RationalStatistic:
         """Replace every variable by a statistic; all arguments share one number of variables."""
         if len(arguments) != self.n_variables:
@@ -301,11 +306,19 @@ class RationalStatistic(OperationTree):
         return replace(self, n_variables=arguments[0].n_variables, operands=operands)
 
     def simplified(self) -> RationalStatistic:
-        """Replace every division that is 0/0 identically, with a declared value, by that value."""
+        """Replace every division that has its declared value of 0/0 identically by that value.
+
+        Raises
+        ------
+        InputError
+            If it divides by what is 0 wherever it is defined, but may have another declared value elsewhere.
+        """
         operands = tuple(operand.simplified() for operand in self.operands)
-        never_defined = self.operation == "/" and not any(part.quotient[0].terms for part in operands)
-        if never_defined and self.undefined is not None:
-            return RationalStatistic.constant(self.undefined, self.n_variables)
+        if self.operation == "/" and self.undefined is not None and operands[0].vanishes:
+            # 0/x is 0 wherever x is not, and there it has the value that is declared for it
+            divisor = operands[1]
+            if divisor.vanishes or (self.undefined == 0 and not divisor.divisors):
+                return RationalStatistic.constant(self.undefined, self.n_variables)
         return replace(self, operands=operands)
 
     def permuted(self, permutation: Sequence[int]) -> RationalStatistic:
