@@ -26,7 +26,15 @@ def root() -> None:
 
 @app.command()
 def check(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Policies in YAML.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="Policies in YAML; `trackperm.yaml` by default.",
+            default_factory=lambda: [Path("trackperm.yaml")],
+            show_default=False,
+        ),
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON array, one object per file.")] = False,
 ) -> None:
     """Print what policies are understood to say, or all that is wrong with them; then exit code 2."""

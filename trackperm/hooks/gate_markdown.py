@@ -185,7 +185,7 @@ def _code(name: str) -> str:
 
 
 def _quoted(message: str) -> str:
-    return f"> {_prose(message)}"
+    return "\n>\n".join(f"> {_prose(paragraph)}" for paragraph in message.split("\n\n"))
 
 
 def _prose(found: str) -> str:

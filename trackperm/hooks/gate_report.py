@@ -112,8 +112,8 @@ class GateReport:
             yield f"candidate: {_run_line(self.candidate)}"
         if self.baseline is not None:
             yield f"baseline:  {_run_line(self.baseline.run)}: {one_line(self.baseline.why)}"
-        if self.message:
-            yield f"  {one_line(self.message)}"
+        for paragraph in filter(None, self.message.splitlines()):
+            yield f"  {one_line(paragraph)}"
         for finding in self.findings:
             yield f"  {finding.outcome:<9} {one_line(str(finding))}"
         for published in self.published:
