@@ -255,7 +255,7 @@ def test_the_hook_leaves_refusals_alone_and_its_own_failures_to_the_log(
 def test_the_hook_in_a_real_server(tmp_path: Path):
     """A run that finishes is queued by the server; one that fails is not."""
     (tmp_path / "policy").mkdir()
-    path = HookedStore("unused", tmp_path / "policy").policy_file(tracking_uri=None)
+    path = HookedStore("http://127.0.0.1:9", tmp_path / "policy").policy_file(tracking_uri=None)
     env = {finished.SWITCH: str(path), "TRACKPERM_STATE": str(tmp_path / "state")}
     with MlflowServer(tmp_path, env, app="trackperm") as server:
         runs = HookedStore(server.uri, tmp_path)

@@ -15,7 +15,6 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from trackperm.errors import InputError, TrackpermError
@@ -29,8 +28,6 @@ WANDB_SECRET, MLFLOW_SECRET = "TRACKPERM_WANDB_WEBHOOK_SECRET", "TRACKPERM_MLFLO
 MOST_BYTES = 64 * 1024
 
 _SHORTEST_SECRET = 16
-_READ_SECONDS = 10.0
-_BACKLOG = 512
 _WANDB_MEMORY = 30 * 86400.0  # W&B's signatures carry no time, so that its bodies are remembered for long
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
 _WANDB_RUN = re.compile(rf"{_NAME}/{_NAME}/{_NAME}")
@@ -38,7 +35,7 @@ _WANDB_ARTIFACT = re.compile(rf"{_NAME}/{_NAME}/{_NAME}:[A-Za-z0-9][A-Za-z0-9._-
 _MLFLOW_RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
-class _RefusedError(TrackpermError):
+class RefusedError(TrackpermError):
     """A delivery that is answered by an error status."""
 
     def __init__(self, status: int, message: str) -> None:
@@ -128,7 +125,7 @@ class Receiver:
             return self.refused(path, 401, error.message, len(body))
         except ReplayError as error:
             return self.refused(path, 409, error.message, len(body))
-        except _RefusedError as error:
+        except RefusedError as error:
             return self.refused(path, error.status, error.message, len(body))
         except TrackpermError as error:  # the queue cannot be written to: the sender tries again
             return self.refused(path, 503, error.message, len(body))
@@ -161,7 +158,7 @@ class Receiver:
         if path == "/mlflow" and self.secrets.mlflow is not None:
             delivery = verify_mlflow(headers, body, self.secrets.mlflow, time.time())
             return delivery, 3 * REPLAY_SECONDS
-        raise _RefusedError(404, "nothing is received here")
+        raise RefusedError(404, "nothing is received here")
 
     def _units(self, reference: RunReference) -> list[Unit]:
         """One unit for each policy that can be about the run; whether it is, the worker finds out."""
@@ -177,121 +174,20 @@ class Receiver:
         ]
 
 
-class ReceiverServer(ThreadingHTTPServer):
-    """Answers at an address for a receiver.
-
-    Parameters
-    ----------
-    receiver : Receiver
-        Decides.
-    host : str
-        Address to listen at.
-    port : int
-        0 takes any that is free.
-
-    Raises
-    ------
-    InputError
-        If it cannot be listened on.
-    """
-
-    daemon_threads = True
-    request_queue_size = _BACKLOG
-
-    def __init__(self, receiver: Receiver, host: str = "127.0.0.1", port: int = 0) -> None:
-        self.receiver = receiver
-        try:
-            super().__init__((host, port), _Handler)
-        except (OSError, OverflowError) as error:
-            raise InputError(
-                f"`{host}:{port}` cannot be listened on: {getattr(error, 'strerror', None) or error}",
-                hint="`--port` names another port; 0 takes any that is free.",
-            ) from error
-
-    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
-        """Note that a sender went away, without a traceback."""
-        self.receiver.notes("delivery-broken-off")
-
-
-class _Handler(BaseHTTPRequestHandler):
-    """One request, on a connection of its own."""
-
-    server: ReceiverServer
-    timeout = _READ_SECONDS
-    server_version = "trackperm"
-    sys_version = ""
-
-    def do_POST(self) -> None:
-        path = self.path.partition("?")[0]
-        receiver = self.server.receiver
-        try:
-            body = self._body()
-        except _RefusedError as error:
-            self._answer(*receiver.refused(path, error.status, error.message))
-            return
-        self._answer(*receiver.take(path, self.headers, body))  # type: ignore[arg-type]
-
-    def do_GET(self) -> None:
-        is_known = self.path.partition("?")[0] in ("/health", "/healthz")
-        self._answer(200 if is_known else 404, {"status": "ok" if is_known else "not found"})
-
-    def _body(self) -> bytes:
-        """Read a body whose length is stated, within the limits of size and time.
-
-        Raises
-        ------
-        _RefusedError
-            If it is beyond one.
-        """
-        stated = self.headers.get_all("Content-Length", [])
-        if "Transfer-Encoding" in self.headers or not stated:
-            raise _RefusedError(411, "the length of the body is not stated")
-        if len(stated) != 1 or not (stated[0].isascii() and stated[0].isdecimal()):
-            raise _RefusedError(400, "the stated length of the body is no number")
-        if len(stated[0]) > 9 or int(stated[0]) > MOST_BYTES:
-            raise _RefusedError(413, f"the body is longer than {MOST_BYTES} bytes")
-        wanted, parts, deadline = int(stated[0]), [], time.monotonic() + _READ_SECONDS
-        while wanted:
-            left = deadline - time.monotonic()
-            self.connection.settimeout(max(left, 0.01))
-            try:
-                part = self.rfile.read1(wanted) if left > 0 else b""
-            except TimeoutError:
-                part = b""
-            if not part:
-                raise _RefusedError(408, "the body did not come in time")
-            parts.append(part)
-            wanted -= len(part)
-        self.connection.settimeout(_READ_SECONDS)
-        return b"".join(parts)
-
-    def _answer(self, status: int, document: Mapping[str, Any]) -> None:
-        content = json.dumps(document).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        self.send_header("Connection", "close")
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Say nothing: the receiver notes what matters, and addresses may hold secrets."""
-
-
 def _reference(path: str, body: bytes) -> RunReference | None:
     """Return the run or artifact that a body announces, or None if it is about something else.
 
     Raises
     ------
-    _RefusedError
+    RefusedError
         If it is not what these senders write.
     """
     try:
         document = json.loads(body.decode("utf-8"))
     except (ValueError, RecursionError):
-        raise _RefusedError(400, "the body is not valid JSON") from None
+        raise RefusedError(400, "the body is not valid JSON") from None
     if not isinstance(document, dict):
-        raise _RefusedError(400, "the body is no JSON object")
+        raise RefusedError(400, "the body is no JSON object")
     return _of_wandb(document) if path == "/wandb" else _of_mlflow(document)
 
 
@@ -299,12 +195,12 @@ def _of_wandb(document: Mapping[str, Any]) -> RunReference:
     """``{"artifact": "ENTITY/PROJECT/NAME:VERSION"}`` or ``{"run": "ENTITY/PROJECT/ID"}``."""
     given = [(name, document[name]) for name in ("artifact", "run") if document.get(name) not in (None, "")]
     if len(given) != 1:
-        raise _RefusedError(400, "the body names not one `artifact` or `run`")
+        raise RefusedError(400, "the body names not one `artifact` or `run`")
     name, text = given[0]
     pattern = _WANDB_ARTIFACT if name == "artifact" else _WANDB_RUN
     if not isinstance(text, str) or not pattern.fullmatch(text):
         form = "ENTITY/PROJECT/NAME:VERSION" if name == "artifact" else "ENTITY/PROJECT/RUN_ID"
-        raise _RefusedError(400, f"`{name}` is not of the form {form}")
+        raise RefusedError(400, f"`{name}` is not of the form {form}")
     return RunReference("wandb", text)
 
 
@@ -314,12 +210,12 @@ def _of_mlflow(document: Mapping[str, Any]) -> RunReference | None:
         return None
     data = document.get("data")
     if not isinstance(data, dict):
-        raise _RefusedError(400, "`data` is no object")
+        raise RefusedError(400, "`data` is no object")
     run_id = data.get("run_id")
     if run_id in (None, ""):
         return None
     if not isinstance(run_id, str) or not _MLFLOW_RUN.fullmatch(run_id):
-        raise _RefusedError(400, "`data.run_id` is no id of a run")
+        raise RefusedError(400, "`data.run_id` is no id of a run")
     return RunReference("mlflow", run_id)
 
 
