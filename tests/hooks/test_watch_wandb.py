@@ -34,6 +34,7 @@ def policy_of(standin: Standin, folder: Path, project: str) -> Policy:
     return store.policy(runs=f"wandb:team/{project}")
 
 
+@pytest.mark.slow
 def test_finished_runs_and_announced_artifacts(standin: Standin, tmp_path: Path):
     project = "watched"
     baseline = logged(standin, project, "baseline", 1)
