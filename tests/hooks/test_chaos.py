@@ -25,9 +25,10 @@ pytestmark = [pytest.mark.tracker, pytest.mark.slow]
 
 N_RUNS = 50
 DEADLINE_SECONDS = 840.0
+N_APART = 3  # of MLflow's writes, which are of few kinds
 
 # For each line that it reads, a process apart works off a queue and kills itself just before the n-th write,
-# to the queue or to MLflow; what it died of is printed, or that it came to the end.
+# to the queue or to MLflow; what it died of is printed, or how many writes there were until the end.
 KILLED = """
 import os, signal, sys
 from pathlib import Path
@@ -57,7 +58,7 @@ def work(file, folder, last):
         deadly(MlflowClient, name)
     turn = Worker(load_policies(file).policies, Queue(Path(folder), lease=0.0), Notes(sys.stderr)).turn()
     assert turn.event == "compared", turn
-    print("nothing", flush=True)
+    print(counted, flush=True)
 
 for line in sys.stdin:
     file, folder, last = line.rstrip().split("\\t")
@@ -71,14 +72,13 @@ for line in sys.stdin:
 
 
 @pytest.mark.timeout(1800)
-def test_killed_before_every_write(tmp_path: Path):
+def test_killed_before_a_write(tmp_path: Path):
     """A worker dies before its n-th write; the next leaves one complete comparison, by the same baseline."""
     MlflowStore.local(tmp_path).experiment("digits")
     runs = HookedStore(f"sqlite:///{tmp_path / 'mlflow.db'}", tmp_path, tmp_path / "artifacts")
     file = runs.policy_file(statistics=["accuracy", {"name": "f1", "parameters": {"positive": 1}}])
     policy = load_policies(file).find()
     runs.baseline()
-    died: list[str] = []
     command = [sys.executable, "-c", KILLED]
     with (
         (tmp_path / "killed.log").open("w") as log,
@@ -86,33 +86,41 @@ def test_killed_before_every_write(tmp_path: Path):
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, encoding="utf-8"
         ) as killed,
     ):
-        assert killed.stdin is not None
-        assert killed.stdout is not None
-        for last in range(1, 200):
+
+        def worked(last: int) -> tuple[str, str, Queue, str]:
+            """Let the process work; returns what it died of, its exit code, the queue and the candidate."""
+            assert killed.stdin is not None
+            assert killed.stdout is not None
             candidate = f"mlflow:{runs.finished(seed=last + 10)}"
-            folder = tmp_path / f"state-{last}"
-            queue, heard = Queue(folder, lease=0.0), Heard()
+            queue = Queue(tmp_path / f"state-{last}", lease=0.0)
             queue.add([Unit(policy.digest, candidate, policy.name)], "watch")
-            killed.stdin.write(f"{file}\t{folder}\t{last}\n")
+            killed.stdin.write(f"{file}\t{queue.folder}\t{last}\n")
             killed.stdin.flush()
-            what, code = killed.stdout.readline().strip(), killed.stdout.readline().strip()
-            if what == "nothing":
-                break
-            assert code == str(-signal.SIGKILL), log
+            said = [killed.stdout.readline().strip() for _ in range(2)]
+            return said[0], said[1], queue, candidate
+
+        counted, code, _, _ = worked(0)
+        assert code == "0"
+        n_writes = int(counted)
+        assert n_writes > 20
+        died: list[str] = []
+        for last in sorted({1, 2, 3, *range(4, n_writes, N_APART), n_writes - 1, n_writes}):
+            what, code, queue, candidate = worked(last)
+            assert code == str(-signal.SIGKILL), what
             died.append(what)
             fixed = queue.entries()[0].baseline
             runs.baseline(seed=1000 + last)  # a newer one, to which a comparison that was begun must not turn
-            turn = Worker([policy], queue, heard.notes).turn()
+            turn = Worker([policy], queue, Heard().notes).turn()
             assert turn is not None
             assert turn.event in ("compared", "known")
             [entry] = queue.entries()
             assert entry.state == "done"
             assert fixed in (None, entry.baseline)
             _assert_complete(runs, candidate)
+        assert killed.stdin is not None
         killed.stdin.close()
         killed.wait(60)
     assert {"Queue claim", "Queue fix_baseline", "Queue settle", "MlflowClient create_run"} <= set(died)
-    assert len(died) > 20
 
 
 def _assert_complete(runs: HookedStore, candidate: str) -> None:
