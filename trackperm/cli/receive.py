@@ -10,6 +10,9 @@ import typer
 
 from trackperm.cli.watch import PolicyName, PolicyPath, StateFolder, policies, stopped_by_signals
 
+_BUSY_SECONDS = 5.0  # then the sender is told to try again
+_LOOK_SECONDS = 1.0
+
 
 def receive(
     policy: PolicyPath = Path("trackperm.yaml"),
@@ -33,22 +36,22 @@ def receive(
     from trackperm.hooks.notes import Notes
     from trackperm.hooks.queue import Queue
     from trackperm.hooks.queue_file import default_folder
-    from trackperm.hooks.receive import Receiver, ReceiverServer, Secrets
+    from trackperm.hooks.receive import Receiver, Secrets
+    from trackperm.hooks.receive_http import ReceiverServer
     from trackperm.hooks.watch import Watcher
 
     secrets = Secrets.of_environment()
     chosen = policies(policy, name)
-    queue, notes = Queue(state or default_folder()), Notes()
-    with (
-        stopped_by_signals() as stop,
-        ReceiverServer(Receiver(chosen, queue, secrets, notes), host, port) as server,
-    ):
+    folder, notes = state or default_folder(), Notes()
+    queue = Queue(folder)
+    receiver = Receiver(chosen, Queue(folder, busy=_BUSY_SECONDS), secrets, notes)
+    with stopped_by_signals() as stop, ReceiverServer(receiver, host, port) as server:
         thread = threading.Thread(target=server.serve_forever, name="trackperm-receive", daemon=True)
         thread.start()
         notes("started", policies=[each.name for each in chosen], host=host, port=server.server_port)
         try:
             if queue_only:
-                while not stop.wait(3600):
+                while not stop.wait(_LOOK_SECONDS):  # a signal may arrive in another thread
                     continue
             else:
                 Watcher(chosen, queue, notes, is_listing=False).run(stop)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ WANDB_SECRET, MLFLOW_SECRET = "TRACKPERM_WANDB_WEBHOOK_SECRET", "TRACKPERM_MLFLO
 MOST_BYTES = 64 * 1024
 
 _SHORTEST_SECRET = 16
+_TURN_SECONDS = 15.0
 _WANDB_MEMORY = 30 * 86400.0  # W&B's signatures carry no time, so that its bodies are remembered for long
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
 _WANDB_RUN = re.compile(rf"{_NAME}/{_NAME}/{_NAME}")
@@ -63,7 +65,7 @@ class Secrets:
         Raises
         ------
         InputError
-            If neither is set, or one can be guessed.
+            If neither is set, or one can be guessed or has white space around it.
         """
         found = {name: os.environ.get(name) or None for name in (WANDB_SECRET, MLFLOW_SECRET)}
         make = "`python -c 'import secrets; print(secrets.token_urlsafe(32))'` makes one."
@@ -79,6 +81,11 @@ class Secrets:
                     f"`{name}` has {len(secret)} characters, which can be guessed; expected"
                     f" {_SHORTEST_SECRET} at least",
                     hint=make,
+                )
+            if secret is not None and secret != secret.strip():
+                raise InputError(
+                    f"`{name}` begins or ends with white space, which senders mostly leave out",
+                    hint="files and secret stores often end with a line break: take it away.",
                 )
         return cls(found[WANDB_SECRET], found[MLFLOW_SECRET])
 
@@ -103,6 +110,7 @@ class Receiver:
     queue: Queue
     secrets: Secrets
     notes: Notes
+    _turn: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
 
     def take(self, path: str, headers: Mapping[str, str], body: bytes) -> tuple[int, dict[str, Any]]:
         """Check one delivery and queue what it announces; returns status and answer.
@@ -120,7 +128,7 @@ class Receiver:
             delivery, memory = self._verified(path, headers, body)
             reference = _reference(path, body)
             units = [] if reference is None else self._units(reference)
-            added = self.queue.add(units, "receive", delivery=delivery, window=memory)
+            added = self._added(units, delivery, memory)
         except SignatureError as error:
             return self.refused(path, 401, error.message, len(body))
         except ReplayError as error:
@@ -150,6 +158,15 @@ class Receiver:
         known = path if path in ("/wandb", "/mlflow") else "another"
         self.notes("delivery-refused", path=known, status=status, reason=reason, bytes=n_bytes)
         return status, {"status": "refused", "reason": reason}
+
+    def _added(self, units: list[Unit], delivery: str, memory: float) -> list[Unit]:
+        """Add units, one delivery after the other: SQLite makes many writers wait much longer than few."""
+        if not self._turn.acquire(timeout=_TURN_SECONDS):
+            raise RefusedError(503, "the queue is busy")
+        try:
+            return self.queue.add(units, "receive", delivery=delivery, window=memory)
+        finally:
+            self._turn.release()
 
     def _verified(self, path: str, headers: Mapping[str, str], body: bytes) -> tuple[str, float]:
         """Identify a delivery whose signature is right, and say for how long it is remembered."""

@@ -5,17 +5,19 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 from typing import Any
 
 from flask import Flask
 
-from trackperm.errors import InputError
+from trackperm.errors import InputError, TrackpermError
 from trackperm.server import button, finished, pages, routes
 from trackperm.server.jobs import JobStore
 from trackperm.server.limits import Limits
 from trackperm.server.workshop import Workshop
 
 _AUTH = "basic-auth"
+_BROKEN = 3
 
 
 def create_app() -> Any:
@@ -26,15 +28,20 @@ def create_app() -> Any:
 
     Raises
     ------
-    InputError
-        If the environment asks for something that there is not.
+    SystemExit
+        If the environment asks for something that there is not, after one line on standard error that says
+        what. By this exit code gunicorn and uvicorn know that another worker process would fare no better.
     """
     from mlflow.server import app
 
     wanted = os.environ.get("TRACKPERM_WITH", "")
-    if wanted not in ("", _AUTH):
-        raise InputError(f"`TRACKPERM_WITH` is {wanted!r}; expected `{_AUTH}` or nothing")
-    register(app)
+    try:
+        if wanted not in ("", _AUTH):
+            raise InputError(f"`TRACKPERM_WITH` is {wanted!r}; expected `{_AUTH}` or nothing")
+        register(app)
+    except TrackpermError as error:
+        sys.stderr.write(f"trackperm: {error.message.splitlines()[0]}\n")
+        raise SystemExit(_BROKEN) from error
     if wanted == _AUTH:
         from mlflow.server import auth
 
