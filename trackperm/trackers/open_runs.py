@@ -24,11 +24,14 @@ class OpenRun:
         Whether it is in a folder only, until it is synced.
     environment : mapping of str to str
         Variables by which another process finds the same server.
+    handle : object
+        What ``trackperm.log_predictions`` takes for it.
     """
 
     reference: RunReference
     is_offline: bool = False
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    handle: object = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class Snapshot:
         found = []
         last = None if self.mlflow_last == earlier.mlflow_last else self.mlflow_last
         if (run_id := self.mlflow_active or last or earlier.mlflow_active) is not None:
-            found.append(_of_mlflow(run_id))
+            found.append(mlflow_run(run_id))
         if (run := self.wandb or earlier.wandb) is not None:
             found.append(_of_wandb(run))
         return found
@@ -77,11 +80,13 @@ def open_run(run: object) -> OpenRun:
     InputTypeError
         If it is no run of MLflow or W&B.
     """
+    if isinstance(run, OpenRun):
+        return run
     if isinstance(run, str):
-        return OpenRun(RunReference.parse(run))
+        return OpenRun(RunReference.parse(run), handle=run)
     library = {base.__module__.partition(".")[0] for base in type(run).__mro__}
     if "mlflow" in library and hasattr(run, "info"):
-        return _of_mlflow(str(run.info.run_id))
+        return mlflow_run(str(run.info.run_id))
     if "wandb" in library and hasattr(run, "settings"):
         return _of_wandb(run)
     raise InputTypeError(
@@ -101,17 +106,22 @@ def _last_of_mlflow() -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _of_mlflow(run_id: str) -> OpenRun:
-    uri = sys.modules["mlflow"].get_tracking_uri() if "mlflow" in sys.modules else ""
-    environment = {"MLFLOW_TRACKING_URI": str(uri)} if uri else {}
-    return OpenRun(RunReference("mlflow", run_id), environment=environment)
+def mlflow_run(run_id: str, uri: str | None = None) -> OpenRun:
+    """Describe a run of MLflow, which is recorded where `uri` says, or else where MLflow does."""
+    if uri is None:
+        uri = str(sys.modules["mlflow"].get_tracking_uri()) if "mlflow" in sys.modules else ""
+    reference = RunReference("mlflow", run_id)
+    environment = {"MLFLOW_TRACKING_URI": uri} if uri else {}
+    return OpenRun(reference, environment=environment, handle=str(reference))
 
 
 def _of_wandb(run: Any) -> OpenRun:
     settings = run.settings
     if getattr(run, "offline", False) or getattr(settings, "mode", "online") in ("offline", "dryrun"):
-        return OpenRun(RunReference("wandb", str(Path(str(run.dir)).parent)), is_offline=True)
+        folder = RunReference("wandb", str(Path(str(run.dir)).parent))
+        return OpenRun(folder, is_offline=True, handle=run)
     wanted = {"WANDB_BASE_URL": "base_url", "WANDB_API_KEY": "api_key"}
     values = {name: getattr(settings, attribute, None) for name, attribute in wanted.items()}
     environment = {name: str(value) for name, value in values.items() if value}
-    return OpenRun(RunReference("wandb", f"{run.entity}/{run.project}/{run.id}"), environment=environment)
+    reference = RunReference("wandb", f"{run.entity}/{run.project}/{run.id}")
+    return OpenRun(reference, environment=environment, handle=run)
