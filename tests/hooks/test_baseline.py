@@ -10,7 +10,7 @@ import pytest
 import yaml
 from mlflow_stores import MlflowStore
 
-from trackperm.errors import InputError
+from trackperm.errors import InputError, SpecError
 from trackperm.hooks.baseline import NoBaselineError, file_run, find_baseline, is_wanted
 from trackperm.hooks.policy import Policy, load_policies
 from trackperm.trackers.base import TrackedRun
@@ -169,7 +169,7 @@ def test_a_registered_model(runs: Runs):
     for wrong in (f"models:/{model}@last", "models:/nothing@champion"):
         with pytest.raises(NoBaselineError, match=f"has no `{wrong}`"):
             runs.found(candidate, alias=wrong)
-    with pytest.raises(NoBaselineError, match="write `models:/NAME@ALIAS`"):
+    with pytest.raises(SpecError, match="expected `models:/NAME@ALIAS`"):
         runs.found(candidate, alias=f"{model}@next")
 
 
@@ -180,11 +180,30 @@ def test_a_run_by_its_id_or_name(runs: Runs):
     found = find_baseline(runs.policy(run=reference), runs.tracker, candidate)
     assert (found.run, found.why) == (named, "named by the policy")
     assert runs.found(candidate, run=f"mlflow:{runs.experiment}/one") == named
+    for minute in (3, 4):
+        runs.run(minute, name="two")
+    with pytest.raises(InputError, match="2 runs of experiment") as ambiguous:
+        runs.found(candidate, run=f"mlflow:{runs.experiment}/two")
     with pytest.raises(NoBaselineError, match="is itself"):
         runs.found(named, run=reference)
     runs.store.client.delete_run(named.reference.locator)
-    with pytest.raises(NoBaselineError, match="is deleted"):
+    with pytest.raises(InputError, match="is deleted") as deleted:
         runs.found(candidate, run=reference)
+    with pytest.raises(InputError, match="has no run called `tow`") as misspelled:
+        runs.found(candidate, run=f"mlflow:{runs.experiment}/tow")
+    for mistake in (ambiguous, deleted, misspelled):
+        assert not isinstance(mistake.value, NoBaselineError), "`if_no_baseline: pass` is not about it"
+
+
+def test_a_file_is_itself_by_whichever_path(runs: Runs, monkeypatch: pytest.MonkeyPatch):
+    (runs.folder / "base.csv").write_text("id,prediction,label\n1,a,a\n")
+    (runs.folder / "copy.csv").write_text("id,prediction,label\n1,a,a\n")
+    monkeypatch.chdir(runs.folder)
+    policy = runs.policy(run="base.csv")
+    for path in ("base.csv", "./base.csv", f"../{runs.folder.name}/base.csv", f"{runs.folder}/base.csv"):
+        with pytest.raises(NoBaselineError, match=r"is itself the run base\.csv"):
+            find_baseline(policy, None, file_run(path))
+    assert find_baseline(policy, None, file_run("copy.csv")).run == file_run(f"{runs.folder}/base.csv")
 
 
 def test_a_file(runs: Runs):

@@ -12,10 +12,12 @@ import polars as pl
 import pytest
 from click.testing import Result
 from comparisons import answers, check_golden, without_digests
+from hooked_runs import HookedStore
+from mlflow_stores import MlflowStore
 from typer.testing import CliRunner
 
 from trackperm import cli
-from trackperm.errors import TrackerError, TrackpermError
+from trackperm.errors import InputError, TrackerError, TrackpermError
 from trackperm.hooks import work
 from trackperm.hooks.gate_markdown import markdown
 from trackperm.hooks.gate_report import GateReport
@@ -119,6 +121,59 @@ def test_another_baseline_is_seen_from_the_current_folder(folder: Path, monkeypa
     assert (result.exit_code, "both runs count the same" in result.stdout) == (0, True)
 
 
+def test_a_baseline_that_is_asked_for_and_not_there_is_no_pass(folder: Path):
+    assert gate("--name", "first", "--candidate", "same.parquet").exit_code == 0
+    result = gate("--name", "first", "--candidate", "same.parquet", "--baseline", "tpyo.parquet")
+    assert isinstance(result.exception, TrackpermError)
+    assert "there is no file" in str(result.exception)
+
+
+def test_a_candidate_that_is_not_there_is_no_pass(folder: Path):
+    result = gate("--name", "first", "--candidate", "smae.parquet")
+    assert isinstance(result.exception, TrackpermError)
+    assert "there is no file `smae.parquet`" in str(result.exception)
+
+
+@pytest.mark.parametrize("query", ["?token=correct-horse", "?sslmode=off&password=correct-horse"])
+def test_no_report_has_a_secret(folder: Path, monkeypatch: pytest.MonkeyPatch, query: str):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{folder}/none.db{query}")
+    files = {f"--{kind}": f"out.{kind}" for kind in ("markdown", "junit", "json")}
+    result = gate(
+        "--name", "strict", "--candidate", "mlflow:e/x", *(each for pair in files.items() for each in pair)
+    )
+    assert isinstance(result.exception, TrackpermError)
+    written = [Path(file).read_text() for file in files.values()]
+    assert all("there is no MLflow store" in each for each in written)
+    assert "correct-horse" not in "".join([result.output, str(result.exception), *written])
+
+
+def test_a_report_that_cannot_be_written(folder: Path):
+    policy = ("--name", "pull-request", "--candidate", "same.parquet")
+    for option in ("--markdown", "--junit", "--json"):
+        result = gate(*policy, option, str(folder / "nowhere" / "out"))
+        assert isinstance(result.exception, InputError)
+        assert f"`{option}` names a file in a folder that is there" in str(result.exception)
+
+
+def test_no_text_is_a_command_to_github(folder: Path):
+    result = gate("--name", "first", "--candidate", "x\n::stop-commands::y::z\n", "--github")
+    assert result.exit_code == 2
+    lines = (result.stdout + result.stderr).splitlines()
+    commands = [line.strip() for line in lines if line.strip().startswith("::")]
+    assert [command.partition(" ")[0] for command in commands] == ["::error"]
+
+
+def test_a_policy_that_cannot_be_read_is_reported_to_github(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("GITHUB_OUTPUT", str(folder / "outputs"))
+    result = gate("--name", "x\n::stop-commands::y", "--candidate", "same.parquet", "--github")
+    assert result.exit_code == 2
+    [line] = (result.stdout + result.stderr).splitlines()
+    assert line.startswith(
+        "::error title=trackperm gate::`trackperm.yaml` has no policy `x%0A::stop-commands"
+    )
+    assert (folder / "outputs").read_text() == "outcome=error\nexit-code=2\n"
+
+
 def test_non_inferior(folder: Path):
     result = gate("--name", "non-inferior", "--candidate", "worse.parquet")
     assert (result.exit_code, "at most 0.06 worse (90% CI" in result.stdout) == (0, True)
@@ -185,10 +240,31 @@ def test_names_are_no_markup_no_mention_and_no_command(folder: Path):
     assert "](https://host/a%29%20b)" in shown
     for text in ("\n".join(report.lines()), "\n".join(report.annotations())):
         assert re.search(r"^::error title=boo", text, re.MULTILINE) is None
+    assert "\x1b" not in "".join(report.lines())
+    error = GateReport.of_error(report.policy, report.candidate, InputError("50%25\n::error::\x00"))
+    assert "50%2525%0A::error::" in next(error.annotations())
+    said = ET.fromstring(error.to_junit()).find(".//error")
+    assert said is not None
+    assert (said.get("message"), said.text) == ("not compared", "50%25\n::error::\ufffd")
     root = ET.fromstring(report.to_junit())
     values = [each.get("value") or "" for each in root.iter("property")]
     assert any(value.startswith("x](http://evil)") and "\x1b" not in value for value in values)
     json.loads(report.to_json())
+
+
+def test_a_folded_title_mentions_nobody_and_no_line_is_an_old_command(folder: Path):
+    slices = pl.Series("group", ["@team #1 ##[add-mask]x"] * len(BASE))
+    for name in ("base", "worse"):
+        pl.read_parquet(f"{name}.parquet").with_columns(slices).write_parquet(f"{name}-sliced.parquet")
+    Path("slices.yaml").write_text(
+        "policies: [{name: s, baseline: {run: base-sliced.parquet}, slices: group}]"
+    )
+    result = gate("--policy", "slices.yaml", "--candidate", "worse-sliced.parquet", "--markdown", "out.md")
+    assert result.exit_code == 1
+    assert "##[" not in result.stdout
+    titles = re.findall("<summary>.*</summary>", Path("out.md").read_text())
+    assert any("team" in title for title in titles)
+    assert not any(re.search("[@#](?=[a-z0-9])", title) for title in titles)
 
 
 def test_a_long_report_is_cut_to_what_a_comment_holds(folder: Path):
@@ -196,7 +272,7 @@ def test_a_long_report_is_cut_to_what_a_comment_holds(folder: Path):
     frame: dict[str, Any] = {
         "id": [f"q{i}" for i in range(rows)],
         "label": ["a"] * rows,
-        "group": [f"group {i % 60:02} {'long ' * 40}" for i in range(rows)],
+        "group": [f"group {i % 60:02} {'long ' * 400}" for i in range(rows)],
     }
     for name, shift in (("left", 0), ("right", 1)):
         column = ["a" if (i // 60 + shift) % 3 else "b" for i in range(rows)]
@@ -210,3 +286,17 @@ def test_a_long_report_is_cut_to_what_a_comment_holds(folder: Path):
     assert len(written) <= 60_001
     assert "and 11 more, which are no worse." in written
     assert written.count("<details>") == written.count("</details>")
+
+
+@pytest.mark.tracker
+def test_a_run_that_failed_does_not_pass(tmp_path: Path):
+    """Whatever it has logged; one that is still going is judged."""
+    MlflowStore.local(tmp_path).experiment("digits")
+    runs = HookedStore(f"sqlite:///{tmp_path / 'mlflow.db'}", tmp_path, tmp_path / "artifacts")
+    policy = ("--policy", str(runs.policy_file(baseline={"run": f"mlflow:{runs.baseline()}"})), "--no-log")
+    going = runs.begun()
+    runs.log(going, seed=1)
+    assert gate(*policy, "--candidate", f"mlflow:{going}").exit_code == 0
+    runs.store.client.set_terminated(going, "FAILED")
+    failed = gate(*policy, "--candidate", f"mlflow:{going}")
+    assert f"the candidate `mlflow:{going}` has failed" in str(failed.exception)

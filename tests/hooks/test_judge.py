@@ -11,7 +11,7 @@ import pytest
 from comparisons import accuracy, answers
 
 import trackperm
-from trackperm.comparison import Comparison, RunData, compare_together
+from trackperm.comparison import Comparison, RunData, compare_together, corrected
 from trackperm.errors import InputError
 from trackperm.hooks.judge import judge
 from trackperm.hooks.policy import Policy, load_policies
@@ -168,6 +168,33 @@ def test_non_inferiority_without_an_interval_is_undecided(policy: Any, monkeypat
     monkeypatch.setattr(Comparison, "interval_at", lambda self, alpha: None)
     found = judge(policy(**NON_INFERIOR), [comparison])
     assert found.outcome in ("undecided", "pass")
+
+
+def test_what_no_outcome_could_have_shown_once_corrected_is_undecided(policy: Any):
+    baseline, candidate = answers([True] * 40), answers([True] * 34 + [False] * 6)
+    both = [trackperm.compare(baseline, candidate, name) for name in ("accuracy", "error_rate")]
+    assert judge(policy(), both).outcome == "fail", "p = 0.03125"
+    found = judge(policy(), corrected(both, "holm"))
+    assert found.outcome == "undecided"
+    assert judge(policy(), corrected(both, "tarone-holm")).outcome == "undecided"
+    assert "with 6 discordant examples no p is below 0.0312, 0.0625 by Holm over 2 tests" in found.reasons[0]
+    larger = corrected([accuracy(0, 6, 34), accuracy(0, 60, 34)], "holm")
+    assert judge(policy(), larger).reasons[0].endswith("0.0312: Holm over 2 tests)"), "which counts once"
+
+
+@pytest.mark.parametrize("n", [2, 4, 20])
+def test_an_interval_by_resampling_knows_nothing_of_what_nobody_saw(policy: Any, n: int):
+    labels = ["yes", "no"] * (n // 2)
+    frame = pl.DataFrame({"id": range(n), "prediction": labels, "label": labels})
+    mcc = load_statistic("mcc", parameters={"positive": "yes"})
+    comparison = trackperm.compare(frame, frame, mcc, margin=0.05)
+    interval = comparison.interval_at(0.1)
+    assert interval is not None
+    assert (interval.low, interval.high, interval.approximate) == (0.0, 0.0, True)
+    assert judge(policy(**NON_INFERIOR), [comparison]).outcome == "undecided"
+    assert judge(policy(margin=0.05), [comparison]).outcome == ("pass" if n >= 6 else "undecided")
+    enough = pl.concat([frame.with_columns(pl.col("id") + n * i) for i in range(1 + 60 // n)])
+    assert judge(policy(**NON_INFERIOR), [trackperm.compare(enough, enough, mcc)]).outcome == "pass"
 
 
 def test_nothing_to_judge_is_refused(policy: Any):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import pickle
+import shutil
 import socket
 import sys
 import time
@@ -14,16 +15,13 @@ from typing import Any
 
 import mlflow
 import pytest
-from flask import Flask
 from hooked_runs import HookedStore
-from mlflow_server import MlflowServer
 from mlflow_stores import MlflowStore
 
 import trackperm
-from trackperm.errors import InputError, InputTypeError
+from trackperm.errors import InputTypeError
 from trackperm.hooks import on_exit as module
 from trackperm.hooks.queue import Entry, Queue
-from trackperm.server import finished
 from trackperm.trackers.open_runs import open_run
 
 pytestmark = pytest.mark.tracker
@@ -173,6 +171,27 @@ def test_a_fault_of_our_own_is_not_raised(
     assert [entry.state for entry in entries(runs)] == ["waiting"]
 
 
+@pytest.mark.parametrize(
+    ("executable", "why"),
+    [("", "no process could be started for it"), (shutil.which("false"), "the process for it ended early")],
+)
+def test_without_a_process_it_stays_queued(
+    runs: HookedStore,
+    warnings: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    executable: str,
+    why: str,
+):
+    runs.baseline()
+    monkeypatch.setattr(sys, "executable", executable)
+    with mlflow.start_run(tags={"role": "candidate"}), _sixty(runs.policy_file()):
+        pass
+    [warning] = [record.getMessage() for record in warnings.records if record.levelno == logging.WARNING]
+    assert why in warning
+    assert "It is queued in" in warning
+    assert entries(runs)[0].state == "waiting"
+
+
 def test_policies_pass_between_processes(runs: HookedStore):
     policy = runs.policy()
     same = pickle.loads(pickle.dumps(policy))
@@ -201,68 +220,6 @@ def test_a_run_that_wandb_finishes_inside_the_block(tmp_path: Path, monkeypatch:
     with wandb.init(project="digits") as run:
         assert open_run(run).is_offline
         assert open_run(run).reference.locator == str(Path(run.dir).parent)
-
-
-def answering(status: int = 200) -> Any:
-    app = Flask(__name__)
-    app.add_url_rule("/p/api/2.0/mlflow/runs/<what>", view_func=lambda what: ("{}", status), methods=["POST"])
-    return app
-
-
-def test_the_hook_of_the_server(runs: HookedStore, monkeypatch: pytest.MonkeyPatch):
-    app = answering()
-    assert not finished.install(app)
-    monkeypatch.setenv(finished.SWITCH, str(runs.policy_file()))
-    assert finished.install(app)
-    client = app.test_client()
-    for path, body in [
-        ("update", {"run_id": "a1", "status": "FINISHED"}),
-        ("update", {"run_uuid": "a2", "status": 3}),
-        ("update", {"run_id": "a3", "status": "FAILED"}),
-        ("update", {"run_id": "a4"}),
-        ("update", ["FINISHED"]),
-        ("update", {"run_id": 5, "status": "FINISHED"}),
-        ("create", {"run_id": "a5", "status": "FINISHED"}),
-    ]:
-        assert client.post(f"/p/api/2.0/mlflow/runs/{path}", json=body).status_code == 200
-    assert client.post("/p/api/2.0/mlflow/runs/update", data=b"no JSON").status_code == 200
-    assert [(entry.candidate, entry.source) for entry in entries(runs)] == [
-        ("mlflow:a1", "app"),
-        ("mlflow:a2", "app"),
-    ]
-
-
-def test_the_hook_leaves_refusals_alone_and_its_own_failures_to_the_log(
-    runs: HookedStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-):
-    monkeypatch.setenv(finished.SWITCH, str(runs.policy_file()))
-    monkeypatch.setattr(finished, "_BUSY_SECONDS", 0.05)
-    body = {"run_id": "a1", "status": "FINISHED"}
-    refusing, accepting = answering(403), answering()
-    assert finished.install(refusing)
-    assert finished.install(accepting)
-    refusing.test_client().post("/p/api/2.0/mlflow/runs/update", json=body)
-    assert entries(runs) == []
-    with Queue(runs.folder / "state")._file.transaction():
-        assert accepting.test_client().post("/p/api/2.0/mlflow/runs/update", json=body).status_code == 200
-    assert "a finished run was not queued" in caplog.text
-    monkeypatch.setenv(finished.SWITCH, str(runs.folder / "no-such-file.yaml"))
-    with pytest.raises(InputError):
-        finished.install(answering())
-
-
-@pytest.mark.slow
-def test_the_hook_in_a_real_server(tmp_path: Path):
-    """A run that finishes is queued by the server; one that fails is not."""
-    (tmp_path / "policy").mkdir()
-    path = HookedStore("http://127.0.0.1:9", tmp_path / "policy").policy_file(tracking_uri=None)
-    env = {finished.SWITCH: str(path), "TRACKPERM_STATE": str(tmp_path / "state")}
-    with MlflowServer(tmp_path, env, app="trackperm") as server:
-        runs = HookedStore(server.uri, tmp_path)
-        candidate, failed = runs.finished(), runs.begun()
-        runs.store.client.set_terminated(failed, "FAILED")
-        queued = [entry.candidate for entry in Queue(tmp_path / "state").entries()]
-    assert queued == [f"mlflow:{candidate}"]
 
 
 @pytest.mark.slow

@@ -192,6 +192,11 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         "alternative: greater",
         "edited.yaml:13:18: by `accuracy` the alternative `greater` shows that a candidate is better, never",
     ),
+    "lower alone": (
+        "margin: 0.01",
+        "alternative: less",
+        "edited.yaml:13:18: by `wrong` the alternative `less` shows that a candidate is better, never",
+    ),
     "no policies": (FULL, "policies: []\n", "edited.yaml:1:11: there is no policy"),
 }
 
@@ -237,8 +242,8 @@ def test_everything_wrong_is_listed(folder: Path):
     assert isinstance(found, list)
     assert [error.message.removeprefix(f"{path}:").split(" at ")[0] for error in found] == [
         "12:5: unknown key `alhpa`",
-        "14:17: expected one of `holm`, `tarone-holm`, `hommel`, `bonferroni`, `bh`, `by`, `hsd`, `hsu`,"
-        " `ahsd`, `ahsu`, `none`, found `homm`",
+        "14:17: expected one of `holm`, `tarone-holm`, `hommel`, `bonferroni`, `bh`, `by`, `none`,"
+        " found `homm`",
     ]
 
 

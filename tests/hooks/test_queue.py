@@ -134,6 +134,7 @@ def test_no_delay_outlives_a_clock_that_was_set_back(queue: Queue, clock: Clock)
     queue.add([unit(), unit(1)], "watch")
     queue.retry(claimed(queue), "down", 10**9)
     claimed(queue)
+    assert queue.claim([D], "another") is None, "not at once"
     clock.now -= 2 * LONGEST_WAIT
     assert {claimed(queue).candidate, claimed(queue).candidate} == {"mlflow:run0", "mlflow:run1"}
 
@@ -479,3 +480,12 @@ class Model(RuleBasedStateMachine):
 
 TestModel = Model.TestCase
 TestModel.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+
+
+def test_a_file_that_was_moved_away_is_made_anew(tmp_path: Path):
+    queue = Queue(tmp_path / "state")
+    queue.add([unit()], "watch")
+    for file in (tmp_path / "state").iterdir():
+        file.unlink()
+    assert queue.entries() == []
+    assert queue.add([unit()], "watch") == [unit()]

@@ -333,6 +333,39 @@ def test_an_experiment_that_is_not_there(runs: HookedStore, queue: Queue, heard:
     assert "no-such-experiment" in line["reason"]
 
 
+def test_a_place_to_log_to_that_is_not_there_yet_refuses_no_run(
+    runs: HookedStore, queue: Queue, heard: Heard
+):
+    runs.baseline()
+    candidate = runs.finished()
+    verdicts = f"{runs.experiment}-verdicts"
+    error = once(runs, queue, heard, log_to=f"mlflow:{verdicts}")
+    assert isinstance(error, TrackerError)
+    [retry] = heard.events("retry")
+    assert f"no experiment called `{verdicts}`" in retry["reason"]
+    runs.store.experiment(verdicts)
+    later = Queue(queue.folder, clock=lambda: time.time() + 900.0)
+    assert once(runs, later, heard, log_to=f"mlflow:{verdicts}") is None
+    assert [line["candidate"] for line in heard.events("compared")] == [f"mlflow:{candidate}"]
+
+
+def test_of_equal_policies_the_one_that_is_about_a_run_compares_it(
+    runs: HookedStore, queue: Queue, heard: Heard
+):
+    runs.baseline()
+    candidate = f"mlflow:{runs.finished()}"
+    runs.store.experiment("elsewhere")
+    other, own = runs.policy(name="other", runs="mlflow:elsewhere"), runs.policy(name="own")
+    assert other.digest == own.digest
+    for policy in (other, own):
+        queue.add([Unit(policy.digest, candidate, policy.name)], "app")
+    Worker([other, own], queue, heard.notes).turn()
+    [compared] = heard.events("compared")
+    assert (compared["policy"], compared["candidate"]) == ("own", candidate)
+    queue.add([Unit(other.digest, "mlflow:none", other.name)], "app")
+    assert Worker([other], queue, heard.notes).turn().event == "refused"
+
+
 def test_a_tracker_that_is_down(runs: HookedStore, queue: Queue, heard: Heard):
     began = time.monotonic()
     error = once(runs, queue, heard, tracking_uri="http://127.0.0.1:9")
@@ -358,6 +391,14 @@ def test_runs_until_it_is_told_to_stop(runs: HookedStore, queue: Queue, heard: H
     assert not thread.is_alive()
     assert runs.compared() == [f"mlflow:{candidate}"]
     assert json.loads(file.read_text())["state"] == "ok"
+
+
+def test_a_health_file_that_cannot_be_written_ends_nothing(runs: HookedStore, queue: Queue, heard: Heard):
+    runs.baseline()
+    folder = runs.folder / "gone"
+    watcher = Watcher([runs.policy()], queue, heard.notes, health=Health(30, folder / "health.json"))
+    assert watcher.once(threading.Event()) is None
+    assert "health.json` cannot be written" in heard.events("health-failed")[0]["reason"]
 
 
 def test_health(tmp_path: Path):

@@ -1,6 +1,6 @@
 """The command line: parse, call, print, exit code.
 
-Exit codes: 0 done, 2 bad input, 3 the tracker failed, 4 what was verified does not match. (1 is a fault of
+Exit codes: 0 done, 2 bad input, 3 the tracker failed, 4 what was verified does not match. (70 is a fault of
 trackperm itself.) Those of `trackperm gate` are in its own module.
 """
 
@@ -48,7 +48,7 @@ from trackperm.cli.arguments import (
     column,
     statistics,
 )
-from trackperm.errors import TrackpermError
+from trackperm.errors import FaultError, TrackpermError
 
 if TYPE_CHECKING:
     from trackperm.comparison import Comparison
@@ -304,9 +304,5 @@ def main() -> None:
     except Exception as error:
         if os.environ.get("TRACKPERM_DEBUG"):
             raise
-        typer.echo(
-            f"error: a fault in trackperm itself: {type(error).__name__}: {error}\n\n"
-            "Hint: set TRACKPERM_DEBUG=1 to see where, and please report it.",
-            err=True,
-        )
-        sys.exit(1)
+        typer.echo(f"error: {FaultError.of(error)}", err=True)
+        sys.exit(FaultError.exit_code)

@@ -38,7 +38,10 @@ def watch(
     name: PolicyName = None,
     state: StateFolder = None,
     interval: Annotated[
-        float, typer.Option(metavar="SECONDS", min=1.0, help="Time between two lists of an experiment.")
+        float,
+        typer.Option(
+            metavar="SECONDS", min=1.0, max=86400.0, help="Time between two lists of an experiment."
+        ),
     ] = 30.0,
     since: Annotated[
         datetime | None, typer.Option(help="Leave out runs that ended before this time, in UTC.")
@@ -97,6 +100,7 @@ def watch(
     if since is not None and since.tzinfo is None:
         since = since.replace(tzinfo=timezone.utc)
     well = Health(patience=max(10 * interval, 300.0), file=health)
+    well.beat(is_good=True)  # a file that cannot be written is told at once
     watcher = Watcher(chosen, queue, notes, interval=interval, since=since, health=well)
     with stopped_by_signals() as stop, ExitStack() as stack:
         port = None if health_port is None else stack.enter_context(endpoint(well, health_port))

@@ -52,7 +52,7 @@ def find_baseline(policy: Policy, tracker: Tracker | None, candidate: TrackedRun
     NoBaselineError
         If there is none, or the candidate is itself the run that the rule names.
     InputError
-        If the rule cannot be followed in this tracker.
+        If the rule cannot be followed in this tracker, or the run that it names is not there.
     TrackerError
         If a tracker cannot be reached or refuses.
     """
@@ -68,11 +68,21 @@ def find_baseline(policy: Policy, tracker: Tracker | None, candidate: TrackedRun
         found = search.newest({tag: rule.branch}, None, f"{rule} (tag `{tag}`)")
     else:
         found = _registered(policy, tracker, rule)
-    if found.run.reference == candidate.reference:
+    if _is_same(found.run.reference, candidate.reference):
         raise NoBaselineError(
             f"the candidate `{candidate.reference}` is itself {rule}, so there is nothing to compare it with"
         )
     return found
+
+
+def _is_same(first: RunReference, second: RunReference) -> bool:
+    """Whether two references are of one run; of a file, by whichever path."""
+    if first == second or {first.scheme, second.scheme} != {"file"}:
+        return first == second
+    (one, part), (other, of_other) = split_part(first.locator), split_part(second.locator)
+    if not (isinstance(one, Path) and isinstance(other, Path)):
+        return False
+    return (one.resolve(), part) == (other.resolve(), of_other)
 
 
 def is_wanted(policy: Policy, record: RunRecord) -> bool:
@@ -99,8 +109,8 @@ def _named(policy: Policy, tracker: Tracker | None, text: str) -> TrackedRun:
     home = tracker if tracker is not None and tracker.scheme == reference.scheme else None
     try:
         return (home or policy.tracker_for(reference)).find(reference.locator)
-    except InputError as error:
-        raise NoBaselineError(f"no baseline: {error.message}", hint=error.hint) from error
+    except InputError as error:  # a run that is named and not there is a mistake, and no reason to pass
+        raise InputError(f"no baseline: {error.message}", hint=error.hint) from error
 
 
 def _registered(policy: Policy, tracker: Tracker | None, rule: BaselineRule) -> Baseline:

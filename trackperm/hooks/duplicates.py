@@ -85,6 +85,8 @@ def withdraw_duplicates(policy: Policy, tracker: Tracker | None, candidate: Trac
 
     Raises
     ------
+    InputError
+        If the experiment or project that the policy logs to does not exist.
     TrackerError
         If the tracker cannot be reached or refuses.
     """

@@ -167,7 +167,8 @@ def _worse(comparison: Comparison) -> list[str]:
 
 
 def _details(summary: str, content: str) -> str:
-    return f"<details>\n<summary>{html.escape(one_line(summary))}</summary>\n\n{content}\n\n</details>"
+    shown = html.escape(_unlinked(one_line(summary)))
+    return f"<details>\n<summary>{shown}</summary>\n\n{content}\n\n</details>"
 
 
 def _run(run: TrackedRun) -> str:
@@ -190,4 +191,8 @@ def _quoted(message: str) -> str:
 
 def _prose(found: str) -> str:
     """Write text so that it is shown as it is, and mentions nobody and no issue."""
-    return _MENTION.sub("\\1\u200b", text.escape_markdown(found))
+    return _unlinked(text.escape_markdown(found))
+
+
+def _unlinked(found: str) -> str:
+    return _MENTION.sub("\\1\u200b", found)

@@ -13,6 +13,7 @@ from trackperm.comparison import Comparison
 from trackperm.errors import TrackpermError
 from trackperm.hooks.baseline import Baseline
 from trackperm.hooks.judge import EXIT_CODES, Finding
+from trackperm.hooks.notes import scrubbed
 from trackperm.hooks.policy import Policy
 from trackperm.hooks.work import Settled
 from trackperm.report import text
@@ -20,6 +21,7 @@ from trackperm.trackers.base import Published, TrackedRun
 
 State = Literal["pass", "fail", "undecided", "no baseline", "error"]
 
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -81,8 +83,8 @@ class GateReport:
 
     @classmethod
     def of_error(cls, policy: Policy, candidate: TrackedRun | None, error: TrackpermError) -> GateReport:
-        """Report on a candidate that could not be compared."""
-        return cls(policy, candidate, "error", error.exit_code, message=str(error))
+        """Report on a candidate that could not be compared, without what may be secret."""
+        return cls(policy, candidate, "error", error.exit_code, message=scrubbed(str(error)))
 
     @property
     def deciding(self) -> list[Finding]:
@@ -107,13 +109,16 @@ class GateReport:
 
     def lines(self) -> Iterator[str]:
         """Give what a terminal shows."""
+        yield from map(_no_command, self._lines())
+
+    def _lines(self) -> Iterator[str]:
         yield one_line(self.summary)
         if self.candidate is not None:
             yield f"candidate: {_run_line(self.candidate)}"
         if self.baseline is not None:
             yield f"baseline:  {_run_line(self.baseline.run)}: {one_line(self.baseline.why)}"
         for paragraph in filter(None, self.message.splitlines()):
-            yield f"  {one_line(paragraph)}"
+            yield f"  {_no_command(one_line(paragraph))}"  # behind spaces, too
         for finding in self.findings:
             yield f"  {finding.outcome:<9} {one_line(str(finding))}"
         for published in self.published:
@@ -195,9 +200,21 @@ class GateReport:
             yield "logged", str(published.run.url or published.run.reference)
 
 
+def github_error(error: TrackpermError) -> tuple[str, str]:
+    """Return annotation and outputs of a step whose policy could not be read."""
+    outputs = f"outcome=error\nexit-code={error.exit_code}\n"
+    return _command("error", "trackperm gate", scrubbed(str(error))), outputs
+
+
 def one_line(found: str) -> str:
-    """Write text on one line, so that no name can begin a line of its own."""
-    return " ".join(found.split())
+    """Write text on one line, so that no name can begin a line of its own, or control a terminal."""
+    return _CONTROL.sub("\ufffd", " ".join(found.split()))
+
+
+def _no_command(line: str) -> str:
+    """Break what GitHub Actions takes as a workflow command: ``::`` at the start, ``##[`` anywhere."""
+    line = line.replace("##[", "#\u200b#[")
+    return f"\u200b{line}" if line.startswith("::") else line
 
 
 def _run_line(run: TrackedRun) -> str:

@@ -17,6 +17,10 @@ from trackperm.errors import InputError
 _READ_SECONDS = 10
 
 
+class HealthError(InputError):
+    """A health file that cannot be written."""
+
+
 class Health:
     """What a watcher last said of itself.
 
@@ -47,7 +51,7 @@ class Health:
 
         Raises
         ------
-        InputError
+        HealthError
             If the file cannot be written.
         """
         with self._lock:
@@ -61,7 +65,7 @@ class Health:
                 draft.write_text(json.dumps(self.report()) + "\n", encoding="utf-8")
                 draft.replace(self._file)
             except OSError as error:
-                raise InputError(
+                raise HealthError(
                     f"the health file `{self._file}` cannot be written: {error.strerror or error}",
                     hint="`--health FILE` names another.",
                 ) from error

@@ -28,6 +28,7 @@ from trackperm.trackers.open_runs import OpenRun, Snapshot, open_run
 
 BUDGET_SECONDS = 20.0
 
+_MOST_SECONDS = 86400.0
 _LEAST_SECONDS = 1.0  # in which no comparison is made
 _RESERVE_SECONDS = 0.5  # to end the other process, and give its row back
 _LOGGER = logging.getLogger("trackperm")
@@ -74,7 +75,7 @@ class CompareOnExit:
         if kind is not None or not self._policies:
             return
         try:
-            self._finish(time.monotonic() + self._budget)
+            self._finish(time.monotonic() + min(self._budget, _MOST_SECONDS))
         except Exception as failure:
             _warn("the run was not compared", failure)
 
@@ -103,21 +104,24 @@ class CompareOnExit:
         queue.add(units, "on-exit")
         candidates = [str(run.reference) for run in online]
         left = deadline - time.monotonic() - _RESERVE_SECONDS
-        written: str | None = None
+        why = "there was no time"
         if left >= _LEAST_SECONDS:
-            written = self._attempt(queue, candidates, online, left)
-        _report(queue, units, written)
+            why = self._attempt(queue, candidates, online, left) or why
+        _report(queue, units, why)
 
     def _attempt(
         self, queue: Queue, candidates: Sequence[str], runs: Sequence[OpenRun], seconds: float
     ) -> str | None:
-        """Let another process try, and take back what it leaves."""
+        """Let another process try, and take back what it leaves; returns why, if that is not for time."""
         owner = f"on-exit:{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
         environment = {name: value for run in runs for name, value in run.environment.items()}
         try:
-            return work_apart(Order(self._policies, candidates, queue.folder, owner), environment, seconds)
+            written = work_apart(Order(self._policies, candidates, queue.folder, owner), environment, seconds)
+        except OSError as error:
+            return f"no process could be started for it ({error.strerror or error})"
         finally:
             queue.release_of(owner)
+        return None if written is None else "the process for it ended early"
 
 
 def compare_on_exit(
@@ -173,8 +177,8 @@ def _units(policies: Sequence[Policy], run: OpenRun) -> list[Unit]:
     ]
 
 
-def _report(queue: Queue, units: Sequence[Unit], written: str | None) -> None:
-    """Log what came of the units, as the queue has it."""
+def _report(queue: Queue, units: Sequence[Unit], otherwise: str) -> None:
+    """Log what came of the units, as the queue has it; where it does not say why one waits, `otherwise`."""
     keys = {(unit.digest, unit.candidate) for unit in units}
     found = {key: each for each in queue.entries() if (key := (each.digest, each.candidate)) in keys}
     for unit in units:
@@ -188,7 +192,7 @@ def _report(queue: Queue, units: Sequence[Unit], written: str | None) -> None:
         elif entry.state == "refused":
             _LOGGER.warning("not compared: %s: %s", what, entry.reason)
         else:
-            why = entry.reason or ("there was no time" if written is None else "it is another worker's")
+            why = "it is another worker's" if entry.state == "claimed" else entry.reason or otherwise
             _LOGGER.warning(
                 "not compared yet: %s: %s. It is queued in %s, and `trackperm watch` compares it.",
                 what,

@@ -51,7 +51,8 @@ class Policy(Part):
     """What they are compared with."""
 
     if_no_baseline: Literal["error", "pass"] = "error"
-    """What becomes of a candidate for which there is no baseline, as for the first run of all."""
+    """What becomes of a candidate for which no baseline is found, as for the first run of all. A run that is
+    named and not there is an error in any case."""
 
     artifact: str | None = None
     """Artifact with the per-example predictions, of both runs, where several could be meant."""
@@ -71,10 +72,8 @@ class Policy(Part):
     margin: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] | None = None
     """The smallest difference that matters, in units of the statistics."""
 
-    correction: Literal[
-        "holm", "tarone-holm", "hommel", "bonferroni", "bh", "by", "hsd", "hsu", "ahsd", "ahsu", "none"
-    ] = "holm"
-    """How several statistics and slices are corrected for each other."""
+    correction: Literal["holm", "tarone-holm", "hommel", "bonferroni", "bh", "by", "none"] = "holm"
+    """How several statistics and slices are corrected for each other; they depend on each other."""
 
     alternative: Alternative | None = None
     """Which values are extreme; as the spec says by default."""
@@ -135,10 +134,13 @@ class Policy(Part):
         return self._statistics
 
     def with_baseline(self, reference: str) -> Policy:
-        """Return the policy with the run or file `reference` as its baseline, and so with another digest."""
+        """Return the policy with the run or file `reference` as its baseline, and so with another digest.
+
+        That it is not there is an error then.
+        """
         if RunReference.parse(reference).scheme == "file":
             reference = str(Path(reference).absolute())
-        return self.model_copy(update={"baseline": BaselineRule(run=reference)})
+        return self.model_copy(update={"baseline": BaselineRule(run=reference), "if_no_baseline": "error"})
 
     def resolved(self, path: str) -> str:
         """Return a path as it is seen from the folder of the policy file; an address stays as it is."""

@@ -13,6 +13,7 @@ from trackperm.statistic.schema import Parameter, Resolution
 from trackperm.trackers.base import RunReference, schemes
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_ALIAS = re.compile(r"models:/[^@]+@[^@/]+|(wandb:)?([^/:@]+/){1,2}[^/:]+:[^/:]+")
 _CHOICES = ("run", "newest", "alias", "champion", "branch")
 
 
@@ -135,6 +136,12 @@ class BaselineRule(Part):
                 "baseline",
                 "expected one of {choices}, found {found}",
                 {"choices": listed(_CHOICES), "found": found},
+            )
+        if self.alias is not None and not _ALIAS.fullmatch(self.alias):
+            raise PydanticCustomError(
+                "alias",
+                "expected `models:/NAME@ALIAS`, or in W&B `ENTITY/PROJECT/ARTIFACT:ALIAS`, found `{alias}`",
+                {"alias": self.alias},
             )
         for extra, owners in {"branch_tag": ("branch",), "among": ("newest", "branch")}.items():
             if getattr(self, extra) is not None and given[0] not in owners:

@@ -74,15 +74,6 @@ class QueueFile:
         self.folder = folder
         self.path = folder / FILE
         self.busy = busy
-        try:
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            if not self.path.exists():
-                self._create()
-        except OSError as error:
-            raise QueueError(
-                f"no queue can be kept in `{folder}`: {error.strerror or error}",
-                hint="`--state FOLDER` or `TRACKPERM_STATE` names a folder that can be written to.",
-            ) from error
         with self.opened() as rows:
             version = rows.execute("PRAGMA user_version").fetchone()[0]
         if version != _VERSION:
@@ -94,13 +85,14 @@ class QueueFile:
 
     @contextmanager
     def opened(self) -> Iterator[sqlite3.Connection]:
-        """Open the file.
+        """Open the file; one that was moved away is made anew.
 
         Raises
         ------
         QueueError
             If SQLite refuses: the disk is full, the file is damaged, or another process does not let go.
         """
+        self._make()
         try:
             address = f"{self.path.absolute().as_uri()}?mode=rw"
             connection = sqlite3.connect(address, uri=True, timeout=self.busy)
@@ -130,8 +122,26 @@ class QueueFile:
                 raise
             rows.execute("COMMIT")
 
+    def _make(self) -> None:
+        """Make the file if there is none.
+
+        Raises
+        ------
+        QueueError
+            If the folder cannot be written to.
+        """
+        try:
+            if not self.path.exists():
+                self._create()
+        except OSError as error:
+            raise QueueError(
+                f"no queue can be kept in `{self.folder}`: {error.strerror or error}",
+                hint="`--state FOLDER` or `TRACKPERM_STATE` names a folder that can be written to.",
+            ) from error
+
     def _create(self) -> None:
         """Make the file complete under another name, and give it its own unless another process has."""
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         handle, draft = tempfile.mkstemp(dir=self.folder, prefix=f"{FILE}-", suffix=".draft")
         os.close(handle)
         try:

@@ -20,7 +20,7 @@ from datetime import datetime, timedelta, timezone
 from trackperm.errors import TrackerError, TrackpermError
 from trackperm.hooks.backoff import delay, retry_after
 from trackperm.hooks.baseline import is_wanted
-from trackperm.hooks.health import Health
+from trackperm.hooks.health import Health, HealthError
 from trackperm.hooks.notes import Notes
 from trackperm.hooks.policy import Policy
 from trackperm.hooks.queue import LONGEST_WAIT, Queue, Unit
@@ -171,7 +171,10 @@ class Watcher:
         if self._health is None:
             return
         errors = [place.error.message for place in self._places if place.error is not None]
-        self._health.beat(is_good=not errors, queue=self._queue.counts(), errors=errors)
+        try:
+            self._health.beat(is_good=not errors, queue=self._queue.counts(), errors=errors)
+        except HealthError as error:
+            self._notes("health-failed", reason=error.message)
 
 
 def _tracker(policy: Policy) -> tuple[object, ...]:

@@ -20,7 +20,7 @@ from trackperm.hooks.policy import Policy
 from trackperm.trackers.base import KEY_TAG, Published, TrackedRun, Tracker, require_options
 from trackperm.trackers.files import read_file
 
-__all__ = ["Settled", "settle", "settled_before"]
+__all__ = ["Settled", "loaded", "settle", "settled_before"]
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def settle(
     MissingDependencyError, CapacityError
         If a library or memory is missing.
     """
-    first, second = _loaded(policy, baseline.run), _loaded(policy, candidate)
+    first, second = loaded(policy, baseline.run), loaded(policy, candidate)
     place = logs_of(policy, second.tracker, candidate) if log else None
     if place is not None:
         require_options(place[0], tag_runs=policy.tag_runs)
@@ -105,7 +105,16 @@ def settle(
     return settled if place is None else _logged(settled, place[0], second.tracker, once=once)
 
 
-def _loaded(policy: Policy, run: TrackedRun) -> RunData:
+def loaded(policy: Policy, run: TrackedRun) -> RunData:
+    """Read the predictions of a run, or file.
+
+    Raises
+    ------
+    InputError
+        If it has none that can be read.
+    TrackerError
+        If the tracker cannot be reached or refuses.
+    """
     if run.reference.scheme == "file":
         return RunData(read_file(run.reference.locator), run.name)
     tracker = policy.tracker_for(run.reference)

@@ -33,7 +33,7 @@ from typing import Literal
 from trackperm.errors import InputError, MissingDependencyError, TrackerError, TrackpermError
 from trackperm.hooks.backoff import delay, retry_after
 from trackperm.hooks.baseline import Baseline, file_run, find_baseline, is_wanted
-from trackperm.hooks.duplicates import withdraw_duplicates
+from trackperm.hooks.duplicates import Group, withdraw_duplicates
 from trackperm.hooks.notes import Notes, scrubbed
 from trackperm.hooks.policy import Policy
 from trackperm.hooks.queue import Entry, LeaseLostError, Queue, Unit
@@ -125,10 +125,10 @@ class Worker:
         if claim is None:
             return None
         same = [policy for policy in chosen if policy.digest == claim.digest]
-        policy = next((policy for policy in same if policy.name == claim.policy), same[0])
+        policy, *others = sorted(same, key=lambda policy: policy.name != claim.policy)
         try:
             with self._renewed(claim):
-                return self._see_to(claim, policy)
+                return self._see_to(claim, policy, others)
         except LeaseLostError as error:
             self._note("lease-lost", claim, policy, reason=error.message)
             return Turn("lease-lost", policy)
@@ -136,7 +136,8 @@ class Worker:
             self._give_back(claim)
             raise
 
-    def _see_to(self, claim: Entry, policy: Policy) -> Turn:
+    def _see_to(self, claim: Entry, policy: Policy, others: Sequence[Policy]) -> Turn:
+        """Compare by `policy`, or by the first of `others`, of equal digest, that is about the run."""
         began = time.monotonic()
         try:
             event, claim, facts = self._attempt(claim, policy)
@@ -146,6 +147,8 @@ class Worker:
             self._note("queue-failed", claim, policy, reason=error.message)
             return Turn("retry", policy, delay(0))
         except _SkippedError as error:
+            if others:
+                return self._see_to(claim, others[0], others[1:])
             self._queue.drop(claim)
             self._note("skipped", claim, policy, reason=error.message)
             return Turn("skipped", policy)
@@ -175,7 +178,7 @@ class Worker:
             return self._resolve(claim, tracker, reference)
         run = tracker.find(reference.locator)
         _require_wanted(claim, policy, tracker, run)
-        if before := withdraw_duplicates(policy, tracker, run):
+        if before := _logged_before(policy, tracker, run):
             logged = [str(comparison.run.reference) for comparison in before]
             self._queue.settle(claim, "known", logged)
             return "known", claim, {"comparisons": logged}
@@ -269,6 +272,20 @@ def _opened(policy: Policy, reference: RunReference) -> Tracker:
     try:
         return policy.tracker_for(reference)
     except (InputError, MissingDependencyError) as error:
+        raise TrackerError(error.message, hint=error.hint) from error
+
+
+def _logged_before(policy: Policy, tracker: Tracker, run: TrackedRun) -> Group:
+    """Return what stays of what is logged; that there is no place to log to is no fault of this run.
+
+    Raises
+    ------
+    TrackerError
+        If there is none, or the tracker fails.
+    """
+    try:
+        return withdraw_duplicates(policy, tracker, run)
+    except InputError as error:
         raise TrackerError(error.message, hint=error.hint) from error
 
 
