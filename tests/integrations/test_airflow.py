@@ -63,6 +63,7 @@ def judged(runs: HookedStore, candidate: str, policy: Path) -> subprocess.Comple
     return run(["bash", "-c", given["bash_command"]], cwd=runs.folder, env={**env, **tries}, timeout=180)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rate", "code", "said"), [(0.2, PASS, "pass"), (0.5, FAIL, "the candidate is significantly worse")]
 )
@@ -73,6 +74,7 @@ def test_pass_and_regression(runs: HookedStore, rate: float, code: int, said: st
     assert said in result.stdout
 
 
+@pytest.mark.slow
 def test_too_few_examples(runs: HookedStore):
     candidate = runs.begun()
     few = {"id": ["a", "b"], "prediction": [1, 0], "label": [1, 1]}
@@ -92,6 +94,7 @@ def test_bad_input_is_not_asked_again_nor_run(runs: HookedStore, candidate: str)
     assert not (runs.folder / "pwned").exists()
 
 
+@pytest.mark.slow
 def test_a_tracker_that_is_down_is_asked_again(runs: HookedStore):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

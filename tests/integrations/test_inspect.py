@@ -36,6 +36,7 @@ def recipe(tmp_path: Path) -> Recipe:
     return recipe
 
 
+@pytest.mark.slow
 def test_its_commands(recipe: Recipe):
     """The candidate has lost a third of the samples: the gates fail, and all else succeeds."""
     codes, said = {}, ""

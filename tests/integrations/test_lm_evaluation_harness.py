@@ -31,6 +31,7 @@ def recipe(tmp_path: Path) -> Recipe:
     return recipe
 
 
+@pytest.mark.slow
 def test_its_commands(recipe: Recipe):
     """The candidate has lost a third of one task: the gates fail, and all else succeeds."""
     codes = {}
@@ -56,6 +57,7 @@ def test_its_commands(recipe: Recipe):
     assert comparison.data.metrics["mean/difference"] == pytest.approx(-20 / N)
 
 
+@pytest.mark.slow
 def test_one_of_several_filters_is_chosen(tmp_path: Path):
     recipe = Recipe("lm-evaluation-harness", tmp_path)
     for name, n_right in (("baseline", 40), ("candidate", 20)):
