@@ -9,11 +9,14 @@ OLD_MLFLOW := 3.10
 OLD_VENV := .venv-mlflow-$(OLD_MLFLOW)
 NEW_MLFLOW := 3.18.0
 NEW_VENV := .venv-mlflow-$(NEW_MLFLOW)
+# a version whose wheel for this machine needs no GPU libraries, of gigabytes
+TORCH := 2.13.0
+TRAINING_VENV := .venv-training
 OLD_WANDB := 0.26.1
 OLD_WANDB_VENV := .venv-wandb-$(OLD_WANDB)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-spark test-old-mlflow test-new-mlflow test-old-wandb test-all bench fuzz format clean
+.PHONY: help demo test test-slow test-spark test-old-mlflow test-new-mlflow test-old-wandb test-training test-all bench fuzz format clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-16s %s\n", $$1, $$2 }'
@@ -25,21 +28,24 @@ test: $(VENV)/.test ## the default suite: tests, style, types, layers, documente
 	$(VENV)/bin/python -m pytest $(PARALLEL)
 
 test-slow: $(VENV)/.test ## the tests that take minutes
-	$(VENV)/bin/python -m pytest $(PARALLEL) -m slow
+	$(VENV)/bin/python -m pytest $(PARALLEL) -m "slow and not training"
 
 test-spark: $(VENV)/.spark ## the tests that start a Spark session, which needs Java
 	$(VENV)/bin/python -m pytest -m spark
 
 test-old-mlflow: $(OLD_VENV)/.test ## the tests of MLflow on the oldest MLflow that is supported
-	$(OLD_VENV)/bin/python -m pytest $(PARALLEL) -m "tracker and not slow" -k "not wandb and not readme"
+	$(OLD_VENV)/bin/python -m pytest $(PARALLEL) -m "tracker and not slow and not training" -k "not wandb and not readme"
 
 test-new-mlflow: $(NEW_VENV)/.test ## the tests of what newer versions of MLflow do otherwise, on a newer one
-	$(NEW_VENV)/bin/python -m pytest $(PARALLEL) -m "tracker and not slow" -k "genai or view or evaluator or mlflow_command"
+	$(NEW_VENV)/bin/python -m pytest $(PARALLEL) -m "tracker and not slow and not training" -k "genai or view or evaluator or mlflow_command"
 
 test-old-wandb: $(OLD_WANDB_VENV)/.test ## the tests of W&B on the oldest version of wandb that is supported
-	$(OLD_WANDB_VENV)/bin/python -m pytest $(PARALLEL) -m "tracker and not slow" -k wandb
+	$(OLD_WANDB_VENV)/bin/python -m pytest $(PARALLEL) -m "tracker and not slow and not training" -k wandb
 
-test-all: test test-slow test-spark test-old-mlflow test-new-mlflow test-old-wandb ## everything
+test-training: $(TRAINING_VENV)/.test ## the tests of callbacks and flows, with PyTorch, transformers, Lightning and Prefect
+	$(TRAINING_VENV)/bin/python -m pytest $(PARALLEL) -m training
+
+test-all: test test-slow test-spark test-old-mlflow test-new-mlflow test-old-wandb test-training ## everything
 
 bench: $(VENV)/.test ## benchmarks, as a table and as JSON in .benchmarks/
 	$(VENV)/bin/python -m pytest tests/benchmarks -q -p benchmark --benchmark-quiet --benchmark-autosave
@@ -89,3 +95,6 @@ $(NEW_VENV)/.test: pyproject.toml
 
 $(OLD_WANDB_VENV)/.test: pyproject.toml
 	$(call install,$(OLD_WANDB_VENV),'.[test]' 'wandb==$(OLD_WANDB)')
+
+$(TRAINING_VENV)/.test: pyproject.toml
+	$(call install,$(TRAINING_VENV),'.[training]' 'torch==$(TORCH)')

@@ -264,7 +264,7 @@ def test_a_fault_is_called_a_fault(
     monkeypatch.setattr(cli, "app", fail)
     with pytest.raises(SystemExit) as stop:
         cli.main()
-    assert stop.value.code == 1
+    assert stop.value.code == 70
     assert capsys.readouterr().err.startswith(
         "error: a fault in trackperm itself: ZeroDivisionError: oh\n\nHint: "
     )

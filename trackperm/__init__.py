@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from trackperm.comparison import Comparison as Comparison
     from trackperm.comparison import compare as compare
     from trackperm.errors import TrackpermError as TrackpermError
+    from trackperm.hooks.on_exit import compare_on_exit as compare_on_exit
     from trackperm.leaderboards import Leaderboard as Leaderboard
     from trackperm.leaderboards import leaderboard as leaderboard
     from trackperm.predictions import log_predictions as log_predictions
@@ -30,6 +31,7 @@ _HOMES = {
     "Leaderboard": "trackperm.leaderboards",
     "TrackpermError": "trackperm.errors",
     "compare": "trackperm.comparison",
+    "compare_on_exit": "trackperm.hooks.on_exit",
     "leaderboard": "trackperm.leaderboards",
     "load_statistic": "trackperm.statistic",
     "log_predictions": "trackperm.predictions",
@@ -42,6 +44,7 @@ __all__ = [
     "Leaderboard",
     "TrackpermError",
     "compare",
+    "compare_on_exit",
     "exact",
     "leaderboard",
     "load_statistic",

@@ -12,11 +12,11 @@ import difflib
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -360,7 +360,7 @@ class Document:
             model.model_validate(self.data)
         except ValidationError as error:
             problems = sorted(error.errors(include_url=False), key=self._rank)
-            return [self._misfit(problem, list(model.model_fields)) for problem in problems]
+            return [self._misfit(problem, _keys(model, problem["loc"])) for problem in problems]
         return []
 
     def _find(self, path: Sequence[str | int]) -> tuple[yaml.Node | None, yaml.Node, int]:
@@ -406,7 +406,29 @@ class Document:
                 found = f"`{value}`" if isinstance(value, str) else found
                 message = f"expected one of {listed(allowed)}, found {found}"
                 hint = did_you_mean(str(value), allowed).strip() or None
+            case "list_type" | "tuple_type":
+                message = f"expected a list, found {found}"
+            case "float_type" | "int_type":
+                message = f"expected a number, found {found}"
+            case "greater_than" | "less_than" | "finite_number":
+                message = message.replace("input should be", "expected a number", 1) + f", found {value}"
         return self.error(message, path, key=problem["type"] == "extra_forbidden", hint=hint)
+
+
+def _keys(model: type[BaseModel], path: Sequence[str | int]) -> list[str]:
+    """List the keys that the mapping may have in which the last step of `path` stands."""
+    for step in path[:-1]:
+        if step in model.model_fields:
+            model = next(_models(model.model_fields[str(step)].annotation), model)
+    return list(model.model_fields)
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    """Find the models in a type, such as ``tuple[Model, ...]``."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _models(part)
 
 
 def _decoded(content: bytes, origin: str) -> str:

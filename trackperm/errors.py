@@ -32,6 +32,20 @@ class InputError(TrackpermError, ValueError):
     """An argument, option or file content that cannot be used."""
 
 
+class FaultError(TrackpermError):
+    """A fault of trackperm itself, whose exit code no result has."""
+
+    exit_code = 70
+
+    @classmethod
+    def of(cls, error: Exception) -> FaultError:
+        """Describe an exception that nobody raised on purpose."""
+        return cls(
+            f"a fault in trackperm itself: {type(error).__name__}: {error}",
+            hint="set TRACKPERM_DEBUG=1 to see where, and please report it.",
+        )
+
+
 class InputTypeError(TrackpermError, TypeError):
     """An argument or column of the wrong type."""
 

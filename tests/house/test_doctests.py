@@ -14,10 +14,15 @@ from comparisons import answers
 
 import trackperm
 
+ELSEWHERE = {"trackperm.hooks.huggingface", "trackperm.hooks.lightning"}
+"""Modules whose libraries have an environment of their own."""
+
 
 def examples() -> Iterator[doctest.DocTest]:
     finder = doctest.DocTestFinder(exclude_empty=True)
     for info in pkgutil.walk_packages(trackperm.__path__, "trackperm."):
+        if info.name in ELSEWHERE:
+            continue
         yield from finder.find(importlib.import_module(info.name))
     yield from finder.find(trackperm)
 

@@ -1,7 +1,7 @@
 """The command line: parse, call, print, exit code.
 
-Exit codes: 0 done, 2 bad input, 3 the tracker failed, 4 what was verified does not match. (1 is a fault of
-trackperm itself.)
+Exit codes: 0 done, 2 bad input, 3 the tracker failed, 4 what was verified does not match. (70 is a fault of
+trackperm itself.) Those of `trackperm gate` are in its own module.
 """
 
 from __future__ import annotations
@@ -16,14 +16,18 @@ import typer
 
 import trackperm
 from trackperm.cli import family as family_command
+from trackperm.cli import gate as gate_command
 from trackperm.cli import inspect as inspect_command
 from trackperm.cli import leaderboard as leaderboard_command
 from trackperm.cli import log as log_command
 from trackperm.cli import mlflow as mlflow_commands
+from trackperm.cli import policy as policy_commands
 from trackperm.cli import power as power_command
+from trackperm.cli import receive as receive_command
 from trackperm.cli import report as report_commands
 from trackperm.cli import statistic as statistic_commands
 from trackperm.cli import verify as verify_command
+from trackperm.cli import watch as watch_command
 from trackperm.cli.arguments import (
     Alternative,
     ByPosition,
@@ -44,7 +48,7 @@ from trackperm.cli.arguments import (
     column,
     statistics,
 )
-from trackperm.errors import TrackpermError
+from trackperm.errors import FaultError, TrackpermError
 
 if TYPE_CHECKING:
     from trackperm.comparison import Comparison
@@ -61,6 +65,10 @@ app = typer.Typer(
 app.add_typer(statistic_commands.app, name="statistic")
 app.add_typer(report_commands.app, name="report")
 app.add_typer(mlflow_commands.app, name="mlflow")
+app.add_typer(policy_commands.app, name="policy")
+app.command("gate")(gate_command.gate)
+app.command("watch")(watch_command.watch)
+app.command("receive")(receive_command.receive)
 app.command("inspect")(inspect_command.inspect)
 app.command("leaderboard")(leaderboard_command.leaderboard)
 app.command("family")(family_command.family)
@@ -296,9 +304,5 @@ def main() -> None:
     except Exception as error:
         if os.environ.get("TRACKPERM_DEBUG"):
             raise
-        typer.echo(
-            f"error: a fault in trackperm itself: {type(error).__name__}: {error}\n\n"
-            "Hint: set TRACKPERM_DEBUG=1 to see where, and please report it.",
-            err=True,
-        )
-        sys.exit(1)
+        typer.echo(f"error: {FaultError.of(error)}", err=True)
+        sys.exit(FaultError.exit_code)

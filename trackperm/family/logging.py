@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -41,8 +41,9 @@ def log_comparison(
     *,
     alert: bool = False,
     tag_runs: bool = False,
+    tags: Mapping[str, str] | None = None,
 ) -> Published:
-    """Write `comparison` to `tracker`, with its place among the logged ones on its test set.
+    """Write `comparison` to `tracker`, with its place among the logged ones on its test set, and more `tags`.
 
     The place is read off before writing, and again afterwards: where another writer came first in the
     meantime, the description is brought up to date. Who comes first is settled as in a bakery (Lamport 1974):
@@ -57,15 +58,20 @@ def log_comparison(
     """
     near = comparison.candidate_run if container is None else container
     if near is None or (container is None and comparison.candidate_data.tracker is None):
-        return tracker.publish(publication(comparison), container, alert=alert, tag_runs=tag_runs)
+        made = _tagged(publication(comparison), tags)
+        return tracker.publish(made, container, alert=alert, tag_runs=tag_runs)
     ledger = _Ledger(tracker, near, comparison.pairing.test_set, comparison.key)
 
-    def made(place: Place, earlier: Look | None) -> Publication:
+    def placed(place: Place, earlier: Look | None) -> Publication:
         # Second opinions that were asked for once stay there.
         asked = earlier is not None and OPINIONS_TAG in earlier.tags
-        return publication(comparison.with_second_opinions() if asked else comparison, *place)
+        return _tagged(publication(comparison.with_second_opinions() if asked else comparison, *place), tags)
 
-    return ledger.log(made, container, alert=alert, tag_runs=tag_runs)
+    return ledger.log(placed, container, alert=alert, tag_runs=tag_runs)
+
+
+def _tagged(made: Publication, tags: Mapping[str, str] | None) -> Publication:
+    return replace(made, tags={**made.tags, **tags}) if tags else made
 
 
 def log_leaderboard(

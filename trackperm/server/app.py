@@ -5,17 +5,19 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 from typing import Any
 
 from flask import Flask
 
-from trackperm.errors import InputError
-from trackperm.server import button, pages, routes
+from trackperm.errors import InputError, TrackpermError
+from trackperm.server import button, finished, pages, routes
 from trackperm.server.jobs import JobStore
 from trackperm.server.limits import Limits
 from trackperm.server.workshop import Workshop
 
 _AUTH = "basic-auth"
+_BROKEN = 3
 
 
 def create_app() -> Any:
@@ -26,15 +28,20 @@ def create_app() -> Any:
 
     Raises
     ------
-    InputError
-        If the environment asks for something that there is not.
+    SystemExit
+        If the environment asks for something that there is not, after one line on standard error that says
+        what. By this exit code gunicorn and uvicorn know that another worker process would fare no better.
     """
     from mlflow.server import app
 
     wanted = os.environ.get("TRACKPERM_WITH", "")
-    if wanted not in ("", _AUTH):
-        raise InputError(f"`TRACKPERM_WITH` is {wanted!r}; expected `{_AUTH}` or nothing")
-    register(app)
+    try:
+        if wanted not in ("", _AUTH):
+            raise InputError(f"`TRACKPERM_WITH` is {wanted!r}; expected `{_AUTH}` or nothing")
+        register(app)
+    except TrackpermError as error:
+        sys.stderr.write(f"trackperm: {error.message.splitlines()[0]}\n")
+        raise SystemExit(_BROKEN) from error
     if wanted == _AUTH:
         from mlflow.server import auth
 
@@ -48,7 +55,7 @@ def create_app() -> Any:
 
 
 def register(app: Flask) -> None:
-    """Add trackperm's pages, jobs and button to an application that has MLflow's routes.
+    """Add trackperm's pages, jobs, button and hook to an application that has MLflow's routes.
 
     Parameters
     ----------
@@ -59,13 +66,14 @@ def register(app: Flask) -> None:
     Raises
     ------
     InputError
-        If the environment sets a limit that is none.
+        If the environment sets a limit that is none, or names a policy file that is not valid.
     """
     prefix = os.environ.get("_MLFLOW_STATIC_PREFIX", "").rstrip("/")
     store = JobStore()
     routes.register(app, prefix, store, Workshop(Limits.of_environment()))
     pages.register(app, prefix)
     button.install(app, prefix)
+    finished.install(app)
     atexit.register(store.clear)
 
 

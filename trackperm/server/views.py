@@ -23,8 +23,8 @@ from trackperm.report import (
     page,
     text,
 )
+from trackperm.report.changed import flips
 from trackperm.report.text import format_number
-from trackperm.server.changed import flips
 from trackperm.trackers.base import Published, TrackedRun
 from trackperm.verdict import MARKERS, Sign
 

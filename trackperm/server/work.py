@@ -14,8 +14,8 @@ from typing import Any, Protocol
 from trackperm.comparison import Comparison, compare_runs, load_run
 from trackperm.errors import InputError, TrackpermError
 from trackperm.leaderboards import leaderboard_of_runs, load_runs
+from trackperm.report.changed import DIRECTION
 from trackperm.server import views
-from trackperm.server.changed import DIRECTION
 from trackperm.server.flip_table import write_flips
 from trackperm.server.jobs import FLIPS_FILE, RESULT_FILE
 from trackperm.server.limits import MOST_RUNS

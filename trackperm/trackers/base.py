@@ -510,6 +510,11 @@ def require_options(tracker: Tracker, *, alert: bool = False, tag_runs: bool = F
             )
 
 
+def schemes() -> list[str]:
+    """List the schemes of the trackers that there are adapters for."""
+    return sorted({point.name for point in entry_points(group="trackperm.trackers")})
+
+
 def open_tracker(scheme: str, tracking_uri: str | None = None) -> Tracker:
     """Load the adapter for `scheme` and connect it to `tracking_uri` (default: as the tracker decides).
 

@@ -46,6 +46,7 @@ from trackperm.trackers.mlflow_description import describe_experiment
 from trackperm.trackers.mlflow_evaluated import as_evaluated
 from trackperm.trackers.mlflow_evaluations import TRACES, is_evaluation, read_evaluation
 from trackperm.trackers.mlflow_experiment import store_statistic, stored_statistics
+from trackperm.trackers.mlflow_history import MlflowHistory
 from trackperm.trackers.mlflow_ledger import logged_comparison, logged_comparisons, logged_files
 from trackperm.trackers.mlflow_store import Store
 from trackperm.trackers.mlflow_view import SavedView, set_up_view
@@ -344,6 +345,10 @@ class MlflowTracker:
                 if not token:
                     break
         return [self._store.tracked(run) for run in found]
+
+    def history(self) -> MlflowHistory:
+        """Return what the store knows of past runs and registered models."""
+        return MlflowHistory(self._store)
 
     def _identified(self, run_id: str) -> Run:
         if _RUN_ID.fullmatch(run_id):

@@ -27,6 +27,7 @@ from trackperm.trackers.base import RunReference, TrackedRun
 
 _DATABASES = ("sqlite", "postgresql", "mysql", "mssql")
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s'\"]+@")
+_IN_QUERY = re.compile(r"([?&][^=&\s]*(?:key|token|secret|password)[^=&\s]*=)[^&\s'\"`]+", re.IGNORECASE)
 _STATUS = {"UNAUTHENTICATED": 401, "CUSTOMER_UNAUTHORIZED": 401, "PERMISSION_DENIED": 403}
 _ENVIRONMENT = threading.RLock()
 # No answer, too late an answer, and one that breaks off.
@@ -69,7 +70,7 @@ class Store:
                 "or set `MLFLOW_TRACKING_URI`.",
             )
         self.uri = tracking_uri or mlflow.get_tracking_uri()
-        self.label = _CREDENTIALS.sub("", self.uri)
+        self.label = _public(self.uri)
         self._remote = urlsplit(self.uri).scheme in ("http", "https")
         self._reached = False
         self._is_shared = False
@@ -200,7 +201,7 @@ class Store:
 
     def _failure(self, error: Exception, doing: str, *, writes: bool) -> TrackerError:
         causes = list(_causes(error))
-        said = _CREDENTIALS.sub("", str(error)).strip().split("\n")[0][:400]
+        said = _public(str(error)).strip().split("\n")[0][:400]
         where = f"MLflow at `{self.label}`"
         if any(isinstance(cause, _UNANSWERED) for cause in causes):
             return TrackerError(
@@ -223,7 +224,7 @@ class Store:
                 if writes
                 else "ask for permission to read this experiment.",
             )
-        origin = _CREDENTIALS.sub("", str(causes[-1])).strip().split("\n")[0][:400]
+        origin = _public(str(causes[-1])).strip().split("\n")[0][:400]
         if origin not in said:
             said = f"{said} ({origin})"
         return TrackerError(
@@ -232,6 +233,11 @@ class Store:
             if writes
             else None,
         )
+
+
+def _public(text: str) -> str:
+    """Return text without the credentials in its URLs."""
+    return _IN_QUERY.sub(r"\1…", _CREDENTIALS.sub("", text))
 
 
 @contextmanager

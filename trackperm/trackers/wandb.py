@@ -23,6 +23,7 @@ from trackperm.trackers.base import (
     TrackedRun,
     table_or_error,
 )
+from trackperm.trackers.history import History
 from trackperm.trackers.predictions import Predictions
 from trackperm.trackers.wandb_offline import (
     find_offline_run,
@@ -320,6 +321,18 @@ class WandbTracker:
         with _wandb():
             from trackperm.trackers.wandb_runs import finished_runs
         return finished_runs(self._store, container)
+
+    def history(self) -> History:
+        """Return what the server knows of past runs and artifacts.
+
+        Raises
+        ------
+        MissingDependencyError
+            If wandb is not installed.
+        """
+        with _wandb():
+            from trackperm.trackers.wandb_history import WandbHistory
+        return WandbHistory(self._store)
 
     def _used(self, publication: Publication) -> list[str]:
         """Names of the artifacts that the runs' tables were read from, as far as they are on this server."""

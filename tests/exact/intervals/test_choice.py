@@ -97,6 +97,15 @@ def test_scaled_and_negated_scores_scale_and_negate_the_interval() -> None:
     assert additive_scores(*joint(milli), mean_difference(factor=Fraction(1, 1000)), milli.multiplicities)
 
 
+def test_two_values_in_a_few_rows_are_no_binary_scores() -> None:
+    """Three examples at 0.6 in place of 0.5 do not show that scores differ by 0.1 or not at all."""
+    few, many = np.full(3, 5), np.full(30, 5)
+    interval = interval_of(table_of(few + 1, few), mean_difference(factor=Fraction(1, 10)), alpha=0.1)
+    assert (interval.method, interval.low) == ("shift", -math.inf)
+    assert interval_of(table_of(many + 1, many), mean_difference()).method == "paired proportions"
+    assert interval_of(table_of(few, 0 * few), mean_difference()).method == "paired proportions"
+
+
 def test_identical_runs_are_not_said_to_be_equal_for_sure() -> None:
     same = np.array([0, 1, 1, 1, 0, 1] * 20)
     binary = interval_of(table_of(same, same), mean_difference())

@@ -27,6 +27,9 @@ from trackperm.exact.lattice.statistic import Statistic
 LARGEST_WEIGHT = 1000
 """Weights are rounded to integers up to this where those in their exact proportions are larger."""
 
+FEWEST_ROWS = 10
+"""So many rows make two values of scores all that there are; where one of them is 0, fewer do."""
+
 
 @dataclass(frozen=True)
 class AdditiveScores:
@@ -43,7 +46,7 @@ class AdditiveScores:
     unit : Fraction
         What a mean difference of 1 per unit of weight comes to; positive.
     gap : Fraction or None
-        Where scores of rows take two values at most, as 0/1 scores do: the statistic of rows that all weigh
+        Where scores of rows take two values, as 0/1 scores do: the statistic of rows that all weigh
         the same and all go from the lower one to the higher one. None for other scores. Where only
         differences can be seen, those of one size count as such.
     """
@@ -136,7 +139,7 @@ def additive_scores(
         sizes = set(np.abs(moves).tolist()) - {0}
         if found.equally_weighted and len(sizes) == 1:
             return replace(found, gap=unit * sizes.pop() / int(found.weights[0]))
-    elif len(levels) == 2 or levels <= {0, 1}:
+    elif levels <= {0, 1} or (len(levels) == 2 and (0 in levels or found.n_rows >= FEWEST_ROWS)):
         factor = sum((term.factor for term in terms or () if term.factor > 0), Fraction(0))
         return replace(found, gap=factor * (max(levels) - min(levels) or 1))
     return found

@@ -1,0 +1,184 @@
+"""What the callbacks of training frameworks end in: predictions logged, the run compared, nothing raised."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import polars as pl
+import pytest
+from hooked_runs import HookedStore
+from mlflow_stores import MlflowStore
+from server_client import predictions
+
+import trackperm
+from trackperm.hooks import after_evaluation
+from trackperm.hooks.after_evaluation import AfterEvaluation
+from trackperm.hooks.queue import Queue
+from trackperm.trackers.open_runs import mlflow_run
+
+pytestmark = pytest.mark.tracker
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("store")
+    MlflowStore.local(folder).experiment("made")
+    return folder
+
+
+@pytest.fixture
+def runs(database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HookedStore:
+    uri = f"sqlite:///{database / 'mlflow.db'}"
+    monkeypatch.setenv("TRACKPERM_STATE", str(tmp_path / "state"))
+    store = HookedStore(uri, tmp_path, tmp_path / "artifacts", tmp_path.name)
+    store.store.experiment(store.experiment)
+    mlflow.set_tracking_uri(uri)
+    mlflow.set_experiment(store.experiment)
+    return store
+
+
+@pytest.fixture
+def warnings(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    caplog.set_level(logging.INFO, "trackperm")
+    return caplog
+
+
+def kept(runs: HookedStore) -> list[Path]:
+    return sorted((runs.folder / "state" / "unlogged").glob("*"))
+
+
+def columns() -> Any:
+    return dict(predictions(2, rate=0.5))
+
+
+def test_the_active_run_is_logged_and_compared(runs: HookedStore, warnings: pytest.LogCaptureFixture):
+    runs.baseline()
+    after = AfterEvaluation(runs.policy_file(), budget_seconds=60)
+    after.prepare()
+    with mlflow.start_run(tags={"role": "candidate"}) as run:
+        after.finish(columns)
+    [artifact] = runs.store.artifacts(run.info.run_id).values()
+    assert pl.read_parquet(artifact).equals(pl.DataFrame(columns()))
+    assert runs.compared() == [f"mlflow:{run.info.run_id}"]
+    assert "under policy `nightly`: fail" in warnings.text
+    assert not kept(runs)
+
+
+def test_without_a_policy_it_only_logs(runs: HookedStore):
+    with mlflow.start_run() as run:
+        AfterEvaluation(None, name="answers").finish(columns)
+    assert list(runs.store.artifacts(run.info.run_id)) == ["answers.parquet"]
+    assert not (runs.folder / "state").exists()
+
+
+@pytest.mark.parametrize("problem", ["no file", "not valid", "no such policy"])
+def test_a_policy_that_cannot_be_read_is_said_at_once_and_predictions_are_logged(
+    runs: HookedStore, warnings: pytest.LogCaptureFixture, problem: str
+):
+    path, name = runs.policy_file(), None
+    if problem == "no file":
+        path = runs.folder / "other.yaml"
+    elif problem == "not valid":
+        path.write_text("policies: [}")
+    else:
+        name = "other"
+    after = AfterEvaluation(path, policy_name=name)
+    after.prepare()
+    assert "predictions will be logged, but nothing will be compared" in warnings.text
+    with mlflow.start_run() as run:
+        after.finish(columns)
+    assert list(runs.store.artifacts(run.info.run_id)) == ["predictions.parquet"]
+
+
+def test_other_predictions_of_that_name_are_not_compared(
+    runs: HookedStore, warnings: pytest.LogCaptureFixture
+):
+    """What the run has logged before would be judged in place of these."""
+    runs.baseline()
+    with mlflow.start_run() as run:
+        runs.log(run.info.run_id)
+        AfterEvaluation(runs.policy(), budget_seconds=60).finish(columns)
+    assert "has logged something else as `predictions.parquet`" in warnings.text
+    assert runs.compared() == []
+    [path] = kept(runs)
+    assert pl.read_parquet(path).equals(pl.DataFrame(columns()))
+    assert str(path) in warnings.text
+
+
+def test_a_tracker_that_does_not_answer_costs_the_budget_and_nothing_is_lost(
+    runs: HookedStore, warnings: pytest.LogCaptureFixture
+):
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        uri = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        found = [mlflow_run("a" * 32, uri)]
+        began = time.monotonic()
+        AfterEvaluation(runs.policy(tracking_uri=uri), budget_seconds=2).finish(columns, lambda: found)
+        assert time.monotonic() - began < 4
+    assert "there was no answer within 2 seconds" in warnings.text
+    [path] = kept(runs)
+    assert "a" * 32 in path.name
+    assert trackperm.compare(path, path).observed == 0
+
+
+def test_comparing_has_what_logging_has_left_of_the_budget(
+    runs: HookedStore, warnings: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    runs.baseline()
+    left: list[float] = []
+
+    def queued(*given: Any, budget_seconds: float, **options: Any) -> Any:
+        left.append(budget_seconds)
+        return trackperm.compare_on_exit(*given, budget_seconds=0, **options)
+
+    def slowly() -> tuple[()]:
+        time.sleep(2)
+        return ()
+
+    monkeypatch.setattr(after_evaluation, "compare_on_exit", queued)
+    with mlflow.start_run(tags={"role": "candidate"}) as run:
+        AfterEvaluation(runs.policy(), budget_seconds=60).finish(columns, slowly)
+    assert list(runs.store.artifacts(run.info.run_id)) == ["predictions.parquet"]
+    assert 0 < left[0] < 58
+    [entry] = Queue(runs.folder / "state").entries()
+    assert (entry.candidate, entry.state) == (f"mlflow:{run.info.run_id}", "waiting")
+    assert "`trackperm watch` compares it" in warnings.text
+
+
+def test_no_run_is_open(runs: HookedStore, warnings: pytest.LogCaptureFixture):
+    with mlflow.start_run():
+        pass
+    after = AfterEvaluation(runs.policy())
+    after.prepare()
+    after.finish(columns)
+    assert "no run of MLflow or W&B is open" in warnings.text
+    assert len(kept(runs)) == 1
+
+
+@pytest.mark.parametrize("fault", ["columns", "runs", "folder", "own"])
+def test_nothing_is_raised(
+    runs: HookedStore, warnings: pytest.LogCaptureFixture, fault: str, monkeypatch: pytest.MonkeyPatch
+):
+    def broken(*_: object, **__: object) -> Any:
+        raise RuntimeError("oops")
+
+    options = {}
+    if fault == "own":
+        monkeypatch.setattr(after_evaluation, "log_predictions", broken)
+    if fault == "folder":
+        (runs.folder / "file").write_text("")
+        options = {"state": runs.folder / "file"}
+    with mlflow.start_run():
+        AfterEvaluation(runs.policy(), **options).finish(
+            broken if fault == "columns" else columns, broken if fault in ("runs", "folder") else lambda: ()
+        )
+    [warning] = [record.getMessage() for record in warnings.records if record.name == "trackperm"]
+    assert "were not logged" in warning
+    assert "oops" in warning
+    assert ("could not be kept either" in warning) == (fault == "folder")

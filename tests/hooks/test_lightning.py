@@ -1,0 +1,233 @@
+"""The callback of Lightning, with real trainers, loggers and stores."""
+
+from __future__ import annotations
+
+import io
+import logging
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import polars as pl
+import pytest
+from hooked_runs import HookedStore
+from mlflow_stores import MlflowStore
+from wandb_projects import WandbProjects
+from wandb_standin import Standin
+
+from trackperm.errors import InputError
+
+pytestmark = [
+    pytest.mark.tracker,
+    pytest.mark.training,
+    *(
+        pytest.mark.filterwarnings(f"ignore:{said}")
+        for said in (
+            ".*does not have many workers",
+            "You defined a .validation_step. but have no",
+            ".*recommended to use .self.log",
+            "Using .DistributedSampler.",
+            "Starting from v1.9.0, .tensorboardX.",
+            ".*isinstance\\(treespec, LeafSpec\\)",
+            "There is a wandb run already in progress",
+        )
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def tiny() -> Any:
+    pytest.importorskip("lightning", reason="Lightning is not installed: `make test-training`")
+    import tiny_lightning
+
+    return tiny_lightning
+
+
+@pytest.fixture(scope="module")
+def hook(tiny: Any) -> Any:
+    from trackperm.hooks import lightning
+
+    return lightning
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("store")
+    MlflowStore.local(folder).experiment("made")
+    return folder
+
+
+@pytest.fixture
+def runs(database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HookedStore:
+    uri = f"sqlite:///{database / 'mlflow.db'}"
+    monkeypatch.setenv("TRACKPERM_STATE", str(tmp_path / "state"))
+    store = HookedStore(uri, tmp_path, tmp_path / "artifacts", tmp_path.name)
+    store.store.experiment(store.experiment)
+    return store
+
+
+@pytest.fixture
+def warnings(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    caplog.set_level(logging.INFO, "trackperm")
+    return caplog
+
+
+def policy(runs: HookedStore, **changes: Any) -> Any:
+    return runs.policy(only={"name": "candidate"}, baseline={"newest": {"name": "baseline"}}, **changes)
+
+
+def mlflow_logger(runs: HookedStore, name: str) -> Any:
+    from lightning.pytorch.loggers import MLFlowLogger
+
+    return MLFlowLogger(runs.experiment, run_name=name, tracking_uri=runs.store.uri)
+
+
+def frame(runs: HookedStore, run_id: str, artifact: str = "predictions.parquet") -> pl.DataFrame:
+    return pl.read_parquet(io.BytesIO(runs.store.artifacts(run_id)[artifact]))
+
+
+@pytest.mark.parametrize("named", [False, True], ids=["digests", "names"])
+def test_a_baseline_and_a_candidate_of_its_own_logger(tiny: Any, hook: Any, runs: HookedStore, named: bool):
+    data, columns = tiny.Points(named=named), {"id": "name"} if named else None
+    module, scores = tiny.classifier(), []
+    for name, epochs in (("baseline", 0), ("candidate", 5)):
+        callback = hook.ComparisonCallback(
+            None if name == "baseline" else policy(runs), columns=columns, budget_seconds=60
+        )
+        logger = mlflow_logger(runs, name)
+        trainer = tiny.trainer(runs.folder, [callback], logger, max_epochs=epochs)
+        trainer.fit(module, tiny.loader(data))
+        trainer.test(module, tiny.loader(data, 8 if name == "baseline" else 61), verbose=False)
+        logged = frame(runs, logger.run_id)
+        scores.append((logged["prediction"] == logged["label"]).mean())
+    assert logged["label"].to_list() == data.y.tolist()
+    assert logged["prediction"].to_list() == tiny.classes(module, data)
+    assert scores[1] > 0.9
+    if named:
+        assert logged["id"].to_list() == [f"p{i}" for i in range(len(data))]
+    assert logged["id"].n_unique() == len(data)
+    assert runs.compared() == [f"mlflow:{logger.run_id}"]
+    assert runs.store.get(logger.run_id).info.status == "FINISHED"
+    [comparison] = runs.store.comparisons(runs.experiment)
+    assert comparison.data.metrics["accuracy/n_examples"] == len(data)
+    assert comparison.data.metrics["accuracy/difference"] == pytest.approx(scores[1] - scores[0])
+
+
+def test_another_test_set_is_refused(
+    tiny: Any, hook: Any, runs: HookedStore, warnings: pytest.LogCaptureFixture
+):
+    for name, seed in (("baseline", 1), ("candidate", 2)):
+        callback = hook.ComparisonCallback(policy(runs), budget_seconds=60)
+        trainer = tiny.trainer(runs.folder, [callback], mlflow_logger(runs, name))
+        trainer.test(tiny.classifier(), tiny.loader(tiny.Points(seed=seed)), verbose=False)
+    assert "have no partner" in warnings.text
+    assert runs.compared() == []
+
+
+def test_each_stage_logs_its_own(tiny: Any, hook: Any, runs: HookedStore):
+    """Validations while it trains, of which the last counts, and the one that is asked for afterwards."""
+    data = tiny.Points()
+    stages = ("fit", "validate", "test")
+    callbacks = [hook.ComparisonCallback(None, stage=stage, name=stage) for stage in stages]
+    logger, module = mlflow_logger(runs, "all"), tiny.classifier()
+    trainer = tiny.trainer(runs.folder, callbacks, logger, max_epochs=3, num_sanity_val_steps=2)
+    trainer.fit(module, tiny.loader(data), tiny.loader(data))
+    assert list(runs.store.artifacts(logger.run_id)) == ["fit.parquet"]
+    at_the_end = tiny.classes(module, data)
+    assert frame(runs, logger.run_id, "fit.parquet")["prediction"].to_list() == at_the_end
+    other = tiny.Points(20, seed=2)
+    trainer.validate(module, tiny.loader(other), verbose=False)
+    assert sorted(runs.store.artifacts(logger.run_id)) == ["fit.parquet", "validate.parquet"]
+    trainer.test(module, [tiny.loader(data), tiny.loader(other)], verbose=False)
+    assert sorted(runs.store.artifacts(logger.run_id)) == ["fit.parquet", "test.parquet", "validate.parquet"]
+    assert len(frame(runs, logger.run_id, "validate.parquet")) == 20
+    assert len(frame(runs, logger.run_id, "test.parquet")) == 61, "that of the first data loader"
+
+
+def test_the_active_run_where_there_is_no_logger(tiny: Any, hook: Any, runs: HookedStore):
+    mlflow.set_tracking_uri(runs.store.uri)
+    mlflow.set_experiment(runs.experiment)
+    with mlflow.start_run() as run:
+        trainer = tiny.trainer(runs.folder, [hook.ComparisonCallback(None)])
+        trainer.test(tiny.classifier(), tiny.loader(tiny.Points()), verbose=False)
+    assert len(frame(runs, run.info.run_id)) == 61
+
+
+def test_the_run_of_its_wandb_logger(
+    tiny: Any, hook: Any, standin: Standin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    import wandb
+    from lightning.pytorch.loggers import WandbLogger
+
+    monkeypatch.setenv("TRACKPERM_STATE", str(tmp_path / "state"))
+    store = HookedStore(standin.url, tmp_path)
+    chosen = store.policy(
+        runs="wandb:team/lights", only={"name": "candidate"}, baseline={"newest": {"name": "baseline"}}
+    )
+    module = tiny.classifier()
+    for name, epochs in (("baseline", 0), ("candidate", 5)):
+        settings = wandb.Settings(base_url=standin.url, x_disable_stats=True, silent=True)
+        logger = WandbLogger(name, project="lights", entity="team", save_dir=tmp_path, settings=settings)
+        callback = hook.ComparisonCallback(None if name == "baseline" else chosen, budget_seconds=60)
+        trainer = tiny.trainer(tmp_path, [callback], logger, max_epochs=epochs)
+        trainer.fit(module, tiny.loader(tiny.Points()))
+        trainer.test(module, tiny.loader(tiny.Points()), verbose=False)
+        run_id = logger.experiment.id
+        wandb.finish()
+    [comparison] = WandbProjects(standin).comparisons("team/lights")
+    assert comparison.is_finished
+    assert f"team/lights/{run_id}" in str(comparison.tags)
+
+
+def test_trainers_of_pytorch_lightning(tiny: Any, hook: Any, runs: HookedStore):
+    """The older name of the package, whose classes are others."""
+    import pytorch_lightning
+    from pytorch_lightning.loggers import MLFlowLogger
+
+    logger = MLFlowLogger(runs.experiment, run_name="old", tracking_uri=runs.store.uri)
+    trainer = tiny.trainer(runs.folder, [hook.ComparisonCallback(None)], logger, pytorch_lightning.Trainer)
+    module = tiny.classifier(pytorch_lightning.LightningModule)
+    trainer.test(module, tiny.loader(tiny.Points()), verbose=False)
+    assert frame(runs, logger.run_id)["prediction"].to_list() == tiny.classes(module, tiny.Points())
+
+
+@pytest.mark.parametrize(
+    ("returned", "columns", "message"),
+    [
+        (lambda scores, y: None, None, "the step returned no `prediction`, but NoneType"),
+        (lambda scores, y: {"preds": y}, None, "the step returned no `prediction`, but `preds`"),
+        (
+            lambda scores, y: {"prediction": y},
+            {"id": "name"},
+            "returned no `name`, but `prediction`",
+        ),
+        (lambda scores, y: {"prediction": scores}, None, r"`prediction` has the shape (8, 2)"),
+        (
+            lambda scores, y: {"prediction": y, "label": y[:1]},
+            None,
+            "differs in length",
+        ),
+        (lambda scores, y: {"prediction": y[:3]}, None, "cannot be told apart by examples"),
+        (lambda scores, y: {"prediction": y, "id": y}, None, "share their `id` with another"),
+    ],
+)
+def test_a_step_that_returns_something_else_is_said_and_nothing_is_raised(
+    tiny: Any,
+    hook: Any,
+    runs: HookedStore,
+    warnings: pytest.LogCaptureFixture,
+    returned: Any,
+    columns: Any,
+    message: str,
+):
+    logger = mlflow_logger(runs, "candidate")
+    trainer = tiny.trainer(runs.folder, [hook.ComparisonCallback(None, columns=columns)], logger)
+    trainer.test(tiny.classifier(returned=returned), tiny.loader(tiny.Points()), verbose=False)
+    assert message in warnings.text
+    assert not runs.store.artifacts(logger.run_id)
+    assert runs.store.get(logger.run_id).info.status == "FINISHED"
+
+
+def test_stages_that_there_are_not(tiny: Any, hook: Any):
+    with pytest.raises(InputError, match="`stage` is 'train'"):
+        hook.ComparisonCallback(None, stage="train")

@@ -1,0 +1,212 @@
+"""The job of GitLab CI: its scripts, run as a runner runs them, on files and on an MLflow store."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import polars as pl
+import pytest
+import yaml
+from hooked_runs import HookedStore
+from local_wheel import local_wheel
+from mlflow_stores import MlflowStore
+from processes import ROOT, run
+from server_client import predictions
+
+pytestmark = pytest.mark.tracker
+
+TEMPLATE = ROOT / "integrations" / "gitlab-ci" / "trackperm-gate.yml"
+HOSTILE = '"; touch pwned; $(touch pwned) `touch pwned` #'
+TOKEN = "token-of-the-project"
+
+
+class Project:
+    """A project that extends the job, and a runner's folder of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.job: dict[str, Any] = yaml.safe_load(TEMPLATE.read_text(encoding="utf-8"))[".trackperm-gate"]
+        self._package = str(local_wheel(folder))
+        for name, seed, rate in (("base", 1, 0.2), ("same", 1, 0.2), ("worse", 2, 0.6), (HOSTILE, 2, 0.6)):
+            pl.DataFrame(predictions(seed, rate=rate)).write_parquet(folder / f"{name}.parquet")
+        policy = HookedStore("http://127.0.0.1:9", folder).policy_file(
+            "trackperm", runs=[], baseline={"run": "base.parquet"}, tracking_uri=None
+        )
+        assert policy.name == self.job["variables"]["TRACKPERM_POLICY"]
+        # pip installs once; whatever a test runs, these are the first lines of the script
+        self._install, self._script = self.job["script"][:2], self.job["script"][2:]
+        assert "pip install" in self._install[-1]
+        installed = self._shell("bash", self._install, self._variables())
+        assert installed.returncode == 0, installed.stderr
+
+    def _variables(self, **variables: str) -> dict[str, str]:
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        package = {"TRACKPERM_PACKAGE": self._package}
+        return {**self.job["variables"], **package, **variables, "CI": "true", "PATH": path}
+
+    def run(self, candidate: str, shell: str = "bash", **variables: str) -> subprocess.CompletedProcess[str]:
+        """Run `script`, and then, whatever became of it, `after_script`, in a shell of its own."""
+        env = self._variables(**{"TRACKPERM_CANDIDATE": candidate, **variables})
+        (self.folder / "trackperm-gate" / "junit.xml").unlink(missing_ok=True)
+        result = self._shell(shell, self._script, env)
+        after = self._shell(shell, self.job["after_script"], env)
+        assert (after.returncode, after.stderr) == (0, ""), after.stderr
+        result.stdout += after.stdout
+        return result
+
+    def _shell(
+        self, shell: str, lines: list[str], env: Mapping[str, str]
+    ) -> subprocess.CompletedProcess[str]:
+        script = self.folder / "script.sh"
+        script.write_text("set -e\n" + "\n".join(lines) + "\n", encoding="utf-8")
+        return run([shell, script], cwd=self.folder, env=env)
+
+    @property
+    def junit(self) -> ET.Element:
+        """The report that the job declares."""
+        return ET.parse(self.folder / self.job["artifacts"]["reports"]["junit"]).getroot()
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return Project(tmp_path_factory.mktemp("project"))
+
+
+@pytest.mark.parametrize(
+    ("candidate", "code", "failures"), [("same.parquet", 0, 0), (f"{HOSTILE}.parquet", 1, 1)]
+)
+def test_verdicts(project: Project, candidate: str, code: int, failures: int):
+    result = project.run(candidate)
+    assert result.returncode == code, result.stderr
+    assert len(list(project.junit.iter("failure"))) == failures
+    assert (project.folder / "trackperm-gate" / "gate.md").is_file()
+    assert not list(project.folder.rglob("pwned*"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shell", ["bash", "sh"])
+def test_options_are_variables(project: Project, shell: str):
+    named = {"TRACKPERM_NAME": "trackperm", "TRACKPERM_BASELINE": "worse.parquet"}
+    result = project.run("worse.parquet", shell, **named)
+    assert result.returncode == 0, result.stderr
+    for variable in ("TRACKPERM_NAME", "TRACKPERM_BASELINE", "TRACKPERM_POLICY", "TRACKPERM_CANDIDATE"):
+        result = project.run("same.parquet", shell, **{**named, variable: HOSTILE})
+        assert result.returncode == 2, result.stderr
+        assert HOSTILE in result.stderr
+    assert not list(project.folder.rglob("pwned*"))
+
+
+@pytest.mark.slow
+def test_on_a_tracker(project: Project, tmp_path: Path):
+    MlflowStore.local(tmp_path).experiment("digits")
+    runs = HookedStore(f"sqlite:///{tmp_path / 'mlflow.db'}", tmp_path, tmp_path / "artifacts")
+    runs.baseline()
+    few = predictions(1)
+    few["prediction"][:3] = [1 - label for label in few["label"][:3]]
+    run_id = runs.begun("few")
+    runs.store.log_columns(run_id, few, "predictions.parquet")
+    runs.store.client.set_terminated(run_id)
+    policy = str(runs.policy_file("pull-request", tracking_uri=None))
+    uri = {"MLFLOW_TRACKING_URI": runs.store.uri}
+    result = project.run("mlflow:digits/few", TRACKPERM_POLICY=policy, **uri)
+    assert result.returncode == 4, result.stderr
+    assert len(list(project.junit.iter("error"))) == 1
+    assert runs.compared() == [f"mlflow:{run_id}"]
+    uri = {"MLFLOW_TRACKING_URI": "http://127.0.0.1:9"}
+    result = project.run("mlflow:digits/few", TRACKPERM_POLICY=policy, **uri)
+    assert result.returncode == 3, result.stderr
+
+
+@dataclass
+class Notes:
+    """A stand-in for GitLab's API of notes, by its documentation."""
+
+    variables: dict[str, str] = field(default_factory=dict)
+    found: list[dict[str, Any]] = field(default_factory=list)
+    is_refusing: bool = False
+
+
+@pytest.fixture
+def notes() -> Iterator[Notes]:
+    state = Notes()
+    place = "/api/v4/projects/5/merge_requests/17/notes"
+
+    class Handler(BaseHTTPRequestHandler):
+        def _answer(self, status: int, data: Any, next_page: str = "") -> None:
+            body = json.dumps(data).encode()
+            self.send_response(status)
+            self.send_header("X-Next-Page", next_page)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def _handle(self) -> None:
+            data = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or "{}")
+            if self.headers["PRIVATE-TOKEN"] != TOKEN or state.is_refusing:
+                self._answer(403, {"message": "403 Forbidden"})
+            elif self.command == "GET" and self.path == "/api/v4/user":
+                self._answer(200, {"id": 9})
+            elif self.command == "GET" and self.path.startswith(f"{place}?per_page=100&page="):
+                page = int(self.path.rpartition("=")[2])
+                rest = state.found[100 * page :]
+                self._answer(200, state.found[100 * (page - 1) : 100 * page], str(page + 1) if rest else "")
+            elif (self.command, self.path) == ("POST", place):
+                made = {"id": len(state.found) + 1, "author": {"id": 9}, "body": data["body"]}
+                state.found.append(made)
+                self._answer(201, made)
+            elif self.command == "PUT" and self.path.startswith(f"{place}/"):
+                note = state.found[int(self.path.rpartition("/")[2]) - 1]
+                note["body"] = data["body"]
+                self._answer(200, note)
+            else:
+                self._answer(404, {})
+
+        do_GET = do_POST = do_PUT = _handle  # noqa: N815
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        state.variables = {
+            "CI_API_V4_URL": f"http://127.0.0.1:{server.server_port}/api/v4",
+            "CI_PROJECT_ID": "5",
+            "CI_MERGE_REQUEST_IID": "17",
+            "TRACKPERM_GITLAB_TOKEN": TOKEN,
+        }
+        yield state
+        server.shutdown()
+        thread.join(10)
+
+
+@pytest.mark.slow
+def test_the_merge_request_has_one_note_that_is_rewritten(project: Project, notes: Notes):
+    marker = "<!-- trackperm gate: trackperm -->"
+    # what others wrote is left alone, whatever it begins with; ours is on a later page
+    notes.found = [{"id": i + 1, "author": {"id": 3}, "body": f"{marker}\nof another"} for i in range(100)]
+    assert project.run("worse.parquet", **notes.variables).returncode == 1
+    assert len(notes.found) == 101
+    assert notes.found[-1]["body"].startswith(f"{marker}\n### ❌")
+    assert project.run("same.parquet", **notes.variables).returncode == 0
+    assert len(notes.found) == 101
+    assert notes.found[-1]["body"].startswith(f"{marker}\n### ✅")
+
+
+@pytest.mark.slow
+def test_a_note_that_is_refused_decides_nothing(project: Project, notes: Notes):
+    notes.is_refusing = True
+    result = project.run("same.parquet", **notes.variables)
+    assert result.returncode == 0, result.stderr
+    assert "the merge request has got no note: HTTP Error 403" in result.stdout
+    assert TOKEN not in result.stdout + result.stderr

@@ -1,0 +1,123 @@
+"""``trackperm policy``: what a policy file says, checked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from trackperm.errors import SpecError
+
+if TYPE_CHECKING:
+    from trackperm.hooks.policy import Policy
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+_DIGEST = 12  # digits that are shown
+
+
+@app.callback()
+def root() -> None:
+    """Check policies: what is compared without being asked, and what counts as failure."""
+
+
+@app.command()
+def check(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="Policies in YAML; `trackperm.yaml` by default.",
+            default_factory=lambda: [Path("trackperm.yaml")],
+            show_default=False,
+        ),
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON array, one object per file.")] = False,
+) -> None:
+    """Print what policies are understood to say, or all that is wrong with them; then exit code 2."""
+    from trackperm.hooks.policy import read_policies
+
+    found = {path: read_policies(path) for path in files}
+    if as_json:
+        results = [
+            {
+                "file": str(path),
+                "ok": not isinstance(read, list),
+                "problems": [str(error) for error in read] if isinstance(read, list) else [],
+                "policies": []
+                if isinstance(read, list)
+                else [{**policy.to_dict(), "digest": policy.digest} for policy in read.policies],
+            }
+            for path, read in found.items()
+        ]
+        typer.echo(json.dumps(results, indent=2, ensure_ascii=False))
+    else:
+        for path, read in found.items():
+            _print(path, read if isinstance(read, list) else read.policies)
+    if any(isinstance(read, list) for read in found.values()):
+        raise typer.Exit(2)
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of policy files, with which editors complete and check them."""
+    from trackperm.hooks.policy import json_schema
+
+    typer.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+
+
+def _print(path: Path, read: list[SpecError] | tuple[Policy, ...]) -> None:
+    if isinstance(read, tuple):
+        typer.echo(f"{path}: ok, {_number(len(read), 'policy', 'policies')}")
+        for policy in read:
+            typer.echo("\n" + "\n".join(_block(policy)))
+        return
+    for error in read:
+        typer.echo(f"{error}\n", err=True)
+    typer.echo(f"{path}: {_number(len(read), 'problem', 'problems')}", err=True)
+
+
+def _block(policy: Policy) -> Iterator[str]:
+    """Say what a policy does, one line for each of its decisions."""
+    runs = ", ".join(map(str, policy.runs)) or "none; for `trackperm gate` alone"
+    chosen = "" if str(policy.only) == "any" else f" ({policy.only})"
+    yield policy.name
+    yield f"  compares    the finished runs of {runs}{chosen}" if policy.runs else f"  compares    {runs}"
+    yield f"  with        {policy.baseline}"
+    if policy.if_no_baseline == "pass":
+        yield "              without one, a candidate passes"
+    yield f"  by          {', '.join(spec.name for spec in policy.specs)}{_sliced(policy)}"
+    yield f"  at          alpha {policy.alpha:g}{_options(policy)}"
+    yield f"  fails on    {_failure(policy)}"
+    yield f"  logs to     {policy.log_to or 'where the candidate is'}{', tags both runs' * policy.tag_runs}"
+    if policy.tracking_uri is not None:
+        yield f"  tracker     {policy.tracking_uri}"
+    yield f"  digest      {policy.digest[:_DIGEST]}"
+
+
+def _sliced(policy: Policy) -> str:
+    return f", and on slices of {', '.join(policy.slices)}" if policy.slices else ""
+
+
+def _options(policy: Policy) -> str:
+    said = [
+        "" if policy.margin is None else f"margin {policy.margin:g}",
+        "" if policy.correction == "none" else f"correction {policy.correction}",
+        "" if policy.alternative is None else f"alternative {policy.alternative}",
+        "" if policy.missing == "error" else f"missing {policy.missing}",
+        "" if policy.artifact is None else f"artifact {policy.artifact}",
+    ]
+    return "".join(f", {each}" for each in said if each)
+
+
+def _failure(policy: Policy) -> str:
+    if policy.fail_on == "regression":
+        return "a candidate that is significantly worse"
+    return f"a candidate that is not shown to be at most {policy.margin:g} worse"
+
+
+def _number(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"

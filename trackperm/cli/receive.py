@@ -1,0 +1,61 @@
+"""``trackperm receive``: queue what webhooks announce, and compare it."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from trackperm.cli.watch import PolicyName, PolicyPath, StateFolder, policies, stopped_by_signals
+
+_BUSY_SECONDS = 5.0  # then the sender is told to try again
+_LOOK_SECONDS = 1.0
+
+
+def receive(
+    policy: PolicyPath = Path("trackperm.yaml"),
+    name: PolicyName = None,
+    state: StateFolder = None,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Listen here; behind a proxy that speaks TLS.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(metavar="N", min=0, max=65535, help="0 takes any that is free, and says which.")
+    ] = 8642,
+    queue_only: Annotated[
+        bool, typer.Option("--queue-only", help="Leave the comparing to `trackperm watch`.")
+    ] = False,
+) -> None:
+    """Receive webhooks: POST /wandb and POST /mlflow, signed with a secret that the environment has.
+
+    TRACKPERM_WANDB_WEBHOOK_SECRET and TRACKPERM_MLFLOW_WEBHOOK_SECRET: at least one. What is announced goes
+    to the queue that `trackperm watch` works off as well; a JSON line is printed for every decision.
+    """
+    from trackperm.hooks.notes import Notes
+    from trackperm.hooks.queue import Queue
+    from trackperm.hooks.queue_file import default_folder
+    from trackperm.hooks.receive import Receiver, Secrets
+    from trackperm.hooks.receive_http import ReceiverServer
+    from trackperm.hooks.watch import Watcher
+
+    secrets = Secrets.of_environment()
+    chosen = policies(policy, name)
+    folder, notes = state or default_folder(), Notes()
+    queue = Queue(folder)
+    receiver = Receiver(chosen, Queue(folder, busy=_BUSY_SECONDS), secrets, notes)
+    with stopped_by_signals() as stop, ReceiverServer(receiver, host, port) as server:
+        thread = threading.Thread(target=server.serve_forever, name="trackperm-receive", daemon=True)
+        thread.start()
+        notes("started", policies=[each.name for each in chosen], host=host, port=server.server_port)
+        try:
+            if queue_only:
+                while not stop.wait(_LOOK_SECONDS):  # a signal may arrive in another thread
+                    continue
+            else:
+                Watcher(chosen, queue, notes, is_listing=False).run(stop)
+        finally:
+            server.shutdown()
+            thread.join(10)
+            notes("stopped", **queue.counts())

@@ -1,0 +1,169 @@
+"""``trackperm watch``: compare finished runs without being asked."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from trackperm.errors import InputError
+
+if TYPE_CHECKING:
+    from trackperm.hooks.policy import Policy
+    from trackperm.hooks.queue import Entry, Queue
+
+PolicyPath = Annotated[Path, typer.Option("--policy", metavar="FILE", help="Policies in YAML.")]
+PolicyName = Annotated[str | None, typer.Option(metavar="POLICY", help="Only this policy of the file.")]
+StateFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--state",
+        metavar="FOLDER",
+        help="Where the queue lies, on a local disk. [default: $TRACKPERM_STATE or ~/.local/state/trackperm]",
+        show_default=False,
+    ),
+]
+
+
+def watch(
+    policy: PolicyPath = Path("trackperm.yaml"),
+    name: PolicyName = None,
+    state: StateFolder = None,
+    interval: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS", min=1.0, max=86400.0, help="Time between two lists of an experiment."
+        ),
+    ] = 30.0,
+    since: Annotated[
+        datetime | None, typer.Option(help="Leave out runs that ended before this time, in UTC.")
+    ] = None,
+    once: Annotated[
+        bool, typer.Option("--once", help="List and compare what is due, and end: for cron.")
+    ] = False,
+    status: Annotated[bool, typer.Option("--status", help="Print the queue, and end.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="With `--status`: a JSON array.")] = False,
+    retry_refused: Annotated[
+        bool, typer.Option("--retry-refused", help="Try again what could not be compared.")
+    ] = False,
+    lease: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS",
+            min=5.0,
+            max=3600.0,
+            help="Take over from a watcher that has died after this time.",
+        ),
+    ] = 60.0,
+    health: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a health file at every sign of life.")
+    ] = None,
+    health_port: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=0, max=65535, help="Answer GET /health on this port of 127.0.0.1."),
+    ] = None,
+) -> None:
+    """Compare every finished run that a policy selects, once, and print a JSON line for every decision.
+
+    Exit code with --once: 0 where nothing failed, 2 for bad input, 3 where a tracker failed.
+    """
+    from trackperm.hooks.health import Health, endpoint
+    from trackperm.hooks.notes import Notes
+    from trackperm.hooks.queue import Queue
+    from trackperm.hooks.queue_file import default_folder
+    from trackperm.hooks.watch import Watcher
+
+    if as_json and not status:
+        raise InputError("`--json` is about `--status`", hint="decisions are JSON lines already.")
+    queue = Queue(state or default_folder(), lease=lease)
+    if status:
+        _print_status(queue, as_json=as_json)
+        return
+    chosen = policies(policy, name)
+    if not any(each.runs for each in chosen):
+        raise InputError(
+            f"no policy of `{policy}` says whose runs are to be compared",
+            hint="`runs: mlflow:EXPERIMENT` or `runs: wandb:ENTITY/PROJECT` in a policy.",
+        )
+    notes = Notes()
+    if retry_refused:
+        again = queue.retry_refused([each.digest for each in chosen])
+        notes("retry-refused", rows=again)
+    if since is not None and since.tzinfo is None:
+        since = since.replace(tzinfo=timezone.utc)
+    well = Health(patience=max(10 * interval, 300.0), file=health)
+    well.beat(is_good=True)  # a file that cannot be written is told at once
+    watcher = Watcher(chosen, queue, notes, interval=interval, since=since, health=well)
+    with stopped_by_signals() as stop, ExitStack() as stack:
+        port = None if health_port is None else stack.enter_context(endpoint(well, health_port))
+        notes("started", policies=[each.name for each in chosen], state=str(queue.folder), health_port=port)
+        try:
+            if once:
+                error = watcher.once(stop)
+                if error is not None:
+                    raise error
+            else:
+                watcher.run(stop)
+        finally:
+            notes("stopped", **queue.counts())
+
+
+def policies(path: Path, name: str | None) -> list[Policy]:
+    """Load the policies of a file, or the one that is called `name`.
+
+    Raises
+    ------
+    InputError
+        If the file is not valid, or has no policy of that name.
+    """
+    from trackperm.hooks.policy import load_policies
+
+    found = load_policies(path)
+    return list(found.policies) if name is None else [found.find(name)]
+
+
+@contextmanager
+def stopped_by_signals() -> Iterator[threading.Event]:
+    """Set an event at the first SIGTERM or SIGINT; the second one interrupts what is being done."""
+    stop = threading.Event()
+
+    def handle(*_: object) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _print_status(queue: Queue, *, as_json: bool) -> None:
+    entries = queue.entries()
+    if as_json:
+        data = [asdict(replace(entry, token=None)) for entry in entries]
+        typer.echo(json.dumps(data, indent=2, ensure_ascii=False))
+        return
+    for entry in entries:
+        typer.echo(_line(entry))
+    counts = ", ".join(f"{number} {state}" for state, number in queue.counts().items())
+    typer.echo(f"{counts}; {queue.folder}")
+
+
+def _line(entry: Entry) -> str:
+    moment = datetime.fromtimestamp(entry.changed, tz=timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
+    against = "" if entry.baseline is None else f" against {entry.baseline}"
+    tried = f", tried {entry.attempts} times" if entry.attempts > 1 else ""
+    said = (entry.outcome if entry.state == "done" else entry.reason) or ""
+    what = f"{entry.policy}  {entry.candidate}{against}{tried}"
+    return f"{moment}  {entry.state:8} {what}{': ' if said else ''}{said}"

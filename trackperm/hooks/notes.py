@@ -1,0 +1,80 @@
+"""What hooks, watchers and receivers say of their decisions: one JSON object a line, without secrets."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import threading
+from datetime import datetime, timezone
+from typing import Any, TextIO
+
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
+_SHORTEST = 6  # values that are shorter, such as `1`, are everywhere
+_IN_URL = re.compile(r"(?<=://)[^/@\s'\"]+@")
+_IN_QUERY = re.compile(
+    r"([?&][^=&\s]*(?:key|token|secret|password|signature)[^=&\s]*=)[^&\s]+", re.IGNORECASE
+)
+_BEARER = re.compile(r"\b(Bearer|Basic) +[A-Za-z0-9._~+/=-]{6,}")
+_LONGEST = 2000
+
+
+class Notes:
+    """Writes what is decided, one line each, as it happens.
+
+    Parameters
+    ----------
+    stream : file, optional
+        Where to; by default standard output.
+    **always
+        What every line says.
+    """
+
+    def __init__(self, stream: TextIO | None = None, **always: Any) -> None:
+        self._stream = stream
+        self._always = always
+        self._lock = threading.Lock()
+
+    def __call__(self, event: str, **facts: Any) -> None:
+        """Write one line; what is None is left out, and text is without secrets.
+
+        Parameters
+        ----------
+        event : str
+            What was decided, or happened.
+        **facts
+            Text, numbers, and lists of these.
+        """
+        moment = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+        said = {"time": moment, "event": event, **self._always, **facts}
+        line = json.dumps(
+            {name: _clean(value) for name, value in said.items() if value is not None}, ensure_ascii=False
+        )
+        stream = sys.stdout if self._stream is None else self._stream
+        with self._lock:
+            stream.write(f"{line}\n")
+            stream.flush()
+
+
+def scrubbed(text: str) -> str:
+    """Return `text` without what may be secret, and not too long.
+
+    Taken out are the values of environment variables whose names say that they are secret, credentials in
+    URLs, and credentials as HTTP writes them.
+    """
+    secrets = {
+        value for name, value in os.environ.items() if _SECRET_NAME.search(name) and len(value) >= _SHORTEST
+    }
+    for value in sorted(secrets, key=len, reverse=True):
+        text = text.replace(value, "…")
+    text = _IN_URL.sub("", text)
+    text = _IN_QUERY.sub(r"\1…", text)
+    text = _BEARER.sub(r"\1 …", text)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        return scrubbed(value)
+    return [_clean(each) for each in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,157 @@
+"""The SQLite file that a queue is: made once, opened for each call, changed in whole transactions."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from trackperm.errors import InputError
+
+FILE = "queue.sqlite"
+BUSY_SECONDS = 30.0
+_VERSION = 1
+_SCHEMA = f"""
+PRAGMA journal_mode = WAL;
+PRAGMA user_version = {_VERSION};
+CREATE TABLE work (
+    digest TEXT NOT NULL,
+    candidate TEXT NOT NULL,
+    policy TEXT NOT NULL,
+    source TEXT NOT NULL,
+    stamp TEXT,
+    state TEXT NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'claimed', 'done', 'refused')),
+    due REAL NOT NULL,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    token TEXT,
+    owner TEXT,
+    baseline TEXT,
+    why TEXT,
+    outcome TEXT,
+    comparisons TEXT NOT NULL DEFAULT '[]',
+    reason TEXT,
+    added REAL NOT NULL,
+    changed REAL NOT NULL,
+    PRIMARY KEY (digest, candidate)
+);
+CREATE INDEX work_due ON work (state, due);
+CREATE TABLE delivery (id TEXT PRIMARY KEY, forgotten REAL NOT NULL) WITHOUT ROWID;
+"""
+
+
+class QueueError(InputError):
+    """A queue that cannot be read or written now."""
+
+
+def default_folder() -> Path:
+    """Return the folder of the queue: ``TRACKPERM_STATE``, or as the XDG directories say."""
+    if named := os.environ.get("TRACKPERM_STATE"):
+        return Path(named).expanduser()
+    home = os.environ.get("XDG_STATE_HOME")
+    return (Path(home) if home else Path("~/.local/state").expanduser()) / "trackperm"
+
+
+class QueueFile:
+    """The file in a folder, made if there is none.
+
+    Parameters
+    ----------
+    folder : Path
+        On a local disk: SQLite's log does not work on network file systems.
+    busy : float
+        Seconds to wait for other processes.
+
+    Raises
+    ------
+    QueueError
+        If the folder cannot be written to, or holds something else.
+    """
+
+    def __init__(self, folder: Path, busy: float) -> None:
+        self.folder = folder
+        self.path = folder / FILE
+        self.busy = busy
+        with self.opened() as rows:
+            version = rows.execute("PRAGMA user_version").fetchone()[0]
+        if version != _VERSION:
+            raise QueueError(
+                f"`{self.path}` is no queue of this version of trackperm: its version is {version}, expected"
+                f" {_VERSION}",
+                hint="move it away: what was compared stands in the tracker as well.",
+            )
+
+    @contextmanager
+    def opened(self) -> Iterator[sqlite3.Connection]:
+        """Open the file; one that was moved away is made anew.
+
+        Raises
+        ------
+        QueueError
+            If SQLite refuses: the disk is full, the file is damaged, or another process does not let go.
+        """
+        self._make()
+        try:
+            address = f"{self.path.absolute().as_uri()}?mode=rw"
+            connection = sqlite3.connect(address, uri=True, timeout=self.busy)
+            try:
+                connection.isolation_level = None
+                connection.row_factory = sqlite3.Row
+                connection.execute("PRAGMA synchronous = FULL")
+                yield connection
+            finally:
+                connection.close()
+        except sqlite3.Error as error:
+            raise QueueError(
+                f"the queue `{self.path}` cannot be used: {error}",
+                hint="is the disk full, or does another process keep it locked? A damaged one can be moved"
+                " away: what was compared stands in the tracker as well.",
+            ) from error
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Change rows all together or not at all; nobody else changes any meanwhile."""
+        with self.opened() as rows:
+            rows.execute("BEGIN IMMEDIATE")
+            try:
+                yield rows
+            except BaseException:
+                rows.execute("ROLLBACK")
+                raise
+            rows.execute("COMMIT")
+
+    def _make(self) -> None:
+        """Make the file if there is none.
+
+        Raises
+        ------
+        QueueError
+            If the folder cannot be written to.
+        """
+        try:
+            if not self.path.exists():
+                self._create()
+        except OSError as error:
+            raise QueueError(
+                f"no queue can be kept in `{self.folder}`: {error.strerror or error}",
+                hint="`--state FOLDER` or `TRACKPERM_STATE` names a folder that can be written to.",
+            ) from error
+
+    def _create(self) -> None:
+        """Make the file complete under another name, and give it its own unless another process has."""
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle, draft = tempfile.mkstemp(dir=self.folder, prefix=f"{FILE}-", suffix=".draft")
+        os.close(handle)
+        try:
+            connection = sqlite3.connect(draft)
+            try:
+                connection.executescript(_SCHEMA)
+            finally:
+                connection.close()
+            with suppress(FileExistsError):
+                os.link(draft, self.path)
+        finally:
+            for leftover in self.folder.glob(f"{Path(draft).name}*"):
+                leftover.unlink()

@@ -1,0 +1,158 @@
+"""One candidate compared as its policy says: what gate, watch, receive and the training script all do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from trackperm.comparison import Comparison, RunData, compare_together
+from trackperm.family import log_comparison
+from trackperm.hooks.baseline import Baseline
+from trackperm.hooks.duplicates import (
+    Group,
+    baseline_of,
+    logs_of,
+    policy_tags,
+    settled_before,
+    withdraw_duplicates,
+)
+from trackperm.hooks.judge import Judgement, judge
+from trackperm.hooks.policy import Policy
+from trackperm.trackers.base import KEY_TAG, Published, TrackedRun, Tracker, require_options
+from trackperm.trackers.files import read_file
+
+__all__ = ["Settled", "loaded", "settle", "settled_before"]
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A candidate that was compared and judged.
+
+    Attributes
+    ----------
+    policy : Policy
+        By which.
+    candidate : TrackedRun
+        The run, or file.
+    baseline : Baseline
+        What it was compared with, and why.
+    judgement : Judgement
+        Whether it passes.
+    comparisons : tuple of Comparison
+        By each statistic: all examples, then its slices.
+    published : tuple of Published
+        Where they are logged; empty where nothing is.
+    is_superseded : bool
+        Whether another process had compared the candidate with another baseline before, so that what is
+        logged is its comparison and not this one.
+    """
+
+    policy: Policy
+    candidate: TrackedRun
+    baseline: Baseline
+    judgement: Judgement
+    comparisons: tuple[Comparison, ...]
+    published: tuple[Published, ...] = ()
+    is_superseded: bool = False
+
+
+def settle(
+    policy: Policy, candidate: TrackedRun, baseline: Baseline, *, log: bool = True, once: bool = True
+) -> Settled:
+    """Compare `candidate` with `baseline` by the statistics of `policy`, judge it, and log the comparisons.
+
+    The same again changes nothing: a comparison is found by its key, and completed where a process died
+    over it.
+
+    Parameters
+    ----------
+    policy : Policy
+        What is compared, and where the result goes.
+    candidate : TrackedRun
+        A run, or what :func:`trackperm.hooks.baseline.file_run` returns.
+    baseline : Baseline
+        What :func:`trackperm.hooks.baseline.find_baseline` returned, now or before.
+    log : bool
+        Whether the comparisons are logged; those of a file are only where the policy says ``log_to``.
+    once : bool
+        Whether comparisons of the candidate with another baseline, which another process logged for an equal
+        policy, are withdrawn, or give way to them; else they stay side by side.
+
+    Raises
+    ------
+    InputError
+        If the runs cannot be compared; another try leads to the same.
+    TrackerError
+        If a tracker failed; another try completes what was begun.
+    MissingDependencyError, CapacityError
+        If a library or memory is missing.
+    """
+    first, second = loaded(policy, baseline.run), loaded(policy, candidate)
+    place = logs_of(policy, second.tracker, candidate) if log else None
+    if place is not None:
+        require_options(place[0], tag_runs=policy.tag_runs)
+    comparisons = compare_together(
+        first,
+        second,
+        policy.specs,
+        slices=policy.slices,
+        correction=None if policy.correction == "none" else policy.correction,
+        alternative=policy.alternative,
+        alpha=policy.alpha,
+        margin=policy.margin,
+        missing=policy.missing,
+    )
+    settled = Settled(policy, candidate, baseline, judge(policy, comparisons), tuple(comparisons))
+    return settled if place is None else _logged(settled, place[0], second.tracker, once=once)
+
+
+def loaded(policy: Policy, run: TrackedRun) -> RunData:
+    """Read the predictions of a run, or file.
+
+    Raises
+    ------
+    InputError
+        If it has none that can be read.
+    TrackerError
+        If the tracker cannot be reached or refuses.
+    """
+    if run.reference.scheme == "file":
+        return RunData(read_file(run.reference.locator), run.name)
+    tracker = policy.tracker_for(run.reference)
+    return RunData(tracker.read(run, policy.artifact), run.name, run, tracker)
+
+
+def _logged(settled: Settled, home: Tracker, tracker: Tracker | None, *, once: bool) -> Settled:
+    """Log the comparisons, and withdraw what was made twice."""
+    policy, candidate, comparisons = settled.policy, settled.candidate, settled.comparisons
+    earlier = settled_before(policy, tracker, candidate) if once else ()
+    if _is_other(earlier, comparisons[0]):
+        return _superseded(settled, earlier)
+    tags = policy_tags(policy, len(comparisons))
+    container = None if policy.log_to is None else policy.log_to.locator
+    published = [
+        log_comparison(comparison, home, container, tag_runs=policy.tag_runs, tags=tags)
+        for comparison in comparisons
+    ]
+    kept = withdraw_duplicates(policy, tracker, candidate) if once else ()
+    if _is_other(kept, comparisons[0]):
+        return _superseded(settled, kept)
+    standing = (_standing(each, one, kept) for each, one in zip(published, comparisons, strict=True))
+    return replace(settled, published=tuple(standing))
+
+
+def _is_other(group: Group, comparison: Comparison) -> bool:
+    """Whether what is logged was compared with another baseline."""
+    return bool(group) and baseline_of(group) != comparison.baseline
+
+
+def _superseded(settled: Settled, group: Group) -> Settled:
+    logged = tuple(Published(each.run, created=False) for each in group)
+    return replace(settled, published=logged, is_superseded=True)
+
+
+def _standing(published: Published, comparison: Comparison, kept: Group) -> Published:
+    """Return where a comparison stands, which another process may have logged at the same time."""
+    twin = next((each for each in kept if each.tags.get(KEY_TAG) == comparison.key), None)
+    if twin is None or twin.run.reference == published.run.reference:
+        return published
+    return Published(twin.run, created=False, look=published.look, in_leaderboards=published.in_leaderboards)
