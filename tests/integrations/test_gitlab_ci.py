@@ -37,7 +37,13 @@ class Project:
         self.folder = folder
         self.job: dict[str, Any] = yaml.safe_load(TEMPLATE.read_text(encoding="utf-8"))[".trackperm-gate"]
         self._package = str(local_wheel(folder))
-        for name, seed, rate in (("base", 1, 0.2), ("same", 1, 0.2), ("worse", 2, 0.6), (HOSTILE, 2, 0.6)):
+        for name, seed, rate in (
+            ("base", 1, 0.2),
+            ("same", 1, 0.2),
+            ("worse", 2, 0.6),
+            ("as-bad", 2, 0.6),
+            (HOSTILE, 2, 0.6),
+        ):
             pl.DataFrame(predictions(seed, rate=rate)).write_parquet(folder / f"{name}.parquet")
         policy = HookedStore("http://127.0.0.1:9", folder).policy_file(
             "trackperm", runs=[], baseline={"run": "base.parquet"}, tracking_uri=None
@@ -96,7 +102,7 @@ def test_verdicts(project: Project, candidate: str, code: int, failures: int):
 @pytest.mark.slow
 @pytest.mark.parametrize("shell", ["bash", "sh"])
 def test_options_are_variables(project: Project, shell: str):
-    named = {"TRACKPERM_NAME": "trackperm", "TRACKPERM_BASELINE": "worse.parquet"}
+    named = {"TRACKPERM_NAME": "trackperm", "TRACKPERM_BASELINE": "as-bad.parquet"}
     result = project.run("worse.parquet", shell, **named)
     assert result.returncode == 0, result.stderr
     for variable in ("TRACKPERM_NAME", "TRACKPERM_BASELINE", "TRACKPERM_POLICY", "TRACKPERM_CANDIDATE"):

@@ -242,5 +242,5 @@ def _xml(found: str) -> str:
 
 def _command(level: str, title: str, message: str) -> str:
     """Write a workflow command, in which no text can begin another."""
-    data = message.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    data = message.replace("##[", "#\u200b#[").replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     return f"::{level} title={title}::{data}"
