@@ -27,8 +27,8 @@ demo: $(VENV)/.demo ## train three classifiers, log them to an MLflow store, com
 test: $(VENV)/.test ## the default suite: tests, style, types, layers, documented examples
 	$(VENV)/bin/python -m pytest $(PARALLEL)
 
-test-slow: $(VENV)/.test ## the tests that take minutes
-	$(VENV)/bin/python -m pytest $(PARALLEL) -m "slow and not training"
+test-slow: $(VENV)/.test ## the tests that take minutes, and those beside the default ones
+	$(VENV)/bin/python -m pytest $(PARALLEL) -m "(slow or extended) and not training"
 
 test-spark: $(VENV)/.spark ## the tests that start a Spark session, which needs Java
 	$(VENV)/bin/python -m pytest -m spark

@@ -95,8 +95,11 @@ def smallest_png() -> bytes:
     return b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(b"\0\0")) + chunk(b"IEND", b"")
 
 
-SERVERS = ["mlflow-sqlite", "mlflow-http", "wandb-online"]
+SERVERS = ["mlflow-sqlite", pytest.param("mlflow-http", marks=pytest.mark.extended), "wandb-online"]
 """Stores whose runs have names; those of W&B that are offline are folders."""
+
+STORES = [*SERVERS, pytest.param("wandb-offline", marks=pytest.mark.extended)]
+"""All; the default suite runs over one of each tracker."""
 
 on_servers = pytest.mark.parametrize("store", SERVERS, indirect=True)
 

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 from mlflow_stores import MlflowExperiments, MlflowStore
-from tracker_stores import PREDICTIONS, TrackerStore
+from tracker_stores import PREDICTIONS, STORES, TrackerStore
 from wandb_projects import WandbFolders, WandbProjects
 
 from trackperm.trackers.base import TrackedRun, Tracker
@@ -18,7 +18,7 @@ def sqlite_store(tmp_path_factory: pytest.TempPathFactory) -> MlflowStore:
     return MlflowStore.local(tmp_path_factory.mktemp("mlflow-store"))
 
 
-@pytest.fixture(params=["mlflow-sqlite", "mlflow-http", "wandb-online", "wandb-offline"])
+@pytest.fixture(params=STORES)
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> TrackerStore:
     match request.param:
         case "mlflow-sqlite":

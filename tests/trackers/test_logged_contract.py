@@ -114,9 +114,9 @@ print("look", comparison.log(tracker, container).look)
 @pytest.mark.parametrize(
     "store",
     [
-        "mlflow-http",
+        "mlflow-sqlite",
         pytest.param("wandb-offline", marks=pytest.mark.slow),
-        pytest.param("mlflow-sqlite", marks=pytest.mark.slow),
+        pytest.param("mlflow-http", marks=pytest.mark.slow),
         pytest.param("wandb-online", marks=pytest.mark.slow),
     ],
     indirect=True,

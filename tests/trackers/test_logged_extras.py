@@ -24,7 +24,7 @@ from trackperm.publish import evidence
 from trackperm.trackers.base import Publication, TrackedRun, Tracker
 from trackperm.verification import verify
 
-pytestmark = pytest.mark.tracker
+pytestmark = [pytest.mark.tracker, pytest.mark.extended]
 
 
 def power(store: TrackerStore, experiment: str, *arguments: str) -> str:

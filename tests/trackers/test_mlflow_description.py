@@ -23,7 +23,7 @@ from trackperm.trackers.board_text import fitted
 from trackperm.trackers.mlflow import MlflowTracker
 from trackperm.trackers.mlflow_description import BEGIN, END, Board, described
 
-pytestmark = pytest.mark.tracker
+pytestmark = [pytest.mark.tracker, pytest.mark.extended]
 
 N_RUNS = 30
 

@@ -18,7 +18,7 @@ import trackperm
 from trackperm.errors import InputError, PairingError
 from trackperm.tables import ExampleTable
 
-pytestmark = [pytest.mark.tracker, pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.tracker, pytest.mark.filterwarnings("ignore"), pytest.mark.extended]
 
 N = 60
 GENERATOR = np.random.default_rng(8)

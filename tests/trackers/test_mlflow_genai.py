@@ -19,7 +19,7 @@ import trackperm
 from trackperm.errors import InputError, PairingError, SourceError
 from trackperm.tables import ExampleTable
 
-pytestmark = [pytest.mark.tracker, pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.tracker, pytest.mark.filterwarnings("ignore"), pytest.mark.extended]
 
 N = 12
 

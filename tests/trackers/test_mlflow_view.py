@@ -22,7 +22,7 @@ from trackperm.statistic import Statistic
 from trackperm.trackers.mlflow import MlflowTracker
 from trackperm.trackers.mlflow_view import VIEW_TAG
 
-pytestmark = pytest.mark.tracker
+pytestmark = [pytest.mark.tracker, pytest.mark.extended]
 
 SPEC = "counts:\n  wrong: prediction != label\n  n: 1\nscore: wrong / n\ngreater_is_better: false\n"
 

@@ -22,7 +22,7 @@ from trackperm.trackers.base import RunReference, TrackedRun
 from trackperm.trackers.wandb_artifacts import find_artifact, is_artifact, read_run
 from trackperm.trackers.wandb_store import Store
 
-pytestmark = pytest.mark.tracker
+pytestmark = [pytest.mark.tracker, pytest.mark.extended]
 
 Log = Callable[[Any], None]
 

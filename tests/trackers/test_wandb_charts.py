@@ -19,7 +19,7 @@ from trackperm.publish import publication
 from trackperm.trackers.wandb import WandbTracker
 from trackperm.trackers.wandb_charts import CURVES, PRESET, SPEC, VARIABLE
 
-pytestmark = pytest.mark.tracker
+pytestmark = [pytest.mark.tracker, pytest.mark.extended]
 
 PANEL = "null_distribution"
 

@@ -25,7 +25,7 @@ from trackperm.trackers import wandb_comparison
 from trackperm.trackers.base import RunReference, TrackedRun
 from trackperm.trackers.wandb import WandbTracker
 
-pytestmark = pytest.mark.tracker
+pytestmark = [pytest.mark.tracker, pytest.mark.extended]
 
 
 @pytest.fixture(autouse=True)

@@ -20,7 +20,7 @@ from trackperm.trackers.wandb_artifacts import read_run
 from trackperm.trackers.wandb_evaluations import traces_url
 from trackperm.trackers.wandb_store import Store
 
-pytestmark = pytest.mark.tracker
+pytestmark = [pytest.mark.tracker, pytest.mark.extended]
 
 CALL = "0192-evaluate"
 

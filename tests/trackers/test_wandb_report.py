@@ -25,6 +25,7 @@ from trackperm.publish import publication
 from trackperm.trackers.wandb import WandbTracker
 
 pytestmark = [
+    pytest.mark.extended,
     pytest.mark.tracker,
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of pydantic, at wandb-workspaces
 ]
