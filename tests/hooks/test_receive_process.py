@@ -101,8 +101,8 @@ def test_a_burst_is_answered_at_once_and_worked_off_once(tmp_path: Path, monkeyp
     """
     runs = local(tmp_path, monkeypatch)
     runs.baseline()
-    first = [runs.finished() for _ in range(10)]
-    roles = ["candidate", *["other"] * 9] * 20
+    first = [runs.finished() for _ in range(4)]
+    roles = ["candidate", *["other"] * 24] * 8
     burst = [runs.finished(tags={"role": role}) for role in roles]
     with Receiving(tmp_path, runs.policy_file(tracking_uri=runs.store.uri)) as receiving:
         sender = receiving.sender
@@ -119,12 +119,12 @@ def test_a_burst_is_answered_at_once_and_worked_off_once(tmp_path: Path, monkeyp
             answers = list(senders.map(send, enumerate(burst)))
         assert [status for status, _ in answers] == [202] * 200
         assert max(each for _, each in answers) < 20
-        assert len(receiving.program.events("compared")) < 30, "answers do not wait for comparisons"
-        receiving.wait_for(210, "compared", "skipped", seconds=600)
+        assert len(receiving.program.events("compared")) < 12, "answers do not wait for comparisons"
+        receiving.wait_for(204, "compared", "skipped", seconds=600)
         assert receiving.program.stop() == 0
-    wanted = sorted(f"mlflow:{run_id}" for run_id in [*first, *burst[::10]])
+    wanted = sorted(f"mlflow:{run_id}" for run_id in [*first, *burst[::25]])
     assert sorted(line["candidate"] for line in receiving.program.events("compared")) == wanted
-    assert len({line["candidate"] for line in receiving.program.events("skipped")}) == 180
+    assert len({line["candidate"] for line in receiving.program.events("skipped")}) == 192
     assert runs.compared() == wanted
     last = receiving.program.lines[-1]
-    assert (last["done"], last["waiting"], last["claimed"], last["refused"]) == (30, 0, 0, 0)
+    assert (last["done"], last["waiting"], last["claimed"], last["refused"]) == (12, 0, 0, 0)
