@@ -173,7 +173,7 @@ def watched(
         yield found
     finally:
         context.close()
-    assert not found.problems
+    assert not found.problems, found.problems
 
 
 def number(text: str) -> float:

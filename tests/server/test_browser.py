@@ -256,13 +256,16 @@ def test_static_prefix(chrome, tmp_path):
             opened.open(site.compare())
             opened.open(site.leaderboard())
             page = opened.page
-            page.goto(f"{site.uri}/#/compare-runs?runs=[%22{site.runs[FIRST]}%22,%22{site.runs[SECOND]}%22]")
+            asked = f"runs=[%22{site.runs[FIRST]}%22,%22{site.runs[SECOND]}%22]&experiments=[%221%22]"
+            page.goto(f"{site.uri}/#/compare-runs?{asked}")
             button = page.get_by_role("link", name="Exact paired test")
             button.wait_for()
-            opened.problems.clear()
             button.click()
             opened.settled()
             assert page.url.startswith(f"{server.uri}/trackperm/compare?runs=")
+            opened.problems.clear()  # those of MLflow's page
+            page.reload()
+            opened.settled()
             assert page.locator("#home").get_attribute("href") == "/mlf/"
 
 
