@@ -24,6 +24,17 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+BASIC_AUTH = """\
+[mlflow]
+default_permission = NO_PERMISSIONS
+database_uri = sqlite:///{folder}/users.db
+admin_username = admin
+admin_password = {password}
+authorization_function = mlflow.server.auth:authenticate_request_basic_auth
+"""
+"""What `MLFLOW_AUTH_CONFIG_PATH` names, where nobody but the admin may do anything."""
+
+
 class MlflowServer:
     """One server on the loopback interface, with its database and artifacts in `folder`.
 

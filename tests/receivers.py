@@ -23,7 +23,7 @@ from trackperm.hooks.queue import Queue
 from trackperm.hooks.receive import Receiver, Secrets
 from trackperm.hooks.receive_http import ReceiverServer
 
-WANDB, MLFLOW = "a-secret-of-wandb-that-is-long", "another-secret-that-is-mlflows"  # gitleaks:allow
+WANDB, MLFLOW = "a-secret-of-wandb-that-is-long", "another-secret-that-is-mlflows"
 POLICIES = {
     "policies": [
         {"name": "registry", "runs": "mlflow:digits", "baseline": {"champion": "digits"}},

@@ -32,7 +32,7 @@ class Points(Dataset[Any]):
 def classifier(base: Any = lightning.pytorch.LightningModule, returned: Any = None) -> Any:
     """Make a module, of the class `base`; what its steps return is made by `returned`."""
 
-    class Linear(base):  # type: ignore[misc]
+    class Linear(base):
         def __init__(self) -> None:
             super().__init__()
             torch.manual_seed(0)

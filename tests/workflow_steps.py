@@ -65,7 +65,7 @@ class CompositeAction:
                 continue
             found.ran.append(step["id"])
             said = self._step(step, context)
-            outputs[step["id"]] = {"outputs": _outputs(self.temp / "output")}  # type: ignore[dict-item]
+            outputs[step["id"]] = {"outputs": _outputs(self.temp / "output")}
             found.printed += said.stdout + said.stderr
             found.commands += [*commands(said.stdout), *commands(said.stderr)]
             found.code = said.returncode

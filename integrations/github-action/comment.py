@@ -28,8 +28,8 @@ def request(method: str, url: str, data: dict[str, str] | None = None) -> Any:
         "X-GitHub-Api-Version": "2022-11-28",
     }
     body = None if data is None else json.dumps(data).encode()
-    asked = urllib.request.Request(url, body, headers, method=method)  # noqa: S310
-    with urllib.request.urlopen(asked, timeout=_SECONDS) as answer:  # noqa: S310
+    asked = urllib.request.Request(url, body, headers, method=method)
+    with urllib.request.urlopen(asked, timeout=_SECONDS) as answer:
         return json.load(answer)
 
 

@@ -24,12 +24,12 @@ class Classifier(LightningModule):
         super().__init__()
         self.layer = torch.nn.Linear(5, 2)
 
-    def training_step(self, batch: Any, batch_idx: int) -> Any:  # noqa: ARG002
+    def training_step(self, batch: Any, batch_idx: int) -> Any:
         """Return the loss."""
         _, x, y = batch
         return torch.nn.functional.cross_entropy(self.layer(x), y)
 
-    def test_step(self, batch: Any, batch_idx: int) -> Any:  # noqa: ARG002
+    def test_step(self, batch: Any, batch_idx: int) -> Any:
         """Return what is logged of every example."""
         number, x, y = batch
         return {"id": number, "prediction": self.layer(x).argmax(1), "label": y}

@@ -25,7 +25,7 @@ class GateError(RuntimeError):
         self.code = code
 
 
-def tracker_failed(task: Any, task_run: TaskRun, state: State[Any]) -> bool:  # noqa: ARG001
+def tracker_failed(task: Any, task_run: TaskRun, state: State[Any]) -> bool:
     """Whether another try may help: not where the candidate is worse or the input is bad."""
     error = state.result(raise_on_failure=False)
     return isinstance(error, GateError) and error.code == TRACKER_FAILED

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import socket
 import time
 from pathlib import Path
@@ -12,7 +11,6 @@ import mlflow
 import polars as pl
 import pytest
 from hooked_runs import HookedStore
-from mlflow_stores import MlflowStore
 from server_client import predictions
 
 import trackperm
@@ -21,31 +19,7 @@ from trackperm.hooks.after_evaluation import AfterEvaluation
 from trackperm.hooks.queue import Queue
 from trackperm.trackers.open_runs import mlflow_run
 
-pytestmark = pytest.mark.tracker
-
-
-@pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("store")
-    MlflowStore.local(folder).experiment("made")
-    return folder
-
-
-@pytest.fixture
-def runs(database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HookedStore:
-    uri = f"sqlite:///{database / 'mlflow.db'}"
-    monkeypatch.setenv("TRACKPERM_STATE", str(tmp_path / "state"))
-    store = HookedStore(uri, tmp_path, tmp_path / "artifacts", tmp_path.name)
-    store.store.experiment(store.experiment)
-    mlflow.set_tracking_uri(uri)
-    mlflow.set_experiment(store.experiment)
-    return store
-
-
-@pytest.fixture
-def warnings(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
-    caplog.set_level(logging.INFO, "trackperm")
-    return caplog
+pytestmark = [pytest.mark.tracker, pytest.mark.usefixtures("mlflow_script")]
 
 
 def kept(runs: HookedStore) -> list[Path]:

@@ -13,7 +13,6 @@ import pytest
 from click.testing import Result
 from comparisons import answers, check_golden, without_digests
 from hooked_runs import HookedStore
-from mlflow_stores import MlflowStore
 from typer.testing import CliRunner
 
 from trackperm import cli
@@ -289,10 +288,8 @@ def test_a_long_report_is_cut_to_what_a_comment_holds(folder: Path):
 
 
 @pytest.mark.tracker
-def test_a_run_that_failed_does_not_pass(tmp_path: Path):
+def test_a_run_that_failed_does_not_pass(runs: HookedStore):
     """Whatever it has logged; one that is still going is judged."""
-    MlflowStore.local(tmp_path).experiment("digits")
-    runs = HookedStore(f"sqlite:///{tmp_path / 'mlflow.db'}", tmp_path, tmp_path / "artifacts")
     policy = ("--policy", str(runs.policy_file(baseline={"run": f"mlflow:{runs.baseline()}"})), "--no-log")
     going = runs.begun()
     runs.log(going, seed=1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import logging
 import random
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +13,6 @@ import numpy as np
 import polars as pl
 import pytest
 from hooked_runs import HookedStore
-from mlflow_stores import MlflowStore
 from wandb_projects import WandbProjects
 from wandb_standin import Standin
 
@@ -23,6 +21,7 @@ from trackperm.errors import InputError
 pytestmark = [
     pytest.mark.tracker,
     pytest.mark.training,
+    pytest.mark.usefixtures("mlflow_script"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),
 ]
@@ -45,29 +44,9 @@ def hook() -> Any:
     return huggingface
 
 
-@pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("store")
-    MlflowStore.local(folder).experiment("made")
-    return folder
-
-
-@pytest.fixture
-def runs(database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HookedStore:
-    uri = f"sqlite:///{database / 'mlflow.db'}"
-    monkeypatch.setenv("TRACKPERM_STATE", str(tmp_path / "state"))
+@pytest.fixture(autouse=True)
+def offline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    store = HookedStore(uri, tmp_path, tmp_path / "artifacts", tmp_path.name)
-    store.store.experiment(store.experiment)
-    mlflow.set_tracking_uri(uri)
-    mlflow.set_experiment(store.experiment)
-    return store
-
-
-@pytest.fixture
-def warnings(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
-    caplog.set_level(logging.INFO, "trackperm")
-    return caplog
 
 
 def policy(runs: HookedStore, **changes: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import logging
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import mlflow
 import polars as pl
 import pytest
 from hooked_runs import HookedStore
-from mlflow_stores import MlflowStore
 from wandb_projects import WandbProjects
 from wandb_standin import Standin
 
@@ -20,6 +18,7 @@ from trackperm.errors import InputError
 pytestmark = [
     pytest.mark.tracker,
     pytest.mark.training,
+    pytest.mark.usefixtures("script"),
     *(
         pytest.mark.filterwarnings(f"ignore:{said}")
         for said in (
@@ -48,28 +47,6 @@ def hook(tiny: Any) -> Any:
     from trackperm.hooks import lightning
 
     return lightning
-
-
-@pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("store")
-    MlflowStore.local(folder).experiment("made")
-    return folder
-
-
-@pytest.fixture
-def runs(database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HookedStore:
-    uri = f"sqlite:///{database / 'mlflow.db'}"
-    monkeypatch.setenv("TRACKPERM_STATE", str(tmp_path / "state"))
-    store = HookedStore(uri, tmp_path, tmp_path / "artifacts", tmp_path.name)
-    store.store.experiment(store.experiment)
-    return store
-
-
-@pytest.fixture
-def warnings(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
-    caplog.set_level(logging.INFO, "trackperm")
-    return caplog
 
 
 def policy(runs: HookedStore, **changes: Any) -> Any:

@@ -16,7 +16,6 @@ from typing import Any
 import mlflow
 import pytest
 from hooked_runs import HookedStore
-from mlflow_stores import MlflowStore
 
 import trackperm
 from trackperm.errors import InputTypeError
@@ -24,32 +23,7 @@ from trackperm.hooks import on_exit as module
 from trackperm.hooks.queue import Entry, Queue
 from trackperm.trackers.open_runs import open_run
 
-pytestmark = pytest.mark.tracker
-
-
-@pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store for all tests, each of which has an experiment of its own."""
-    folder = tmp_path_factory.mktemp("store")
-    MlflowStore.local(folder).experiment("made")
-    return folder
-
-
-@pytest.fixture
-def runs(database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HookedStore:
-    uri = f"sqlite:///{database / 'mlflow.db'}"
-    monkeypatch.setenv("TRACKPERM_STATE", str(tmp_path / "state"))
-    store = HookedStore(uri, tmp_path, tmp_path / "artifacts", tmp_path.name)
-    store.store.experiment(store.experiment)
-    mlflow.set_tracking_uri(uri)
-    mlflow.set_experiment(store.experiment)
-    return store
-
-
-@pytest.fixture
-def warnings(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
-    caplog.set_level(logging.INFO, "trackperm")
-    return caplog
+pytestmark = [pytest.mark.tracker, pytest.mark.usefixtures("mlflow_script")]
 
 
 def entries(runs: HookedStore) -> list[Entry]:
@@ -235,7 +209,10 @@ def test_no_process_and_no_secret_is_left(runs: HookedStore, monkeypatch: pytest
 
         def started(command: list[str], **options: Any) -> Any:
             process = popen(command, **options)
-            seen.append(Path(f"/proc/{process.pid}/cmdline").read_bytes())
+            arguments = Path(f"/proc/{process.pid}/cmdline")
+            while not arguments.read_bytes():  # the kernel sets them after `Popen` has heard that it began
+                assert process.poll() is None
+            seen.append(arguments.read_bytes())
             return process
 
         monkeypatch.setattr(module.work_apart.__globals__["subprocess"], "Popen", started)

@@ -204,7 +204,7 @@ def test_a_delivery_is_taken_once_and_with_what_it_asks_for(queue: Queue, clock:
 
 def test_a_delivery_whose_units_cannot_be_added_is_not_remembered(queue: Queue):
     with pytest.raises(InputError, match="cannot be used"):
-        queue.add([unit(), Unit(None, "mlflow:x", "p")], "receive", delivery="x", window=300)  # type: ignore[arg-type]
+        queue.add([unit(), Unit(None, "mlflow:x", "p")], "receive", delivery="x", window=300)
     assert queue.entries() == []
     assert queue.add([unit()], "receive", delivery="x", window=300) == [unit()]
 

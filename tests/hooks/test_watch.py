@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 import requests
 from hooked_runs import Heard, HookedStore
-from mlflow_stores import MlflowStore
 
 from trackperm.errors import InputError, TrackerError
 from trackperm.hooks import work as work_module
@@ -29,20 +28,6 @@ from trackperm.hooks.watch import Watcher
 from trackperm.hooks.worker import Worker
 
 pytestmark = pytest.mark.tracker
-
-
-@pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store for all tests, each of which has an experiment of its own."""
-    folder = tmp_path_factory.mktemp("store")
-    MlflowStore.local(folder).experiment("made")
-    return folder
-
-
-@pytest.fixture
-def runs(database: Path, tmp_path: Path) -> HookedStore:
-    uri = f"sqlite:///{database / 'mlflow.db'}"
-    return HookedStore(uri, tmp_path, tmp_path / "artifacts", tmp_path.name)
 
 
 @pytest.fixture

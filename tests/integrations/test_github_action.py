@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -16,6 +14,7 @@ import polars as pl
 import pytest
 import yaml
 from hooked_runs import HookedStore
+from json_api import Answer, Asked, json_api
 from local_wheel import local_wheel
 from mlflow_stores import MlflowStore
 from processes import ROOT
@@ -190,7 +189,6 @@ def test_a_hostile_input_is_no_workflow_command(runner: Runner, hostile: str, no
 class Comments:
     """A stand-in for GitHub's API of comments, by its documentation."""
 
-    url: str = ""
     found: list[dict[str, Any]] = field(default_factory=list)
     is_refusing: bool = False
     asked: list[str] = field(default_factory=list)
@@ -201,45 +199,25 @@ def comments(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> Iterator[Commen
     state = Comments()
     place = "/repos/team/digits/issues"
 
-    class Handler(BaseHTTPRequestHandler):
-        def _answer(self, status: int, data: Any) -> None:
-            body = json.dumps(data).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def answer(asked: Asked) -> Answer:
+        state.asked.append(f"{asked.method} {asked.path}")
+        if asked.headers["Authorization"] != f"Bearer {TOKEN}" or state.is_refusing:
+            return 403, {"message": "Resource not accessible by integration"}
+        if asked.method == "GET" and asked.path.startswith(f"{place}/17/comments?per_page=100&page="):
+            page = int(asked.path.rpartition("=")[2])
+            return 200, state.found[100 * (page - 1) : 100 * page]
+        if (asked.method, asked.path) == ("POST", f"{place}/17/comments"):
+            made = {"id": len(state.found), "user": {"type": "Bot"}, "body": asked.data["body"]}
+            state.found.append(made)
+            return 201, made
+        if asked.method == "PATCH" and asked.path.startswith(f"{place}/comments/"):
+            state.found[int(asked.path.rpartition("/")[2])]["body"] = asked.data["body"]
+            return 200, {}
+        return 404, {}
 
-        def _handle(self) -> None:
-            state.asked.append(f"{self.command} {self.path}")
-            data = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or "{}")
-            if self.headers["Authorization"] != f"Bearer {TOKEN}" or state.is_refusing:
-                self._answer(403, {"message": "Resource not accessible by integration"})
-            elif self.command == "GET" and self.path.startswith(f"{place}/17/comments?per_page=100&page="):
-                page = int(self.path.rpartition("=")[2])
-                self._answer(200, state.found[100 * (page - 1) : 100 * page])
-            elif (self.command, self.path) == ("POST", f"{place}/17/comments"):
-                made = {"id": len(state.found), "user": {"type": "Bot"}, "body": data["body"]}
-                state.found.append(made)
-                self._answer(201, made)
-            elif self.command == "PATCH" and self.path.startswith(f"{place}/comments/"):
-                state.found[int(self.path.rpartition("/")[2])]["body"] = data["body"]
-                self._answer(200, {})
-            else:
-                self._answer(404, {})
-
-        do_GET = do_POST = do_PATCH = _handle  # noqa: N815
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        state.url = f"http://127.0.0.1:{server.server_port}"
-        monkeypatch.setenv("GITHUB_API_URL", state.url)
+    with json_api(answer) as url:
+        monkeypatch.setenv("GITHUB_API_URL", url)
         yield state
-        server.shutdown()
-        thread.join(10)
 
 
 @pytest.mark.slow

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -18,6 +15,7 @@ import polars as pl
 import pytest
 import yaml
 from hooked_runs import HookedStore
+from json_api import Answer, Asked, json_api
 from local_wheel import local_wheel
 from mlflow_stores import MlflowStore
 from processes import ROOT, run
@@ -147,53 +145,33 @@ def notes() -> Iterator[Notes]:
     state = Notes()
     place = "/api/v4/projects/5/merge_requests/17/notes"
 
-    class Handler(BaseHTTPRequestHandler):
-        def _answer(self, status: int, data: Any, next_page: str = "") -> None:
-            body = json.dumps(data).encode()
-            self.send_response(status)
-            self.send_header("X-Next-Page", next_page)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def answer(asked: Asked) -> Answer:
+        if asked.headers["PRIVATE-TOKEN"] != TOKEN or state.is_refusing:
+            return 403, {"message": "403 Forbidden"}
+        if asked.method == "GET" and asked.path == "/api/v4/user":
+            return 200, {"id": 9}
+        if asked.method == "GET" and asked.path.startswith(f"{place}?per_page=100&page="):
+            page = int(asked.path.rpartition("=")[2])
+            following = str(page + 1) if state.found[100 * page :] else ""
+            return 200, state.found[100 * (page - 1) : 100 * page], {"X-Next-Page": following}
+        if (asked.method, asked.path) == ("POST", place):
+            made = {"id": len(state.found) + 1, "author": {"id": 9}, "body": asked.data["body"]}
+            state.found.append(made)
+            return 201, made
+        if asked.method == "PUT" and asked.path.startswith(f"{place}/"):
+            note = state.found[int(asked.path.rpartition("/")[2]) - 1]
+            note["body"] = asked.data["body"]
+            return 200, note
+        return 404, {}
 
-        def _handle(self) -> None:
-            data = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or "{}")
-            if self.headers["PRIVATE-TOKEN"] != TOKEN or state.is_refusing:
-                self._answer(403, {"message": "403 Forbidden"})
-            elif self.command == "GET" and self.path == "/api/v4/user":
-                self._answer(200, {"id": 9})
-            elif self.command == "GET" and self.path.startswith(f"{place}?per_page=100&page="):
-                page = int(self.path.rpartition("=")[2])
-                rest = state.found[100 * page :]
-                self._answer(200, state.found[100 * (page - 1) : 100 * page], str(page + 1) if rest else "")
-            elif (self.command, self.path) == ("POST", place):
-                made = {"id": len(state.found) + 1, "author": {"id": 9}, "body": data["body"]}
-                state.found.append(made)
-                self._answer(201, made)
-            elif self.command == "PUT" and self.path.startswith(f"{place}/"):
-                note = state.found[int(self.path.rpartition("/")[2]) - 1]
-                note["body"] = data["body"]
-                self._answer(200, note)
-            else:
-                self._answer(404, {})
-
-        do_GET = do_POST = do_PUT = _handle  # noqa: N815
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
+    with json_api(answer) as url:
         state.variables = {
-            "CI_API_V4_URL": f"http://127.0.0.1:{server.server_port}/api/v4",
+            "CI_API_V4_URL": f"{url}/api/v4",
             "CI_PROJECT_ID": "5",
             "CI_MERGE_REQUEST_IID": "17",
             "TRACKPERM_GITLAB_TOKEN": TOKEN,
         }
         yield state
-        server.shutdown()
-        thread.join(10)
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ import pytest
 import requests
 import yaml
 from hooked_runs import HookedStore
-from mlflow_server import MlflowServer, free_port
+from mlflow_server import BASIC_AUTH, MlflowServer, free_port
 from processes import run
 from watchers import COMMAND
 
@@ -25,14 +25,6 @@ from trackperm.hooks.queue import Queue
 pytestmark = pytest.mark.tracker
 
 PASSWORD = "the-admins-own-1"
-USERS = """\
-[mlflow]
-default_permission = NO_PERMISSIONS
-database_uri = sqlite:///{folder}/users.db
-admin_username = admin
-admin_password = {password}
-authorization_function = mlflow.server.auth:authenticate_request_basic_auth
-"""
 
 
 class Hooked:
@@ -237,7 +229,7 @@ def test_gunicorn_with_several_processes(tmp_path: Path):
 def test_who_may_not_write_queues_nothing(tmp_path: Path):
     """With basic authentication: neither without a password, nor as a user without permission."""
     config = tmp_path / "users.ini"
-    config.write_text(USERS.format(folder=tmp_path, password=PASSWORD))
+    config.write_text(BASIC_AUTH.format(folder=tmp_path, password=PASSWORD))
     env = {
         "TRACKPERM_WITH": "basic-auth",
         "MLFLOW_AUTH_CONFIG_PATH": str(config),

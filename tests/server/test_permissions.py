@@ -8,22 +8,14 @@ from dataclasses import dataclass
 
 import pytest
 import requests
-from mlflow_server import MlflowServer
+from mlflow_server import BASIC_AUTH, MlflowServer
 from mlflow_stores import MlflowStore
 from server_client import API, Client, predictions
 
 pytestmark = pytest.mark.tracker
 
 PASSWORDS = {"admin": "the-admins-own-1", "reader": "the-readers-own-1", "nobody": "nobodys-own-12"}
-CONFIG = """\
-[mlflow]
-default_permission = NO_PERMISSIONS
-database_uri = sqlite:///{folder}/users.db
-admin_username = admin
-admin_password = {password}
-authorization_function = mlflow.server.auth:authenticate_request_basic_auth
-auth_cache_ttl_seconds = 300
-"""
+CONFIG = f"{BASIC_AUTH}auth_cache_ttl_seconds = 300\n"
 
 
 @dataclass(frozen=True)

@@ -172,6 +172,7 @@ class TestOtherRuns:
         training = wandb.init(
             entity="team",
             project=project.removeprefix("team/"),
+            mode="online",  # else as the first run of this process was
             settings=wandb.Settings(base_url=standin.url, x_disable_stats=True, silent=True),
         )
         try:

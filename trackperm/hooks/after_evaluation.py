@@ -90,9 +90,11 @@ class AfterEvaluation:
         except Exception as error:
             warn("the predictions were not logged", error)
             return
-        for run in logged if self._policy is not None else ():
+        if self._policy is None:
+            return
+        for run in logged:
             left = max(0.0, deadline - time.monotonic())
-            with compare_on_exit(self._policy, run=run, budget_seconds=left, state=self._state):  # type: ignore[arg-type]
+            with compare_on_exit(self._policy, run=run, budget_seconds=left, state=self._state):
                 pass
 
     def _logged(self, frame: pl.DataFrame, find: Callable[[], Sequence[OpenRun]]) -> list[OpenRun]:

@@ -140,12 +140,12 @@ class ComparisonCallback(TrainerCallback):
         if trainer.is_world_process_zero():
             self._after.prepare()
 
-    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:  # noqa: ARG002
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Take the first place among the callbacks: that of MLflow ends the run when training ends."""
         handler = self._trainer.callback_handler
         handler.callbacks = [self, *(each for each in handler.callbacks if each is not self)]
 
-    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:  # noqa: ARG002
+    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Predict, log and compare."""
         self.log_and_compare()
 

@@ -89,12 +89,12 @@ class ComparisonCallback(Callback):
         self._columns: Columns = {}
         self._fault: str | None = None
 
-    def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:  # noqa: ARG002
+    def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
         """Read the policy: what is wrong with it is said before the training."""
         if trainer.is_global_zero and stage == self._stage:
             self._after.prepare()
 
-    def on_test_start(self, trainer: Any, pl_module: Any) -> None:  # noqa: ARG002
+    def on_test_start(self, trainer: Any, pl_module: Any) -> None:
         """Begin anew."""
         self._columns, self._fault = {}, None
 
@@ -103,10 +103,10 @@ class ComparisonCallback(Callback):
     def on_test_batch_end(
         self,
         trainer: Any,
-        pl_module: Any,  # noqa: ARG002
+        pl_module: Any,
         outputs: Any,
         batch: Any,
-        batch_idx: int,  # noqa: ARG002
+        batch_idx: int,
         dataloader_idx: int = 0,
     ) -> None:
         """Keep what the step has returned."""
@@ -123,14 +123,14 @@ class ComparisonCallback(Callback):
 
     on_validation_batch_end = on_test_batch_end
 
-    def on_test_end(self, trainer: Any, pl_module: Any) -> None:  # noqa: ARG002
+    def on_test_end(self, trainer: Any, pl_module: Any) -> None:
         """Log and compare after ``trainer.test`` or ``trainer.validate``."""
         if trainer.state.fn == self._stage and self._stage != "fit":
             self._finish(trainer)
 
     on_validation_end = on_test_end
 
-    def on_train_end(self, trainer: Any, pl_module: Any) -> None:  # noqa: ARG002
+    def on_train_end(self, trainer: Any, pl_module: Any) -> None:
         """Log and compare the last validation of ``trainer.fit``."""
         if self._stage == "fit":
             self._finish(trainer)

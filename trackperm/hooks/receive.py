@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from email.message import Message
 from typing import Any
 
 from trackperm.errors import InputError, TrackpermError
@@ -112,14 +113,16 @@ class Receiver:
     notes: Notes
     _turn: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
 
-    def take(self, path: str, headers: Mapping[str, str], body: bytes) -> tuple[int, dict[str, Any]]:
+    def take(
+        self, path: str, headers: Message | Mapping[str, str], body: bytes
+    ) -> tuple[int, dict[str, Any]]:
         """Check one delivery and queue what it announces; returns status and answer.
 
         Parameters
         ----------
         path : str
             ``/wandb`` or ``/mlflow``.
-        headers : mapping of str to str
+        headers : Message or mapping of str to str
             Of the request.
         body : bytes
             All of it.
@@ -168,7 +171,7 @@ class Receiver:
         finally:
             self._turn.release()
 
-    def _verified(self, path: str, headers: Mapping[str, str], body: bytes) -> tuple[str, float]:
+    def _verified(self, path: str, headers: Message | Mapping[str, str], body: bytes) -> tuple[str, float]:
         """Identify a delivery whose signature is right, and say for how long it is remembered."""
         if path == "/wandb" and self.secrets.wandb is not None:
             return verify_wandb(headers, body, self.secrets.wandb), _WANDB_MEMORY

@@ -89,7 +89,7 @@ class ReceiverServer(ThreadingHTTPServer):
         self._is_ending = True
         super().shutdown()
 
-    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - socketserver's
         """Note that a sender went away, or a fault of our own, without a traceback."""
         error = sys.exc_info()[1]
         if isinstance(error, OSError):
@@ -141,7 +141,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._is_unread = False
         if len(body) < self._length():
             raise RefusedError(400, "the body is shorter than its stated length")
-        self._answer(*self.server.receiver.take(self._route, self.headers, body))  # type: ignore[arg-type]
+        self._answer(*self.server.receiver.take(self._route, self.headers, body))
 
     def do_GET(self) -> None:
         self._is_unread = False
@@ -182,11 +182,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002 - http.server's
         """Refuse what is no request, without repeating any of it."""
         self._refuse(code, HTTPStatus(code).phrase.lower())
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - http.server's
         """Say nothing: the receiver notes what matters, and addresses may hold secrets."""
 
 

@@ -17,6 +17,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Mapping
+from email.message import Message
 
 from trackperm.errors import InputError
 
@@ -30,12 +31,12 @@ class SignatureError(InputError):
     """A body that is not proved to come, now, from who knows the secret."""
 
 
-def verify_wandb(headers: Mapping[str, str], body: bytes, secret: str) -> str:
+def verify_wandb(headers: Message | Mapping[str, str], body: bytes, secret: str) -> str:
     """Check the signature of W&B, and return what identifies the delivery.
 
     Parameters
     ----------
-    headers : mapping of str to str
+    headers : Message or mapping of str to str
         Looked up as ``X-Wandb-Signature``; HTTP's own are found in any case.
     body : bytes
         As it was received.
@@ -57,13 +58,13 @@ def verify_wandb(headers: Mapping[str, str], body: bytes, secret: str) -> str:
 
 
 def verify_mlflow(
-    headers: Mapping[str, str], body: bytes, secret: str, now: float, window: float = REPLAY_SECONDS
+    headers: Message | Mapping[str, str], body: bytes, secret: str, now: float, window: float = REPLAY_SECONDS
 ) -> str:
     """Check the signature of MLflow and the time that it covers, and return what identifies the delivery.
 
     Parameters
     ----------
-    headers : mapping of str to str
+    headers : Message or mapping of str to str
         Looked up as ``X-MLflow-Signature``, ``X-MLflow-Delivery-Id`` and ``X-MLflow-Timestamp``.
     body : bytes
         As it was received.

@@ -1,0 +1,47 @@
+"""The stores that tests of hooks share, and scripts that train on them."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import mlflow
+import pytest
+from hooked_runs import HookedStore
+from mlflow_stores import MlflowStore
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store for all tests, each of which has an experiment of its own."""
+    folder = tmp_path_factory.mktemp("store")
+    MlflowStore.local(folder).experiment("made")
+    return folder
+
+
+@pytest.fixture
+def runs(database: Path, tmp_path: Path) -> HookedStore:
+    uri = f"sqlite:///{database / 'mlflow.db'}"
+    return HookedStore(uri, tmp_path, tmp_path / "artifacts", tmp_path.name)
+
+
+@pytest.fixture
+def script(runs: HookedStore, monkeypatch: pytest.MonkeyPatch) -> HookedStore:
+    """The test is a training script: its experiment is there, and it has a queue of its own."""
+    monkeypatch.setenv("TRACKPERM_STATE", str(runs.folder / "state"))
+    runs.store.experiment(runs.experiment)
+    return runs
+
+
+@pytest.fixture
+def mlflow_script(script: HookedStore) -> HookedStore:
+    """The script has said to MLflow where its runs go."""
+    mlflow.set_tracking_uri(script.store.uri)
+    mlflow.set_experiment(script.experiment)
+    return script
+
+
+@pytest.fixture
+def warnings(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    caplog.set_level(logging.INFO, "trackperm")
+    return caplog
