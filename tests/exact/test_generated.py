@@ -19,7 +19,7 @@ from cases import (
     value,
 )
 from certificates import check_pvalue
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from oracles import ALTERNATIVES, Point
 
@@ -140,7 +140,18 @@ def check_rational(case: tuple[Pairs, Tree], alternative: str, method: str) -> N
     check_statistic(pairs, h, lambda point: value(tree, point), alternative, method)
 
 
+ROUNDINGS_IN_THE_DIRECTION: tuple[Pairs, Tree] = (
+    (
+        [(0, 0, 0), (0, 0, 0), (0, 1, 0), (0, 2, 3), (0, 2, 3), (0, -1, 0), (1, -1, 3)],
+        [(0, 1, 0), (0, 1, 0), (0, 3, 0), (-2, -3, 3), (-2, -3, 3), (0, -1, 1), (-1, 1, 0)],
+    ),
+    ("/", -1, ("x", 1), None),
+)
+"""Differences that the gradient is taken from leave slopes of a billionth, which no tilt is to follow."""
+
+
 @generated(500)
+@example(ROUNDINGS_IN_THE_DIRECTION, "less", "lattice")
 @given(points_and_trees(), st.sampled_from(["less", "greater"]), ANY_METHOD)
 def test_rational_statistics_against_enumeration(
     case: tuple[Pairs, Tree], alternative: str, method: str

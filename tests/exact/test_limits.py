@@ -15,6 +15,8 @@ from certificates import check_pvalue
 from trackperm.errors import CapacityError, InputError
 from trackperm.exact import RationalStatistic, difference_test, structured_test
 from trackperm.exact.lattice.plane import _geometric
+from trackperm.exact.outcome import MEMORY_BUDGET, Facts, Found, Options, computed_result
+from trackperm.exact.spectrum.tilt import TailMass
 
 
 @pytest.mark.parametrize("forward", [True, False])
@@ -80,3 +82,12 @@ def test_slopes_beyond_machine_words_of_what_no_exchange_changes() -> None:
     x, y = (RationalStatistic.variable(i, 2) for i in range(2))
     stay, swap = [[1, 5], [2, 5]], [[-1, 5], [-2, 5]]
     assert structured_test(stay, swap, x + 2**80 * y, alternative="greater").pvalue == 0.25
+
+
+@pytest.mark.parametrize("log_scale", [5.0, 800.0, 1e7])
+def test_a_bound_above_one_says_nothing(log_scale: float) -> None:
+    options = Options("less", False, "lattice", 1, 0, None, MEMORY_BUDGET)
+    facts = Facts(0.0, lambda: "exact", 3, 3, 2, None, None, lambda: pytest.fail("it is not asked for"))
+    result = computed_result(Found(TailMass(log_scale, 1.0, 1.0), "lattice", ""), options, facts)
+    assert (result.pvalue, result.log10_pvalue, result.error_bound) == (1.0, 0.0, 1.0)
+    assert result.interval == (0.0, 1.0)

@@ -162,7 +162,7 @@ def computed_result(found: Found, options: Options, facts: Facts) -> Permutation
     elif math.isinf(error) and not is_upper_end:
         error = 1.0
     log10 = min((log_scale + math.log(scaled)) / math.log(10.0), 0.0)
-    pvalue = min(math.exp(log_scale) * scaled if log_scale > -700.0 else 10.0**log10, 1.0)
+    pvalue = min(math.exp(log_scale) * scaled if abs(log_scale) < 700.0 else 10.0**log10, 1.0)
     return facts.result(
         options,
         pvalue=pvalue,

@@ -139,7 +139,8 @@ def tilt_along(law: SwapSum, direction: FloatArray, excess: Callable[[FloatArray
     spread = math.sqrt(float(direction @ law.covariance(np.zeros(law.rank)) @ direction))
     low, high = 0.0, min(0.5 / max(spread, 1e-300), 1.0 / reach)
     slopes = law.coordinates @ direction
-    moving = np.abs(slopes) > 1e-12 * reach
+    # The rest is nothing but the rounding of the tilt, and the differences that the direction was taken from.
+    moving = np.abs(slopes) > 2.0**-20 * np.abs(law.coordinates).sum(axis=1) * np.abs(direction).max()
     at_low, at_high = -1e300, at(high)
     while at_high < 0:
         undecided = law.multiplicities * (1.0 - np.abs(np.tanh(high * slopes / 2.0)))
