@@ -81,6 +81,7 @@ def isolated(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     os.environ.pop(SERVICE, None)
     if request.node.get_closest_marker("tracker") and "wandb" in sys.modules:
         gc.collect()
+        gc.freeze()  # what is left are modules and what fixtures hold, which need not be searched again
     if mlflow := sys.modules.get("mlflow"):
         while mlflow.active_run() is not None:
             mlflow.end_run()

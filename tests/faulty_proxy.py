@@ -35,6 +35,7 @@ class FaultyProxy:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # headers and body are two packets, the second of which else waits
 
             def handle_any(self) -> None:
                 proxy._handle(self)

@@ -39,6 +39,7 @@ def test_inputs(identifier: str) -> None:
             assert sum(a[0] - b[0] == here for a, b in pairs) == entry["discordant"][unit]
 
 
+@pytest.mark.extended
 @each_entry
 def test_pvalues_against_integer_polynomials(identifier: str) -> None:
     reference = reference_data.reference(identifier)

@@ -40,6 +40,7 @@ def logged_run(
         **({} if standin is None else {"base_url": standin.url}),
         api_key=os.environ.get("WANDB_API_KEY", API_KEY),
         x_disable_stats=True,
+        x_save_requirements=False,  # which takes longer than all else
         silent=True,
         **settings,
     )

@@ -73,7 +73,11 @@ def linear_test(histogram: Mapping[int, int], alternative: str, **options: objec
     )
 
 
-@pytest.mark.parametrize("share", SHARES, ids=str)
+@pytest.mark.parametrize(
+    "share",
+    [*SHARES[:3], *(pytest.param(share, marks=pytest.mark.extended) for share in SHARES[3:])],
+    ids=str,
+)
 @pytest.mark.parametrize("name", SETS)
 def test_linear_against_integer_polynomials(name: str, share: Fraction) -> None:
     histogram = signed(SETS[name], share)
@@ -94,7 +98,9 @@ def test_huge_windows_by_enumeration(share: Fraction) -> None:
         check_pvalue(linear_test(histogram, alternative, method="enumerate"), pvalue)
 
 
-@pytest.mark.parametrize("sigmas", [0, 1, -2, 4, -7])
+@pytest.mark.parametrize(
+    "sigmas", [-2, *(pytest.param(n, marks=pytest.mark.extended) for n in (0, 1, 4, -7))]
+)
 @pytest.mark.parametrize("name", VERY_LARGE)
 def test_very_large_multiplicities(name: str, sigmas: int) -> None:
     sizes = VERY_LARGE[name]

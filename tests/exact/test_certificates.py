@@ -35,7 +35,13 @@ def test_linear_certificates(family: str, number: int) -> None:
     check(source.cases(family, LAWS * number, LAWS * (number + 1)), source.answer)
 
 
-@pytest.mark.parametrize("number", range(len(coin_sums.ADVERSARIAL)))
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(number, marks=[pytest.mark.extended] if number % 3 else [])
+        for number in range(len(coin_sums.ADVERSARIAL))
+    ],
+)
 def test_adversarial_certificates(number: int) -> None:
     check(coin_sums.cases("adversarial", number, number + 1), coin_sums.answer)
 

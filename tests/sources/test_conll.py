@@ -133,7 +133,7 @@ class TestPublished:
 
     @pytest.mark.parametrize(
         "identifier",
-        reference_data.spread((name for name in reference_data.ids() if name.startswith("wnut17/")), 5),
+        reference_data.spread((name for name in reference_data.ids() if name.startswith("wnut17/")), 3),
     )
     def test_reference_pvalues(self, identifier: str) -> None:
         _, kind, names = identifier.split("/")

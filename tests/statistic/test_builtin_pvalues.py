@@ -96,7 +96,7 @@ def test_against_enumeration_of_ten_examples(name: str):
 @pytest.mark.parametrize("name", DEFINITIONS)
 def test_scores_against_definition_and_library(name: str):
     definition, tested = DEFINITIONS[name], 0
-    for seed in range(40):
+    for seed in range(20):
         rng = np.random.default_rng([seed, len(name)])
         runs = random_runs(definition, rng, int(rng.integers(1, 30)))
         for rows in runs:
@@ -109,7 +109,7 @@ def test_scores_against_definition_and_library(name: str):
         for score, rows in zip(scores, runs, strict=True):
             assert score == pytest.approx(float(definition.score(rows) or 0), abs=1e-14)
         tested += 1
-    assert tested >= 15
+    assert tested >= 8
 
 
 @pytest.mark.parametrize("name", DEFINITIONS)

@@ -75,6 +75,7 @@ class Standin:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # headers and body are two packets, the second of which else waits
 
             def handle_any(self) -> None:
                 standin._handle(self)
