@@ -10,12 +10,10 @@ import threading
 from datetime import datetime, timezone
 from typing import Any, TextIO
 
+from trackperm.credentials import without_credentials
+
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
 _SHORTEST = 6  # values that are shorter, such as `1`, are everywhere
-_IN_URL = re.compile(r"(?<=://)[^/@\s'\"]+@")
-_IN_QUERY = re.compile(
-    r"([?&][^=&\s]*(?:key|token|secret|password|signature)[^=&\s]*=)[^&\s]+", re.IGNORECASE
-)
 _BEARER = re.compile(r"\b(Bearer|Basic) +[A-Za-z0-9._~+/=-]{6,}")
 _LONGEST = 2000
 
@@ -68,9 +66,7 @@ def scrubbed(text: str) -> str:
     }
     for value in sorted(secrets, key=len, reverse=True):
         text = text.replace(value, "…")
-    text = _IN_URL.sub("", text)
-    text = _IN_QUERY.sub(r"\1…", text)
-    text = _BEARER.sub(r"\1 …", text)
+    text = _BEARER.sub(r"\1 …", without_credentials(text))
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 

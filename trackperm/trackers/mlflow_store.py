@@ -9,7 +9,6 @@ progress bars, and raises whatever its transport raised. Every call of ours goes
 from __future__ import annotations
 
 import os
-import re
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -22,12 +21,11 @@ from mlflow import MlflowClient
 from mlflow.entities import Experiment, Run
 from mlflow.exceptions import MlflowException
 
+from trackperm.credentials import without_credentials
 from trackperm.errors import InputError, TrackerError, TrackpermError
 from trackperm.trackers.base import RunReference, TrackedRun
 
 _DATABASES = ("sqlite", "postgresql", "mysql", "mssql")
-_CREDENTIALS = re.compile(r"(?<=://)[^/@\s'\"]+@")
-_IN_QUERY = re.compile(r"([?&][^=&\s]*(?:key|token|secret|password)[^=&\s]*=)[^&\s'\"`]+", re.IGNORECASE)
 _STATUS = {"UNAUTHENTICATED": 401, "CUSTOMER_UNAUTHORIZED": 401, "PERMISSION_DENIED": 403}
 _ENVIRONMENT = threading.RLock()
 # No answer, too late an answer, and one that breaks off.
@@ -70,7 +68,7 @@ class Store:
                 "or set `MLFLOW_TRACKING_URI`.",
             )
         self.uri = tracking_uri or mlflow.get_tracking_uri()
-        self.label = _public(self.uri)
+        self.label = without_credentials(self.uri)
         self._remote = urlsplit(self.uri).scheme in ("http", "https")
         self._reached = False
         self._is_shared = False
@@ -201,7 +199,7 @@ class Store:
 
     def _failure(self, error: Exception, doing: str, *, writes: bool) -> TrackerError:
         causes = list(_causes(error))
-        said = _public(str(error)).strip().split("\n")[0][:400]
+        said = without_credentials(str(error)).strip().split("\n")[0][:400]
         where = f"MLflow at `{self.label}`"
         if any(isinstance(cause, _UNANSWERED) for cause in causes):
             return TrackerError(
@@ -224,7 +222,7 @@ class Store:
                 if writes
                 else "ask for permission to read this experiment.",
             )
-        origin = _public(str(causes[-1])).strip().split("\n")[0][:400]
+        origin = without_credentials(str(causes[-1])).strip().split("\n")[0][:400]
         if origin not in said:
             said = f"{said} ({origin})"
         return TrackerError(
@@ -233,11 +231,6 @@ class Store:
             if writes
             else None,
         )
-
-
-def _public(text: str) -> str:
-    """Return text without the credentials in its URLs."""
-    return _IN_QUERY.sub(r"\1…", _CREDENTIALS.sub("", text))
 
 
 @contextmanager

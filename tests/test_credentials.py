@@ -1,0 +1,24 @@
+"""What is said of an address is said without its credentials."""
+
+from __future__ import annotations
+
+import pytest
+
+from trackperm.credentials import without_credentials
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("postgresql://ann:hunter2@db:5432/runs", "postgresql://db:5432/runs"),
+        ("postgresql://ann:hun@ter@2@db/runs", "postgresql://db/runs"),
+        ("at `https://token@host/a`, not https://host/b", "at `https://host/a`, not https://host/b"),
+        ("https://host/?api_key=abc&page=2", "https://host/?api_key=…&page=2"),
+        ("`https://host/a?X-Amz-Signature=abc`", "`https://host/a?X-Amz-Signature=…`"),
+        ("https://host/@ann?mail=ann@host and ann@host", "https://host/@ann?mail=ann@host and ann@host"),
+        ("https://host?mail=ann@host", "https://host?mail=ann@host"),
+        ("sqlite:////home/ann@work/mlflow.db", "sqlite:////home/ann@work/mlflow.db"),
+    ],
+)
+def test_addresses(text: str, said: str):
+    assert without_credentials(text) == said
