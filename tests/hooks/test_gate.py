@@ -240,11 +240,11 @@ def test_names_are_no_markup_no_mention_and_no_command(folder: Path):
     for text in ("\n".join(report.lines()), "\n".join(report.annotations())):
         assert re.search(r"^::error title=boo", text, re.MULTILINE) is None
     assert "\x1b" not in "".join(report.lines())
-    error = GateReport.of_error(report.policy, report.candidate, InputError("50%25\n::error::\x00"))
+    error = GateReport.of_error(report.policy, report.candidate, InputError("50%25\n::error::\x00\ufffe"))
     assert "50%2525%0A::error::" in next(error.annotations())
     said = ET.fromstring(error.to_junit()).find(".//error")
     assert said is not None
-    assert (said.get("message"), said.text) == ("not compared", "50%25\n::error::\ufffd")
+    assert (said.get("message"), said.text) == ("not compared", "50%25\n::error::\ufffd\ufffd")
     root = ET.fromstring(report.to_junit())
     values = [each.get("value") or "" for each in root.iter("property")]
     assert any(value.startswith("x](http://evil)") and "\x1b" not in value for value in values)

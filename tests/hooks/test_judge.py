@@ -136,6 +136,15 @@ def test_non_inferiority_passes_within_the_margin_even_if_worse(policy: Any):
     assert found.reasons[0].startswith("accuracy: at most 0.05 worse (90% CI [-0.04")
 
 
+def test_an_interval_that_ends_on_the_margin_does_not_show_it(policy: Any):
+    interval = accuracy(69, 109, 935, 206).interval_at(0.1)
+    assert interval is not None
+    for margin, outcome in ((-interval.low, "fail"), (math.nextafter(-interval.low, 1.0), "pass")):
+        comparison = accuracy(69, 109, 935, 206, margin=margin)
+        found = judge(policy(fail_on="not-shown-non-inferior", margin=margin), [comparison])
+        assert found.outcome == outcome
+
+
 def test_non_inferiority_fails_where_it_could_have_been_shown(policy: Any):
     worse = accuracy(40, 160, 700, 100, margin=0.05)
     assert judge(policy(**NON_INFERIOR), [worse]).outcome == "fail"
