@@ -260,6 +260,38 @@ def test_a_worker_that_stood_still_notices(
     assert len(runs.compared()) == 1
 
 
+def test_a_row_that_was_taken_over_is_not_compared_again(
+    runs: HookedStore, tmp_path: Path, heard: Heard, monkeypatch: pytest.MonkeyPatch
+):
+    """Its baseline is fixed, so that nothing is written to the row between the claim and the comparison."""
+    queue, policy, settle = Queue(tmp_path / "state", lease=0.0), runs.policy(), worker_module.settle
+    baseline, candidate = runs.baseline(), runs.finished()
+    queue.add([Unit(policy.digest, f"mlflow:{candidate}", policy.name)], "watch")
+    claim = queue.claim([policy.digest], "earlier")
+    assert claim is not None
+    queue.release(queue.fix_baseline(claim, f"mlflow:{baseline}", "the newest"))
+    owners: list[str] = []
+    logged_before = worker_module._logged_before
+
+    def slow(*arguments: Any) -> Any:
+        found = logged_before(*arguments)
+        if not owners:
+            assert queue.claim([policy.digest], "another") is not None
+            owners.append("another")
+        return found
+
+    def counted(*arguments: Any) -> Any:
+        owners.append("this one")
+        return settle(*arguments)
+
+    monkeypatch.setattr(worker_module, "_logged_before", slow)
+    monkeypatch.setattr(worker_module, "settle", counted)
+    monkeypatch.setattr(Worker, "_renewed", lambda worker, claim: nullcontext())
+    Worker([policy], queue, heard.notes).turn()
+    assert [line["event"] for line in heard.lines] == ["lease-lost"]
+    assert owners == ["another"]
+
+
 def test_a_lease_is_renewed_while_a_comparison_takes_long(
     runs: HookedStore, tmp_path: Path, heard: Heard, monkeypatch: pytest.MonkeyPatch
 ):
