@@ -20,8 +20,11 @@ SERVICE = "WANDB_SERVICE"
 
 REQUIRE_ALL = os.environ.get("TRACKPERM_REQUIRE_ALL") == "1"
 
-# How long an example takes depends on what else the machine does.
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# How long an example takes depends on what else the machine does. Where everything must run, each change is
+# judged by the same examples; elsewhere each run draws others, and finds what none has found yet.
+settings.register_profile(
+    "untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=REQUIRE_ALL
+)
 settings.load_profile("untimed")
 
 

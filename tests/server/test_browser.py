@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
 import pytest
 from mlflow_server import MlflowServer
 from mlflow_stores import MlflowStore
 from pages import FIRST, SECOND, THIRD, Site, number, watched
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Error, Locator, Page, expect
 
 import trackperm
 
@@ -93,6 +94,16 @@ def test_more_runs_lead_from_the_table_to_the_leaderboard(chrome, site, tmp_path
         opened.problems.clear()
 
 
+def go(page: Page, address: str, button: Locator, *, there: bool) -> str | None:
+    """Go to an address, again where MLflow's page puts back its own meanwhile; where the button leads."""
+    for _ in range(20):
+        page.evaluate("hash => { location.hash = hash }", address)
+        with suppress(Error):
+            button.wait_for(state="visible" if there else "detached", timeout=2_000)
+            return button.get_attribute("href", timeout=2_000) if there else None
+    pytest.fail(f"at {address} the button {'is missing' if there else 'stays'}")
+
+
 def test_button_follows_the_address(chrome, site, tmp_path):
     first, second = site.runs[FIRST], site.runs[SECOND]
     with watched(chrome, tmp_path, site.uri) as opened:
@@ -109,20 +120,11 @@ def test_button_follows_the_address(chrome, site, tmp_path):
             f'#/compare-runs?runs=["{first}"]',
             '#/compare-runs?runs={"length":3}',
         ):
-            # MLflow's page may put its own address back while it still loads
-            with_button = f'#/compare-runs?runs=["{first}","{second}"]'
-            page.wait_for_function(
-                "hash => { if (location.hash !== hash) location.hash = hash;"
-                " return document.querySelector('#trackperm-button') !== null }",
-                arg=with_button,
-                polling=500,
-            )
-            button.wait_for()
-            page.evaluate("hash => { location.hash = hash }", elsewhere)
-            button.wait_for(state="detached")
-        page.evaluate("hash => { location.hash = hash }", '#/compare-runs?runs=["a/../b%26c","d"]')
-        button.wait_for()
-        assert button.get_attribute("href").endswith("/trackperm/compare?runs=a%2F..%2Fb%26c,d")
+            go(page, f'#/compare-runs?runs=["{first}","{second}"]', button, there=True)
+            go(page, elsewhere, button, there=False)
+        leads_to = go(page, '#/compare-runs?runs=["a/../b%26c","d"]', button, there=True)
+        assert leads_to is not None
+        assert leads_to.endswith("/trackperm/compare?runs=a%2F..%2Fb%26c,d")
         opened.problems.clear()
 
 

@@ -12,7 +12,7 @@ from mlflow_server import BASIC_AUTH, MlflowServer
 from mlflow_stores import MlflowStore
 from server_client import API, Client, predictions
 
-pytestmark = pytest.mark.tracker
+pytestmark = [pytest.mark.tracker, pytest.mark.extended]
 
 PASSWORDS = {"admin": "the-admins-own-1", "reader": "the-readers-own-1", "nobody": "nobodys-own-12"}
 CONFIG = f"{BASIC_AUTH}auth_cache_ttl_seconds = 300\n"

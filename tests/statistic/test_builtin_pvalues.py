@@ -61,7 +61,7 @@ def by_enumeration(definition: Definition, baseline: Rows, candidate: Rows, alte
 @pytest.mark.parametrize("alternative", ["two-sided", "greater"])
 def test_against_enumeration(name: str, alternative: Any):
     definition, tested = DEFINITIONS[name], 0
-    for seed in range(12):
+    for seed in range(8):
         rng = np.random.default_rng([seed, len(name)])
         baseline, candidate = random_runs(definition, rng, int(rng.integers(2, 8)))
         found = compared(name, baseline, candidate, alternative=alternative)
@@ -72,7 +72,7 @@ def test_against_enumeration(name: str, alternative: Any):
         assert found.test.ties == "exact"
         assert found.pvalue == pytest.approx(float(expected), rel=1e-12)
         tested += 1
-    assert tested >= 6
+    assert tested >= 4
 
 
 @pytest.mark.parametrize("name", DEFINITIONS)

@@ -197,6 +197,7 @@ class TestWandbRuns:
                 trackperm.log_predictions(run, FRAME)
             standin.mend()
 
+    @pytest.mark.extended
     def test_offline_nobody_need_be_logged_in(self, tmp_path: Path):
         """As the README has it: three offline runs, by somebody whom no server knows."""
         program = """

@@ -114,7 +114,7 @@ print("look", comparison.log(tracker, container).look)
 @pytest.mark.parametrize(
     "store",
     [
-        "mlflow-sqlite",
+        pytest.param("mlflow-sqlite", marks=pytest.mark.extended),
         pytest.param("wandb-offline", marks=pytest.mark.slow),
         pytest.param("mlflow-http", marks=pytest.mark.slow),
         pytest.param("wandb-online", marks=pytest.mark.slow),

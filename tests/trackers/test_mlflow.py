@@ -480,6 +480,7 @@ class TestPublishing:
 class TestCrashes:
     """Whatever fails, no run looks finished that is not, and the next try completes the same run."""
 
+    @pytest.mark.extended
     @pytest.mark.parametrize("fate", [pytest.param("cut", marks=pytest.mark.slow), "lose"])
     def test_at_every_request_that_writes(
         self,

@@ -31,6 +31,7 @@ def log_two_runs(store: MlflowStore, experiment: str) -> tuple[str, str]:
     )
 
 
+@pytest.mark.extended  # the README says the same of a store
 def test_compares_logs_and_logs_nothing_twice(mlflow_server: MlflowServer, tmp_path: Path):
     store, experiment = MlflowStore(mlflow_server.uri), f"digits-{uuid4().hex[:8]}"
     baseline_id, candidate_id = log_two_runs(store, experiment)

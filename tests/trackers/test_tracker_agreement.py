@@ -18,7 +18,7 @@ from wandb_standin import Standin, environment
 
 import trackperm
 
-pytestmark = pytest.mark.tracker
+pytestmark = [pytest.mark.tracker, pytest.mark.extended]
 
 N_EXAMPLES = 10_000
 
