@@ -65,6 +65,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.filterwarnings("ignore:Implicitly cleaning up:ResourceWarning"))
 
 
+def pytest_sessionfinish() -> None:
+    """Let what was frozen between tests be freed; DuckDB else reports leaks."""
+    gc.unfreeze()
+
+
 @pytest.fixture(autouse=True)
 def isolated(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No test sees the trackers of the person who runs it, nor what another test left behind."""
