@@ -40,9 +40,9 @@ class FaultyProxy:
             def handle_any(self) -> None:
                 proxy._handle(self)
 
-            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = handle_any  # noqa: N815
+            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = handle_any
 
-            def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            def log_message(self, *_: object) -> None:
                 pass
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

@@ -52,9 +52,9 @@ def json_api(answer: Callable[[Asked], Answer]) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(body)
 
-        do_GET = do_POST = do_PUT = do_PATCH = _handle  # noqa: N815 - http.server calls them so
+        do_GET = do_POST = do_PUT = do_PATCH = _handle
 
-        def log_message(self, *args: object) -> None:
+        def log_message(self, *_: object) -> None:
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:

@@ -50,7 +50,7 @@ class Traces:
                 self.end_headers()
                 self.wfile.write(body[: len(body) - traces.cut])
 
-            def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            def log_message(self, *_: object) -> None:
                 pass
 
         self._server = HTTPServer(("127.0.0.1", 0), Handler)

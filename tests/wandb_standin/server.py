@@ -80,9 +80,9 @@ class Standin:
             def handle_any(self) -> None:
                 standin._handle(self)
 
-            do_GET = do_POST = do_PUT = do_HEAD = handle_any  # noqa: N815
+            do_GET = do_POST = do_PUT = do_HEAD = handle_any
 
-            def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            def log_message(self, *_: object) -> None:
                 pass
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

@@ -89,7 +89,7 @@ class ReceiverServer(ThreadingHTTPServer):
         self._is_ending = True
         super().shutdown()
 
-    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - socketserver's
+    def handle_error(self, *_: Any) -> None:
         """Note that a sender went away, or a fault of our own, without a traceback."""
         error = sys.exc_info()[1]
         if isinstance(error, OSError):
@@ -182,11 +182,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002 - http.server's
+    def send_error(self, code: int, *_: Any, **__: Any) -> None:
         """Refuse what is no request, without repeating any of it."""
         self._refuse(code, HTTPStatus(code).phrase.lower())
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - http.server's
+    def log_message(self, *_: Any) -> None:
         """Say nothing: the receiver notes what matters, and addresses may hold secrets."""
 
 
