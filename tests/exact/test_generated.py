@@ -53,7 +53,7 @@ def generated(n_cases: int) -> Callable[[Test], Test]:
     )
 
 
-def tested(stay: list[Point], swap: list[Point], h: RationalStatistic, **options: Any) -> PermutationTest:
+def result_of(stay: list[Point], swap: list[Point], h: RationalStatistic, **options: Any) -> PermutationTest:
     """Test, unless it divides by what is always 0, such as 0 / (0 / x), which nobody means."""
     try:
         return structured_test(stay, swap, h, **options)
@@ -73,7 +73,7 @@ def check_statistic(
     except ZeroDivisionError:
         check_refusal(pairs, h, truth, alternative, method)
         return
-    result = tested(stay, swap, h, alternative=alternative, method=method)
+    result = result_of(stay, swap, h, alternative=alternative, method=method)
     check_pvalue(result, pvalue)
     assert result.observed == float(truth(tuple(map(sum, zip(*stay, strict=True)))))
     assert result.n_discordant == sum(a != b for a, b in zip(stay, swap, strict=True))
@@ -251,7 +251,7 @@ def check_larger_score(case: tuple[Pairs, Tree], alternative: str) -> None:
         pvalues = oracles.structured_pvalues(counts, [point[:2] for point in stay], truth)
     except ZeroDivisionError:
         assume(False)
-    check_pvalue(tested(stay, swap, h, alternative=alternative), pvalues[alternative], useful=1.0)
+    check_pvalue(result_of(stay, swap, h, alternative=alternative), pvalues[alternative], useful=1.0)
 
 
 @generated(200)
