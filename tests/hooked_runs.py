@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from server_client import predictions
 
 from trackperm.hooks.notes import Notes
 from trackperm.hooks.policy import Policy, load_policies
-from trackperm.trackers.base import KEY_TAG
+from trackperm.hooks.queue import Queue
+from trackperm.hooks.watch import Watcher
+from trackperm.trackers.publication import KEY_TAG
 
 
 class HookedStore:
@@ -116,3 +119,8 @@ class Heard:
     def events(self, *events: str) -> list[dict[str, Any]]:
         """Lines of these events."""
         return [line for line in self.lines if line["event"] in events]
+
+
+def once(store: HookedStore, queue: Queue, heard: Heard, **changes: Any) -> Exception | None:
+    """Let a watcher go over `store` once, and return what it could not do."""
+    return Watcher([store.policy(**changes)], queue, heard.notes).once(threading.Event())

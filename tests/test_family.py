@@ -24,7 +24,8 @@ from trackperm.exact.multiplicity import adjust_log10
 from trackperm.family import Family, families, without_test_set
 from trackperm.publish import look_sentence, looks_sentence, parquet
 from trackperm.publish_leaderboard import LOG10_COLUMN, PAIRS_FILE
-from trackperm.trackers.base import LoggedComparison, RunReference, TrackedRun
+from trackperm.trackers.publication import LoggedComparison
+from trackperm.trackers.references import RunReference, TrackedRun
 
 START = datetime(2025, 7, 1, tzinfo=timezone.utc)
 

@@ -12,7 +12,9 @@ from typing import Any, Protocol
 
 import pytest
 
-from trackperm.trackers.base import Publication, Table, TrackedRun, Tracker
+from trackperm.trackers.base import Tracker
+from trackperm.trackers.publication import Publication, Table
+from trackperm.trackers.references import TrackedRun
 
 Columns = Mapping[str, Sequence[Any]]
 Artifacts = Mapping[str, Columns | str]

@@ -22,7 +22,8 @@ from tracker_stores import Artifacts, Columns, Kept
 from wandb_standin import API_KEY, Standin, environment
 
 from trackperm.sources.wandb_log import read_run_log
-from trackperm.trackers.base import KINDS, Tracker, open_tracker
+from trackperm.trackers.base import Tracker, open_tracker
+from trackperm.trackers.publication import KINDS
 
 
 @contextmanager

@@ -8,7 +8,8 @@ from tracker_stores import smallest_png
 from wandb_projects import kept
 from wandb_standin import Standin
 
-from trackperm.trackers.base import Chart, Publication, Table, TrackedRun
+from trackperm.trackers.publication import Chart, Publication, Table
+from trackperm.trackers.references import TrackedRun
 
 KEY = "5eed" * 8
 

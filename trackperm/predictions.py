@@ -13,8 +13,9 @@ from trackperm.documents import listed
 from trackperm.errors import InputError, InputTypeError
 from trackperm.pairing import require_ids
 from trackperm.tables import ExampleTable
-from trackperm.trackers.base import RunReference, open_tracker, open_tracker_of
+from trackperm.trackers.base import open_tracker, open_tracker_of
 from trackperm.trackers.predictions import Predictions
+from trackperm.trackers.references import RunReference
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 

@@ -12,7 +12,7 @@ import polars as pl
 from trackperm.comparison import Comparison
 from trackperm.errors import CapacityError
 from trackperm.report import charts, description, discordant, html, text
-from trackperm.trackers.base import TEST_SET_TAG, Chart, Publication, Table
+from trackperm.trackers.publication import TEST_SET_TAG, Chart, Publication, Table
 
 MAX_COUNT_ROWS = 1_000_000
 """Largest count table that is logged; a larger one is about as big as the predictions themselves."""

@@ -13,16 +13,9 @@ from trackperm.publish import parquet
 from trackperm.report import leaderboard_cells as parts
 from trackperm.report import leaderboard_text, text
 from trackperm.report.leaderboard_formats import render
-from trackperm.trackers.base import (
-    KIND_TAG,
-    LEADERBOARD,
-    PAIRS_TAG,
-    TEST_SET_TAG,
-    Publication,
-    Table,
-    TrackedRun,
-)
 from trackperm.trackers.board_text import fitted
+from trackperm.trackers.publication import KIND_TAG, LEADERBOARD, PAIRS_TAG, TEST_SET_TAG, Publication, Table
+from trackperm.trackers.references import TrackedRun
 
 MAX_ROWS = 1000
 """Most rows of a table that trackers' pages show."""

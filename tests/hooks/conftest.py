@@ -1,4 +1,4 @@
-"""The stores that tests of hooks share, and scripts that train on them."""
+"""What tests of hooks share: stores, a queue, what a watcher said, scripts that train."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from pathlib import Path
 
 import mlflow
 import pytest
-from hooked_runs import HookedStore
+from hooked_runs import Heard, HookedStore
 from mlflow_stores import MlflowStore
+
+from trackperm.hooks.queue import Queue
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +25,16 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def runs(database: Path, tmp_path: Path) -> HookedStore:
     uri = f"sqlite:///{database / 'mlflow.db'}"
     return HookedStore(uri, tmp_path, tmp_path / "artifacts", tmp_path.name)
+
+
+@pytest.fixture
+def queue(tmp_path: Path) -> Queue:
+    return Queue(tmp_path / "state")
+
+
+@pytest.fixture
+def heard() -> Heard:
+    return Heard()
 
 
 @pytest.fixture

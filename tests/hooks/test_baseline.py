@@ -13,8 +13,8 @@ from mlflow_stores import MlflowStore
 from trackperm.errors import InputError, SpecError
 from trackperm.hooks.baseline import NoBaselineError, file_run, find_baseline, is_wanted
 from trackperm.hooks.policy import Policy, load_policies
-from trackperm.trackers.base import TrackedRun
 from trackperm.trackers.history import history_of
+from trackperm.trackers.references import TrackedRun
 
 pytestmark = pytest.mark.tracker
 

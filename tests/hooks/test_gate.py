@@ -21,7 +21,7 @@ from trackperm.hooks import work
 from trackperm.hooks.gate_markdown import markdown
 from trackperm.hooks.gate_report import GateReport
 from trackperm.hooks.policy import load_policies
-from trackperm.trackers.base import RunReference, TrackedRun
+from trackperm.trackers.references import RunReference, TrackedRun
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 POLICY = """\

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from trackperm import cli
 from trackperm.errors import InputError, SpecError
 from trackperm.hooks.policy import json_schema, load_policies, read_policies
-from trackperm.trackers.base import RunReference
+from trackperm.trackers.references import RunReference
 
 FULL = """\
 policies:

@@ -17,7 +17,7 @@ from trackperm.hooks.baseline import Baseline, file_run, find_baseline
 from trackperm.hooks.duplicates import complete, settled_before, withdraw_duplicates
 from trackperm.hooks.policy import Policy, load_policies
 from trackperm.hooks.work import settle
-from trackperm.trackers.base import TrackedRun
+from trackperm.trackers.references import TrackedRun
 
 pytestmark = pytest.mark.tracker
 

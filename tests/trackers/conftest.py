@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from faulty_proxy import FaultyProxy
+from mlflow_server import MlflowServer
 from mlflow_stores import MlflowExperiments, MlflowStore
 from tracker_stores import PREDICTIONS, STORES, TrackerStore
 from wandb_projects import WandbFolders, WandbProjects
 
-from trackperm.trackers.base import TrackedRun, Tracker
+from trackperm.trackers.base import Tracker
+from trackperm.trackers.references import TrackedRun
 
 
 @pytest.fixture(scope="module")
 def sqlite_store(tmp_path_factory: pytest.TempPathFactory) -> MlflowStore:
     return MlflowStore.local(tmp_path_factory.mktemp("mlflow-store"))
+
+
+@pytest.fixture
+def http_store(mlflow_server: MlflowServer) -> MlflowStore:
+    return MlflowStore(mlflow_server.uri)
+
+
+@pytest.fixture
+def proxy(mlflow_server: MlflowServer) -> Iterator[FaultyProxy]:
+    with FaultyProxy(mlflow_server.uri) as proxy:
+        yield proxy
 
 
 @pytest.fixture(params=STORES)
@@ -24,7 +39,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> TrackerStore:
         case "mlflow-sqlite":
             return MlflowExperiments(request.getfixturevalue("sqlite_store"))
         case "mlflow-http":
-            return MlflowExperiments(MlflowStore(request.getfixturevalue("mlflow_server").uri))
+            return MlflowExperiments(request.getfixturevalue("http_store"))
         case "wandb-online":
             return WandbProjects(request.getfixturevalue("standin"))
         case _:

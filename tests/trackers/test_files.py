@@ -6,8 +6,8 @@ import pytest
 
 from trackperm.errors import SourceError
 from trackperm.sources import split_part
-from trackperm.trackers.base import RunReference
 from trackperm.trackers.files import read_file
+from trackperm.trackers.references import RunReference
 
 
 def test_a_reference_without_a_scheme_is_a_path(tmp_path: Path) -> None:

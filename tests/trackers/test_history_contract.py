@@ -11,8 +11,9 @@ from mlflow_stores import MlflowExperiments
 from tracker_stores import PREDICTIONS, TrackerStore, on_servers, publication
 
 from trackperm.errors import InputError
-from trackperm.trackers.base import TrackedRun, Tracker
+from trackperm.trackers.base import Tracker
 from trackperm.trackers.history import History, history_of
+from trackperm.trackers.references import TrackedRun
 
 pytestmark = [pytest.mark.tracker, on_servers]
 

@@ -249,7 +249,7 @@ class TestOtherTrackers:
 
 
 _LIBRARY = """
-from trackperm.trackers.base import RunReference
+from trackperm.trackers.references import RunReference
 
 class Run:
     def __init__(self):

@@ -11,7 +11,8 @@ from tracker_stores import Kept, TrackerStore, on_servers, publication, smallest
 from trackperm.errors import InputError
 from trackperm.family import families
 from trackperm.publish import look_sentence
-from trackperm.trackers.base import TrackedRun, Tracker
+from trackperm.trackers.base import Tracker
+from trackperm.trackers.references import TrackedRun
 from trackperm.verification import verify
 
 pytestmark = pytest.mark.tracker

@@ -21,7 +21,9 @@ from trackperm.errors import InputError
 from trackperm.family import families
 from trackperm.planning import PastPlan, plan_from_past, plan_from_pilot, plan_paired
 from trackperm.publish import evidence
-from trackperm.trackers.base import Publication, TrackedRun, Tracker
+from trackperm.trackers.base import Tracker
+from trackperm.trackers.publication import Publication
+from trackperm.trackers.references import TrackedRun
 from trackperm.verification import verify
 
 pytestmark = [pytest.mark.tracker, pytest.mark.extended]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
@@ -11,17 +10,16 @@ from faulty_proxy import Fate, FaultyProxy, is_write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mlflow.utils.validation import MAX_EXPERIMENT_TAG_VAL_LENGTH
-from mlflow_server import MlflowServer
 from mlflow_stores import MlflowStore
 
 import trackperm
 from trackperm.errors import TrackerError
 from trackperm.leaderboards import Leaderboard
 from trackperm.report.leaderboard_text import markdown
-from trackperm.trackers.base import KIND_TAG, LEADERBOARD, Publication, Table
 from trackperm.trackers.board_text import fitted
 from trackperm.trackers.mlflow import MlflowTracker
 from trackperm.trackers.mlflow_description import BEGIN, END, Board, described
+from trackperm.trackers.publication import KIND_TAG, LEADERBOARD, Publication, Table
 
 pytestmark = [pytest.mark.tracker, pytest.mark.extended]
 
@@ -124,9 +122,9 @@ class TestDescribed:
         assert described(held + once, self.shown(text), 20_000) == held
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> MlflowStore:
-    return MlflowStore.local(tmp_path_factory.mktemp("described"))
+@pytest.fixture
+def store(sqlite_store: MlflowStore) -> MlflowStore:
+    return sqlite_store
 
 
 @pytest.fixture
@@ -186,24 +184,18 @@ class TestInMlflow:
 
 
 class TestCrashes:
-    @pytest.fixture
-    def proxy(self, mlflow_server: MlflowServer) -> Iterator[FaultyProxy]:
-        with FaultyProxy(mlflow_server.uri) as proxy:
-            yield proxy
-
     @pytest.mark.slow
     @pytest.mark.parametrize("fate", ["cut", "lose"])
     def test_at_every_request_that_writes(
         self,
-        mlflow_server: MlflowServer,
+        http_store: MlflowStore,
         proxy: FaultyProxy,
         experiment: str,
         monkeypatch: pytest.MonkeyPatch,
         fate: Fate,
     ):
         monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
-        store = MlflowStore(mlflow_server.uri)
-        store.describe(experiment, "ours")
+        http_store.describe(experiment, "ours")
         tracker = MlflowTracker(proxy.uri)
         tracker.publish(publication("00000000"), experiment)
         n_writes = len(proxy.writes)
@@ -218,21 +210,21 @@ class TestCrashes:
                 tracker.publish(wanted, experiment)
             begun = [
                 run
-                for run in store.comparisons(experiment, "leaderboard")
+                for run in http_store.comparisons(experiment, "leaderboard")
                 if run.data.tags["trackperm.key"] == wanted.key
             ]
             for run in begun:
                 if run.info.status == "FINISHED" or run.data.tags["trackperm.state"] == "done":
-                    assert wanted.files.items() <= store.artifacts(run.info.run_id).items()
-            if wanted.key in store.description(experiment):
+                    assert wanted.files.items() <= http_store.artifacts(run.info.run_id).items()
+            if wanted.key in http_store.description(experiment):
                 assert begun[0].info.status == "FINISHED"
 
             proxy.fate = lambda method, path: "pass"
             published = tracker.publish(wanted, experiment)
             assert all(published.run.reference.locator == run.info.run_id for run in begun)
             assert tracker.comparison(published.run.reference.locator).is_finished
-            assert store.description(experiment).startswith(f"ours\n\n{BEGIN}\n\n{wanted.key} **board**")
-        assert len(store.comparisons(experiment, "leaderboard")) == n_writes + 1
+            assert http_store.description(experiment).startswith(f"ours\n\n{BEGIN}\n\n{wanted.key} **board**")
+        assert len(http_store.comparisons(experiment, "leaderboard")) == n_writes + 1
 
 
 def test_the_description_of_its_run_is_cut_too(store: MlflowStore, board: Leaderboard, experiment: str):

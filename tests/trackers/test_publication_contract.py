@@ -12,7 +12,9 @@ from tracker_stores import PREDICTIONS, TrackerStore, on_servers, publication
 
 import trackperm
 from trackperm.errors import InputError
-from trackperm.trackers.base import Table, TrackedRun, Tracker
+from trackperm.trackers.base import Tracker
+from trackperm.trackers.publication import Table
+from trackperm.trackers.references import TrackedRun
 
 pytestmark = pytest.mark.tracker
 

@@ -18,7 +18,7 @@ from wandb_standin import Standin
 
 from trackperm.errors import InputError, SourceError, TrackerError
 from trackperm.tables import ExampleTable
-from trackperm.trackers.base import RunReference, TrackedRun
+from trackperm.trackers.references import RunReference, TrackedRun
 from trackperm.trackers.wandb_artifacts import find_artifact, is_artifact, read_run
 from trackperm.trackers.wandb_store import Store
 

@@ -22,7 +22,7 @@ from wandb_standin import Standin, changes
 
 from trackperm.errors import InputError, TrackerError
 from trackperm.trackers import wandb_comparison
-from trackperm.trackers.base import RunReference, TrackedRun
+from trackperm.trackers.references import RunReference, TrackedRun
 from trackperm.trackers.wandb import WandbTracker
 
 pytestmark = [pytest.mark.tracker, pytest.mark.extended]

@@ -16,7 +16,8 @@ from wandb_standin import Standin
 
 from trackperm.errors import InputError, TrackerError
 from trackperm.trackers import wandb_comparison
-from trackperm.trackers.base import Table, open_tracker
+from trackperm.trackers.base import open_tracker
+from trackperm.trackers.publication import Table
 from trackperm.trackers.wandb_content import Content
 
 pytestmark = pytest.mark.tracker

@@ -13,7 +13,8 @@ from trackperm.errors import InputError
 
 if TYPE_CHECKING:
     from trackperm.family import Family, Look
-    from trackperm.trackers.base import LoggedComparison, Tracker
+    from trackperm.trackers.base import Tracker
+    from trackperm.trackers.publication import LoggedComparison
 
 _DIGEST = 12  # digits of a test set that are shown
 _WIDEST = 60  # of a comparison's name
@@ -93,7 +94,7 @@ def _of_run(text: str, tracking_uri: str | None) -> tuple[Tracker, list[LoggedCo
     """List the comparisons beside a run, and say on which test sets it was compared."""
     from trackperm.cli.tracked import found, opened
     from trackperm.family import families
-    from trackperm.trackers.base import TEST_SET_TAG, LoggedComparison
+    from trackperm.trackers.publication import TEST_SET_TAG, LoggedComparison
 
     tracker, locator = opened(text, tracking_uri, hint="`mlflow:RUN_ID` or `wandb:ENTITY/PROJECT/RUN`.")
     run = found(tracker, locator)

@@ -17,7 +17,8 @@ from trackperm.errors import FaultError, InputError, TrackpermError
 if TYPE_CHECKING:
     from trackperm.hooks.gate_report import GateReport
     from trackperm.hooks.policy import Policy
-    from trackperm.trackers.base import TrackedRun, Tracker
+    from trackperm.trackers.base import Tracker
+    from trackperm.trackers.references import TrackedRun
 
 
 def gate(
@@ -99,7 +100,7 @@ def _compared(policy: Policy, candidate: str, found: list[TrackedRun], *, log: b
     from trackperm.hooks.baseline import NoBaselineError, file_run, find_baseline
     from trackperm.hooks.gate_report import GateReport
     from trackperm.hooks.work import loaded, settle
-    from trackperm.trackers.base import RunReference
+    from trackperm.trackers.references import RunReference
 
     reference = RunReference.parse(candidate)
     tracker = None if reference.scheme == "file" else policy.tracker_for(reference)

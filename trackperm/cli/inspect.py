@@ -137,7 +137,7 @@ def _lines(run: str, data: RunData, options: Sequence[str]) -> Iterator[str]:
 def _format(run: str, data: RunData | None) -> str:
     from trackperm.sources import SourceFile, split_part
     from trackperm.sources.registry import recognised
-    from trackperm.trackers.base import RunReference
+    from trackperm.trackers.references import RunReference
 
     reference = RunReference.parse(run)
     if reference.scheme != "file":
@@ -275,7 +275,7 @@ def _source(run: str) -> str | None:
     """Name the format of a file; None where the run is of a tracker or at a URL."""
     from trackperm.sources import SourceFile, split_part
     from trackperm.sources.registry import recognised
-    from trackperm.trackers.base import RunReference
+    from trackperm.trackers.references import RunReference
 
     reference = RunReference.parse(run)
     path = split_part(reference.locator)[0] if reference.scheme == "file" else None

@@ -97,7 +97,7 @@ def install_chart(
     tracking_uri: Annotated[str | None, typer.Option(metavar="URI", help="W&B's server.")] = None,
 ) -> None:
     """Install a chart of the null distribution at W&B, once, and print the setting that makes use of it."""
-    from trackperm.trackers.base import RunReference
+    from trackperm.trackers.references import RunReference
     from trackperm.trackers.wandb import WandbTracker
 
     reference = RunReference.parse(entity)
@@ -107,7 +107,8 @@ def install_chart(
 
 
 def _target(log_to: str, tracking_uri: str | None) -> tuple[Tracker, str]:
-    from trackperm.trackers.base import RunReference, open_tracker
+    from trackperm.trackers.base import open_tracker
+    from trackperm.trackers.references import RunReference
 
     target = RunReference.parse(log_to)
     if target.scheme == "file":

@@ -64,7 +64,8 @@ def store_statistic(
 
 
 def _opened(experiment: str, tracking_uri: str | None) -> tuple[MlflowTracker, str]:
-    from trackperm.trackers.base import RunReference, open_tracker
+    from trackperm.trackers.base import open_tracker
+    from trackperm.trackers.references import RunReference
 
     tracker = open_tracker("mlflow", tracking_uri)
     reference = RunReference.parse(experiment)

@@ -59,7 +59,7 @@ def wandb(
 
 
 def _locator(text: str) -> str:
-    from trackperm.trackers.base import RunReference
+    from trackperm.trackers.references import RunReference
     from trackperm.trackers.wandb_offline import is_offline_run
 
     reference = RunReference.parse(text)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from trackperm.errors import InputError
 
 if TYPE_CHECKING:
-    from trackperm.trackers.base import LoggedComparison, TrackedRun, Tracker
+    from trackperm.trackers.base import Tracker
+    from trackperm.trackers.publication import LoggedComparison
+    from trackperm.trackers.references import TrackedRun
 
 
 def opened(text: str, tracking_uri: str | None, *, hint: str) -> tuple[Tracker, str]:
@@ -20,7 +22,8 @@ def opened(text: str, tracking_uri: str | None, *, hint: str) -> tuple[Tracker, 
         If it names none, with `hint`.
     """
     from trackperm.sources.wandb_run import is_run_folder
-    from trackperm.trackers.base import RunReference, open_tracker
+    from trackperm.trackers.base import open_tracker
+    from trackperm.trackers.references import RunReference
 
     reference = RunReference.parse(text)
     if reference.scheme == "file" and is_run_folder(Path(text).expanduser()):

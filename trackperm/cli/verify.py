@@ -11,7 +11,7 @@ import typer
 from trackperm.errors import InputError, SourceError
 
 if TYPE_CHECKING:
-    from trackperm.trackers.base import LoggedComparison
+    from trackperm.trackers.publication import LoggedComparison
     from trackperm.verification import Verification
 
 MISMATCH = 4
@@ -89,7 +89,8 @@ def _cut(text: str) -> str:
 def _files(text: str, tracking_uri: str | None) -> tuple[dict[str, bytes], LoggedComparison | None]:
     """Read the files of a comparison from a folder, or from its run."""
     from trackperm.cli.tracked import opened
-    from trackperm.trackers.base import COMPARISON, RunReference
+    from trackperm.trackers.publication import COMPARISON
+    from trackperm.trackers.references import RunReference
 
     folder = Path(text).expanduser()
     if RunReference.parse(text).scheme == "file" and folder.is_dir():

@@ -31,7 +31,9 @@ from trackperm.exact.power import MinimumDetectableEffect
 from trackperm.pairing import PairingReport
 from trackperm.second_opinions import SecondOpinion, second_opinions
 from trackperm.statistic import Statistic
-from trackperm.trackers.base import Published, TrackedRun, Tracker, require_options
+from trackperm.trackers.base import Tracker, require_options
+from trackperm.trackers.publication import Published
+from trackperm.trackers.references import TrackedRun
 from trackperm.verdict import Verdict, Word, decide
 
 

@@ -10,8 +10,9 @@ from typing import Any
 from trackperm.errors import InputError
 from trackperm.sources import Gold, labelled, split_part
 from trackperm.tables import ExampleTable
-from trackperm.trackers.base import RunReference, TrackedRun, Tracker, open_tracker
+from trackperm.trackers.base import Tracker, open_tracker
 from trackperm.trackers.files import read_file
+from trackperm.trackers.references import RunReference, TrackedRun
 
 
 @dataclass(frozen=True)

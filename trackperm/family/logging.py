@@ -13,15 +13,9 @@ from trackperm.family.looks import Family, Look, families
 from trackperm.leaderboards import Leaderboard
 from trackperm.publish import OPINIONS_TAG, looks_sentence, publication
 from trackperm.publish_leaderboard import leaderboard_publication, require_taggable
-from trackperm.trackers.base import (
-    KEY_TAG,
-    LoggedComparison,
-    Publication,
-    Published,
-    TrackedRun,
-    Tracker,
-    require_options,
-)
+from trackperm.trackers.base import Tracker, require_options
+from trackperm.trackers.publication import KEY_TAG, LoggedComparison, Publication, Published
+from trackperm.trackers.references import TrackedRun
 
 _TRIES = 3
 _SETTLING_SECONDS = (0.0, 0.2, 0.5, 1.0, 2.0, 4.0)

@@ -18,16 +18,16 @@ from trackperm.exact.alpha_spending import ALPHA_SPENDING, adjust_spending_log10
 from trackperm.exact.multiplicity import Correction, adjust_log10, adjustment
 from trackperm.publish import LOG10_P_TAG
 from trackperm.publish_leaderboard import LOG10_COLUMN, PAIRS_FILE
-from trackperm.trackers.base import (
+from trackperm.trackers.base import Tracker
+from trackperm.trackers.publication import (
     COMPARISON,
     KEY_TAG,
     KIND_TAG,
     LEADERBOARD,
     TEST_SET_TAG,
     LoggedComparison,
-    TrackedRun,
-    Tracker,
 )
+from trackperm.trackers.references import TrackedRun
 
 UNSEEN = (
     "counted is what is logged here: looks that were deleted, not logged, or logged in another experiment or "

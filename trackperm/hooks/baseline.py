@@ -11,8 +11,9 @@ from trackperm.errors import InputError
 from trackperm.hooks.policy import Policy
 from trackperm.hooks.policy_keys import BaselineRule
 from trackperm.sources import split_part
-from trackperm.trackers.base import RunReference, TrackedRun, Tracker
+from trackperm.trackers.base import Tracker
 from trackperm.trackers.history import History, RunRecord, history_of
+from trackperm.trackers.references import RunReference, TrackedRun
 
 
 class NoBaselineError(InputError):

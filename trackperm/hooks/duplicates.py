@@ -17,8 +17,10 @@ from collections.abc import Iterable
 from datetime import datetime, timezone
 
 from trackperm.hooks.policy import Policy
-from trackperm.trackers.base import KEY_TAG, LoggedComparison, TrackedRun, Tracker
+from trackperm.trackers.base import Tracker
 from trackperm.trackers.history import history_of
+from trackperm.trackers.publication import KEY_TAG, LoggedComparison
+from trackperm.trackers.references import TrackedRun
 
 POLICY_TAG = "trackperm.policy"
 DIGEST_TAG = "trackperm.policy_digest"

@@ -14,7 +14,7 @@ from trackperm.hooks.judge import Finding
 from trackperm.report import text
 from trackperm.report.changed import WORSE, directions
 from trackperm.report.description import explanation
-from trackperm.trackers.base import TrackedRun
+from trackperm.trackers.references import TrackedRun
 
 _SIGNS = {"pass": "✅", "fail": "❌", "undecided": "⚠️", "no baseline": "✅", "error": "❌"}
 _RANK = {"fail": 0, "undecided": 1, "pass": 2}

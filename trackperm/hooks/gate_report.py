@@ -17,7 +17,8 @@ from trackperm.hooks.notes import scrubbed
 from trackperm.hooks.policy import Policy
 from trackperm.hooks.work import Settled
 from trackperm.report import text
-from trackperm.trackers.base import Published, TrackedRun
+from trackperm.trackers.publication import Published
+from trackperm.trackers.references import TrackedRun
 
 State = Literal["pass", "fail", "undecided", "no baseline", "error"]
 

@@ -30,7 +30,8 @@ from trackperm.hooks.policy_keys import (
 )
 from trackperm.sources.remote import is_url
 from trackperm.statistic import Statistic, load_statistic
-from trackperm.trackers.base import RunReference, Tracker, open_tracker
+from trackperm.trackers.base import Tracker, open_tracker
+from trackperm.trackers.references import RunReference
 
 _SECRET = re.compile(r"pass(word|wd)?|secret|token|(api_?)?key", re.IGNORECASE)
 

@@ -10,7 +10,8 @@ from pydantic_core import PydanticCustomError
 
 from trackperm.documents import kind, listed
 from trackperm.statistic.schema import Parameter, Resolution
-from trackperm.trackers.base import RunReference, schemes
+from trackperm.trackers.base import schemes
+from trackperm.trackers.references import RunReference
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _ALIAS = re.compile(r"models:/[^@]+@[^@/]+|(wandb:)?([^/:@]+/){1,2}[^/:]+:[^/:]+")

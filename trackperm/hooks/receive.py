@@ -24,7 +24,7 @@ from trackperm.hooks.notes import Notes
 from trackperm.hooks.policy import Policy
 from trackperm.hooks.queue import Queue, ReplayError, Unit
 from trackperm.hooks.signatures import REPLAY_SECONDS, SignatureError, verify_mlflow, verify_wandb
-from trackperm.trackers.base import RunReference
+from trackperm.trackers.references import RunReference
 
 WANDB_SECRET, MLFLOW_SECRET = "TRACKPERM_WANDB_WEBHOOK_SECRET", "TRACKPERM_MLFLOW_WEBHOOK_SECRET"
 MOST_BYTES = 64 * 1024

@@ -26,8 +26,8 @@ from trackperm.hooks.policy import Policy
 from trackperm.hooks.queue import LONGEST_WAIT, Queue, Unit
 from trackperm.hooks.queue_file import QueueError
 from trackperm.hooks.worker import Turn, Worker, stamp_of
-from trackperm.trackers.base import RunReference
 from trackperm.trackers.history import history_of
+from trackperm.trackers.references import RunReference
 
 SWEEP_SECONDS = 900.0
 _SPARE = timedelta(hours=1)

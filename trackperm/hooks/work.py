@@ -17,8 +17,10 @@ from trackperm.hooks.duplicates import (
 )
 from trackperm.hooks.judge import Judgement, judge
 from trackperm.hooks.policy import Policy
-from trackperm.trackers.base import KEY_TAG, Published, TrackedRun, Tracker, require_options
+from trackperm.trackers.base import Tracker, require_options
 from trackperm.trackers.files import read_file
+from trackperm.trackers.publication import KEY_TAG, Published
+from trackperm.trackers.references import TrackedRun
 
 __all__ = ["Settled", "loaded", "settle", "settled_before"]
 

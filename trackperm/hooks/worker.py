@@ -39,8 +39,9 @@ from trackperm.hooks.policy import Policy
 from trackperm.hooks.queue import Entry, LeaseLostError, Queue, Unit
 from trackperm.hooks.queue_file import QueueError
 from trackperm.hooks.work import Settled, settle
-from trackperm.trackers.base import RunReference, TrackedRun, Tracker
+from trackperm.trackers.base import Tracker
 from trackperm.trackers.history import RunRecord, history_of
+from trackperm.trackers.references import RunReference, TrackedRun
 
 Event = Literal["compared", "known", "refused", "retry", "skipped", "lease-lost", "waiting", "resolved"]
 

@@ -12,7 +12,8 @@ from trackperm.errors import InputError
 from trackperm.leaderboards.field import Incomplete, Progress
 from trackperm.sources import Gold, labelled
 from trackperm.tables import ExampleTable
-from trackperm.trackers.base import RunReference, TrackedRun, Tracker, open_tracker
+from trackperm.trackers.base import Tracker, open_tracker
+from trackperm.trackers.references import RunReference, TrackedRun
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,8 @@ from trackperm.exact.intervals import Interval
 from trackperm.exact.multiplicity import Correction
 from trackperm.leaderboards.field import Incomplete, MissingRule
 from trackperm.statistic import Statistic
-from trackperm.trackers.base import Published, Tracker
+from trackperm.trackers.base import Tracker
+from trackperm.trackers.publication import Published
 from trackperm.verdict import MARKERS, Sign
 
 

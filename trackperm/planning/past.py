@@ -21,7 +21,8 @@ from trackperm.exact.power.simulated import N_RESAMPLES
 from trackperm.family import Family, families
 from trackperm.planning.plan import Plan, null_deviation, paired_discordance, plan_from_counts
 from trackperm.statistic import Statistic
-from trackperm.trackers.base import COMPARISON, LoggedComparison, Tracker
+from trackperm.trackers.base import Tracker
+from trackperm.trackers.publication import COMPARISON, LoggedComparison
 from trackperm.verification.files import (
     COUNTS,
     SPEC,

@@ -24,7 +24,7 @@ from trackperm.errors import TrackpermError
 from trackperm.hooks.policy import Policy, load_policies
 from trackperm.hooks.queue import Queue, Unit
 from trackperm.hooks.queue_file import default_folder
-from trackperm.trackers.base import KIND_TAG
+from trackperm.trackers.publication import KIND_TAG
 
 SWITCH = "TRACKPERM_POLICY"
 

@@ -25,7 +25,8 @@ from trackperm.report import (
 )
 from trackperm.report.changed import flips
 from trackperm.report.text import format_number
-from trackperm.trackers.base import Published, TrackedRun
+from trackperm.trackers.publication import Published
+from trackperm.trackers.references import TrackedRun
 from trackperm.verdict import MARKERS, Sign
 
 __all__ = ["comparison_view", "flips", "leaderboard_view"]

@@ -21,10 +21,10 @@ from trackperm.server.jobs import FLIPS_FILE, RESULT_FILE
 from trackperm.server.limits import MOST_RUNS
 from trackperm.server.orders import ChoicesOrder, CompareOrder, LeaderboardOrder, Order
 from trackperm.statistic import Statistic, builtin_names, load_statistic
-from trackperm.trackers.base import TrackedRun
 from trackperm.trackers.mlflow import MlflowTracker
 from trackperm.trackers.mlflow_experiment import stored_statistics
 from trackperm.trackers.mlflow_store import Store
+from trackperm.trackers.references import TrackedRun
 
 _MOST_LISTED = 20
 _BUILT_IN, _STORED = "built in", "stored in experiment"

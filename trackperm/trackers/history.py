@@ -13,7 +13,9 @@ from fnmatch import fnmatchcase
 from typing import ClassVar, Protocol
 
 from trackperm.errors import InputError
-from trackperm.trackers.base import LoggedComparison, TrackedRun, Tracker
+from trackperm.trackers.base import Tracker
+from trackperm.trackers.publication import LoggedComparison
+from trackperm.trackers.references import TrackedRun
 
 
 @dataclass(frozen=True)

@@ -22,18 +22,7 @@ from trackperm.errors import InputError, InputTypeError, TrackpermError
 from trackperm.sources import read_examples
 from trackperm.statistic import Statistic
 from trackperm.tables import ExampleTable
-from trackperm.trackers.base import (
-    KIND_TAG,
-    KINDS,
-    LEADERBOARD,
-    LoggedComparison,
-    Publication,
-    Published,
-    RunReference,
-    TrackedRun,
-    require_options,
-    table_or_error,
-)
+from trackperm.trackers.base import require_options, table_or_error
 from trackperm.trackers.mlflow_artifacts import (
     RunArtifacts,
     find_table,
@@ -51,6 +40,15 @@ from trackperm.trackers.mlflow_ledger import logged_comparison, logged_compariso
 from trackperm.trackers.mlflow_store import Store
 from trackperm.trackers.mlflow_view import SavedView, set_up_view
 from trackperm.trackers.predictions import Predictions
+from trackperm.trackers.publication import (
+    KIND_TAG,
+    KINDS,
+    LEADERBOARD,
+    LoggedComparison,
+    Publication,
+    Published,
+)
+from trackperm.trackers.references import RunReference, TrackedRun
 
 _RUN_ID = re.compile(r"[a-zA-Z0-9][\w-]{0,255}")
 _PAGE = 1000

@@ -19,10 +19,10 @@ from mlflow.utils.uri import add_databricks_profile_info_to_artifact_uri
 
 from trackperm.errors import InputError, TrackerError
 from trackperm.sources import is_readable
-from trackperm.trackers.base import TrackedRun
 from trackperm.trackers.mlflow_evaluations import TRACES, has_assessed_traces
 from trackperm.trackers.mlflow_store import Store
 from trackperm.trackers.predictions import Predictions
+from trackperm.trackers.references import TrackedRun
 
 _OURS = "trackperm"
 _MAX_FOLDERS = 64

@@ -26,7 +26,9 @@ from mlflow import MlflowClient
 from mlflow.entities import Metric, Run, RunTag
 
 from trackperm.errors import InputError, TrackerError
-from trackperm.trackers.base import (
+from trackperm.trackers.mlflow_artifacts import is_safe_path
+from trackperm.trackers.mlflow_store import Store
+from trackperm.trackers.publication import (
     COMPARISON,
     CREATED_TAG,
     KEY_TAG,
@@ -36,11 +38,9 @@ from trackperm.trackers.base import (
     Publication,
     Published,
     Table,
-    TrackedRun,
     now,
 )
-from trackperm.trackers.mlflow_artifacts import is_safe_path
-from trackperm.trackers.mlflow_store import Store
+from trackperm.trackers.references import TrackedRun
 
 STATE_TAG = "trackperm.state"
 DIGEST_TAG = "trackperm.digest"

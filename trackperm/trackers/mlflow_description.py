@@ -19,10 +19,10 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 from mlflow.exceptions import MlflowException
 
-from trackperm.trackers.base import KIND_TAG, LEADERBOARD, creation
 from trackperm.trackers.board_text import fitted
 from trackperm.trackers.mlflow_comparison import DIGEST_TAG, DONE, STATE_TAG
 from trackperm.trackers.mlflow_store import Store
+from trackperm.trackers.publication import KIND_TAG, LEADERBOARD, creation
 
 BEGIN = "<!-- trackperm leaderboards: written by trackperm, which replaces all up to the end -->"
 END = "<!-- end of trackperm leaderboards -->"

@@ -25,8 +25,8 @@ from mlflow.entities import AssessmentError, Feedback, Run, Trace
 
 from trackperm.errors import SourceError, TrackerError
 from trackperm.tables import ExampleTable
-from trackperm.trackers.base import TrackedRun
 from trackperm.trackers.mlflow_store import Store
+from trackperm.trackers.references import TrackedRun
 
 TRACES = "traces"
 """What an evaluation is called where an artifact is named."""

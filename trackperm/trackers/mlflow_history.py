@@ -12,10 +12,11 @@ from mlflow.entities import Run
 from mlflow.exceptions import MlflowException
 
 from trackperm.errors import InputError
-from trackperm.trackers.base import KIND_TAG, LoggedComparison, TrackedRun
 from trackperm.trackers.history import RunRecord
 from trackperm.trackers.mlflow_comparison import STATE_TAG
 from trackperm.trackers.mlflow_store import Store
+from trackperm.trackers.publication import KIND_TAG, LoggedComparison
+from trackperm.trackers.references import TrackedRun
 
 SUPERSEDED = "superseded"
 REASON_TAG = "trackperm.superseded_by"

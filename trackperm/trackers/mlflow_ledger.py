@@ -13,17 +13,17 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 
 from trackperm.errors import SourceError
-from trackperm.trackers.base import (
+from trackperm.trackers.mlflow_comparison import DONE, STATE_TAG
+from trackperm.trackers.mlflow_store import Store
+from trackperm.trackers.publication import (
     KIND_TAG,
     KINDS,
     TEST_SET_TAG,
     LoggedComparison,
-    TrackedRun,
     creation,
     is_recent,
 )
-from trackperm.trackers.mlflow_comparison import DONE, STATE_TAG
-from trackperm.trackers.mlflow_store import Store
+from trackperm.trackers.references import TrackedRun
 
 _FOLDER = "trackperm"
 _PAGE = 1000

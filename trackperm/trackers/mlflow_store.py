@@ -23,7 +23,7 @@ from mlflow.exceptions import MlflowException
 
 from trackperm.credentials import without_credentials
 from trackperm.errors import InputError, TrackerError, TrackpermError
-from trackperm.trackers.base import RunReference, TrackedRun
+from trackperm.trackers.references import RunReference, TrackedRun
 
 _DATABASES = ("sqlite", "postgresql", "mysql", "mssql")
 _STATUS = {"UNAUTHENTICATED": 401, "CUSTOMER_UNAUTHORIZED": 401, "PERMISSION_DENIED": 403}

@@ -19,9 +19,9 @@ from mlflow.entities import Run, ViewType
 
 from trackperm.errors import InputError
 from trackperm.statistic import Statistic, builtin_names, load_statistic
-from trackperm.trackers.base import KIND_TAG
 from trackperm.trackers.mlflow_experiment import experiment_tags, stored_statistics, write_experiment_tag
 from trackperm.trackers.mlflow_store import Store
+from trackperm.trackers.publication import KIND_TAG
 
 VIEW_NAME = "Significance"
 VIEW_KEY = "trackperm"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from trackperm.errors import InputTypeError
-from trackperm.trackers.base import RunReference
+from trackperm.trackers.references import RunReference
 
 
 @dataclass(frozen=True)

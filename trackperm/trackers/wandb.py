@@ -14,17 +14,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from trackperm.errors import InputError, MissingDependencyError
 from trackperm.tables import ExampleTable
-from trackperm.trackers.base import (
-    LEADERBOARD,
-    LoggedComparison,
-    Publication,
-    Published,
-    RunReference,
-    TrackedRun,
-    table_or_error,
-)
+from trackperm.trackers.base import table_or_error
 from trackperm.trackers.history import History
 from trackperm.trackers.predictions import Predictions
+from trackperm.trackers.publication import LEADERBOARD, LoggedComparison, Publication, Published
+from trackperm.trackers.references import RunReference, TrackedRun
 from trackperm.trackers.wandb_offline import (
     find_offline_run,
     is_offline_run,

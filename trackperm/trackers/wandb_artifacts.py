@@ -34,7 +34,7 @@ from trackperm.sources.wandb_logged import (
     read_table,
 )
 from trackperm.tables import ExampleTable
-from trackperm.trackers.base import RunReference, TrackedRun
+from trackperm.trackers.references import RunReference, TrackedRun
 from trackperm.trackers.wandb_evaluations import fetch_evaluation
 from trackperm.trackers.wandb_store import Store
 

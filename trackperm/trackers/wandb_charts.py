@@ -15,7 +15,7 @@ from typing import Any
 import wandb
 
 from trackperm.errors import InputError, TrackerError
-from trackperm.trackers.base import Chart
+from trackperm.trackers.publication import Chart
 from trackperm.trackers.wandb_store import Store
 
 VARIABLE = "TRACKPERM_WANDB_CHART"

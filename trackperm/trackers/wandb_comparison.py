@@ -22,15 +22,8 @@ import wandb
 
 from trackperm.errors import TrackerError
 from trackperm.sources.wandb_log import read_run_log
-from trackperm.trackers.base import (
-    CREATED_TAG,
-    KINDS,
-    Publication,
-    Published,
-    RunReference,
-    TrackedRun,
-    now,
-)
+from trackperm.trackers.publication import CREATED_TAG, KINDS, Publication, Published, now
+from trackperm.trackers.references import RunReference, TrackedRun
 from trackperm.trackers.wandb_charts import presets_in
 from trackperm.trackers.wandb_content import Content, md5
 from trackperm.trackers.wandb_offline import folders_of_comparisons

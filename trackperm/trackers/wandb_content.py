@@ -18,7 +18,7 @@ from typing import Any
 import wandb
 
 from trackperm.errors import InputError
-from trackperm.trackers.base import KEY_TAG, Chart, Publication, Table
+from trackperm.trackers.publication import KEY_TAG, Chart, Publication, Table
 from trackperm.trackers.wandb_charts import drawn, preset_of
 
 DIGEST = "trackperm.digest"

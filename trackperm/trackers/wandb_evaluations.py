@@ -14,7 +14,7 @@ from typing import Any
 import requests
 
 from trackperm.errors import SourceError, TrackerError
-from trackperm.trackers.base import TrackedRun
+from trackperm.trackers.references import TrackedRun
 from trackperm.trackers.wandb_store import Store
 
 _CLOUD, _CLOUD_TRACES = "https://api.wandb.ai", "https://trace.wandb.ai"

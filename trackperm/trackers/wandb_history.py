@@ -7,8 +7,9 @@ from datetime import datetime, timezone
 from typing import Any, ClassVar
 
 from trackperm.errors import InputError
-from trackperm.trackers.base import LoggedComparison, TrackedRun
 from trackperm.trackers.history import RunRecord
+from trackperm.trackers.publication import LoggedComparison
+from trackperm.trackers.references import TrackedRun
 from trackperm.trackers.wandb_offline import is_offline_run
 from trackperm.trackers.wandb_runs import is_comparison, require_project
 from trackperm.trackers.wandb_store import Store

@@ -7,15 +7,15 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from trackperm.errors import SourceError
-from trackperm.trackers.base import (
+from trackperm.trackers.publication import (
     CREATED_TAG,
     KINDS,
     TEST_SET_TAG,
     LoggedComparison,
-    TrackedRun,
     creation,
     is_recent,
 )
+from trackperm.trackers.references import TrackedRun
 from trackperm.trackers.wandb_comparison import UNFINISHED, newest_result
 from trackperm.trackers.wandb_offline import tags_of_config
 from trackperm.trackers.wandb_runs import find_comparison, list_comparisons

@@ -17,15 +17,8 @@ from trackperm.errors import InputError, SourceError
 from trackperm.sources.wandb_log import RunLog, read_run_log
 from trackperm.sources.wandb_run import RunFolder, is_run_folder
 from trackperm.tables import ExampleTable
-from trackperm.trackers.base import (
-    KINDS,
-    TEST_SET_TAG,
-    LoggedComparison,
-    RunReference,
-    TrackedRun,
-    creation,
-    is_recent,
-)
+from trackperm.trackers.publication import KINDS, TEST_SET_TAG, LoggedComparison, creation, is_recent
+from trackperm.trackers.references import RunReference, TrackedRun
 
 _QUIET_SECONDS, _MOST_SECONDS = 1.0, 5.0
 _GROUP = "trackperm"  # of what we logged; the adapter's own module imports wandb

@@ -17,8 +17,8 @@ from weakref import WeakKeyDictionary
 import wandb
 
 from trackperm.errors import InputError, InputTypeError, TrackerError
-from trackperm.trackers.base import RunReference
 from trackperm.trackers.predictions import Predictions
+from trackperm.trackers.references import RunReference
 from trackperm.trackers.wandb_content import md5
 from trackperm.trackers.wandb_store import Store
 

@@ -25,7 +25,8 @@ with warnings.catch_warnings():
 
 from trackperm.errors import InputError
 from trackperm.pairing import PairingReport
-from trackperm.trackers.base import LEADERBOARD, TEST_SET_TAG, TrackedRun, creation
+from trackperm.trackers.publication import LEADERBOARD, TEST_SET_TAG, creation
+from trackperm.trackers.references import TrackedRun
 from trackperm.trackers.wandb_comparison import UNFINISHED, newest_result
 from trackperm.trackers.wandb_runs import find_comparison, find_run, list_comparisons
 from trackperm.trackers.wandb_store import Store, environment

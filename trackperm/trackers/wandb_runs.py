@@ -13,7 +13,8 @@ import wandb
 
 from trackperm.documents import did_you_mean
 from trackperm.errors import InputError
-from trackperm.trackers.base import COMPARISON, KINDS, TrackedRun
+from trackperm.trackers.publication import COMPARISON, KINDS
+from trackperm.trackers.references import TrackedRun
 from trackperm.trackers.wandb_store import GROUP, Store
 
 _PAGE = re.compile(r"(?:/wandb)?/([^/]+)/([^/]+)/runs/([^/]+)(?:/.*)?")

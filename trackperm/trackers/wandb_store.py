@@ -19,7 +19,7 @@ import requests
 import wandb
 
 from trackperm.errors import TrackerError, TrackpermError
-from trackperm.trackers.base import RunReference, TrackedRun
+from trackperm.trackers.references import RunReference, TrackedRun
 
 GROUP = "trackperm"
 """What the runs of comparisons and leaderboards have, and no other; their job type says which they are."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from trackperm.errors import InputError, TrackerError
-from trackperm.trackers.base import TrackedRun
+from trackperm.trackers.references import TrackedRun
 from trackperm.trackers.wandb_artifacts import is_artifact
 from trackperm.trackers.wandb_offline import is_offline_run
 from trackperm.trackers.wandb_store import Store

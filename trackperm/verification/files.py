@@ -16,7 +16,7 @@ from trackperm.exact.outcome import N_SAMPLES
 from trackperm.pairing import PairingReport
 from trackperm.statistic import Statistic, read_statistic
 from trackperm.tables import ExampleTable
-from trackperm.trackers.base import RunReference, TrackedRun
+from trackperm.trackers.references import RunReference, TrackedRun
 from trackperm.verification.parquet import read_damaged_parquet
 
 RESULT, SPEC = "trackperm/comparison.json", "trackperm/statistic.yaml"

@@ -12,7 +12,7 @@ from trackperm.comparison import Comparison, RunData, compare_runs, runs_of_slic
 from trackperm.errors import InputError, TrackpermError
 from trackperm.exact import CountTable
 from trackperm.publish import LOG10_P_TAG, metrics
-from trackperm.trackers.base import KEY_TAG, TEST_SET_TAG, LoggedComparison
+from trackperm.trackers.publication import KEY_TAG, TEST_SET_TAG, LoggedComparison
 from trackperm.verification.checks import CLOSE, Check, Verification
 from trackperm.verification.files import (
     COUNTS,

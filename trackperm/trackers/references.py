@@ -1,0 +1,75 @@
+"""Where a run is, in words and as an adapter has found it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from trackperm.errors import InputError
+
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):(?!//|:)(.+)", re.DOTALL)
+_WANDB_PAGE = re.compile(r"https?://[^/]+(/wandb)?/[^/]+/[^/]+/runs/[^/]+(/.*)?")
+
+
+@dataclass(frozen=True)
+class RunReference:
+    """Where a run is: ``mlflow:3f2a...``, ``wandb:entity/project/run`` or a path.
+
+    Attributes
+    ----------
+    scheme : str
+        The tracker's name, or ``file``.
+    locator : str
+        What stands behind the colon, in the tracker's own words; a path for ``file``.
+    """
+
+    scheme: str
+    locator: str
+
+    @classmethod
+    def parse(cls, text: str) -> RunReference:
+        """Split `text` at its scheme; text without one is a path, or the address of a run's page in W&B.
+
+        Raises
+        ------
+        InputError
+            If nothing stands behind the scheme.
+        """
+        if _WANDB_PAGE.fullmatch(text):
+            return cls("wandb", text)
+        match = _SCHEME.fullmatch(text)
+        if match is None:
+            if re.fullmatch(r"[a-z][a-z0-9+.-]+:", text):
+                raise InputError(
+                    f"`{text}` names a tracker but no run", hint=f"write `{text}<run id>`, for example."
+                )
+            return cls("file", text)
+        return cls(match[1], match[2])
+
+    def __str__(self) -> str:
+        return self.locator if self.scheme == "file" else f"{self.scheme}:{self.locator}"
+
+
+@dataclass(frozen=True)
+class TrackedRun:
+    """A run that an adapter has found.
+
+    Attributes
+    ----------
+    reference : RunReference
+        With the tracker's own unique id as locator, whatever the user wrote.
+    name : str
+        The name that people see.
+    container : str
+        Identifier of the experiment or project that holds the run.
+    url : str or None
+        A page that shows the run, where the tracker knows one.
+    details : object
+        What the adapter learnt when it found the run, and need not ask for again; of no meaning to others.
+    """
+
+    reference: RunReference
+    name: str
+    container: str
+    url: str | None = None
+    details: object = field(default=None, compare=False, repr=False)
