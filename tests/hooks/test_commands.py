@@ -6,6 +6,8 @@ import base64
 import hashlib
 import hmac
 import json
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from mlflow_stores import MlflowStore
 from processes import run
 from watchers import COMMAND, Program
 
+from trackperm.cli.watch import stopped_by_signals
 from trackperm.hooks.queue import Queue, Unit
 from trackperm.hooks.receive import WANDB_SECRET
 
@@ -98,6 +101,16 @@ def test_receive_queues_and_ends_when_told(tmp_path: Path):
     assert [entry.candidate for entry in Queue(tmp_path / "state").entries()] == [
         "wandb:team/digits/predictions:v1"
     ]
+
+
+@pytest.mark.timeout(30)
+def test_a_signal_that_comes_while_the_event_is_locked():
+    with stopped_by_signals() as stop:
+        with stop._cond:  # as `wait` holds it for a moment
+            os.kill(os.getpid(), signal.SIGTERM)
+        assert stop.wait(10)
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGTERM)
 
 
 @pytest.mark.slow

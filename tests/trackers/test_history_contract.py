@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+import wandb
 from mlflow_stores import MlflowExperiments
 from tracker_stores import PREDICTIONS, TrackerStore, on_servers, publication
 
@@ -14,6 +15,7 @@ from trackperm.errors import InputError
 from trackperm.trackers.base import Tracker
 from trackperm.trackers.history import History, history_of
 from trackperm.trackers.references import TrackedRun
+from trackperm.trackers.wandb_history import REGISTRY
 
 pytestmark = [pytest.mark.tracker, on_servers]
 
@@ -106,5 +108,13 @@ def test_the_run_behind_an_alias(store: TrackerStore, experiment: str, history: 
         locator = store.run(experiment, "one", {"predictions.parquet": PREDICTIONS})
         name = f"predictions-{locator.rpartition('/')[2]}"
         assert history.aliased(f"{experiment}/{name}:latest").reference.locator == locator
+        artifact = wandb.Api().artifact(f"{experiment}/{name}:latest")
+        artifact.aliases.append("champion")
+        artifact.save()
+        assert history.champion(f"{experiment}/{name}").reference.locator == locator
+        with pytest.raises(InputError, match=f"no artifact `{REGISTRY}/digits:champion`"):
+            history.champion("digits")
+        artifact.link(f"{REGISTRY}/digits", ["champion"])
+        assert history.champion("digits").reference.locator == locator
     with pytest.raises(InputError):
         history.aliased(f"{experiment}/predictions:best")

@@ -147,6 +147,16 @@ class Changes:
                 state.aliases[collection.key, alias] = artifact.number
         return {"artifact": self._views.artifact(artifact)}
 
+    def linkArtifact(self, fields: Fields) -> Fields:
+        state, artifact = self._state, self._artifact(fields["artifactID"])
+        key = (fields["entityName"], fields["projectName"], fields["artifactPortfolioName"])
+        number = len(state.artifacts) + len(state.collections) + 1
+        collection = state.collections.setdefault(key, CollectionRecord(key, number, artifact.kind))
+        collection.versions.append(artifact.number)
+        for alias in [*(alias["alias"] for alias in fields.get("aliases") or ()), "latest"]:
+            state.aliases[key, alias] = artifact.number
+        return {"versionIndex": len(collection.versions) - 1, "artifactMembership": None}
+
     def useArtifact(self, fields: Fields) -> Fields:
         artifact, run = self._artifact(fields["artifactID"]), self._run(fields)
         if artifact.number not in run.used:

@@ -187,10 +187,10 @@ class Views:
                 [self.artifact(version) for version in versions], first, after
             ),
             artifactMemberships=lambda first=None, after=None, **_: connection(
-                [self._membership(version) for version in versions], first, after
+                [self._membership(version, collection) for version in versions], first, after
             ),
             artifactMembership=lambda aliasName: self._membership_or_none(
-                self._state.artifact_called(entity, project, f"{name}:{aliasName}")
+                entity, project, f"{name}:{aliasName}"
             ),
         )
 
@@ -212,7 +212,15 @@ class Views:
         return [self.artifact(artifact) for artifact in found if artifact.state == "COMMITTED"]
 
     def _entity(self, name: str) -> Node:
-        return node("Entity", id=storage_id("Entity", name), name=name, organization=None, defaultAccess=None)
+        owner = node("Entity", id=storage_id("Entity", f"{name}-org"), name=f"{name}-org")
+        return node(
+            "Entity",
+            id=storage_id("Entity", name),
+            name=name,
+            organization=node("Organization", name=name, orgEntity=owner),
+            user=None,
+            defaultAccess=None,
+        )
 
     def _user(self) -> Node:
         entity = self._state.entity
@@ -269,9 +277,7 @@ class Views:
             artifact=lambda name, **_: self._artifact_or_none(
                 state.artifact_called(entity, project_name, name)
             ),
-            artifactCollectionMembership=lambda name: self._membership_or_none(
-                state.artifact_called(entity, project_name, name)
-            ),
+            artifactCollectionMembership=lambda name: self._membership_or_none(entity, project_name, name),
             artifactCollection=lambda name: (
                 self.collection(state.collections[entity, project_name, name])
                 if (entity, project_name, name) in state.collections
@@ -311,17 +317,20 @@ class Views:
     def _artifact_or_none(self, artifact: ArtifactRecord | None) -> Node | None:
         return None if artifact is None else self.artifact(artifact)
 
-    def _membership_or_none(self, artifact: ArtifactRecord | None) -> Node | None:
-        return None if artifact is None else self._membership(artifact)
+    def _membership_or_none(self, entity: str, project: str, name: str) -> Node | None:
+        artifact = self._state.artifact_called(entity, project, name)
+        if artifact is None:
+            return None
+        return self._membership(artifact, self._state.collections[entity, project, name.partition(":")[0]])
 
-    def _membership(self, artifact: ArtifactRecord) -> Node:
+    def _membership(self, artifact: ArtifactRecord, collection: CollectionRecord) -> Node:
         return node(
             "ArtifactCollectionMembership",
             id=storage_id("Membership", artifact.number),
             versionIndex=artifact.version,
             createdAt=artifact.created,
             aliases=lambda: self._aliases(artifact),
-            artifactCollection=lambda: self.collection(self._state.collections[artifact.collection]),
+            artifactCollection=lambda: self.collection(collection),
             artifact=lambda: self.artifact(artifact),
             files=lambda first=None, after=None, names=None, **_: connection(
                 self._artifact_files(artifact, names), first, after

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import threading
+from _thread import start_new_thread
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
@@ -138,7 +139,9 @@ def stopped_by_signals() -> Iterator[threading.Event]:
     def handle(*_: object) -> None:
         if stop.is_set():
             raise KeyboardInterrupt
-        stop.set()
+        # In a thread: what the signal interrupts may hold the event's own lock. Unlike `threading.Thread`,
+        # this takes no lock to begin.
+        start_new_thread(stop.set, ())
 
     before = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
