@@ -256,7 +256,7 @@ def test_a_changed_spec_is_seen(files: dict[str, bytes], old: str, new: str, see
 
 
 @given(st.data())
-@settings(max_examples=40)
+@settings(max_examples=15)
 def test_any_changed_byte_of_spec_or_counts_is_seen_or_says_the_same(data: st.DataObject):
     original = evidence(accuracy(6, 1, both=2))
     path = data.draw(st.sampled_from(sorted(original)))

@@ -120,6 +120,7 @@ def refused(folder: Path, *arguments: str) -> str:
     return result.stderr
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED)
 def test_runs(case: Case, tmp_path: Path) -> None:
     write, baseline, candidate, said = case

@@ -131,6 +131,7 @@ class TestPublished:
         assert tags == reference_data._tags(str(path.relative_to(WNUT)))
         assert sum(map(len, tags)) == 23_394
 
+    @pytest.mark.extended
     @pytest.mark.parametrize(
         "identifier",
         reference_data.spread((name for name in reference_data.ids() if name.startswith("wnut17/")), 3),

@@ -93,6 +93,7 @@ def test_against_enumeration_of_ten_examples(name: str):
     assert 0 < found.n_discordant <= 10
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("name", DEFINITIONS)
 def test_scores_against_definition_and_library(name: str):
     definition, tested = DEFINITIONS[name], 0

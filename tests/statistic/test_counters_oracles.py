@@ -117,6 +117,7 @@ WNUT17 = [name for name in reference_data.ids() if name.startswith("wnut17/")]
 
 
 @needs_data
+@pytest.mark.extended
 @pytest.mark.parametrize("identifier", WNUT17)
 @pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
 def test_published_taggers_against_reference_pvalues(identifier: str, alternative: Any) -> None:
