@@ -16,7 +16,7 @@ OLD_WANDB := 0.26.1
 OLD_WANDB_VENV := .venv-wandb-$(OLD_WANDB)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-spark test-old-mlflow test-new-mlflow test-old-wandb test-training test-all bench fuzz format clean
+.PHONY: help demo test test-slow test-spark test-old-mlflow test-new-mlflow test-old-wandb test-training test-all environments bench fuzz format clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-16s %s\n", $$1, $$2 }'
@@ -46,6 +46,8 @@ test-training: $(TRAINING_VENV)/.test ## the tests of callbacks and flows, with 
 	$(TRAINING_VENV)/bin/python -m pytest $(PARALLEL) -m training
 
 test-all: test test-slow test-spark test-old-mlflow test-new-mlflow test-old-wandb test-training ## everything
+
+environments: $(OLD_VENV)/.test $(NEW_VENV)/.test $(OLD_WANDB_VENV)/.test $(TRAINING_VENV)/.test ## install what test-all tests with
 
 bench: $(VENV)/.test ## benchmarks, as a table and as JSON in .benchmarks/
 	$(VENV)/bin/python -m pytest tests/benchmarks -q -p benchmark --benchmark-quiet --benchmark-autosave
