@@ -157,10 +157,10 @@ def test_requests_that_trickle_in(site: Site, trickle: bytes, monkeypatch: pytes
     with socket.create_connection(("127.0.0.1", site.port), timeout=10) as connection:
         connection.sendall(trickle)
         with suppress(ConnectionError):
-            while time.monotonic() - began < 8:
+            while time.monotonic() - began < 30:
                 time.sleep(0.1)
                 connection.sendall(b"1")
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
     [line] = site.heard.events("delivery-refused")
     assert line["status"] == 408
     assert site.queued == []
@@ -203,7 +203,8 @@ def test_a_fault_of_our_own(tmp_path: Path):
     assert WANDB not in site.heard.text
 
 
-def test_it_ends_while_all_places_are_taken(tmp_path: Path):
+def test_it_ends_while_all_places_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(receive_http, "_READ_SECONDS", 60.0)
     site = Site(tmp_path)
     with ExitStack() as stack:
         with listening(site.server):
@@ -211,7 +212,7 @@ def test_it_ends_while_all_places_are_taken(tmp_path: Path):
                 stack.enter_context(socket.create_connection(("127.0.0.1", site.port), timeout=10))
             time.sleep(0.5)
             began = time.monotonic()
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 20
 
 
 def test_other_paths_and_methods(site: Site):

@@ -154,13 +154,13 @@ def test_a_health_file_that_cannot_be_written_ends_nothing(runs: HookedStore, qu
 
 
 def test_health(tmp_path: Path):
-    health = Health(0.5, tmp_path / "health.json")
+    health = Health(2.0, tmp_path / "health.json")
     with endpoint(health, 0) as port:
         url = f"http://127.0.0.1:{port}"
         health.beat(is_good=True, queue={"waiting": 1})
         assert requests.get(f"{url}/health", timeout=5).json()["queue"] == {"waiting": 1}
         assert requests.get(f"{url}/other", timeout=5).status_code == 404
-        time.sleep(0.6)
+        time.sleep(2.1)
         assert requests.get(f"{url}/health", timeout=5).json()["state"] == "stalled"
         health.beat(is_good=False)
         answer = requests.get(f"{url}/healthz", timeout=5)

@@ -209,14 +209,14 @@ def test_a_row_that_was_taken_over_is_not_compared_again(
 def test_a_lease_is_renewed_while_a_comparison_takes_long(
     runs: HookedStore, tmp_path: Path, heard: Heard, monkeypatch: pytest.MonkeyPatch
 ):
-    queue, settle = Queue(tmp_path / "state", lease=0.6), worker_module.settle
+    queue, settle = Queue(tmp_path / "state", lease=3.0), worker_module.settle
     runs.baseline()
     runs.finished()
     policy = runs.policy()
     taken = []
 
     def slow(*arguments: Any) -> Any:
-        time.sleep(1.5)
+        time.sleep(4.0)
         taken.append(queue.claim([policy.digest], "another"))
         return settle(*arguments)
 
