@@ -68,6 +68,7 @@ def test_what_cannot_be_compared_is_refused_until_the_run_changes(
     [refused] = heard.events("refused")
     assert refused["candidate"] == f"mlflow:{candidate}"
     assert "no" in refused["reason"]
+    assert refused["hint"]
     assert queue.entries()[0].state == "refused"
     runs.log(candidate)
     runs.store.client.set_tag(candidate, "note", "predictions were added")
@@ -123,7 +124,9 @@ def test_a_tracker_that_is_down(runs: HookedStore, queue: Queue, heard: Heard):
     error = once(runs, queue, heard, tracking_uri="http://127.0.0.1:9")
     assert isinstance(error, TrackerError)
     assert time.monotonic() - began < 30
-    assert "does not answer" in heard.events("list-failed")[0]["reason"]
+    [line] = heard.events("list-failed")
+    assert "does not answer" in line["reason"]
+    assert "is `tracking_uri` right?" in line["hint"]
 
 
 def test_runs_until_it_is_told_to_stop(runs: HookedStore, queue: Queue, heard: Heard, tmp_path: Path):

@@ -33,6 +33,7 @@ from trackperm.statistic import Statistic, load_statistic
 from trackperm.trackers.base import Tracker, open_tracker
 from trackperm.trackers.references import RunReference
 
+_OPTION = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
 _SECRET = re.compile(r"pass(word|wd)?|secret|token|(api_?)?key", re.IGNORECASE)
 
 
@@ -245,6 +246,18 @@ def read_policies(path: str | Path) -> PolicyFile | list[SpecError]:
         except SpecError as error:
             problems.append(error)
     return problems or PolicyFile(path, found)
+
+
+def hint_for_policies(error: Exception) -> str | None:
+    """Return the hint of an error, with options of commands as the keys that policies have for them."""
+    if not isinstance(error, TrackpermError) or error.hint is None:
+        return None
+
+    def key(option: re.Match[str]) -> str:
+        name = option[1].replace("-", "_")
+        return name if name in Policy.model_fields else option[0]
+
+    return _OPTION.sub(key, error.hint)
 
 
 def json_schema() -> dict[str, Any]:

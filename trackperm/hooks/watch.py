@@ -22,7 +22,7 @@ from trackperm.hooks.backoff import delay, retry_after
 from trackperm.hooks.baseline import is_wanted
 from trackperm.hooks.health import Health, HealthError
 from trackperm.hooks.notes import Notes
-from trackperm.hooks.policy import Policy
+from trackperm.hooks.policy import Policy, hint_for_policies
 from trackperm.hooks.queue import LONGEST_WAIT, Queue, Unit
 from trackperm.hooks.queue_file import QueueError
 from trackperm.hooks.worker import Turn, Worker, stamp_of
@@ -115,7 +115,7 @@ class Watcher:
                 self._beat()
                 is_idle = stop.is_set() or self._turn() is None
             except QueueError as error:
-                self._notes("queue-failed", reason=error.message)
+                self._notes("queue-failed", reason=error.message, hint=error.hint)
                 is_idle = True
             if is_idle:
                 due = min((place.due for place in self._places), default=math.inf)
@@ -136,6 +136,7 @@ class Watcher:
                 policy=place.policy.name,
                 runs=str(place.reference),
                 reason=error.message,
+                hint=hint_for_policies(error),
                 wait=round(wait, 1),
                 told_to_wait=asked,
             )
@@ -174,7 +175,7 @@ class Watcher:
         try:
             self._health.beat(is_good=not errors, queue=self._queue.counts(), errors=errors)
         except HealthError as error:
-            self._notes("health-failed", reason=error.message)
+            self._notes("health-failed", reason=error.message, hint=error.hint)
 
 
 def _tracker(policy: Policy) -> tuple[object, ...]:

@@ -35,7 +35,7 @@ from trackperm.hooks.backoff import delay, retry_after
 from trackperm.hooks.baseline import Baseline, file_run, find_baseline, is_wanted
 from trackperm.hooks.duplicates import Group, withdraw_duplicates
 from trackperm.hooks.notes import Notes, scrubbed
-from trackperm.hooks.policy import Policy
+from trackperm.hooks.policy import Policy, hint_for_policies
 from trackperm.hooks.queue import Entry, LeaseLostError, Queue, Unit
 from trackperm.hooks.queue_file import QueueError
 from trackperm.hooks.work import Settled, settle
@@ -145,7 +145,7 @@ class Worker:
         except (LeaseLostError, KeyboardInterrupt):
             raise
         except QueueError as error:  # what was logged is found by whoever claims the row next
-            self._note("queue-failed", claim, policy, reason=error.message)
+            self._note("queue-failed", claim, policy, reason=error.message, hint=error.hint)
             return Turn("retry", policy, delay(0))
         except _SkippedError as error:
             if others:
@@ -161,7 +161,7 @@ class Worker:
         except (TrackerError, MissingDependencyError, OSError) as error:
             return self._retry(claim, policy, error)
         except TrackpermError as error:
-            return self._refuse(claim, policy, error.message)
+            return self._refuse(claim, policy, error.message, hint_for_policies(error))
         except MemoryError as error:
             return self._retry(claim, policy, error)
         except Exception as error:
@@ -209,13 +209,14 @@ class Worker:
         wait = delay(claim.attempts) if asked is None else max(asked, delay(0))
         reason = scrubbed(error.message if isinstance(error, TrackpermError) else str(error))
         self._queue.retry(claim, reason, wait)
-        self._note("retry", claim, policy, reason=reason, wait=round(wait, 1), told_to_wait=asked)
+        hint = hint_for_policies(error)
+        self._note("retry", claim, policy, reason=reason, hint=hint, wait=round(wait, 1), told_to_wait=asked)
         return Turn("retry", policy, wait)
 
-    def _refuse(self, claim: Entry, policy: Policy, reason: str) -> Turn:
+    def _refuse(self, claim: Entry, policy: Policy, reason: str, hint: str | None = None) -> Turn:
         reason = scrubbed(reason)
         self._queue.refuse(claim, reason)
-        self._note("refused", claim, policy, reason=reason)
+        self._note("refused", claim, policy, reason=reason, hint=hint)
         return Turn("refused", policy)
 
     def _give_back(self, claim: Entry) -> None:
