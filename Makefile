@@ -31,19 +31,19 @@ test-slow: $(VENV)/.test ## the tests that take minutes, and those beside the de
 	$(VENV)/bin/python -m pytest $(PARALLEL) -m "(slow or extended) and not training"
 
 test-spark: $(VENV)/.spark ## the tests that start a Spark session, which needs Java
-	$(VENV)/bin/python -m pytest -m spark
+	$(VENV)/bin/python -m pytest -m spark tests/pairing tests/statistic
 
 test-old-mlflow: $(OLD_VENV)/.test ## the tests of MLflow on the oldest MLflow that is supported
-	$(OLD_VENV)/bin/python -m pytest $(PARALLEL) -m "tracker and not slow and not training" -k "not wandb and not readme and not mlflow-http and not integrations and not hooks"
+	$(OLD_VENV)/bin/python -m pytest $(PARALLEL) -m "tracker and not slow and not training" -k "not wandb and not mlflow-http" tests/leaderboards tests/server tests/trackers tests/test_cli_inspect.py tests/test_family.py
 
 test-new-mlflow: $(NEW_VENV)/.test ## the tests of what newer versions of MLflow do otherwise, on a newer one
-	$(NEW_VENV)/bin/python -m pytest $(PARALLEL) -m "tracker and not slow and not training" -k "genai or view or evaluator or mlflow_command"
+	$(NEW_VENV)/bin/python -m pytest $(PARALLEL) -m "tracker and not slow and not training" -k "genai or view or evaluator or mlflow_command" tests/trackers
 
 test-old-wandb: $(OLD_WANDB_VENV)/.test ## the tests of W&B on the oldest version of wandb that is supported
-	$(OLD_WANDB_VENV)/bin/python -m pytest $(PARALLEL) -m "tracker and not slow and not training" -k wandb
+	$(OLD_WANDB_VENV)/bin/python -m pytest $(PARALLEL) -m "tracker and not slow and not training" -k wandb tests/hooks tests/integrations tests/trackers
 
 test-training: $(TRAINING_VENV)/.test ## the tests of callbacks and flows, with PyTorch, transformers, Lightning and Prefect
-	$(TRAINING_VENV)/bin/python -m pytest $(PARALLEL) -m training
+	$(TRAINING_VENV)/bin/python -m pytest $(PARALLEL) -m training tests/hooks tests/integrations
 
 test-all: test test-slow test-spark test-old-mlflow test-new-mlflow test-old-wandb test-training ## everything
 

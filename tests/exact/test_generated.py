@@ -112,7 +112,7 @@ def test_differences_against_integer_polynomials(differences: list[int], method:
 
 
 @pytest.mark.slow
-@generated(2_500)
+@generated(1_200)
 @given(DIFFERENCES, ANY_METHOD)
 def test_many_differences_against_integer_polynomials(differences: list[int], method: str) -> None:
     check_differences(differences, method)
@@ -166,7 +166,7 @@ def test_rational_statistics_against_enumeration(
 
 
 @pytest.mark.slow
-@generated(2_500)
+@generated(1_200)
 @given(points_and_trees(), st.sampled_from(["less", "greater"]), ANY_METHOD)
 def test_many_rational_statistics_against_enumeration(
     case: tuple[Pairs, Tree], alternative: str, method: str
@@ -207,7 +207,7 @@ def test_score_differences_against_enumeration(
 
 
 @pytest.mark.slow
-@generated(2_500)
+@generated(1_200)
 @given(systems_and_trees(), ANY_ALTERNATIVE, ANY_METHOD)
 def test_many_score_differences_against_enumeration(
     case: tuple[Pairs, Tree], alternative: str, method: str
@@ -261,7 +261,7 @@ def test_larger_score_differences(case: tuple[Pairs, Tree], alternative: str) ->
 
 
 @pytest.mark.slow
-@generated(1_000)
+@generated(500)
 @example((([(0, 1, 0, 2)], [(0, 2, 0, 1)]), ("/", 0, ("/", 0, ("x", 1), None), 0)), "two-sided")
 @given(larger_systems_and_trees(), ANY_ALTERNATIVE)
 def test_many_larger_score_differences(case: tuple[Pairs, Tree], alternative: str) -> None:

@@ -197,8 +197,7 @@ def test_a_queue_that_is_gone_changes_no_answer(tmp_path: Path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("gunicorn", [False, True], ids=["uvicorn", "gunicorn"])
-@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize(("gunicorn", "workers"), [(False, 1), (True, 3)], ids=["uvicorn-1", "gunicorn-3"])
 def test_a_policy_that_is_not_valid(tmp_path: Path, gunicorn: bool, workers: int):
     """The server ends at once, and a line says why; MLflow's command itself ends with 0 all the same."""
     policy = tmp_path / "trackperm.yaml"
