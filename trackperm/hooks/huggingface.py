@@ -1,5 +1,4 @@
 """A callback for ``transformers.Trainer``: logs predictions when training ends, and compares the run."""
-# ruff: noqa: TID251
 
 from __future__ import annotations
 

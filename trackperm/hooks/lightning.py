@@ -1,5 +1,4 @@
 """A callback for Lightning's ``Trainer``: logs predictions when a test ends, and compares the run."""
-# ruff: noqa: TID251
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """``mlflow server --app-name trackperm``: MLflow's own pages, with ours beside them on the same port."""
-# ruff: noqa: TID251
 
 from __future__ import annotations
 

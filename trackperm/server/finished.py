@@ -5,7 +5,6 @@ experiment; the answer stays as it is, and waits for the row at most a quarter o
 locked for longer, or cannot be written to, the rows are kept in memory and tried again. Killed before that,
 nothing is lost where a watcher lists the experiment.
 """
-# ruff: noqa: TID251
 
 from __future__ import annotations
 

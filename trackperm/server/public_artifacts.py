@@ -3,7 +3,6 @@
 A process that reads storage by itself would do so with the server's credentials, and at places that users
 choose. In a process of the workshop this repository stands in for those of all schemes.
 """
-# ruff: noqa: TID251
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """Runs logged in MLflow: find one, read its per-example table, log a comparison back."""
-# ruff: noqa: TID251
 
 from __future__ import annotations
 

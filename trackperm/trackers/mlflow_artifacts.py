@@ -1,5 +1,4 @@
 """Which artifact of an MLflow run holds its per-example predictions."""
-# ruff: noqa: TID251
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ that were compared, everything read back, ``trackperm.state=done``, and ``FINISH
 finds the run by its key and goes through the same steps; each leaves what is already there as it is or
 replaces it.
 """
-# ruff: noqa: TID251
 
 from __future__ import annotations
 

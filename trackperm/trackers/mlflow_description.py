@@ -4,7 +4,6 @@ What stands between the markers is made anew from the runs of the leaderboards e
 cannot lose each other's; what people wrote outside of them stays. MLflow has no way to change a description
 only if it is still what was read: who edits it by hand in the same moment may have to do so again.
 """
-# ruff: noqa: TID251
 
 from __future__ import annotations
 

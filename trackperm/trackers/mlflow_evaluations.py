@@ -4,7 +4,6 @@ They log no artifact. A row is paired by the request id of its trace, which is t
 or else a digest of the inputs that MLflow makes; where MLflow called a ``predict_fn`` it is random, and a
 digest of the inputs that were traced takes its place. That needs the spans, which take longer to read.
 """
-# ruff: noqa: TID251
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 MLflow imports this module whenever it is imported itself, and any error but a failed import would end that:
 nothing is loaded here before it is used. What follows uses trackperm as any other program does.
 """
-# ruff: noqa: TID251
 
 from __future__ import annotations
 

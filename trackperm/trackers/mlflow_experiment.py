@@ -2,7 +2,6 @@
 
 A statistic is the tag ``trackperm.statistic.NAME``, whose value is its spec as it was written.
 """
-# ruff: noqa: TID251
 
 from __future__ import annotations
 

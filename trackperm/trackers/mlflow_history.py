@@ -1,5 +1,4 @@
 """The past of MLflow's experiments: finished runs by tag and time, versions of registered models by alias."""
-# ruff: noqa: TID251
 
 from __future__ import annotations
 

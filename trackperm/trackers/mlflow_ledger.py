@@ -1,5 +1,4 @@
 """Comparisons and leaderboards that were logged in MLflow, read back."""
-# ruff: noqa: TID251
 
 from __future__ import annotations
 

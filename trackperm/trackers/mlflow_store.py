@@ -4,7 +4,6 @@ MLflow makes a database wherever it is pointed, waits four minutes for a server 
 progress bars, and raises whatever its transport raised. Every call of ours goes through
 :meth:`Store.calls`, which undoes these habits for the length of the call.
 """
-# ruff: noqa: TID251
 
 from __future__ import annotations
 

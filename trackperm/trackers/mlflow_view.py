@@ -3,7 +3,6 @@
 A saved view is a tag of the experiment: JSON with a name, two times and a state, which is JSON as well,
 deflated. The format is MLflow's own and is not documented: what is not understood is not replaced.
 """
-# ruff: noqa: TID251
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 A native chart is a table and the name of a preset, a Vega-Lite spec that the server keeps. W&B's own presets
 have lines but no bars of a given width, so that the default is a line for each curve.
 """
-# ruff: noqa: TID251
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ try finds the run by its id, which the key decides, and goes through the same st
 it should be is not written again. Offline a run is a folder of its own, and a folder without its end is left
 as it is: the next try writes another with the same id, and where both are synced the later one counts.
 """
-# ruff: noqa: TID251
 
 from __future__ import annotations
 

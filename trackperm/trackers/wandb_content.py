@@ -1,5 +1,4 @@
 """What the run of a comparison or leaderboard holds in W&B, laid out before anything is written."""
-# ruff: noqa: TID251
 
 from __future__ import annotations
 

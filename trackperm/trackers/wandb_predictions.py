@@ -3,7 +3,6 @@
 An artifact of a name that several runs share is one collection, whose newest version is whichever run came
 last, so that the run's id is part of the name.
 """
-# ruff: noqa: TID251
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ Texts are copies of what the comparisons' runs say; tables and pictures are show
 newest leaderboard on the same test set is shown below them. A report is recognised by its description, for
 W&B gives each another name. Only drafts are looked for: what somebody has published is not changed.
 """
-# ruff: noqa: TID251
 
 from __future__ import annotations
 

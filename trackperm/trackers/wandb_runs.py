@@ -1,5 +1,4 @@
 """Runs on a W&B server, found by id, by name or by the address of their page."""
-# ruff: noqa: TID251
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ wandb hides a server that is out of reach behind messages of its own, waits with
 a new run's server of command lines, hosts and Git. Every call of ours goes through :meth:`Store.calls`, every
 run of ours is started by :meth:`Store.start`; they undo these habits.
 """
-# ruff: noqa: TID251
 
 from __future__ import annotations
 
