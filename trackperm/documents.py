@@ -410,7 +410,9 @@ class Document:
                 message = f"expected a list, found {found}"
             case "float_type" | "int_type":
                 message = f"expected a number, found {found}"
-            case "greater_than" | "less_than" | "finite_number":
+            case "finite_number":
+                message = f"expected a finite number, found {value}"
+            case "greater_than" | "less_than":
                 message = message.replace("input should be", "expected a number", 1) + f", found {value}"
         return self.error(message, path, key=problem["type"] == "extra_forbidden", hint=hint)
 

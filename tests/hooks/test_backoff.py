@@ -18,7 +18,14 @@ def test_delays_are_drawn_below_a_growing_bound():
 
 @pytest.mark.parametrize(
     ("written", "seconds"),
-    [("7", 7.0), ("-3", 0.0), ("soon", None), ("inf", None), ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0)],
+    [
+        ("7", 7.0),
+        ("-3", 0.0),
+        ("soon", None),
+        ("inf", None),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0),
+        ("Wed, 99999999999 Oct 2015 07:28:00 GMT", None),
+    ],
 )
 def test_what_a_server_asks_for(written: str, seconds: float | None):
     response = requests.Response()

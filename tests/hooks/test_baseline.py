@@ -169,6 +169,17 @@ def test_a_registered_model(runs: Runs):
     for wrong in (f"models:/{model}@last", "models:/nothing@champion"):
         with pytest.raises(NoBaselineError, match=f"has no `{wrong}`"):
             runs.found(candidate, alias=wrong)
+    registered = client.create_model_version(model, runs.folder.as_uri())
+    client.set_registered_model_alias(model, "nobody", registered.version)
+    mistakes = [{"alias": f"models:/{model}@nobody"}, {"alias": "team/project/model:prod"}]
+    for mistake in [*mistakes, {"champion": ""}, {"champion": "a/b:c"}]:
+        with pytest.raises(InputError) as refused:
+            runs.found(candidate, **mistake)
+        assert not isinstance(refused.value, NoBaselineError), "`if_no_baseline: pass` is not about it"
+    client.delete_run(challenger.reference.locator)
+    with pytest.raises(InputError, match="which is deleted") as deleted:
+        runs.found(candidate, alias=f"models:/{model}@next")
+    assert not isinstance(deleted.value, NoBaselineError)
     with pytest.raises(SpecError, match="expected `models:/NAME@ALIAS`"):
         runs.found(candidate, alias=f"{model}@next")
 

@@ -93,7 +93,7 @@ def test_killed_before_a_write(tmp_path: Path):
             assert killed.stdout is not None
             candidate = f"mlflow:{runs.finished(seed=last + 10)}"
             queue = Queue(tmp_path / f"state-{last}", lease=0.0)
-            queue.add([Unit(policy.digest, candidate, policy.name)], "watch")
+            queue.add([Unit(policy.queue_key, candidate, policy.name)], "watch")
             killed.stdin.write(f"{file}\t{queue.folder}\t{last}\n")
             killed.stdin.flush()
             said = [killed.stdout.readline().strip() for _ in range(2)]

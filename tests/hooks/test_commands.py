@@ -119,8 +119,8 @@ def test_retry_refused(runs: HookedStore):
     runs.baseline()
     candidate = runs.finished()
     queue = Queue(runs.folder / "state")
-    queue.add([Unit(policy.digest, f"mlflow:{candidate}", policy.name)], "watch")
-    claim = queue.claim([policy.digest], "test")
+    queue.add([Unit(policy.queue_key, f"mlflow:{candidate}", policy.name)], "watch")
+    claim = queue.claim([policy.queue_key], "test")
     assert claim is not None
     queue.refuse(claim, "no reason")
     arguments = [

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -13,6 +16,7 @@ import pytest
 from click.testing import Result
 from comparisons import answers, check_golden, without_digests
 from hooked_runs import HookedStore
+from served_objects import served_objects
 from typer.testing import CliRunner
 
 from trackperm import cli
@@ -65,6 +69,11 @@ def gate(*arguments: str) -> Result:
     return CliRunner().invoke(cli.app, ["gate", *arguments])
 
 
+def code_of(result: Result) -> int:
+    """What the command would exit with."""
+    return result.exception.exit_code if isinstance(result.exception, TrackpermError) else result.exit_code
+
+
 CASES = {
     "pass": ("pull-request", "same", 0),
     "regression": ("pull-request", "worse", 1),
@@ -81,8 +90,7 @@ def test_golden_outputs(folder: Path, case: str):
         *("--name", name, "--candidate", f"{candidate}.parquet", "--github"),
         *("--markdown", "out.md", "--junit", "out.xml", "--json", "out.json"),
     )
-    found = result.exception.exit_code if isinstance(result.exception, TrackpermError) else result.exit_code
-    assert found == code
+    assert code_of(result) == code
     report = json.loads(Path("out.json").read_text())
     assert report["exit_code"] == code
     comparisons = report.pop("comparisons")
@@ -146,12 +154,115 @@ def test_no_report_has_a_secret(folder: Path, monkeypatch: pytest.MonkeyPatch, q
     assert "correct-horse" not in "".join([result.output, str(result.exception), *written])
 
 
+@pytest.mark.tracker
+@pytest.mark.parametrize("password", ["hunter/2", "hunter#2", "hunter?2"])
+def test_a_password_that_is_not_encoded_is_not_said(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, password: str
+):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://ann:{password}@127.0.0.1:9")
+    result = gate("--name", "strict", "--candidate", "mlflow:e/x")
+    assert "MLflow at `http://127.0.0.1:9` failed" in result.stdout
+    assert "hunter" not in result.stdout + str(result.exception)
+
+
+@pytest.fixture
+def objects(folder: Path) -> Iterator[str]:
+    """The address of a server that has the files of the folder."""
+    with served_objects() as (address, served):
+        served |= {f"/{path.name}": path.read_bytes() for path in folder.glob("*.parquet")}
+        yield address
+
+
+@pytest.mark.parametrize("kind", ["query", "user"])
+def test_a_url_is_reported_without_its_credentials(folder: Path, objects: str, kind: str):
+    def secret(name: str) -> str:
+        if kind == "query":
+            return f"{objects}/{name}?X-Amz-Signature=hunter2%2F3"
+        return f"{objects.replace('//', '//ann:hunter2@')}/{name}"
+
+    files = {f"--{kind}": f"out.{kind}" for kind in ("markdown", "junit", "json")}
+    options = ("--name", "first", *(each for pair in files.items() for each in pair))
+    base, worse = secret("base.parquet"), secret("worse.parquet")
+    for candidate, baseline, code in (
+        (worse, (), 0),
+        (worse, ("--baseline", base), 1),
+        (secret("nowhere"), (), 2),
+        (base, ("--baseline", base), 2),
+    ):
+        result = gate(*options, "--candidate", candidate, *baseline)
+        found = (
+            result.exception.exit_code if isinstance(result.exception, TrackpermError) else result.exit_code
+        )
+        assert found == code, result.output
+        written = [Path(file).read_text() for file in files.values()]
+        assert "hunter" not in "".join([result.output, *written])
+        assert f"candidate: {objects}/" in result.stdout
+        assert objects in json.loads(Path("out.json").read_text())["candidate"]["reference"]
+
+
+@pytest.mark.parametrize(
+    "command", ["gate --name first --candidate {0}/nowhere?sig=hunter2", "compare {0}/nowhere?sig=hunter2 x"]
+)
+def test_a_message_of_the_command_has_no_credentials(
+    objects: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
+):
+    address = objects.replace("//", "//ann:hunter2@")
+    monkeypatch.setattr(sys, "argv", ["trackperm", *command.format(address).split()])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    said = capsys.readouterr()
+    assert ended.value.code == 2
+    assert f"error: `{objects}/nowhere?sig=…` cannot be read" in said.err
+    assert "hunter" not in said.out + said.err
+
+
+@pytest.mark.tracker
+def test_what_is_logged_of_a_url_has_no_credentials(folder: Path, objects: str, runs: HookedStore):
+    policy = runs.policy_file(baseline={"run": f"{objects}/base.parquet"}, log_to=f"mlflow:{runs.experiment}")
+    runs.store.experiment(runs.experiment)
+    url = objects.replace("//", "//ann:hunter2@") + "/worse.parquet?X-Amz-Signature=hunter2"
+    assert gate("--policy", str(policy), "--candidate", url).exit_code == 1
+    [logged] = runs.store.comparisons(runs.experiment)
+    assert f"{objects}/worse.parquet?X-Amz-Signature=…" in logged.data.tags["trackperm.candidate"]
+    assert "hunter" not in json.dumps(logged.to_dictionary())
+
+
 def test_a_report_that_cannot_be_written(folder: Path):
     policy = ("--name", "pull-request", "--candidate", "same.parquet")
     for option in ("--markdown", "--junit", "--json"):
         result = gate(*policy, option, str(folder / "nowhere" / "out"))
         assert isinstance(result.exception, InputError)
         assert f"`{option}` names a file in a folder that is there" in str(result.exception)
+
+
+def test_a_report_that_cannot_be_written_keeps_no_other_from_being_written(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(folder / "nowhere" / "summary"))
+    monkeypatch.setenv("GITHUB_OUTPUT", str(folder / "outputs"))
+    policy = ("--name", "pull-request", "--candidate", "worse.parquet", "--github")
+    written = ("--junit", "out.xml", "--json", "out.json")
+    result = gate(*policy, *written, "--markdown", "nowhere/out.md")
+    assert isinstance(result.exception, InputError)
+    assert "`nowhere/out.md` cannot be written" in str(result.exception), "the first of two"
+    assert json.loads(Path("out.json").read_text())["exit_code"] == 1
+    assert ET.parse("out.xml").find("testsuite/testcase/failure") is not None
+    assert (folder / "outputs").read_text() == "outcome=fail\nexit-code=1\n"
+    assert "\n::error title=trackperm pull-request::" in result.stdout
+    result = gate(*policy)
+    assert "Hint: `GITHUB_STEP_SUMMARY` names a file in a folder that is there" in str(result.exception)
+    monkeypatch.setenv("GITHUB_OUTPUT", str(folder))
+    result = gate("--name", "none", "--candidate", "worse.parquet", "--github")
+    assert "Hint: `GITHUB_OUTPUT` names a file" in str(result.exception)
+    assert result.stdout.startswith("::error title=trackperm gate::`trackperm.yaml` has no policy `none`")
+
+
+def test_a_summary_takes_any_text(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    """Such as half of a surrogate pair, which a path may have."""
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(folder / "summary.md"))
+    result = gate("--name", "first", "--candidate", os.fsdecode(b"nowhere-\xff"), "--github")
+    assert result.exit_code == 2
+    assert r"Candidate <code>nowhere-\udcff</code>" in (folder / "summary.md").read_text()
 
 
 def test_no_text_is_a_command_to_github(folder: Path):
@@ -297,3 +408,8 @@ def test_a_run_that_failed_does_not_pass(runs: HookedStore):
     runs.store.client.set_terminated(going, "FAILED")
     failed = gate(*policy, "--candidate", f"mlflow:{going}")
     assert f"the candidate `mlflow:{going}` has failed" in str(failed.exception)
+    unended = runs.begun()
+    runs.log(unended, seed=1)
+    runs.store.client.update_run(unended, status="FAILED")
+    failed = gate(*policy, "--candidate", f"mlflow:{unended}")
+    assert f"the candidate `mlflow:{unended}` has failed" in str(failed.exception), "with no time of its end"

@@ -15,6 +15,7 @@ from trackperm.comparison import Comparison, RunData, compare_together, correcte
 from trackperm.errors import InputError
 from trackperm.hooks.judge import judge
 from trackperm.hooks.policy import Policy, load_policies
+from trackperm.report import text
 from trackperm.statistic import load_statistic
 from trackperm.tables import ExampleTable
 
@@ -204,6 +205,133 @@ def test_an_interval_by_resampling_knows_nothing_of_what_nobody_saw(policy: Any,
     assert judge(policy(margin=0.05), [comparison]).outcome == ("pass" if n >= 6 else "undecided")
     enough = pl.concat([frame.with_columns(pl.col("id") + n * i) for i in range(1 + 60 // n)])
     assert judge(policy(**NON_INFERIOR), [trackperm.compare(enough, enough, mcc)]).outcome == "pass"
+
+
+def scores(*differences: float, n: int, unit: float = 1.0, **options: Any) -> Comparison:
+    """Compare means of `n` scores between 0 and 1, in a unit, of which the first few differ."""
+    first = [0.2 + 0.6 * i / (n - 1) for i in range(n)]
+    second = [x + d for x, d in zip(first, [*differences, *[0.0] * (n - len(differences))], strict=True)]
+    frames = [
+        pl.DataFrame({"id": range(n), "score": [round(unit * x, 9) for x in run]}) for run in (first, second)
+    ]
+    return trackperm.compare(*frames, "mean", **options)
+
+
+FEW_DIFFER = [
+    (0.01,),
+    (-0.0001,),
+    (0.01, 0.02, 0.03, 0.04),
+    # p = 2/32 by one side, but ties keep the interval from going below 0
+    (0.03, 0.03, 0.04, 0.03, -0.01),
+]
+
+
+@pytest.mark.parametrize("differences", FEW_DIFFER)
+@pytest.mark.parametrize("unit", [0.001, 1.0, 100.0])
+def test_shifts_know_nothing_of_what_few_examples_show(
+    policy: Any, differences: tuple[float, ...], unit: float
+):
+    margin = 0.05 * unit
+    rules = policy(fail_on="not-shown-non-inferior", margin=margin)
+    few, enough = (scores(*differences, n=n, unit=unit, margin=margin) for n in (10, 80))
+    for comparison in (few, enough):
+        interval = comparison.interval_at(0.1)
+        assert interval is not None
+        assert interval.method == "shift"
+        assert interval.within(margin)
+    found = judge(rules, [few])
+    assert found.outcome == "undecided"
+    said = f"too few examples to tell: {len(differences)} of 10 examples tell the runs apart"
+    assert found.reasons[0].endswith(f"{said}, and up to 26 % of all may be worse unseen"), "1 - 0.05**(1/10)"
+    assert judge(rules, [enough]).outcome == "pass", "3.7 %, by less than 1 each"
+
+
+def test_equivalence_is_not_shown_by_few_examples(policy: Any):
+    few, enough = (scores(0.01, n=n, margin=0.05) for n in (10, 80))
+    assert few.verdict == enough.verdict == "equivalent"
+    found = judge(policy(margin=0.05), [few])
+    assert found.outcome == "undecided"
+    assert "with 1 discordant example no p is below 1" in found.reasons[0]
+    found = judge(policy(margin=0.05), [enough])
+    assert (found.outcome, "equivalent within 0.05" in found.reasons[0]) == ("pass", True)
+
+
+def test_what_a_one_sided_test_shows_needs_no_more_examples(policy: Any):
+    rules = policy(fail_on="not-shown-non-inferior", margin=0.001)
+    for differences, outcome in (
+        ((0.01, 0.02, 0.03, 0.04), "undecided"),
+        ((0.01, 0.02, 0.03, 0.04, 0.01), "pass"),
+    ):
+        comparison = scores(*differences, n=10, alternative="greater")
+        assert (comparison.pvalue < 0.05) == (outcome == "pass"), "0.5**4 and 0.5**5"
+        assert judge(rules, [comparison]).outcome == outcome
+
+
+def f1(n: int, better: int) -> Comparison:
+    """Compare F1 of runs that differ on `better` examples, all in favour of the candidate."""
+    labels = ["yes", "no"] * (n // 2)
+    missed = ["no" if i % 2 == 0 and i < 2 * better else label for i, label in enumerate(labels)]
+    baseline, candidate = (
+        pl.DataFrame({"id": range(n), "prediction": x, "label": labels}) for x in (missed, labels)
+    )
+    return trackperm.compare(baseline, candidate, load_statistic("f1", parameters={"positive": "yes"}))
+
+
+@pytest.mark.parametrize(
+    ("n", "better", "outcome"), [(10, 1, "undecided"), (10, 4, "undecided"), (10, 5, "pass"), (80, 1, "pass")]
+)
+def test_resampling_knows_nothing_of_what_few_examples_show(policy: Any, n: int, better: int, outcome: str):
+    comparison = f1(n, better)
+    interval = comparison.interval_at(0.1)
+    assert interval is not None
+    assert (interval.method, interval.low >= 0.0) == ("bootstrap BCa", True)
+    assert judge(policy(**NON_INFERIOR), [comparison]).outcome == outcome
+
+
+def test_exact_intervals_count_however_few_examples_differ(policy: Any):
+    for n, outcome in ((40, "undecided"), (60, "pass")):
+        comparison = accuracy(1, 0, n - 1)
+        interval = comparison.interval_at(0.1)
+        assert interval is not None
+        assert (interval.method, interval.low > -0.05) == ("paired proportions", outcome == "pass")
+        assert judge(policy(**NON_INFERIOR), [comparison]).outcome == outcome
+    # 1 - 0.05**(1/50) is 0.058, and the interval ends above -0.05
+    assert judge(policy(**NON_INFERIOR), [accuracy(1, 0, 49)]).outcome == "pass"
+
+
+def test_too_few_random_swaps_are_undecided(policy: Any):
+    drawn = {n: accuracy(0, 60, 40, method="monte-carlo", n_samples=n) for n in (103, 104)}
+    assert all(each.test.n_samples == n and each.pvalue == 1 / (n + 1) for n, each in drawn.items())
+    found = judge(policy(), [drawn[103]])
+    assert (found.outcome, found.exit_code) == ("undecided", 4)
+    assert found.reasons == (
+        "accuracy: too few random swaps to tell: of 103 no 99 % interval ends below 0.0501;"
+        " it takes 104 at least, which `trackperm compare --samples` draws; a policy needs a larger `alpha`",
+    )
+    assert judge(policy(), [drawn[104]]).outcome == "fail"
+    few = accuracy(0, 4, 40, method="monte-carlo", n_samples=10_000)
+    assert "with 4 discordant examples no p is below 0.125" in judge(policy(), [few]).reasons[0]
+
+
+@pytest.mark.parametrize(("method", "title"), [("holm", "Holm"), ("tarone-holm", "Tarone-Holm")])
+def test_too_few_random_swaps_once_corrected_are_undecided(policy: Any, method: str, title: str):
+    drawn = {n: accuracy(0, 60, 40, method="monte-carlo", n_samples=n) for n in (209, 210)}
+    assert judge(policy(), [drawn[209]]).outcome == "fail"
+    found = judge(policy(), corrected([drawn[209]] * 2, method))
+    assert found.outcome == "undecided"
+    assert f"0.0501 by {title} over 2 tests; it takes 210 at least" in found.reasons[0]
+    assert found.reasons[0].endswith("a policy needs a larger `alpha` or fewer tests")
+    assert judge(policy(), corrected([drawn[210]] * 2, method)).outcome == "fail"
+    # of which no outcome has p < alpha, which Tarone's correction cannot know of p-values that are drawn
+    other = accuracy(0, 5, 40, method="monte-carlo", n_samples=209)
+    assert judge(policy(), corrected([drawn[209], other], method)).findings[0].outcome == "undecided"
+
+
+def test_swaps_that_were_left_out_are_not_too_few(policy: Any):
+    stopped = accuracy(32, 28, 40, method="monte-carlo", n_samples=10_000, exceedances=5)
+    assert 5 <= (stopped.test.n_samples or 0) < 50
+    assert judge(policy(), [stopped]).outcome == "pass"
+    assert not any("draw more" in line for line in text.lines(stopped))
 
 
 def test_nothing_to_judge_is_refused(policy: Any):

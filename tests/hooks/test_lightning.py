@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import mlflow
 import polars as pl
 import pytest
 from hooked_runs import HookedStore
+from processes import run
 from wandb_projects import WandbProjects
 from wandb_standin import Standin
 
@@ -203,6 +206,39 @@ def test_a_step_that_returns_something_else_is_said_and_nothing_is_raised(
     assert message in warnings.text
     assert not runs.store.artifacts(logger.run_id)
     assert runs.store.get(logger.run_id).info.status == "FINISHED"
+
+
+@pytest.mark.slow
+def test_several_processes_of_which_one_callback_has_no_data_loader(
+    tiny: Any, hook: Any, runs: HookedStore, tmp_path: Path
+):
+    """Both processes gather as often, and what there is not is said and not raised."""
+    script = tmp_path / "evaluate.py"
+    script.write_text(_DISTRIBUTED)
+    logger = mlflow_logger(runs, "candidate")
+    arguments = [runs.store.uri, logger.run_id, runs.experiment, tmp_path]
+    environment = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])}
+    result = run([sys.executable, script, *arguments], cwd=tmp_path, env=environment, timeout=240)
+    assert result.returncode == 0, result.stderr
+    assert "no step of `test` has returned anything for data loader 2" in result.stderr
+    assert frame(runs, logger.run_id)["label"].to_list() == tiny.Points(21, seed=2).y.tolist()
+
+
+_DISTRIBUTED = """
+import sys
+
+import tiny_lightning as tiny
+from lightning.pytorch.loggers import MLFlowLogger
+
+from trackperm.hooks.lightning import ComparisonCallback
+
+uri, run_id, experiment, folder = sys.argv[1:]
+logger = MLFlowLogger(experiment, run_id=run_id, tracking_uri=uri)
+callbacks = [ComparisonCallback(None, dataloader=number, budget_seconds=60) for number in (2, 1)]
+trainer = tiny.trainer(folder, callbacks, logger, devices=2, strategy="ddp")
+loaders = [tiny.loader(tiny.Points(21, seed=seed)) for seed in (1, 2)]
+trainer.test(tiny.classifier(), loaders, verbose=False)
+"""
 
 
 def test_stages_that_there_are_not(tiny: Any, hook: Any):

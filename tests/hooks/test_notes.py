@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 
 import pytest
@@ -28,6 +29,26 @@ def test_nothing_secret_is_noted(monkeypatch: pytest.MonkeyPatch):
     assert "https://host/p" in line["reason"]
     assert (line["number"], "nothing" in line) == (1.5, False)
     assert len(scrubbed("x" * 10_000)) == 2000
+
+
+def test_the_environment_may_change_meanwhile(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("WANDB_API_KEY", "0123456789abcdef")
+    ended = threading.Event()
+
+    def change() -> None:
+        while not ended.is_set():
+            for number in range(200):
+                os.environ[f"TRACKPERM_TEST_{number}"] = "x"
+            for number in range(200):
+                del os.environ[f"TRACKPERM_TEST_{number}"]
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        assert {scrubbed("at 0123456789abcdef") for _ in range(300)} == {"at …"}
+    finally:
+        ended.set()
+        thread.join()
 
 
 def test_notes_are_whole_lines(capsys: pytest.CaptureFixture[str]):

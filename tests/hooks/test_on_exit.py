@@ -16,6 +16,8 @@ from typing import Any
 import mlflow
 import pytest
 from hooked_runs import HookedStore
+from processes import run
+from watchers import COMMAND
 
 import trackperm
 from trackperm.errors import InputTypeError
@@ -69,8 +71,43 @@ def test_a_run_that_ended_before_the_block_is_not_meant(
     trained(runs)
     with trackperm.compare_on_exit(runs.policy_file()):
         pass
-    assert "no run of MLflow or W&B was open in this block" in warnings.text
+    assert "no run of MLflow or W&B was seen to be open in this block" in warnings.text
     assert not (runs.folder / "state").exists()
+
+
+def test_a_run_that_is_resumed_and_ended_in_the_block_has_to_be_named(
+    runs: HookedStore, warnings: pytest.LogCaptureFixture
+):
+    first = trained(runs)
+    with trackperm.compare_on_exit(runs.policy_file(), budget_seconds=0), mlflow.start_run(run_id=first):
+        pass
+    assert "`hook.run = run` names it. One of MLflow that was resumed and ended in the block" in warnings.text
+    assert not (runs.folder / "state").exists()
+    hook = trackperm.compare_on_exit(runs.policy_file(), budget_seconds=0)
+    with hook, mlflow.start_run(run_id=first) as resumed:
+        hook.run = resumed
+    assert [entry.candidate for entry in entries(runs)] == [f"mlflow:{first}"]
+
+
+@pytest.mark.slow
+def test_what_is_queued_under_a_policy_without_runs_a_watcher_compares(
+    runs: HookedStore, warnings: pytest.LogCaptureFixture
+):
+    """As the warning promises; who has queued nothing is told what is lacking."""
+    runs.baseline()
+    path, state = runs.policy_file(runs=[]), ["--state", runs.folder / "state"]
+    watch = [*COMMAND, "watch", "--policy", path, "--once", *state]
+    refused = run(watch, cwd=runs.folder)
+    assert refused.returncode == 2
+    assert "says whose runs are to be compared, and none is queued in" in refused.stderr
+    with trackperm.compare_on_exit(path, budget_seconds=0):
+        candidate = trained(runs)
+    assert "`trackperm watch` compares it" in warnings.text
+    for _ in range(2):  # nor is it an error that all is done
+        result = run([*watch, "--retry-refused"], cwd=runs.folder)
+        assert result.returncode == 0, result.stderr
+    assert runs.compared() == [f"mlflow:{candidate}"]
+    assert [entry.outcome for entry in entries(runs)] == ["fail"]
 
 
 def test_an_exception_passes_through_and_nothing_is_compared(runs: HookedStore):

@@ -153,6 +153,8 @@ def test_another_baseline_makes_another_policy(folder: Path):
     assert (other.baseline.run, other.specs) == ("mlflow:3f2a", policy.specs)
     assert other.digest != policy.digest
     assert policy.baseline.newest is not None, "the policy itself stays as it is"
+    for url in ("https://host/a.parquet", "s3://bucket/a.parquet::part"):
+        assert policy.with_baseline(url).baseline.run == url
 
 
 REFUSED: dict[str, tuple[str, str, str]] = {
@@ -161,6 +163,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
     "key of a statistic": ("columns: {label: y}", "column: {label: y}", "yaml:9:47: unknown key `column`"),
     "twice": ("alpha: 0.05", "alpha: 0.05\n    alpha: 0.1", "the key `alpha` stands already in line 12"),
     "not between": ("alpha: 0.05", "alpha: 0.7", "yaml:12:12: expected a number less than 0.5, found 0.7"),
+    "not finite": ("alpha: 0.05", "alpha: .nan", "yaml:12:12: expected a finite number, found nan at"),
     "no number": ("margin: 0.01", "margin: small", "edited.yaml:13:13: expected a number, found text"),
     "no margin": ("margin: 0.01", "margin: 0", "expected a number greater than 0, found 0"),
     "needs a margin": (
@@ -226,6 +229,8 @@ def test_a_broken_spec_is_shown_where_it_is_broken(folder: Path):
         "https://lovelace@mlflow.example.org",
         "postgresql://ada:lovelace@db/mlflow",
         "postgresql://db/mlflow?user=ada&password=lovelace",
+        "postgresql://ada:love/lovelace@db/mlflow",
+        "http://127.0.0.1:5000/?access_token=lovelace",
     ],
 )
 def test_credentials_are_refused_and_not_repeated(folder: Path, uri: str):
@@ -233,6 +238,30 @@ def test_credentials_are_refused_and_not_repeated(folder: Path, uri: str):
     assert said.startswith("edited.yaml:16:19: credentials in `tracking_uri`")
     assert "lovelace" not in said
     assert "MLFLOW_TRACKING_PASSWORD" in said
+
+
+@pytest.mark.parametrize(
+    "url", ["https://ada:lovelace@host/a.parquet", "https://host/a?X-Amz-Signature=lovelace"]
+)
+def test_credentials_of_a_baseline_are_refused_and_not_repeated(folder: Path, url: str):
+    said = problem(folder, "newest: {tags: {stage: prod}}", f'run: "{url}"')
+    assert said.startswith("edited.yaml:5:21: credentials in `run` at `$.policies[0].baseline.run`\n\nHint: ")
+    assert "lovelace" not in said
+
+
+def test_a_line_that_is_shown_has_no_credentials(folder: Path):
+    path = folder / "line.yaml"
+    path.write_text('policies: [{name: a, baseline: {run: "http://h/a?token=lovelace"}, alhpa: 1}]')
+    for option in ([], ["--json"]):
+        result = CliRunner().invoke(cli.app, ["policy", "check", str(path), *option])
+        assert "http://h/a?token=…" in result.output
+        assert "lovelace" not in result.output
+
+
+def test_check_names_what_it_wants(folder: Path):
+    for path in (folder / "nowhere.yaml", folder):
+        result = CliRunner().invoke(cli.app, ["policy", "check", str(path)])
+        assert "Hint: policies stand in a YAML file, such as `trackperm.yaml`." in result.stderr
 
 
 def test_everything_wrong_is_listed(folder: Path):

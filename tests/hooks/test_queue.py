@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -285,6 +286,21 @@ def test_the_folder_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     assert default_folder() == tmp_path / "own"
 
 
+def test_a_lease_begins_when_the_row_is_claimed(tmp_path: Path):
+    """And not when the file was asked for, which another process may hold for long."""
+    queue = Queue(tmp_path / "state", lease=1.5)
+    queue.add([Unit(D, "mlflow:a", "p")], "watch")
+    held = sqlite3.connect(tmp_path / "state" / "queue.sqlite", check_same_thread=False)
+    held.execute("BEGIN IMMEDIATE")
+    timer = threading.Timer(2.0, held.rollback)
+    timer.start()
+    claim = queue.claim([D], "one")
+    assert claim is not None
+    assert claim.due > time.time()
+    timer.join()
+    held.close()
+
+
 # What is left where a process is killed, at each step of each call: the queue's connection is replaced by one
 # that kills the process just before, or just after, its n-th statement.
 
@@ -327,12 +343,13 @@ sqlite3.connect = lambda *a, **k: Rows(connect(*a, **k))
     "settle": lambda: queue.settle(claim, "pass", ["mlflow:c"]),
     "refuse": lambda: queue.refuse(claim, "no"),
     "retry": lambda: queue.retry(claim, "down", 0.0),
+    "postpone": lambda: queue.postpone(claim, "still going", 0.0),
     "drop": lambda: queue.drop(claim),
 }[call]()
 sys.exit(9)
 """
 
-CALLS = ["add", "claim", "renew", "fix_baseline", "settle", "refuse", "retry", "drop"]
+CALLS = ["add", "claim", "renew", "fix_baseline", "settle", "refuse", "retry", "postpone", "drop"]
 
 
 @pytest.mark.slow
@@ -376,6 +393,7 @@ def _state_after(folder: Path, call: str) -> tuple[object, ...]:
         "settle": {("claimed", None, None), ("done", None, None)},
         "refuse": {("claimed", None, None), ("refused", None, None)},
         "retry": {("claimed", None, None), ("waiting", None, None)},
+        "postpone": {("claimed", None, None), ("waiting", None, None)},
         "drop": {("claimed", None, None), ()},
     }
     old = [entry for entry in before if entry.candidate == "mlflow:run0"]

@@ -9,6 +9,7 @@ import urllib.error
 import urllib.request
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 import requests
@@ -17,6 +18,7 @@ from hooked_runs import Heard, HookedStore, once
 from trackperm.errors import InputError, TrackerError
 from trackperm.hooks.health import Health, endpoint
 from trackperm.hooks.queue import Queue
+from trackperm.hooks.queue_file import QueueError
 from trackperm.hooks.watch import Watcher
 
 pytestmark = pytest.mark.tracker
@@ -93,6 +95,33 @@ def test_since(runs: HookedStore, queue: Queue, heard: Heard):
     later = datetime.now(timezone.utc) + timedelta(hours=1)
     Watcher([runs.policy()], queue, heard.notes, since=later).once(threading.Event())
     assert heard.lines == []
+
+
+def test_a_run_without_an_end_time_is_not_left_out(runs: HookedStore, queue: Queue, heard: Heard):
+    runs.baseline()
+    candidate = runs.begun()
+    runs.log(candidate)
+    runs.store.client.update_run(candidate, status="FINISHED")
+    since = datetime.now(timezone.utc) - timedelta(days=1)
+    Watcher([runs.policy()], queue, heard.notes, since=since).once(threading.Event())
+    assert runs.compared() == [f"mlflow:{candidate}"]
+
+
+def test_a_sweep_that_was_not_queued_is_made_again(
+    runs: HookedStore, queue: Queue, heard: Heard, monkeypatch: pytest.MonkeyPatch
+):
+    def locked(*_: Any) -> Any:
+        raise QueueError("the file is locked")
+
+    runs.baseline()
+    candidate = runs.finished()
+    runs.store.client.set_terminated(candidate, end_time=int((time.time() - 7200) * 1000))
+    watcher = Watcher([runs.policy()], queue, heard.notes)
+    with monkeypatch.context() as broken:
+        broken.setattr(queue, "add", locked)
+        assert isinstance(watcher.once(threading.Event()), QueueError)
+    assert watcher.once(threading.Event()) is None
+    assert runs.compared() == [f"mlflow:{candidate}"]
 
 
 def test_an_experiment_that_is_not_there(runs: HookedStore, queue: Queue, heard: Heard):

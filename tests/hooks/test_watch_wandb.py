@@ -41,7 +41,7 @@ def test_finished_runs_and_announced_artifacts(standin: Standin, tmp_path: Path)
     announced, listed = logged(standin, project, "candidate", 2), logged(standin, project, "candidate", 3)
     policy, queue, heard = policy_of(standin, tmp_path, project), Queue(tmp_path / "state"), Heard()
     artifact = f"wandb:team/{project}/predictions-{announced}:v0"
-    queue.add([Unit(policy.digest, artifact, policy.name)], "receive")
+    queue.add([Unit(policy.queue_key, artifact, policy.name)], "receive")
     worker = Worker([policy], queue, heard.notes)
     turns = [worker.turn(), worker.turn(), worker.turn()]
     assert [turn and turn.event for turn in turns] == ["resolved", "compared", None], heard.text
@@ -60,7 +60,7 @@ def test_an_artifact_that_is_not_there(standin: Standin, tmp_path: Path):
     project = "watched-too"
     logged(standin, project, "baseline", 1)
     policy, queue, heard = policy_of(standin, tmp_path, project), Queue(tmp_path / "state"), Heard()
-    queue.add([Unit(policy.digest, f"wandb:team/{project}/no-such:v0", policy.name)], "receive")
+    queue.add([Unit(policy.queue_key, f"wandb:team/{project}/no-such:v0", policy.name)], "receive")
     turn = Worker([policy], queue, heard.notes).turn()
     assert turn is not None
     assert turn.event == "refused"

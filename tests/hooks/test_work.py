@@ -13,10 +13,11 @@ from typer.testing import CliRunner
 
 from trackperm import cli
 from trackperm.errors import InputError
+from trackperm.hooks import work as work_module
 from trackperm.hooks.baseline import Baseline, file_run, find_baseline
 from trackperm.hooks.duplicates import complete, settled_before, withdraw_duplicates
 from trackperm.hooks.policy import Policy, load_policies
-from trackperm.hooks.work import settle
+from trackperm.hooks.work import Settled, settle
 from trackperm.trackers.references import TrackedRun
 
 pytestmark = pytest.mark.tracker
@@ -125,12 +126,12 @@ def test_of_two_baselines_the_first_stays(digits: Digits):
     assert [len(group) for group in complete(policy, logged)[str(digits.candidate.reference)]] == [1]
 
 
-def test_of_two_at_the_same_time_the_first_begun_stays(digits: Digits):
+def test_of_two_at_the_same_time_the_first_begun_stays(digits: Digits, monkeypatch: pytest.MonkeyPatch):
     """Each of two machines logs before it sees the other; both then keep the same."""
     policy = digits.policy(statistics=["accuracy"])
     first = settle(policy, digits.candidate, Baseline(digits.first, "first"))
     other = digits.run(GOOD[::-1], stage="prod")
-    second = settle(policy, digits.candidate, Baseline(other, "second"), once=False)
+    second = _settled_unseeing(policy, digits.candidate, Baseline(other, "second"), monkeypatch)
     assert len(digits.logged()) == 2
     for _ in range(2):
         (kept,) = withdraw_duplicates(policy, digits.tracker, digits.candidate)
@@ -168,12 +169,74 @@ def test_twins_of_one_key_become_one(digits: Digits):
     assert [each.run.reference.locator for each in again.published] == [twin]
 
 
+def _settled_unseeing(
+    policy: Policy, candidate: TrackedRun, baseline: Baseline, monkeypatch: pytest.MonkeyPatch
+) -> Settled:
+    """Settle as one does who lists what is logged before another has logged it."""
+    with monkeypatch.context() as blind:
+        blind.setattr(work_module, "settled_before", lambda *_: ())
+        blind.setattr(work_module, "withdraw_duplicates", lambda *_: ())
+        return settle(policy, candidate, baseline)
+
+
 def test_a_gate_leaves_side_by_side_what_it_compared_before(digits: Digits):
     policy = digits.policy(statistics=["accuracy"])
     settle(policy, digits.candidate, Baseline(digits.first, "first"))
     other = Baseline(digits.run(GOOD[::-1], stage="prod"), "second")
     assert not settle(policy, digits.candidate, other, once=False).is_superseded
     assert len(digits.logged()) == 2
+
+
+def test_what_a_gate_has_logged_is_known_and_never_withdrawn(digits: Digits, monkeypatch: pytest.MonkeyPatch):
+    policy = digits.policy()
+    baselines = [Baseline(digits.run(GOOD[i:] + GOOD[:i]), f"{i}") for i in range(3)]
+    gates = [settle(policy, digits.candidate, each, once=False) for each in baselines[:2]]
+    published = [{each.run.reference for each in gate.published} for gate in gates]
+    kept = withdraw_duplicates(policy, digits.tracker, digits.candidate)
+    assert {each.run.reference for each in kept} == published[0]
+    assert len(digits.logged()) == 4
+    worker = settle(policy, digits.candidate, baselines[2])
+    assert worker.is_superseded
+    assert {each.run.reference for each in worker.published} == published[0]
+    assert len(digits.logged()) == 4, "nothing is compared again"
+    late = _settled_unseeing(policy, digits.candidate, baselines[2], monkeypatch)
+    assert len(digits.logged()) == 6
+    withdraw_duplicates(policy, digits.tracker, digits.candidate)
+    left = {f"mlflow:{run.info.run_id}" for run in digits.store.comparisons(digits.experiment)}
+    assert left == {str(reference) for references in published for reference in references}
+    assert left.isdisjoint(str(each.run.reference) for each in late.published)
+
+
+def test_what_a_gate_refers_to_stays_though_a_worker_had_logged_it(
+    digits: Digits, monkeypatch: pytest.MonkeyPatch
+):
+    policy = digits.policy(statistics=["accuracy"])
+    other = Baseline(digits.run(GOOD[::-1]), "second")
+    first = settle(policy, digits.candidate, Baseline(digits.first, "first"))
+    second = _settled_unseeing(policy, digits.candidate, other, monkeypatch)
+    gate = settle(policy, digits.candidate, other, once=False)
+    assert gate.published[0].run.reference == second.published[0].run.reference
+    withdraw_duplicates(policy, digits.tracker, digits.candidate)
+    left = {f"mlflow:{run.info.run_id}" for run in digits.store.comparisons(digits.experiment)}
+    assert left == {str(each.published[0].run.reference) for each in (first, second)}
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_of_twins_that_stays_which_a_gate_refers_to(digits: Digits, is_first: bool):
+    policy = digits.policy(statistics=["accuracy"])
+    [first] = settle(policy, digits.candidate, digits.baseline(policy), once=False).published
+    other = Baseline(digits.run(GOOD[::-1]), "second")
+    [second] = settle(policy, digits.candidate, other, once=False).published
+    twin = dict(digits.store.get((first if is_first else second).run.reference.locator).data.tags)
+    twin.pop("trackperm.policy_asked", None)
+    if is_first:
+        twin["trackperm.created"] = "2020-01-01T00:00:00+00:00"
+    digits.store.run(digits.experiment, twin["mlflow.runName"], tags=twin)
+    assert len(digits.logged()) == 3
+    [kept] = withdraw_duplicates(policy, digits.tracker, digits.candidate)
+    assert kept.run.reference == first.run.reference
+    left = {f"mlflow:{run.info.run_id}" for run in digits.store.comparisons(digits.experiment)}
+    assert left == {str(each.run.reference) for each in (first, second)}
 
 
 def test_elsewhere_and_nowhere(digits: Digits):

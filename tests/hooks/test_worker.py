@@ -13,6 +13,7 @@ import requests
 from hooked_runs import Heard, HookedStore, once
 
 from trackperm.errors import InputError, TrackerError
+from trackperm.hooks import watch as watch_module
 from trackperm.hooks import work as work_module
 from trackperm.hooks import worker as worker_module
 from trackperm.hooks.queue import Queue, Unit
@@ -35,7 +36,7 @@ def test_a_retry_keeps_the_baseline_of_the_first_attempt(
     def broken(*arguments: Any) -> Any:
         raise TrackerError("MLflow at `…` does not answer")
 
-    queue.add([Unit(policy.digest, f"mlflow:{candidate}", policy.name)], "watch")
+    queue.add([Unit(policy.queue_key, f"mlflow:{candidate}", policy.name)], "watch")
     worker = Worker([policy], queue, heard.notes)
     monkeypatch.setattr(worker_module, "settle", broken)
     turn = worker.turn()
@@ -61,8 +62,8 @@ def test_what_a_worker_left_double_is_withdrawn_by_the_next(
     [first] = runs.store.comparisons(runs.experiment)
     other = runs.baseline(seed=5)
     policy, queue = runs.policy(), Queue(tmp_path / "two")
-    queue.add([Unit(policy.digest, f"mlflow:{candidate}", policy.name)], "watch")
-    claim = queue.claim([policy.digest], "dies")
+    queue.add([Unit(policy.queue_key, f"mlflow:{candidate}", policy.name)], "watch")
+    claim = queue.claim([policy.queue_key], "dies")
     assert claim is not None
     queue.fix_baseline(claim, f"mlflow:{other}", "newer")
     queue.release(claim)
@@ -180,8 +181,8 @@ def test_a_row_that_was_taken_over_is_not_compared_again(
     """Its baseline is fixed, so that nothing is written to the row between the claim and the comparison."""
     queue, policy, settle = Queue(tmp_path / "state", lease=0.0), runs.policy(), worker_module.settle
     baseline, candidate = runs.baseline(), runs.finished()
-    queue.add([Unit(policy.digest, f"mlflow:{candidate}", policy.name)], "watch")
-    claim = queue.claim([policy.digest], "earlier")
+    queue.add([Unit(policy.queue_key, f"mlflow:{candidate}", policy.name)], "watch")
+    claim = queue.claim([policy.queue_key], "earlier")
     assert claim is not None
     queue.release(queue.fix_baseline(claim, f"mlflow:{baseline}", "the newest"))
     owners: list[str] = []
@@ -190,7 +191,7 @@ def test_a_row_that_was_taken_over_is_not_compared_again(
     def slow(*arguments: Any) -> Any:
         found = logged_before(*arguments)
         if not owners:
-            assert queue.claim([policy.digest], "another") is not None
+            assert queue.claim([policy.queue_key], "another") is not None
             owners.append("another")
         return found
 
@@ -217,7 +218,7 @@ def test_a_lease_is_renewed_while_a_comparison_takes_long(
 
     def slow(*arguments: Any) -> Any:
         time.sleep(4.0)
-        taken.append(queue.claim([policy.digest], "another"))
+        taken.append(queue.claim([policy.queue_key], "another"))
         return settle(*arguments)
 
     monkeypatch.setattr(worker_module, "settle", slow)
@@ -230,10 +231,16 @@ def test_runs_that_were_announced_while_they_are_going(runs: HookedStore, queue:
     runs.baseline()
     going, failed, other = runs.begun(), runs.begun(), runs.finished(tags={"role": "x"})
     runs.store.client.set_terminated(failed, "FAILED")
+    resumed, failed_too = runs.finished(), runs.begun()
+    runs.store.client.update_run(resumed, status="RUNNING")  # MLflow keeps its end time
+    runs.store.client.update_run(failed_too, status="FAILED")  # and notes none here
     policy = runs.policy()
     elsewhere = HookedStore(runs.store.uri, runs.folder, runs.folder / "else", "elsewhere").finished()
-    units = [Unit(policy.digest, f"mlflow:{run}", policy.name) for run in (going, failed, other, elsewhere)]
-    queue.add([*units, Unit(policy.digest, "mlflow:no-such-run", policy.name)], "receive")
+    units = [
+        Unit(policy.queue_key, f"mlflow:{run}", policy.name)
+        for run in (going, failed, resumed, failed_too, other, elsewhere)
+    ]
+    queue.add([*units, Unit(policy.queue_key, "mlflow:no-such-run", policy.name)], "receive")
     worker = Worker([policy], queue, heard.notes)
     while worker.turn() is not None:
         pass
@@ -241,28 +248,66 @@ def test_runs_that_were_announced_while_they_are_going(runs: HookedStore, queue:
     assert events == {
         going: "waiting",
         failed: "skipped",
+        resumed: "waiting",
+        failed_too: "skipped",
         other: "skipped",
         elsewhere: "skipped",
         "no-such-run": "refused",
     }
-    assert {entry.candidate for entry in queue.entries()} == {f"mlflow:{going}", "mlflow:no-such-run"}
+    waiting = {entry.candidate: entry.attempts for entry in queue.entries()}
+    assert waiting == {f"mlflow:{going}": 0, f"mlflow:{resumed}": 0, "mlflow:no-such-run": 1}
 
 
-def test_of_equal_policies_the_one_that_is_about_a_run_compares_it(
-    runs: HookedStore, queue: Queue, heard: Heard
-):
+def test_a_policy_that_is_about_other_runs_leaves_rows_alone(runs: HookedStore, queue: Queue, heard: Heard):
+    """Policies of two files that share a queue may be equal but for the runs that they are about."""
     runs.baseline()
     candidate = f"mlflow:{runs.finished()}"
     runs.store.experiment("elsewhere")
-    other, own = runs.policy(name="other", runs="mlflow:elsewhere"), runs.policy(name="own")
-    assert other.digest == own.digest
-    for policy in (other, own):
-        queue.add([Unit(policy.digest, candidate, policy.name)], "app")
-    Worker([other, own], queue, heard.notes).turn()
-    [compared] = heard.events("compared")
-    assert (compared["policy"], compared["candidate"]) == ("own", candidate)
-    queue.add([Unit(other.digest, "mlflow:none", other.name)], "app")
-    assert Worker([other], queue, heard.notes).turn().event == "refused"
+    own, other = runs.policy(), runs.policy(runs="mlflow:elsewhere")
+    of_prod, elsewhere = runs.policy(only={"tags": {"role": "x"}}), runs.policy(tracking_uri="sqlite:///x.db")
+    assert len({each.digest for each in (own, other, of_prod, elsewhere)}) == 1
+    queue.add([Unit(own.queue_key, candidate, own.name)], "app")
+    for each in (other, of_prod, elsewhere):
+        assert Worker([each], queue, heard.notes).turn() is None
+        queue.add([Unit(each.queue_key, candidate, each.name)], "receive")
+    worker = Worker([other, of_prod, own], queue, heard.notes)
+    turns = [worker.turn() for _ in range(4)]
+    assert sorted(turn.event for turn in turns if turn is not None) == ["compared", "skipped", "skipped"]
+    assert runs.compared() == [candidate]
+    assert [entry.state for entry in queue.entries() if entry.digest == elsewhere.queue_key] == ["waiting"]
+
+
+def test_one_run_that_cannot_be_read_does_not_keep_others_waiting(
+    runs: HookedStore, queue: Queue, heard: Heard, monkeypatch: pytest.MonkeyPatch
+):
+    runs.baseline()
+    broken, *others = [f"mlflow:{runs.finished(seed=seed)}" for seed in (2, 3, 4)]
+    settle = worker_module.settle
+
+    def settled(policy: Any, run: Any, baseline: Any) -> Any:
+        if str(run.reference) == broken:
+            raise TrackerError("its artifacts are out of reach")
+        return settle(policy, run, baseline)
+
+    monkeypatch.setattr(worker_module, "settle", settled)
+    assert isinstance(once(runs, queue, heard), TrackerError)
+    assert runs.compared() == sorted(others)
+    assert {line["candidate"] for line in heard.events("retry")} == {broken}
+
+
+def test_several_failures_in_a_row_are_the_trackers(
+    runs: HookedStore, queue: Queue, heard: Heard, monkeypatch: pytest.MonkeyPatch
+):
+    def down(*_: Any) -> Any:
+        raise TrackerError("it does not answer")
+
+    runs.baseline()
+    for seed in range(2, 10):
+        runs.finished(seed=seed)
+    monkeypatch.setattr(worker_module, "settle", down)
+    monkeypatch.setattr(watch_module, "delay", lambda failures, most=600.0: 5.0)
+    assert isinstance(once(runs, queue, heard), TrackerError)
+    assert len(heard.events("retry")) == 3
 
 
 def test_a_rate_limit_is_kept(runs: HookedStore, queue: Queue, heard: Heard, monkeypatch: pytest.MonkeyPatch):

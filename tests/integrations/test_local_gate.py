@@ -70,7 +70,7 @@ def clone(tmp_path: Path) -> Clone:
     [
         ("same.parquet", True, "local: pass"),
         ("worse.parquet", False, "local: fail"),
-        ("few.parquet", True, "local: undecided, too few examples"),
+        ("few.parquet", True, "local: undecided"),
         ("none.parquet", False, "none.parquet"),
         ("--help", False, "--help"),
     ],

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
-import threading
+import json
 from collections.abc import Iterator
-from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +12,11 @@ import polars as pl
 import pyarrow.feather
 import pytest
 from cli_comparison import compared
+from served_objects import Served, served_objects
 
 from trackperm.errors import SourceError
 from trackperm.sources import read_examples, split_part
+from trackperm.sources.remote import shown_locator
 from trackperm.trackers.files import read_file
 
 FRAME = pl.DataFrame({"id": ["a", "b", "c"], "prediction": [1, 0, 1], "label": [1, 1, 1]})
@@ -130,55 +129,10 @@ class TestNpz:
             read_examples(path)
 
 
-class _Objects(BaseHTTPRequestHandler):
-    """Answers reads of whole objects and of ranges, as web servers and object stores do."""
-
-    def __init__(self, objects: dict[str, bytes], *arguments: Any) -> None:
-        self.objects = objects
-        super().__init__(*arguments)
-
-    def do_HEAD(self) -> None:
-        self.answer()
-
-    def do_GET(self) -> None:
-        self.answer()
-
-    def answer(self) -> None:
-        data = self.objects.get(self.path.partition("?")[0])
-        if data is None:
-            self.send_error(404)
-            return
-        wanted = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", ""))
-        start, end = 0, len(data)
-        if wanted:
-            start = int(wanted[1]) if wanted[1] else max(0, len(data) - int(wanted[2]))
-            end = min(int(wanted[2]) + 1, len(data)) if wanted[1] and wanted[2] else len(data)
-        self.send_response(206 if wanted else 200)
-        self.send_header("Content-Length", str(end - start))
-        self.send_header("Last-Modified", "Sat, 01 Jan 2022 00:00:00 GMT")
-        self.send_header("ETag", '"1"')
-        self.send_header("Accept-Ranges", "bytes")
-        if wanted:
-            self.send_header("Content-Range", f"bytes {start}-{end - 1}/{len(data)}")
-        self.end_headers()
-        if self.command == "GET":
-            self.wfile.write(data[start:end])
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
 @pytest.fixture
-def objects() -> Iterator[tuple[str, dict[str, bytes]]]:
-    """A server on the loopback interface, and what it serves by path."""
-    served: dict[str, bytes] = {}
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Objects, served))
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}", served
-    server.shutdown()
-    thread.join()
-    server.server_close()
+def objects() -> Iterator[Served]:
+    with served_objects() as served:
+        yield served
 
 
 class TestUrls:
@@ -202,7 +156,7 @@ class TestUrls:
             assert read_file(url).frame.to_polars().equals(FRAME)
             assert read_file(url).origin == url
 
-    def test_http(self, objects: Any, tmp_path: Path) -> None:
+    def test_http(self, objects: Served, tmp_path: Path) -> None:
         address, served = objects
         FRAME.write_parquet(tmp_path / "a")
         served["/runs/a.parquet"] = (tmp_path / "a").read_bytes()
@@ -211,7 +165,32 @@ class TestUrls:
         assert read_file(f"{url}::label").origin == f"{url}::label"
         assert compared(url, url, "-s", "accuracy")["pvalue"] == 1
 
-    def test_s3(self, objects: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_nothing_says_the_credentials(self, objects: Served, tmp_path: Path) -> None:
+        address, served = objects
+        FRAME.write_parquet(tmp_path / "a")
+        served["/a.parquet"] = (tmp_path / "a").read_bytes()
+        url = f"{address.replace('//', '//ann:hunter2@')}/a.parquet?sig=hunter2"
+        assert read_file(f"{url}::label").origin == f"{address}/a.parquet?sig=…::label"
+        found = compared(url, url, "-s", "accuracy")
+        assert found["candidate"] == f"{address}/a.parquet?sig=…"
+        assert "hunter" not in json.dumps(found)
+        with pytest.raises(SourceError) as caught:
+            read_file(url.replace("a.parquet", "nowhere"))
+        assert "hunter" not in str(caught.value)
+
+    @pytest.mark.parametrize(
+        ("locator", "shown"),
+        [
+            ("https://host/a?token=b::A", "https://host/a?token=…::A"),
+            ("https://ann:b::c@host/a", "https://host/a"),
+            ("https://host/a?key=b::c&token=d", "https://host/a?key=…&token=…"),
+            ("a?token=b", "a?token=b"),
+        ],
+    )
+    def test_what_is_shown_of_a_locator(self, locator: str, shown: str) -> None:
+        assert shown_locator(locator) == shown
+
+    def test_s3(self, objects: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         address, served = objects
         for name, value in {
             "AWS_ENDPOINT_URL": address,

@@ -13,6 +13,7 @@ import mlflow
 import pandas as pd
 import pytest
 from faulty_proxy import FaultyProxy, is_write
+from json_api import json_api
 from mlflow.entities import Dataset, DatasetInput
 from mlflow_publication import check_complete, publication
 from mlflow_server import free_port
@@ -139,6 +140,13 @@ class TestOutOfReach:
                 MlflowTracker(f"http://127.0.0.1:{silent.getsockname()[1]}").find("abc")
             assert time.monotonic() - start < 15
         assert dict(os.environ) == environment
+
+    def test_it_does_not_sleep_for_as_long_as_a_server_asks(self):
+        with json_api(lambda _: (429, {}, {"Retry-After": "600"})) as uri:
+            start = time.monotonic()
+            with pytest.raises(TrackerError, match="429"):
+                MlflowTracker(uri).find("abc")
+            assert time.monotonic() - start < 60
 
     def test_permission_to_write_is_denied(
         self, http_store: MlflowStore, proxy: FaultyProxy, experiment: str

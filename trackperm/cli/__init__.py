@@ -48,6 +48,7 @@ from trackperm.cli.arguments import (
     column,
     statistics,
 )
+from trackperm.credentials import without_credentials
 from trackperm.errors import FaultError, TrackpermError
 
 if TYPE_CHECKING:
@@ -288,21 +289,25 @@ def _print(
     typer.echo("\n\n".join("\n".join(block) for block in blocks))
 
 
+def _print_error(error: object) -> None:
+    typer.echo(f"error: {without_credentials(str(error))}", err=True)
+
+
 def main() -> None:
     """Run the command line; the console script's entry point."""
     try:
         app()
     except TrackpermError as error:
-        typer.echo(f"error: {error}", err=True)
+        _print_error(error)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         typer.echo("interrupted", err=True)
         sys.exit(130)
     except (OSError, UnicodeError) as error:
-        typer.echo(f"error: the result could not be written: {error}", err=True)
+        _print_error(f"the result could not be written: {error}")
         sys.exit(2)
     except Exception as error:
         if os.environ.get("TRACKPERM_DEBUG"):
             raise
-        typer.echo(f"error: {FaultError.of(error)}", err=True)
+        _print_error(FaultError.of(error))
         sys.exit(FaultError.exit_code)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -60,20 +60,26 @@ def gate(
             raise
         annotation, outputs = github_error(unread)
         typer.echo(annotation)
-        _append("GITHUB_OUTPUT", outputs)
+        failure = _append("GITHUB_OUTPUT", outputs)
+        if failure is not None:
+            raise failure from unread
         raise typer.Exit(unread.exit_code) from unread
     report, error = _judged(chosen, candidate, log=not no_log)
     for line in report.lines():
         typer.echo(line)
     body = written(report)
-    _write("--markdown", markdown, body)
-    _write("--junit", junit, report.to_junit())
-    _write("--json", as_json, report.to_json())
+    failures = [
+        _write("--markdown", markdown, body),
+        _write("--junit", junit, report.to_junit()),
+        _write("--json", as_json, report.to_json()),
+    ]
     if github:
         for command in report.annotations():
             typer.echo(command)
-        _append("GITHUB_STEP_SUMMARY", body)
-        _append("GITHUB_OUTPUT", report.outputs())
+        failures += [_append("GITHUB_STEP_SUMMARY", body), _append("GITHUB_OUTPUT", report.outputs())]
+    first = next(filter(None, failures), None)
+    if first is not None:
+        raise first
     if error is not None and not github:  # its text, which GitHub reads as well, stands in the annotation
         raise error
     raise typer.Exit(report.exit_code)
@@ -132,25 +138,28 @@ def _require_no_failure(tracker: Tracker, run: TrackedRun) -> None:
         record = history_of(tracker).record(run)
     except InputError:  # an offline run, or a tracker that tells nothing of it
         return
-    if record.ended is not None and not record.is_finished:
+    if record.is_failed:
         raise InputError(f"the candidate `{run.reference}` has failed", hint="judge a run that has finished.")
 
 
-def _write(option: str, path: Path | None, content: str) -> None:
-    if path is None:
-        return
-    try:
-        path.write_text(content, encoding="utf-8", errors="backslashreplace")
-    except OSError as error:
-        raise InputError(
-            f"`{path}` cannot be written: {error.strerror or error}",
-            hint=f"`{option}` names a file in a folder that is there; the candidate was judged, see above.",
-        ) from error
+def _write(option: str, path: Path | None, content: str) -> InputError | None:
+    """Write the file that an option names, where it does, or return why it cannot be written."""
+    return None if path is None else _written(option, path, content, "w")
 
 
-def _append(variable: str, content: str) -> None:
-    """Append to the file that GitHub Actions names in an environment variable, where it does."""
+def _append(variable: str, content: str) -> InputError | None:
+    """Append to the file that GitHub Actions names in an environment variable, as :func:`_write` does."""
     path = os.environ.get(variable)
-    if path:
-        with Path(path).open("a", encoding="utf-8") as file:
+    return _written(variable, Path(path), content, "a") if path else None
+
+
+def _written(name: str, path: Path, content: str, mode: Literal["w", "a"]) -> InputError | None:
+    try:
+        with path.open(mode, encoding="utf-8", errors="backslashreplace") as file:
             file.write(content)
+    except OSError as error:
+        return InputError(
+            f"`{path}` cannot be written: {error.strerror or error}",
+            hint=f"`{name}` names a file in a folder that is there; what was found stands above.",
+        )
+    return None

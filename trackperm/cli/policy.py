@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from trackperm.credentials import without_credentials
 from trackperm.errors import SpecError
 
 if TYPE_CHECKING:
@@ -46,7 +47,9 @@ def check(
             {
                 "file": str(path),
                 "ok": not isinstance(read, list),
-                "problems": [str(error) for error in read] if isinstance(read, list) else [],
+                "problems": [without_credentials(str(error)) for error in read]
+                if isinstance(read, list)
+                else [],
                 "policies": []
                 if isinstance(read, list)
                 else [{**policy.to_dict(), "digest": policy.digest} for policy in read.policies],
@@ -76,7 +79,7 @@ def _print(path: Path, read: list[SpecError] | tuple[Policy, ...]) -> None:
             typer.echo("\n" + "\n".join(_block(policy)))
         return
     for error in read:
-        typer.echo(f"{error}\n", err=True)
+        typer.echo(f"{without_credentials(str(error))}\n", err=True)
     typer.echo(f"{path}: {_number(len(read), 'problem', 'problems')}", err=True)
 
 

@@ -90,13 +90,10 @@ def watch(
         return
     chosen = policies(policy, name)
     if not any(each.runs for each in chosen):
-        raise InputError(
-            f"no policy of `{policy}` says whose runs are to be compared",
-            hint="`runs: mlflow:EXPERIMENT` or `runs: wandb:ENTITY/PROJECT` in a policy.",
-        )
+        _require_rows(queue, chosen, policy)
     notes = Notes()
     if retry_refused:
-        again = queue.retry_refused([each.digest for each in chosen])
+        again = queue.retry_refused([each.queue_key for each in chosen])
         notes("retry-refused", rows=again)
     if since is not None and since.tzinfo is None:
         since = since.replace(tzinfo=timezone.utc)
@@ -129,6 +126,24 @@ def policies(path: Path, name: str | None) -> list[Policy]:
 
     found = load_policies(path)
     return list(found.policies) if name is None else [found.find(name)]
+
+
+def _require_rows(queue: Queue, chosen: list[Policy], path: Path) -> None:
+    """Refuse policies without `runs`, for which nothing is listed, unless others have queued runs for them.
+
+    Raises
+    ------
+    InputError
+        If the queue has never had any.
+    """
+    keys = {each.queue_key for each in chosen}
+    if not any(entry.digest in keys for entry in queue.entries()):
+        raise InputError(
+            f"no policy of `{path}` says whose runs are to be compared, and none is queued in"
+            f" `{queue.folder}`",
+            hint="`runs: mlflow:EXPERIMENT` or `runs: wandb:ENTITY/PROJECT` in a policy; without it, what"
+            " `compare_on_exit` has queued is compared, and nothing else.",
+        )
 
 
 @contextmanager

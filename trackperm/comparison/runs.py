@@ -9,6 +9,7 @@ from typing import Any
 
 from trackperm.errors import InputError
 from trackperm.sources import Gold, labelled, split_part
+from trackperm.sources.remote import shown_locator
 from trackperm.tables import ExampleTable
 from trackperm.trackers.base import Tracker, open_tracker
 from trackperm.trackers.files import read_file
@@ -95,7 +96,7 @@ def load_run(
         return RunData(table if gold is None else labelled(table, gold), role)
     reference = RunReference.parse(source) if isinstance(source, str) else RunReference("file", str(source))
     if reference.scheme == "file":
-        return RunData(read_file(reference.locator, gold), Path(reference.locator).name)
+        return RunData(read_file(reference.locator, gold), Path(shown_locator(reference.locator)).name)
     tracker = open_tracker(reference.scheme, tracking_uri)
     run = tracker.find(reference.locator)
     table = tracker.read(run, artifact)

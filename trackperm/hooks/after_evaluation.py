@@ -135,8 +135,9 @@ class AfterEvaluation:
         """Keep predictions that could not be logged, and say so."""
         name, whose = ("no-run", "") if run is None else (str(run.reference), f" of {run.reference}")
         name = re.sub(r"[^A-Za-z0-9_.-]+", "-", f"{name}-{self._name}-{time.time_ns()}")
-        folder = (default_folder() if self._state is None else Path(self._state).expanduser()) / "unlogged"
         try:
+            state = default_folder() if self._state is None else Path(self._state).expanduser()
+            folder = state / "unlogged"
             folder.mkdir(parents=True, exist_ok=True)
             frame.write_parquet(folder / f"{name}.parquet")
         except Exception as failure:

@@ -63,7 +63,7 @@ def _seconds(written: str) -> float | None:
     except ValueError:
         try:
             moment = parsedate_to_datetime(written)
-        except ValueError:
+        except (ValueError, OverflowError):
             return None
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=timezone.utc)

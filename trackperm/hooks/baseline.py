@@ -11,8 +11,9 @@ from trackperm.errors import InputError
 from trackperm.hooks.policy import Policy
 from trackperm.hooks.policy_keys import BaselineRule
 from trackperm.sources import split_part
+from trackperm.sources.remote import shown_locator
 from trackperm.trackers.base import Tracker
-from trackperm.trackers.history import History, RunRecord, history_of
+from trackperm.trackers.history import History, NoSuchAliasError, RunRecord, history_of
 from trackperm.trackers.references import RunReference, TrackedRun
 
 
@@ -92,8 +93,8 @@ def is_wanted(policy: Policy, record: RunRecord) -> bool:
 
 
 def file_run(path: str) -> TrackedRun:
-    """Describe a file as a run: ``FILE``, or ``FILE::PART``."""
-    return TrackedRun(RunReference("file", path), Path(path).name, "")
+    """Describe a file as a run: ``FILE``, or ``FILE::PART``; its name has no credentials of a URL."""
+    return TrackedRun(RunReference("file", path), Path(shown_locator(path)).name, "")
 
 
 def _named(policy: Policy, tracker: Tracker | None, text: str) -> TrackedRun:
@@ -120,7 +121,7 @@ def _registered(policy: Policy, tracker: Tracker | None, rule: BaselineRule) -> 
         if rule.champion is not None:
             return Baseline(history.champion(rule.champion), str(rule))
         return Baseline(history.aliased(rule.alias or ""), str(rule))
-    except InputError as error:
+    except NoSuchAliasError as error:
         raise NoBaselineError(f"no baseline: {error.message}", hint=error.hint) from error
 
 

@@ -6,6 +6,9 @@ together and are complete or count for nothing. Who finds complete ones adds not
 at the same time, so that neither found the other's, who finishes last sees both: the earliest begun stays,
 and all else is withdrawn. Both may do so, for both keep the same.
 
+What a gate has logged is marked, and never withdrawn, for the gate's report refers to it: comparisons with
+several baselines stay side by side. Who looks for complete ones finds it like any other.
+
 All this is about runs in a tracker. The path of a file says nothing of what is in it: the next candidate may
 have the same.
 """
@@ -27,15 +30,22 @@ DIGEST_TAG = "trackperm.policy_digest"
 PARTS_TAG = "trackperm.policy_parts"
 """How many comparisons belong together."""
 
+ASKED_TAG = "trackperm.policy_asked"
+"""Marks a comparison that was asked for, as by a gate: it stays beside others."""
+
 _LAST = datetime.max.replace(tzinfo=timezone.utc)
 
 Group = tuple[LoggedComparison, ...]
 """Comparisons that belong together: of one candidate with one baseline, all finished."""
 
 
-def policy_tags(policy: Policy, n_parts: int) -> dict[str, str]:
-    """Return the tags of a comparison that was made for a policy, as one of `n_parts`."""
-    return {POLICY_TAG: policy.name, DIGEST_TAG: policy.digest, PARTS_TAG: str(n_parts)}
+def policy_tags(policy: Policy, n_parts: int, *, is_asked: bool = False) -> dict[str, str]:
+    """Return the tags of a comparison that was made for a policy, as one of `n_parts`.
+
+    What was asked for is marked, so that nobody withdraws it.
+    """
+    tags = {POLICY_TAG: policy.name, DIGEST_TAG: policy.digest, PARTS_TAG: str(n_parts)}
+    return {**tags, ASKED_TAG: "true"} if is_asked else tags
 
 
 def settled_before(policy: Policy, tracker: Tracker | None, candidate: TrackedRun) -> Group:
@@ -83,7 +93,12 @@ def complete(policy: Policy, logged: Iterable[LoggedComparison]) -> dict[str, li
 
 
 def withdraw_duplicates(policy: Policy, tracker: Tracker | None, candidate: TrackedRun) -> Group:
-    """Withdraw all complete comparisons of `candidate` but the earliest begun, and return those that stay.
+    """Withdraw the complete comparisons of `candidate` that are neither the earliest begun nor asked for.
+
+    Returns
+    -------
+    Group
+        The earliest begun; empty if none is complete.
 
     Raises
     ------
@@ -99,14 +114,12 @@ def withdraw_duplicates(policy: Policy, tracker: Tracker | None, candidate: Trac
     groups = complete(policy, home.comparisons(near)).get(str(candidate.reference), [])
     if not groups:
         return ()
-    stay: dict[str, LoggedComparison] = {}
-    for each in groups[0]:
-        stay.setdefault(each.tags.get(KEY_TAG, ""), each)
-    kept = tuple(stay.values())
-    references = {each.run.reference for each in kept}
+    asked = [group for group in groups[1:] if any(map(_is_asked, group))]
+    first, *others = (_without_twins(group) for group in (groups[0], *asked))
+    references = {each.run.reference for group in (first, *others) for each in group}
     for each in (each for group in groups for each in group if each.run.reference not in references):
-        history_of(home).withdraw(each, str(kept[0].run.reference))
-    return kept
+        history_of(home).withdraw(each, str(first[0].run.reference))
+    return first
 
 
 def logs_of(
@@ -127,6 +140,19 @@ def baseline_of(group: Group) -> str:
 def _is_file(candidate: TrackedRun) -> bool:
     """Whether nothing tells the candidate from others that were called so before."""
     return candidate.reference.scheme == "file"
+
+
+def _without_twins(group: Group) -> Group:
+    """Return of each key what was asked for, else the earliest begun."""
+    asked = [each for each in group if _is_asked(each)]
+    stay = {each.tags.get(KEY_TAG): each for each in reversed(group)}
+    for each in asked:
+        stay.pop(each.tags.get(KEY_TAG), None)
+    return tuple(sorted([*asked, *stay.values()], key=_order))
+
+
+def _is_asked(comparison: LoggedComparison) -> bool:
+    return ASKED_TAG in comparison.tags
 
 
 def _runs(comparison: LoggedComparison) -> tuple[str, str]:

@@ -17,12 +17,13 @@ from trackperm.hooks.notes import scrubbed
 from trackperm.hooks.policy import Policy
 from trackperm.hooks.work import Settled
 from trackperm.report import text
+from trackperm.sources.remote import shown_locator
 from trackperm.trackers.publication import Published
 from trackperm.trackers.references import TrackedRun
 
 State = Literal["pass", "fail", "undecided", "no baseline", "error"]
 
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -79,8 +80,8 @@ class GateReport:
 
     @classmethod
     def without_baseline(cls, policy: Policy, candidate: TrackedRun, error: TrackpermError) -> GateReport:
-        """Report on a candidate for which there is no baseline, and that may pass."""
-        return cls(policy, candidate, "no baseline", 0, message=error.message)
+        """Report on a candidate without a baseline that may pass, without what may be secret."""
+        return cls(policy, candidate, "no baseline", 0, message=scrubbed(error.message))
 
     @classmethod
     def of_error(cls, policy: Policy, candidate: TrackedRun | None, error: TrackpermError) -> GateReport:
@@ -104,7 +105,7 @@ class GateReport:
         said = {
             "pass": "pass" if len(self.findings) == 1 else f"pass, all {len(self.findings)} comparisons",
             "fail": f"fail{of}",
-            "undecided": f"undecided, too few examples{of}",
+            "undecided": f"undecided{of}",
         }
         return f"{name}: {said[self.state]}"
 
@@ -193,9 +194,9 @@ class GateReport:
         yield "policy_digest", self.policy.digest
         yield "outcome", self.state
         if self.candidate is not None:
-            yield "candidate", str(self.candidate.reference)
+            yield "candidate", _reference(self.candidate)
         if self.baseline is not None:
-            yield "baseline", str(self.baseline.run.reference)
+            yield "baseline", _reference(self.baseline.run)
             yield "baseline_found_as", self.baseline.why
         for published in self.published:
             yield "logged", str(published.run.url or published.run.reference)
@@ -219,12 +220,16 @@ def _no_command(line: str) -> str:
 
 
 def _run_line(run: TrackedRun) -> str:
-    reference, name = one_line(str(run.reference)), one_line(run.name)
+    reference, name = one_line(_reference(run)), one_line(run.name)
     return reference if run.reference.scheme == "file" else f"{name} ({reference})"
 
 
+def _reference(run: TrackedRun) -> str:
+    return shown_locator(str(run.reference))
+
+
 def _plain(run: TrackedRun | None) -> dict[str, str | None] | None:
-    return None if run is None else {"reference": str(run.reference), "name": run.name, "url": run.url}
+    return None if run is None else {"reference": _reference(run), "name": run.name, "url": run.url}
 
 
 def _case(suite: ET.Element, policy: str, title: str) -> ET.Element:
@@ -243,5 +248,6 @@ def _xml(found: str) -> str:
 
 def _command(level: str, title: str, message: str) -> str:
     """Write a workflow command, in which no text can begin another."""
-    data = message.replace("##[", "#\u200b#[").replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    data = message.encode(errors="backslashreplace").decode()  # a path may have half of a surrogate pair
+    data = data.replace("##[", "#\u200b#[").replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     return f"::{level} title={title}::{data}"

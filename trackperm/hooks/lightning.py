@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from trackperm.documents import listed
 from trackperm.errors import InputError, MissingDependencyError
-from trackperm.hooks.after_evaluation import AfterEvaluation
+from trackperm.hooks.after_evaluation import AfterEvaluation, warn
 from trackperm.hooks.example_ids import as_array, example_digest, numbered
 from trackperm.hooks.on_exit import BUDGET_SECONDS
 from trackperm.hooks.policy import Policy, PolicyFile
@@ -159,20 +159,26 @@ class ComparisonCallback(Callback):
 
     def _finish(self, trainer: Any) -> None:
         """Gather what all processes have, and let that of rank 0 log it."""
-        n_examples = None
-        parts: list[tuple[Columns, str | None]] = [(self._columns, self._fault)]
-        if trainer.world_size > 1 and distributed.is_available() and distributed.is_initialized():
-            n_examples = self._n_examples(trainer)
-            parts *= trainer.world_size
-            distributed.all_gather_object(parts, (self._columns, self._fault))
-        self._columns = {}
-        if trainer.is_global_zero:
-            self._after.finish(lambda: self._gathered(parts, n_examples), lambda: _runs(trainer))
+        try:
+            is_spread = trainer.world_size > 1 and distributed.is_available() and distributed.is_initialized()
+            parts: list[tuple[Columns, str | None]] = [(self._columns, self._fault)]
+            if is_spread:
+                parts *= trainer.world_size
+                distributed.all_gather_object(parts, (self._columns, self._fault))
+            self._columns = {}
+            if trainer.is_global_zero:
+                self._after.finish(
+                    lambda: self._gathered(parts, self._n_examples(trainer) if is_spread else None),
+                    lambda: _runs(trainer),
+                )
+        except Exception as error:
+            warn("the predictions were not logged", error)
 
     def _n_examples(self, trainer: Any) -> int | None:
         """Count the examples, of which `DistributedSampler` repeats the first so that all have as many."""
         loaders = trainer.test_dataloaders if self._stage == "test" else trainer.val_dataloaders
-        loader = loaders[self._dataloader] if isinstance(loaders, list | tuple) else loaders
+        loaders = loaders if isinstance(loaders, list | tuple) else [loaders]
+        loader: Any = loaders[self._dataloader] if self._dataloader < len(loaders) else None
         sampler = getattr(loader, "sampler", None)
         is_in_order = isinstance(sampler, DistributedSampler) and not sampler.shuffle
         return len(loader.dataset) if is_in_order else None
@@ -183,7 +189,8 @@ class ComparisonCallback(Callback):
             if fault is not None:
                 raise InputError(fault)
         if not parts[0][0]:
-            raise InputError(f"no step of `{self._stage}` has returned anything")
+            where = f"for data loader {self._dataloader}"
+            raise InputError(f"no step of `{self._stage}` has returned anything {where}")
         merged = {name: _in_turn([part.get(name, []) for part, _ in parts]) for name in parts[0][0]}
         columns = {name: values[:n_examples] for name, values in merged.items()}
         if _DIGEST in columns:

@@ -61,10 +61,9 @@ def scrubbed(text: str) -> str:
     Taken out are the values of environment variables whose names say that they are secret, credentials in
     URLs, and credentials as HTTP writes them.
     """
-    secrets = {
-        value for name, value in os.environ.items() if _SECRET_NAME.search(name) and len(value) >= _SHORTEST
-    }
-    for value in sorted(secrets, key=len, reverse=True):
+    names = filter(_SECRET_NAME.search, list(os.environ))  # which other threads change meanwhile
+    secrets = {os.environ.get(name, "") for name in names}
+    for value in sorted((each for each in secrets if len(each) >= _SHORTEST), key=len, reverse=True):
         text = text.replace(value, "…")
     text = _BEARER.sub(r"\1 …", without_credentials(text))
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -41,7 +41,8 @@ class CompareOnExit:
     ----------
     run : object
         The run that is compared, where it is not the active one: set it to what ``wandb.init`` returned, if
-        that is called and finished inside the block.
+        that is called and finished inside the block, or to what ``mlflow.start_run`` did for a run that was
+        active before, and was resumed and ended inside the block.
     """
 
     def __init__(
@@ -83,8 +84,9 @@ class CompareOnExit:
         runs = [open_run(self.run)] if self.run is not None else Snapshot.taken().runs_since(self._before)
         if not runs:
             raise InputError(
-                "no run of MLflow or W&B was open in this block",
-                hint="`with compare_on_exit(...) as hook:` and `hook.run = run` names it.",
+                "no run of MLflow or W&B was seen to be open in this block",
+                hint="`with compare_on_exit(...) as hook:` and `hook.run = run` names it. One of MLflow that"
+                " was resumed and ended in the block, or one of W&B that ended in it, has to be named.",
             )
         for offline in (run for run in runs if run.is_offline):
             _LOGGER.warning(
@@ -146,7 +148,8 @@ def compare_on_exit(
         Name of the policy; by default every policy of the file that is about the run.
     run : object, optional
         The run, as ``mlflow.start_run`` or ``wandb.init`` returned it, or ``mlflow:RUN_ID``; by default the
-        one that is active at the end of the block, or in MLflow was begun last in it.
+        one that is active at the end of the block, or in MLflow was begun last in it. That a run was resumed
+        and ended in the block is not seen.
     budget_seconds : float
         What the end of the block may take; 0 only queues.
     state : str or Path, optional
@@ -171,7 +174,7 @@ def _units(policies: Sequence[Policy], run: OpenRun) -> list[Unit]:
     """List the policies that can be about a run; whether they are, the worker asks its tracker."""
     scheme = run.reference.scheme
     return [
-        Unit(policy.digest, str(run.reference), policy.name)
+        Unit(policy.queue_key, str(run.reference), policy.name)
         for policy in policies
         if not policy.runs or any(place.scheme == scheme for place in policy.runs)
     ]

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field, PrivateAttr
 
+from trackperm.credentials import without_credentials
 from trackperm.documents import Document, DocumentPath, listed
 from trackperm.errors import InputError, SpecError, TrackpermError
 from trackperm.exact import Alternative
@@ -34,7 +35,6 @@ from trackperm.trackers.base import Tracker, open_tracker
 from trackperm.trackers.references import RunReference
 
 _OPTION = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
-_SECRET = re.compile(r"pass(word|wd)?|secret|token|(api_?)?key", re.IGNORECASE)
 
 
 class Policy(Part):
@@ -120,6 +120,17 @@ class Policy(Part):
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
+    @property
+    def queue_key(self) -> str:
+        """Digest of what decides a comparison, and of the runs that are meant and where they are.
+
+        Rows of a queue are kept by it, so that none is worked off by a policy that is about other runs, or by
+        one that would look for the run in another tracker.
+        """
+        selected = [sorted(self.only.tags.items()), self.only.name, [str(each) for each in self.runs]]
+        parts = [self.digest, self.tracking_uri, selected]
+        return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
+
     def to_dict(self) -> dict[str, Any]:
         """Return what the policy says as plain values, defaults included."""
         data = self.model_dump(mode="json", exclude={"runs", "log_to", "baseline"})
@@ -140,7 +151,7 @@ class Policy(Part):
 
         That it is not there is an error then.
         """
-        if RunReference.parse(reference).scheme == "file":
+        if RunReference.parse(reference).scheme == "file" and not is_url(reference):
             reference = str(Path(reference).absolute())
         return self.model_copy(update={"baseline": BaselineRule(run=reference), "if_no_baseline": "error"})
 
@@ -230,6 +241,8 @@ def read_policies(path: str | Path) -> PolicyFile | list[SpecError]:
         misfits = document.misfits(PolicyDocument)
         found = () if misfits else document.validate(PolicyDocument).policies
     except SpecError as error:
+        if not path.is_file():
+            error = SpecError(error.message, hint="policies stand in a YAML file, such as `trackperm.yaml`.")
         return [error]
     if misfits or not found:
         hint = "add one: a `name` and a `baseline`."
@@ -281,12 +294,15 @@ def _require_sense(document: Document, at: DocumentPath, policy: Policy, folder:
             hint="it is how much worse a candidate may be, such as `margin: 0.01`.",
         )
     if policy.tracking_uri is not None and _has_credentials(policy.tracking_uri):
-        error = document.error("credentials in `tracking_uri`", (*at, "tracking_uri"))
-        raise SpecError(
-            error.message.partition("\n\n")[0],  # without the line, which has them
-            hint="put them in the environment: `MLFLOW_TRACKING_USERNAME` and `MLFLOW_TRACKING_PASSWORD`, "
-            "or the whole URI in `MLFLOW_TRACKING_URI`; `WANDB_API_KEY` for W&B.",
+        hint = (
+            "put them in the environment: `MLFLOW_TRACKING_USERNAME` and `MLFLOW_TRACKING_PASSWORD`, or the "
+            "whole URI in `MLFLOW_TRACKING_URI`; `WANDB_API_KEY` for W&B."
         )
+        raise _credentials_error(document, (*at, "tracking_uri"), hint)
+    run = policy.baseline.run
+    if run is not None and is_url(run) and _has_credentials(run):
+        hint = "a cloud store has them in the environment; `trackperm gate --baseline` takes a URL with them."
+        raise _credentials_error(document, (*at, "baseline", "run"), hint)
     if not policy.statistics:
         raise document.error("there is no statistic", (*at, "statistics"), hint="such as `accuracy`.")
     statistics = []
@@ -297,12 +313,16 @@ def _require_sense(document: Document, at: DocumentPath, policy: Policy, folder:
     policy._compiled(folder, statistics)
 
 
+def _credentials_error(document: Document, at: DocumentPath, hint: str) -> SpecError:
+    error = document.error(f"credentials in `{at[-1]}`", at)
+    return SpecError(error.message.partition("\n\n")[0], hint=hint)  # without the line, which has them
+
+
 def _has_credentials(uri: str) -> bool:
     try:
-        parts = urlsplit(uri)
+        return "@" in urlsplit(uri).netloc or without_credentials(uri) != uri
     except ValueError:
         return True
-    return "@" in parts.netloc or any(_SECRET.fullmatch(name) for name, _ in parse_qsl(parts.query))
 
 
 def _statistic(

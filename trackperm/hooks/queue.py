@@ -1,6 +1,6 @@
 """The queue of comparisons to be made, which all processes of one machine share: one SQLite file.
 
-The unit is (digest of the policy, candidate); it is the primary key, so that whoever adds the same one twice,
+The unit is (key of the policy, candidate); it is the primary key, so that whoever adds the same one twice,
 by polling, webhook or hook, adds nothing. A row is ``waiting``, ``claimed``, ``done`` or ``refused``. Rows
 change in transactions that begin ``IMMEDIATE``, one writer at a time, and are on disk when a call returns.
 
@@ -69,7 +69,7 @@ class Unit:
     Attributes
     ----------
     digest : str
-        Of what decides a comparison in the policy.
+        The policy's :attr:`~trackperm.hooks.policy.Policy.queue_key`.
     candidate : str
         Reference of the run, ``mlflow:RUN_ID`` for example.
     policy : str
@@ -204,8 +204,9 @@ class Queue:
         ReplayError
             If `delivery` was received before; nothing has been added then.
         """
-        now, added = self._clock(), []
+        added = []
         with self._file.transaction() as rows:
+            now = self._clock()
             if delivery is not None:
                 rows.execute("DELETE FROM delivery WHERE forgotten < ?", (now,))
                 values = (delivery, now + window)
@@ -220,26 +221,28 @@ class Queue:
     def claim(
         self, digests: Sequence[str], owner: str, *, candidates: Sequence[str] | None = None
     ) -> Entry | None:
-        """Claim the row that is due first, for the length of a lease; None if none is due.
+        """Claim a row that is due, for the length of a lease; None if none is.
+
+        Those that were tried least come first, and of these the one that is due first.
 
         Parameters
         ----------
         digests : sequence of str
-            Of the policies that the worker knows.
+            Keys of the policies that the worker knows.
         owner : str
             Who the worker is.
         candidates : sequence of str, optional
             Only these.
         """
-        now = self._clock()
         chosen = f"digest IN ({_marks(digests)})"
         if candidates is not None:
             chosen += f" AND candidate IN ({_marks(candidates)})"
         with self._file.transaction() as rows:
+            now = self._clock()
             self._end_expired(rows, now)
             found = rows.execute(
                 "SELECT digest, candidate FROM work WHERE state = 'waiting' AND (due <= ? OR due > ?)"
-                f" AND {chosen} ORDER BY due, rowid LIMIT 1",
+                f" AND {chosen} ORDER BY attempts, due, rowid LIMIT 1",
                 (now, now + LONGEST_WAIT, *digests, *(candidates or ())),
             ).fetchone()
             if found is None:
@@ -275,7 +278,7 @@ class Queue:
         LeaseLostError
             If another worker has it.
         """
-        self._change(claim, "due = :until", until=self._clock() + self.lease)
+        self._change(claim, "due = :now + :lease", lease=self.lease)
 
     def fix_baseline(self, claim: Entry, baseline: str, why: str) -> Entry:
         """Note the baseline, unless an earlier attempt has; returns the row with the one that holds.
@@ -321,9 +324,26 @@ class Queue:
         LeaseLostError
             If another worker has it.
         """
-        due = self._clock() + min(wait, LONGEST_WAIT)
         self._change(
-            claim, "state = 'waiting', token = NULL, due = :then, reason = :reason", then=due, reason=reason
+            claim,
+            "state = 'waiting', token = NULL, due = :now + :wait, reason = :reason",
+            wait=min(wait, LONGEST_WAIT),
+            reason=reason,
+        )
+
+    def postpone(self, claim: Entry, reason: str, wait: float) -> None:
+        """Let the row wait for some seconds, for it is too early; that counts as no attempt.
+
+        Raises
+        ------
+        LeaseLostError
+            If another worker has it.
+        """
+        self._change(
+            claim,
+            "state = 'waiting', token = NULL, due = :now + :wait, reason = :reason, attempts = attempts - 1",
+            wait=min(wait, LONGEST_WAIT),
+            reason=reason,
         )
 
     def release(self, claim: Entry) -> None:
@@ -334,11 +354,7 @@ class Queue:
         LeaseLostError
             If another worker has it.
         """
-        self._change(
-            claim,
-            "state = 'waiting', token = NULL, due = :then, attempts = attempts - 1",
-            then=self._clock(),
-        )
+        self._change(claim, "state = 'waiting', token = NULL, due = :now, attempts = attempts - 1")
 
     def drop(self, claim: Entry) -> None:
         """Remove the row: the policy is not about this run.
@@ -358,8 +374,8 @@ class Queue:
 
     def release_of(self, owner: str) -> int:
         """Give back what `owner`, which has ended, had claimed; returns how many rows that are."""
-        now = self._clock()
         with self._file.transaction() as rows:
+            now = self._clock()
             return rows.execute(
                 "UPDATE work SET state = 'waiting', token = NULL, due = ?, changed = ?"
                 " WHERE state = 'claimed' AND owner = ?",
@@ -368,8 +384,8 @@ class Queue:
 
     def retry_refused(self, digests: Sequence[str]) -> int:
         """Let everything that was refused under these policies be tried afresh; returns how much that is."""
-        now = self._clock()
         with self._file.transaction() as rows:
+            now = self._clock()
             return rows.execute(
                 f"UPDATE work SET {_AFRESH}, due = ?, changed = ?"
                 f" WHERE state = 'refused' AND digest IN ({_marks(digests)})",

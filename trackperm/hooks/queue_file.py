@@ -14,6 +14,10 @@ from trackperm.errors import InputError
 FILE = "queue.sqlite"
 BUSY_SECONDS = 30.0
 _VERSION = 1
+_MOVE = (
+    "stop what uses it and move its whole folder away, for SQLite keeps a part beside it: what was compared "
+    "stands in the tracker as well."
+)
 _SCHEMA = f"""
 PRAGMA journal_mode = WAL;
 PRAGMA user_version = {_VERSION};
@@ -80,7 +84,7 @@ class QueueFile:
             raise QueueError(
                 f"`{self.path}` is no queue of this version of trackperm: its version is {version}, expected"
                 f" {_VERSION}",
-                hint="move it away: what was compared stands in the tracker as well.",
+                hint=_MOVE,
             )
 
     @contextmanager
@@ -106,8 +110,7 @@ class QueueFile:
         except sqlite3.Error as error:
             raise QueueError(
                 f"the queue `{self.path}` cannot be used: {error}",
-                hint="is the disk full, or does another process keep it locked? A damaged one can be moved"
-                " away: what was compared stands in the tracker as well.",
+                hint=f"is the disk full, or does another process keep it locked? If it is damaged, {_MOVE}",
             ) from error
 
     @contextmanager

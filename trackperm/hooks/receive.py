@@ -185,7 +185,7 @@ class Receiver:
         container = reference.locator.rpartition("/")[0]
         places = (container, container.rpartition("/")[2])
         return [
-            Unit(policy.digest, str(reference), policy.name)
+            Unit(policy.queue_key, str(reference), policy.name)
             for policy in self.policies
             if any(
                 place.scheme == reference.scheme and (place.scheme == "mlflow" or place.locator in places)

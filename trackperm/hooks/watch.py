@@ -31,6 +31,8 @@ from trackperm.trackers.references import RunReference
 
 SWEEP_SECONDS = 900.0
 _SPARE = timedelta(hours=1)
+_MANY = 3  # failures in a row, after which it seems to be the tracker
+_LONGEST_PAUSE = 60.0
 _LOOK_SECONDS = 2.0  # at the queue, to which other processes add
 
 
@@ -88,6 +90,7 @@ class Watcher:
         listed = policies if is_listing else ()
         self._places = [_Place(policy, place) for policy in listed for place in policy.runs]
         self._paused: dict[tuple[object, ...], float] = {}
+        self._failures: dict[tuple[object, ...], int] = {}
 
     def once(self, stop: threading.Event) -> TrackpermError | None:
         """List everything, work off what is due, and return the worst error there was, if any.
@@ -123,8 +126,10 @@ class Watcher:
 
     def _list(self, place: _Place) -> None:
         """Add the finished runs of a place to the queue."""
+        began, now = datetime.now(timezone.utc), time.monotonic()
+        is_sweep = place.swept is None or now - place.swept >= SWEEP_SECONDS
         try:
-            added = self._queue.add(list(self._units(place)), "watch")
+            added = self._queue.add(list(self._units(place, is_sweep=is_sweep)), "watch")
         except TrackpermError as error:
             place.failures += 1
             place.error = error
@@ -141,31 +146,46 @@ class Watcher:
                 told_to_wait=asked,
             )
             return
+        if is_sweep:
+            place.swept, place.sweep_began = now, began
         place.failures, place.error = 0, None
         place.due = time.monotonic() + self._interval
         for unit in added:
-            self._notes("queued", policy=unit.policy, digest=unit.digest[:12], candidate=unit.candidate)
+            self._notes(
+                "queued",
+                policy=unit.policy,
+                digest=place.policy.digest[:12],
+                candidate=unit.candidate,
+            )
 
-    def _units(self, place: _Place) -> Iterator[Unit]:
-        began, now = datetime.now(timezone.utc), time.monotonic()
-        is_sweep = place.swept is None or now - place.swept >= SWEEP_SECONDS
+    def _units(self, place: _Place, *, is_sweep: bool) -> Iterator[Unit]:
         lately = None if is_sweep or place.sweep_began is None else place.sweep_began - _SPARE
-        since = max(filter(None, [self._since, lately]), default=None)
         history = history_of(place.policy.tracker_for(place.reference))
-        for record in history.finished(place.reference.locator, since):
-            if is_wanted(place.policy, record):
+        for record in history.finished(place.reference.locator, lately):
+            is_late = self._since is None or record.ended is None or record.ended >= self._since
+            if is_late and is_wanted(place.policy, record):
                 candidate, stamp = str(record.run.reference), stamp_of(record)
-                yield Unit(place.policy.digest, candidate, place.policy.name, stamp)
-        if is_sweep:
-            place.swept, place.sweep_began = now, began
+                yield Unit(place.policy.queue_key, candidate, place.policy.name, stamp)
 
     def _turn(self) -> Turn | None:
-        """Let the worker see to one row, of a policy whose tracker is not to be left alone."""
+        """Let the worker see to one row, of a policy whose tracker is not to be left alone.
+
+        It is left alone for as long as it asks, and after several failures in a row: one alone may be about
+        the run, whose predictions are out of reach, and is no reason to keep others waiting.
+        """
         now = time.monotonic()
         able = [policy for policy in self._worker.policies if self._paused.get(_tracker(policy), 0.0) <= now]
         turn = self._worker.turn(able)
-        if turn is not None and turn.event == "retry":
-            self._paused[_tracker(turn.policy)] = time.monotonic() + turn.wait
+        if turn is None:
+            return None
+        tracker = _tracker(turn.policy)
+        failures = self._failures.get(tracker, 0) + 1 if turn.event == "retry" else 0
+        self._failures[tracker] = failures
+        wait = turn.told_to_wait
+        if wait is None and failures >= _MANY:
+            wait = delay(failures - _MANY, _LONGEST_PAUSE)
+        if wait is not None:
+            self._paused[tracker] = time.monotonic() + wait
         return turn
 
     def _beat(self) -> None:

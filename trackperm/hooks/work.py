@@ -76,8 +76,9 @@ def settle(
     log : bool
         Whether the comparisons are logged; those of a file are only where the policy says ``log_to``.
     once : bool
-        Whether comparisons of the candidate with another baseline, which another process logged for an equal
-        policy, are withdrawn, or give way to them; else they stay side by side.
+        Whether these comparisons give way to those of the candidate with another baseline that another
+        process began before for an equal policy, or else the others to these; if not, they stay side by side,
+        and nobody withdraws these.
 
     Raises
     ------
@@ -129,7 +130,7 @@ def _logged(settled: Settled, home: Tracker, tracker: Tracker | None, *, once: b
     earlier = settled_before(policy, tracker, candidate) if once else ()
     if _is_other(earlier, comparisons[0]):
         return _superseded(settled, earlier)
-    tags = policy_tags(policy, len(comparisons))
+    tags = policy_tags(policy, len(comparisons), is_asked=not once)
     container = None if policy.log_to is None else policy.log_to.locator
     published = [
         log_comparison(comparison, home, container, tag_runs=policy.tag_runs, tags=tags)

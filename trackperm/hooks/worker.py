@@ -31,12 +31,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from trackperm.errors import InputError, MissingDependencyError, TrackerError, TrackpermError
-from trackperm.hooks.backoff import delay, retry_after
+from trackperm.hooks.backoff import MOST_SECONDS, delay, retry_after
 from trackperm.hooks.baseline import Baseline, file_run, find_baseline, is_wanted
 from trackperm.hooks.duplicates import Group, withdraw_duplicates
 from trackperm.hooks.notes import Notes, scrubbed
 from trackperm.hooks.policy import Policy, hint_for_policies
-from trackperm.hooks.queue import Entry, LeaseLostError, Queue, Unit
+from trackperm.hooks.queue import LONGEST_WAIT, Entry, LeaseLostError, Queue, Unit
 from trackperm.hooks.queue_file import QueueError
 from trackperm.hooks.work import Settled, settle
 from trackperm.trackers.base import Tracker
@@ -63,13 +63,13 @@ class Turn:
         for the run that logged an artifact was queued in its place; ``lease-lost``.
     policy : Policy
         Under which.
-    wait : float
-        Seconds for which its tracker is better left alone.
+    told_to_wait : float or None
+        Seconds for which its tracker has asked to be left alone.
     """
 
     event: Event
     policy: Policy
-    wait: float = 0.0
+    told_to_wait: float | None = None
 
 
 class _SkippedError(TrackpermError):
@@ -121,15 +121,15 @@ class Worker:
             Only these.
         """
         chosen = self.policies if policies is None else policies
-        digests = list(dict.fromkeys(policy.digest for policy in chosen))
-        claim = self._queue.claim(digests, self.owner, candidates=candidates) if digests else None
+        keys = list(dict.fromkeys(policy.queue_key for policy in chosen))
+        claim = self._queue.claim(keys, self.owner, candidates=candidates) if keys else None
         if claim is None:
             return None
-        same = [policy for policy in chosen if policy.digest == claim.digest]
-        policy, *others = sorted(same, key=lambda policy: policy.name != claim.policy)
+        same = [policy for policy in chosen if policy.queue_key == claim.digest]
+        policy = next((policy for policy in same if policy.name == claim.policy), same[0])
         try:
             with self._renewed(claim):
-                return self._see_to(claim, policy, others)
+                return self._see_to(claim, policy)
         except LeaseLostError as error:
             self._note("lease-lost", claim, policy, reason=error.message)
             return Turn("lease-lost", policy)
@@ -137,8 +137,7 @@ class Worker:
             self._give_back(claim)
             raise
 
-    def _see_to(self, claim: Entry, policy: Policy, others: Sequence[Policy]) -> Turn:
-        """Compare by `policy`, or by the first of `others`, of equal digest, that is about the run."""
+    def _see_to(self, claim: Entry, policy: Policy) -> Turn:
         began = time.monotonic()
         try:
             event, claim, facts = self._attempt(claim, policy)
@@ -146,17 +145,15 @@ class Worker:
             raise
         except QueueError as error:  # what was logged is found by whoever claims the row next
             self._note("queue-failed", claim, policy, reason=error.message, hint=error.hint)
-            return Turn("retry", policy, delay(0))
+            return Turn("retry", policy)
         except _SkippedError as error:
-            if others:
-                return self._see_to(claim, others[0], others[1:])
             self._queue.drop(claim)
             self._note("skipped", claim, policy, reason=error.message)
             return Turn("skipped", policy)
         except _UnfinishedError as error:
-            wait = 10.0 + delay(claim.attempts)
-            self._queue.retry(claim, error.message, wait)
-            self._note("waiting", claim, policy, reason=error.message, wait=wait)
+            wait = _look_again(time.time() - claim.added)
+            self._queue.postpone(claim, error.message, wait)
+            self._note("waiting", claim, policy, reason=error.message, wait=round(wait, 1))
             return Turn("waiting", policy)
         except (TrackerError, MissingDependencyError, OSError) as error:
             return self._retry(claim, policy, error)
@@ -206,12 +203,12 @@ class Worker:
 
     def _retry(self, claim: Entry, policy: Policy, error: Exception) -> Turn:
         asked = retry_after(error)
-        wait = delay(claim.attempts) if asked is None else max(asked, delay(0))
+        wait = delay(claim.attempts) if asked is None else min(asked + delay(0), LONGEST_WAIT)
         reason = scrubbed(error.message if isinstance(error, TrackpermError) else str(error))
         self._queue.retry(claim, reason, wait)
         hint = hint_for_policies(error)
         self._note("retry", claim, policy, reason=reason, hint=hint, wait=round(wait, 1), told_to_wait=asked)
-        return Turn("retry", policy, wait)
+        return Turn("retry", policy, None if asked is None else wait)
 
     def _refuse(self, claim: Entry, policy: Policy, reason: str, hint: str | None = None) -> Turn:
         reason = scrubbed(reason)
@@ -225,7 +222,7 @@ class Worker:
             self._queue.release(claim)
         except TrackpermError:
             return
-        self._notes("released", candidate=claim.candidate, digest=claim.digest[:12])
+        self._notes("released", policy=claim.policy, candidate=claim.candidate)
 
     def _note(
         self, event: Event | Literal["queue-failed"], claim: Entry, policy: Policy, **facts: object
@@ -233,7 +230,7 @@ class Worker:
         self._notes(
             event,
             policy=policy.name,
-            digest=claim.digest[:12],
+            digest=policy.digest[:12],
             candidate=claim.candidate,
             baseline=claim.baseline,
             attempt=claim.attempts,
@@ -310,7 +307,7 @@ def _require_wanted(claim: Entry, policy: Policy, tracker: Tracker, run: Tracked
         raise _SkippedError("the run is not one of those that `only` selects")
     if record.is_finished or is_own:
         return
-    if record.ended is not None:
+    if record.is_failed:
         raise _SkippedError("the run has failed")
     if time.time() - claim.added > PATIENCE_SECONDS:
         raise _SkippedError("the run was announced a week ago, and has not ended")
@@ -326,6 +323,11 @@ def _fixed(claim: Entry, policy: Policy) -> Baseline | None:
         return Baseline(file_run(reference.locator), claim.why or "")
     run = _opened(policy, reference).find(reference.locator)
     return Baseline(run, claim.why or "")
+
+
+def _look_again(age: float) -> float:
+    """Return the seconds after which a run is looked at again that was announced `age` seconds ago."""
+    return 10.0 + min(max(age, 0.0) / 10.0, MOST_SECONDS) + delay(0)
 
 
 def _outcome(settled: Settled) -> str:

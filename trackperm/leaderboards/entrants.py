@@ -11,6 +11,7 @@ from trackperm.comparison import RunData, load_run
 from trackperm.errors import InputError
 from trackperm.leaderboards.field import Incomplete, Progress
 from trackperm.sources import Gold, labelled
+from trackperm.sources.remote import shown_locator
 from trackperm.tables import ExampleTable
 from trackperm.trackers.base import Tracker, open_tracker
 from trackperm.trackers.references import RunReference, TrackedRun
@@ -104,7 +105,8 @@ class _Reader:
             if _is_tracked(source):
                 run = runs[source]
             else:
-                self.progress(f"reading: {name or (source if isinstance(source, str) else f'run {number}')}")
+                shown = shown_locator(source) if isinstance(source, str) else f"run {number}"
+                self.progress(f"reading: {name or shown}")
                 run = load_run(source, name or (f"run {number}" if number else "baseline"), gold=self.gold)
             found.append(run if name is None else replace(run, name=name))
         return found

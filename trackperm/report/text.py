@@ -8,6 +8,7 @@ import re
 from trackperm.comparison import Comparison
 from trackperm.exact import PermutationTest
 from trackperm.exact.intervals import Interval
+from trackperm.exact.montecarlo import exact_interval
 
 SCOPE = "these two runs on these examples; not other seeds, prompts or test sets"
 
@@ -163,7 +164,7 @@ def notes(comparison: Comparison) -> list[str]:
         found.append("mid-p: ties with the observed value count half, so that its level may be exceeded")
     if test.method == "monte-carlo":
         found.append(f"Monte Carlo: {test.why}")
-        if test.n_samples is not None and 1.0 - 0.005 ** (1.0 / test.n_samples) >= comparison.alpha:
+        if least_drawn(comparison) >= comparison.alpha:
             found.append(f"no verdict possible: {test.n_samples} swaps are too few; draw more")
     if comparison.no_interval is not None:
         found.append(f"no interval: {comparison.no_interval}")
@@ -246,6 +247,18 @@ def looked_for(comparison: Comparison) -> str | None:
 def is_within_reach(comparison: Comparison) -> bool:
     """Whether some outcome on as many discordant examples would be significant."""
     return comparison.test.log10_smallest_pvalue < math.log10(comparison.alpha)
+
+
+def least_drawn(comparison: Comparison) -> float:
+    """Return where the 99 % interval of a Monte Carlo p-value ends at the least; 0 of other p-values.
+
+    That is its upper end where none of the random swaps that were asked for is extreme.
+    """
+    drawn = comparison.test.n_samples
+    if drawn is None:
+        return 0.0
+    # Drawing may have stopped early, where the p-value is large.
+    return exact_interval(0, int(comparison.options.get("n_samples", drawn)), stopped=False)[1]
 
 
 def escape_markdown(text: str) -> str:

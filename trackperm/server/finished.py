@@ -115,7 +115,7 @@ def _units(policies: Sequence[Policy], response: Response) -> list[Unit]:
     ]
     if not about or KIND_TAG in store.get_run(finished.run_id).data.tags:  # which trackperm itself logged
         return []
-    return [Unit(policy.digest, f"mlflow:{finished.run_id}", policy.name) for policy in about]
+    return [Unit(policy.queue_key, f"mlflow:{finished.run_id}", policy.name) for policy in about]
 
 
 class _Rows:

@@ -6,6 +6,7 @@ from functools import partial
 
 import polars as pl
 
+from trackperm.credentials import without_credentials
 from trackperm.errors import SourceError
 from trackperm.scans import Scan
 from trackperm.tables import ExampleTable
@@ -17,14 +18,27 @@ def is_url(locator: str) -> bool:
     return bool(separator and rest) and scheme.isidentifier()
 
 
+def shown_locator(locator: str) -> str:
+    """Return what people are shown of a locator: of a URL all but its credentials, a path as it is."""
+    url, colons, part = locator.partition("::")
+    if not is_url(url):
+        return locator
+    if set("@?&") & set(part):  # `::` stands in the credentials
+        return without_credentials(locator)
+    return f"{without_credentials(url)}{colons}{part}"
+
+
 def read_url(url: str, origin: str) -> ExampleTable:
     """Read the table at `url`: of any scheme that polars knows, with the credentials that it finds.
+
+    No credentials of the URL are in the table's origin, nor in errors.
 
     Raises
     ------
     SourceError
         If polars cannot read it as Parquet nor as Arrow IPC; says why it could not.
     """
+    origin = shown_locator(origin)
     reasons = []
     for kind, scan in (("Parquet", pl.scan_parquet), ("Arrow IPC", pl.scan_ipc)):
         try:
@@ -42,4 +56,4 @@ def _unreadable(origin: str, error: BaseException) -> SourceError:
 
 
 def _first_line(error: BaseException | None) -> str:
-    return str(error).strip().partition("\n")[0]
+    return without_credentials(str(error).strip().partition("\n")[0])

@@ -18,6 +18,10 @@ from trackperm.trackers.publication import LoggedComparison
 from trackperm.trackers.references import TrackedRun
 
 
+class NoSuchAliasError(InputError):
+    """Nothing has the alias that was asked for, which may come."""
+
+
 @dataclass(frozen=True)
 class RunRecord:
     """A run as its tracker has it now.
@@ -33,6 +37,8 @@ class RunRecord:
         In UTC, as far as the tracker knows.
     is_finished : bool
         Whether it came to its end without failing.
+    is_failed : bool
+        Whether it came to its end otherwise: failed, killed or crashed.
     """
 
     run: TrackedRun
@@ -40,6 +46,7 @@ class RunRecord:
     started: datetime | None
     ended: datetime | None
     is_finished: bool
+    is_failed: bool
 
     def has(self, tags: Mapping[str, str], name: str | None = None) -> bool:
         """Whether the run has all of `tags`, and a name that matches the pattern `name`."""
@@ -116,8 +123,10 @@ class History(Protocol):
 
         Raises
         ------
+        NoSuchAliasError
+            If nothing has the alias.
         InputError
-            If there is none, or no run made it.
+            If it is no alias, or no run made the version.
         TrackerError
             If the tracker cannot be reached or refuses.
         """
@@ -127,8 +136,10 @@ class History(Protocol):
 
         Raises
         ------
+        NoSuchAliasError
+            If no version has it.
         InputError
-            If there is none, or no run made it.
+            If it is no name of a model, or no run made the version.
         TrackerError
             If the tracker cannot be reached or refuses.
         """

@@ -11,7 +11,7 @@ from mlflow.entities import Run
 from mlflow.exceptions import MlflowException
 
 from trackperm.errors import InputError
-from trackperm.trackers.history import RunRecord
+from trackperm.trackers.history import NoSuchAliasError, RunRecord
 from trackperm.trackers.mlflow_comparison import STATE_TAG
 from trackperm.trackers.mlflow_store import Store
 from trackperm.trackers.publication import KIND_TAG, LoggedComparison
@@ -20,8 +20,10 @@ from trackperm.trackers.references import TrackedRun
 SUPERSEDED = "superseded"
 REASON_TAG = "trackperm.superseded_by"
 
-_ALIAS = re.compile(r"models:/([^@]+)@([^@/]+)")
+_ALIAS = re.compile(r"models:/([^@/:]+)@([^@/]+)")
 _ABSENT = ("RESOURCE_DOES_NOT_EXIST", "NOT_FOUND", "INVALID_PARAMETER_VALUE")
+_GOING = ("RUNNING", "SCHEDULED")
+_FAILED = ("FAILED", "KILLED")
 _PAGE = 1000
 _FEW = 50  # of which one is usually enough
 
@@ -69,7 +71,7 @@ class MlflowHistory:
             except MlflowException as error:
                 if error.error_code not in _ABSENT:
                     raise
-                raise InputError(
+                raise NoSuchAliasError(
                     f"MLflow at `{self._store.label}` has no `{alias}`",
                     hint="`MlflowClient.set_registered_model_alias` sets it, as does the model's page.",
                 ) from error
@@ -78,7 +80,14 @@ class MlflowHistory:
                     f"version {version.version} of the model `{model}` was not made by a run",
                     hint="register it from the run that logged its predictions.",
                 )
-            return self._store.tracked(client.get_run(version.run_id))
+            run = client.get_run(version.run_id)
+            if run.info.lifecycle_stage != "active":
+                raise InputError(
+                    f"version {version.version} of the model `{model}` was made by run `{version.run_id}`, "
+                    "which is deleted",
+                    hint=f"`mlflow runs restore --run-id {version.run_id}` restores it.",
+                )
+            return self._store.tracked(run)
 
     def champion(self, model: str) -> TrackedRun:
         """Find the run that made the version of a registered model that has the alias ``champion``."""
@@ -135,8 +144,10 @@ class MlflowHistory:
             run=self._store.tracked(run),
             tags=dict(run.data.tags),
             started=_moment(run.info.start_time),
-            ended=_moment(run.info.end_time),
+            # of a run that is resumed MLflow keeps the time at which it ended before
+            ended=None if run.info.status in _GOING else _moment(run.info.end_time),
             is_finished=run.info.status == "FINISHED" and run.info.lifecycle_stage == "active",
+            is_failed=run.info.status in _FAILED,
         )
 
 

@@ -32,12 +32,15 @@ _UNANSWERED = (requests.ConnectionError, requests.Timeout, requests.exceptions.C
 
 # What MLflow reads from the environment at each call; a value that the user has set stays.
 _QUIET = {"MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false", "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true"}
+# MLflow would sleep for as long as a server asks, and hear no signal meanwhile.
+_UNTOLD = {"MLFLOW_HTTP_RESPECT_RETRY_AFTER_HEADER": "false"}
 _PATIENT = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
     "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "60",
+    **_UNTOLD,
 }
-_BRIEF = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "5"}
+_BRIEF = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "5", **_UNTOLD}
 # A request that is not idempotent is sent once: a lost answer must not create a second run.
 _ONCE = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0"}
 
@@ -198,7 +201,7 @@ class Store:
 
     def _failure(self, error: Exception, doing: str, *, writes: bool) -> TrackerError:
         causes = list(_causes(error))
-        said = without_credentials(str(error)).strip().split("\n")[0][:400]
+        said = self._said(error)
         where = f"MLflow at `{self.label}`"
         if any(isinstance(cause, _UNANSWERED) for cause in causes):
             return TrackerError(
@@ -221,7 +224,7 @@ class Store:
                 if writes
                 else "ask for permission to read this experiment.",
             )
-        origin = without_credentials(str(causes[-1])).strip().split("\n")[0][:400]
+        origin = self._said(causes[-1])
         if origin not in said:
             said = f"{said} ({origin})"
         return TrackerError(
@@ -230,6 +233,12 @@ class Store:
             if writes
             else None,
         )
+
+    def _said(self, error: BaseException) -> str:
+        said = without_credentials(str(error))
+        host = urlsplit(self.uri).netloc  # with the start of a password that has `/`, `?` or `#`
+        said = said if host in self.label else said.replace(host, "…")
+        return said.strip().split("\n")[0][:400]
 
 
 @contextmanager

@@ -62,7 +62,11 @@ class Snapshot:
         )
 
     def runs_since(self, earlier: Snapshot) -> list[OpenRun]:
-        """List the runs that are open now, were open at the `earlier` moment, or were begun since."""
+        """List the runs that are open now, were open at the `earlier` moment, or were begun since.
+
+        MLflow keeps which run was active last, and not when: if the same one was resumed since and has ended,
+        that is not seen.
+        """
         found = []
         last = None if self.mlflow_last == earlier.mlflow_last else self.mlflow_last
         if (run_id := self.mlflow_active or last or earlier.mlflow_active) is not None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
 from typing import Any, ClassVar
 
 from trackperm.errors import InputError
-from trackperm.trackers.history import RunRecord
+from trackperm.trackers.history import NoSuchAliasError, RunRecord
 from trackperm.trackers.publication import LoggedComparison
 from trackperm.trackers.references import TrackedRun
 from trackperm.trackers.wandb_offline import is_offline_run
 from trackperm.trackers.wandb_runs import is_comparison, require_project
 from trackperm.trackers.wandb_store import Store
 
+_ALIAS = re.compile(r"([^/:]+/){1,2}[^/:]+:[^/:]+")
+_FAILED = ("failed", "crashed", "killed")
 REGISTRY = "wandb-registry-model"
 """The project of an organization's registered models."""
 
@@ -62,13 +65,15 @@ class WandbHistory:
         """Find the run that logged an artifact, ``ENTITY/PROJECT/NAME:ALIAS``."""
         locator = alias.removeprefix("wandb:")
         with self._store.calls(f"looking up artifact `wandb:{locator}`"):
+            if _ALIAS.fullmatch(locator) is None:
+                raise _no_alias(locator)
             api = self._store.fresh_api()
             try:
-                exists = locator.count("/") in (1, 2) and ":" in locator and api.artifact_exists(locator)
-            except ValueError:  # no name that an artifact can have
-                exists = False
+                exists = api.artifact_exists(locator)
+            except ValueError as error:  # no name that an artifact can have
+                raise _no_alias(locator) from error
             if not exists:
-                raise InputError(
+                raise NoSuchAliasError(
                     f"W&B at `{self._store.base_url}` has no artifact `{locator}`",
                     hint="write `ENTITY/PROJECT/NAME:ALIAS`, as its page shows it.",
                 )
@@ -118,7 +123,14 @@ class WandbHistory:
             started=_moment(run.created_at),
             ended=_moment(getattr(run, "heartbeat_at", None)) if run.state != "running" else None,
             is_finished=run.state == "finished",
+            is_failed=run.state in _FAILED,
         )
+
+
+def _no_alias(locator: str) -> InputError:
+    return InputError(
+        f"`{locator}` names no alias in W&B", hint="write `ENTITY/PROJECT/NAME:ALIAS`, as its page shows it."
+    )
 
 
 def _tags(run: Any) -> dict[str, str]:
