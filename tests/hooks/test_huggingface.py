@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -170,6 +171,7 @@ def test_the_run_that_wandb_has_open(
         assert wandb.run is not None
         run_id = wandb.run.id
         wandb.finish()
+        time.sleep(1.1)  # W&B knows the seconds that runs were started in
     [comparison] = WandbProjects(standin).comparisons("team/hugging")
     assert comparison.is_finished
     assert f"team/hugging/{run_id}" in str(comparison.tags)

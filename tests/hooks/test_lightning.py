@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +155,7 @@ def test_the_run_of_its_wandb_logger(
         trainer.test(module, tiny.loader(tiny.Points()), verbose=False)
         run_id = logger.experiment.id
         wandb.finish()
+        time.sleep(1.1)  # W&B knows the seconds that runs were started in
     [comparison] = WandbProjects(standin).comparisons("team/lights")
     assert comparison.is_finished
     assert f"team/lights/{run_id}" in str(comparison.tags)

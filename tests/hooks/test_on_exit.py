@@ -224,11 +224,10 @@ def test_runs_of_wandb_without_a_server():
         open_run(5)
 
 
-def test_a_run_that_wandb_finishes_inside_the_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_run_that_wandb_finishes_inside_the_block():
     import wandb
 
-    monkeypatch.setenv("WANDB_MODE", "offline")
-    with wandb.init(project="digits") as run:
+    with wandb.init(project="digits", mode="offline") as run:
         assert open_run(run).is_offline
         assert open_run(run).reference.locator == str(Path(run.dir).parent)
 

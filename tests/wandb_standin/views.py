@@ -217,7 +217,7 @@ class Views:
             "Entity",
             id=storage_id("Entity", name),
             name=name,
-            organization=node("Organization", name=name, orgEntity=owner),
+            organization=node("Organization", name=name, orgEntity=owner, coreWeaveOrganizationId=None),
             user=None,
             defaultAccess=None,
         )
