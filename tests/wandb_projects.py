@@ -7,23 +7,28 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import polars as pl
 import wandb
+from processes import descendants
 from tracker_stores import Artifacts, Columns, Kept
 from wandb_standin import API_KEY, Standin, environment
 
 from trackperm.sources.wandb_log import read_run_log
 from trackperm.trackers.base import Tracker, open_tracker
 from trackperm.trackers.publication import KINDS
+
+_END_SECONDS = 30.0
 
 
 @contextmanager
@@ -96,6 +101,25 @@ def log_columns(run: Any, content: Columns | str, artifact: str = "predictions.j
         logged = run.log_artifact(made)
         if not run.offline:
             logged.wait()
+
+
+def end_service() -> None:
+    """End wandb's other process, so that the next use starts one anew, which reads the environment again.
+
+    wandb 0.31 can wait for it for ever: where an answer to a request given up crosses the word to end.
+    """
+    deaf = threading.Timer(_END_SECONDS, _kill_services)
+    deaf.start()
+    with suppress(SystemExit):  # with the status of a service that was killed
+        wandb.teardown()
+    deaf.cancel()
+
+
+def _kill_services() -> None:
+    for child in descendants(os.getpid()):
+        with suppress(ProcessLookupError, FileNotFoundError):
+            if b"wandb-core" in Path(f"/proc/{child}/cmdline").read_bytes():
+                os.kill(child, signal.SIGKILL)
 
 
 def sync(folder: Path, standin: Standin, home: Path) -> None:

@@ -16,7 +16,7 @@ from uuid import uuid4
 import pytest
 import wandb
 from tracker_stores import PREDICTIONS, smallest_png
-from wandb_projects import WandbProjects, logged_run
+from wandb_projects import WandbProjects, end_service, logged_run
 from wandb_publication import KEY, check_complete, publication
 from wandb_standin import Standin, changes
 
@@ -230,9 +230,9 @@ _RETRIED = ("out of order at the start", "too many requests")  # by wandb itself
 class TestFaults:
     @pytest.fixture(autouse=True)
     def another_process(self) -> Iterator[None]:
-        wandb.teardown()  # which reads the environment once, and how long to wait with it
+        end_service()  # which reads the environment once, and how long to wait with it
         yield
-        wandb.teardown()  # an id whose run could not be started stays in use
+        end_service()  # an id whose run could not be started stays in use
 
     @pytest.mark.parametrize(
         "case", [pytest.param(case, marks=[pytest.mark.slow] if case in _RETRIED else []) for case in _FAULTS]
@@ -249,7 +249,7 @@ class TestFaults:
         assert begun is None or "unfinished" in begun.tags
         assert begun is None or begun.notes != "**worse**, p = 0.003"
         standin.mend()
-        wandb.teardown()
+        end_service()
         projects.tracker().publish(publication(candidate))
         check_complete(standin, project, publication(candidate))
 
