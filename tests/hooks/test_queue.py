@@ -21,7 +21,7 @@ from trackperm.errors import InputError
 from trackperm.hooks.queue import LONGEST_WAIT, Entry, LeaseLostError, Queue, ReplayError, Unit
 from trackperm.hooks.queue_file import default_folder
 
-D = "d" * 64
+KEY = "d" * 64
 
 
 class Clock:
@@ -32,8 +32,8 @@ class Clock:
         return self.now
 
 
-def unit(number: int = 0, digest: str = D, stamp: str | None = None) -> Unit:
-    return Unit(digest, f"mlflow:run{number}", "nightly", stamp)
+def unit(number: int = 0, queue_key: str = KEY, stamp: str | None = None) -> Unit:
+    return Unit(queue_key, f"mlflow:run{number}", "nightly", stamp)
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def queue(tmp_path: Path, clock: Clock) -> Queue:
 
 
 def claimed(queue: Queue, owner: str = "a") -> Entry:
-    claim = queue.claim([D], owner)
+    claim = queue.claim([KEY], owner)
     assert claim is not None
     return claim
 
@@ -60,19 +60,19 @@ def test_a_unit_is_added_once(queue: Queue):
 
 
 def test_the_same_candidate_under_two_policies_is_two_units(queue: Queue):
-    assert len(queue.add([unit(), unit(digest="e" * 64)], "watch")) == 2
-    assert claimed(queue).digest == D
-    assert queue.claim([D], "a") is None
+    assert len(queue.add([unit(), unit(queue_key="e" * 64)], "watch")) == 2
+    assert claimed(queue).queue_key == KEY
+    assert queue.claim([KEY], "a") is None
     assert queue.claim(["e" * 64], "a") is not None
 
 
 def test_a_claimed_or_settled_unit_is_nobody_elses(queue: Queue, clock: Clock):
     queue.add([unit()], "watch")
     claim = claimed(queue)
-    assert queue.claim([D], "b") is None
+    assert queue.claim([KEY], "b") is None
     queue.settle(claim, "pass", ["mlflow:c1"])
     clock.now += 10 * LONGEST_WAIT
-    assert queue.claim([D], "b") is None
+    assert queue.claim([KEY], "b") is None
     assert queue.add([unit(stamp="another")], "watch") == []
     [entry] = queue.entries()
     assert (entry.state, entry.outcome, entry.comparisons) == ("done", "pass", ("mlflow:c1",))
@@ -84,7 +84,7 @@ def test_an_expired_lease_goes_to_another_worker_and_fences_off_the_first(queue:
     clock.now += 59
     queue.renew(first)
     clock.now += 59
-    assert queue.claim([D], "b") is None
+    assert queue.claim([KEY], "b") is None
     clock.now += 2
     second = claimed(queue, "b")
     assert second.attempts == 2
@@ -126,7 +126,7 @@ def test_a_failed_attempt_waits(queue: Queue, clock: Clock):
     queue.add([unit()], "watch")
     queue.retry(claimed(queue), "the tracker is down", 30)
     clock.now += 29
-    assert queue.claim([D], "a") is None
+    assert queue.claim([KEY], "a") is None
     clock.now += 1
     assert claimed(queue).reason == "the tracker is down"
 
@@ -135,7 +135,7 @@ def test_no_delay_outlives_a_clock_that_was_set_back(queue: Queue, clock: Clock)
     queue.add([unit(), unit(1)], "watch")
     queue.retry(claimed(queue), "down", 10**9)
     claimed(queue)
-    assert queue.claim([D], "another") is None, "not at once"
+    assert queue.claim([KEY], "another") is None, "not at once"
     clock.now -= 2 * LONGEST_WAIT
     assert {claimed(queue).candidate, claimed(queue).candidate} == {"mlflow:run0", "mlflow:run1"}
 
@@ -145,12 +145,12 @@ def test_a_row_that_kills_its_workers_keeps_no_other_waiting_and_is_not_given_up
     claims = 0
     for _ in range(400):
         clock.now += 61
-        claims += queue.claim([D], "a") is not None
+        claims += queue.claim([KEY], "a") is not None
     assert 8 < claims < 200  # at growing intervals, up to an hour
     clock.now += 2 * LONGEST_WAIT + 61
-    queue.claim([D], "a")
+    queue.claim([KEY], "a")
     clock.now += LONGEST_WAIT
-    queue.claim([D], "a")
+    queue.claim([KEY], "a")
     assert queue.entries()[0].attempts > claims
 
 
@@ -160,18 +160,18 @@ def test_a_refused_unit_waits_for_its_run_to_change(queue: Queue):
     queue.refuse(claim, "no artifact")
     assert queue.add([unit(stamp="1")], "watch") == []
     assert queue.add([unit()], "receive") == []
-    assert queue.claim([D], "a") is None
+    assert queue.claim([KEY], "a") is None
     assert queue.add([unit(stamp="2")], "watch") == [unit(stamp="2")]
     again = claimed(queue)
     assert (again.baseline, again.why, again.attempts) == (None, None, 1)
 
 
 def test_people_can_have_the_refused_ones_tried_again(queue: Queue):
-    queue.add([unit(), unit(1), unit(digest="e" * 64)], "watch")
+    queue.add([unit(), unit(1), unit(queue_key="e" * 64)], "watch")
     queue.refuse(claimed(queue), "no")
     queue.settle(claimed(queue), "pass", [])
     assert queue.retry_refused(["e" * 64]) == 0
-    assert queue.retry_refused([D]) == 1
+    assert queue.retry_refused([KEY]) == 1
     assert claimed(queue).candidate == "mlflow:run0"
 
 
@@ -181,15 +181,15 @@ def test_released_ones_count_no_attempt(queue: Queue):
     assert claimed(queue, "on-exit-1").attempts == 1
     assert queue.release_of("somebody") == 0
     assert queue.release_of("on-exit-1") == 1
-    assert queue.claim([D], "b") is not None
+    assert queue.claim([KEY], "b") is not None
 
 
 def test_only_some_candidates(queue: Queue):
     queue.add([unit(), unit(1)], "watch")
-    claim = queue.claim([D], "a", candidates=["mlflow:run1"])
+    claim = queue.claim([KEY], "a", candidates=["mlflow:run1"])
     assert claim is not None
     assert claim.candidate == "mlflow:run1"
-    assert queue.claim([D], "a", candidates=["mlflow:run1"]) is None
+    assert queue.claim([KEY], "a", candidates=["mlflow:run1"]) is None
     queue.drop(claim)
     assert [entry.candidate for entry in queue.entries()] == ["mlflow:run0"]
 
@@ -214,7 +214,7 @@ def test_two_queues_on_one_folder_are_one(tmp_path: Path):
     first, second = Queue(tmp_path), Queue(tmp_path)
     first.add([unit()], "watch")
     assert claimed(second).candidate == "mlflow:run0"
-    assert first.claim([D], "a") is None
+    assert first.claim([KEY], "a") is None
     assert sorted(path.name for path in tmp_path.iterdir()) == ["queue.sqlite"]
 
 
@@ -226,7 +226,7 @@ def test_many_threads_claim_everything_once(tmp_path: Path):
 
     def work(owner: int) -> list[str]:
         done = []
-        while (claim := queue.claim([D], str(owner))) is not None:
+        while (claim := queue.claim([KEY], str(owner))) is not None:
             queue.settle(claim, "pass", [])
             done.append(claim.candidate)
         return done
@@ -265,7 +265,7 @@ def test_a_damaged_file_and_one_of_another_version(tmp_path: Path):
     connection = sqlite3.connect(file)
     connection.execute("PRAGMA user_version = 7")
     connection.close()
-    with pytest.raises(InputError, match="its version is 7, expected 1"):
+    with pytest.raises(InputError, match="its version is 7, expected 2"):
         Queue(tmp_path)
 
 
@@ -289,12 +289,12 @@ def test_the_folder_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def test_a_lease_begins_when_the_row_is_claimed(tmp_path: Path):
     """And not when the file was asked for, which another process may hold for long."""
     queue = Queue(tmp_path / "state", lease=1.5)
-    queue.add([Unit(D, "mlflow:a", "p")], "watch")
+    queue.add([Unit(KEY, "mlflow:a", "p")], "watch")
     held = sqlite3.connect(tmp_path / "state" / "queue.sqlite", check_same_thread=False)
     held.execute("BEGIN IMMEDIATE")
     timer = threading.Timer(2.0, held.rollback)
     timer.start()
-    claim = queue.claim([D], "one")
+    claim = queue.claim([KEY], "one")
     assert claim is not None
     assert claim.due > time.time()
     timer.join()
@@ -331,13 +331,13 @@ class Rows:
         setattr(self.rows, name, value)
 
 connect = sqlite3.connect
-D = "d" * 64
-claim = None if call in ("add", "claim") else queue.claim([D], "child")
+KEY = "d" * 64
+claim = None if call in ("add", "claim") else queue.claim([KEY], "child")
 sqlite3.connect = lambda *a, **k: Rows(connect(*a, **k))
 {
-    "add": lambda: queue.add([Unit(D, "mlflow:new", "nightly"), Unit(D, "mlflow:newer", "nightly")],
+    "add": lambda: queue.add([Unit(KEY, "mlflow:new", "nightly"), Unit(KEY, "mlflow:newer", "nightly")],
                              "receive", delivery="x", window=300),
-    "claim": lambda: queue.claim([D], "child"),
+    "claim": lambda: queue.claim([KEY], "child"),
     "renew": lambda: queue.renew(claim),
     "fix_baseline": lambda: queue.fix_baseline(claim, "mlflow:b", "why"),
     "settle": lambda: queue.settle(claim, "pass", ["mlflow:c"]),
@@ -437,7 +437,7 @@ class Model(RuleBasedStateMachine):
 
     @rule(target=claims, owner=st.sampled_from("ab"))
     def claim(self, owner: str) -> object:
-        claim = self.queue.claim([D], owner)
+        claim = self.queue.claim([KEY], owner)
         for entry in self.queue.entries():  # expired leases are ended by whoever claims
             if entry.state == "waiting" and self.state[entry.candidate] == "claimed":
                 self.state[entry.candidate], self.holder[entry.candidate] = "waiting", None

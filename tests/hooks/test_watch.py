@@ -84,7 +84,7 @@ def test_the_first_run_has_no_baseline(runs: HookedStore, queue: Queue, heard: H
     runs.baseline()
     assert once(runs, queue, heard) is None
     assert heard.events("compared", "known") == []
-    assert queue.retry_refused([queue.entries()[0].digest]) == 1
+    assert queue.retry_refused([queue.entries()[0].queue_key]) == 1
     once(runs, queue, heard)
     assert [line["candidate"] for line in heard.events("refused")] == [f"mlflow:{candidate}"] * 2
 

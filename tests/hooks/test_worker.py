@@ -274,7 +274,7 @@ def test_a_policy_that_is_about_other_runs_leaves_rows_alone(runs: HookedStore, 
     turns = [worker.turn() for _ in range(4)]
     assert sorted(turn.event for turn in turns if turn is not None) == ["compared", "skipped", "skipped"]
     assert runs.compared() == [candidate]
-    assert [entry.state for entry in queue.entries() if entry.digest == elsewhere.queue_key] == ["waiting"]
+    assert [entry.state for entry in queue.entries() if entry.queue_key == elsewhere.queue_key] == ["waiting"]
 
 
 def test_one_run_that_cannot_be_read_does_not_keep_others_waiting(

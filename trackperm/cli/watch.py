@@ -137,7 +137,7 @@ def _require_rows(queue: Queue, chosen: list[Policy], path: Path) -> None:
         If the queue has never had any.
     """
     keys = {each.queue_key for each in chosen}
-    if not any(entry.digest in keys for entry in queue.entries()):
+    if not any(entry.queue_key in keys for entry in queue.entries()):
         raise InputError(
             f"no policy of `{path}` says whose runs are to be compared, and none is queued in"
             f" `{queue.folder}`",

@@ -182,10 +182,10 @@ def _units(policies: Sequence[Policy], run: OpenRun) -> list[Unit]:
 
 def _report(queue: Queue, units: Sequence[Unit], otherwise: str) -> None:
     """Log what came of the units, as the queue has it; where it does not say why one waits, `otherwise`."""
-    keys = {(unit.digest, unit.candidate) for unit in units}
-    found = {key: each for each in queue.entries() if (key := (each.digest, each.candidate)) in keys}
+    keys = {(unit.queue_key, unit.candidate) for unit in units}
+    found = {key: each for each in queue.entries() if (key := (each.queue_key, each.candidate)) in keys}
     for unit in units:
-        entry = found.get((unit.digest, unit.candidate))
+        entry = found.get((unit.queue_key, unit.candidate))
         what = f"{unit.candidate} under policy `{unit.policy}`"
         if entry is None:
             _LOGGER.info("not compared: the policy is not about %s", what)

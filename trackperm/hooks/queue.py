@@ -46,9 +46,9 @@ LONGEST_WAIT = 3600.0
 
 _AFRESH = "state = 'waiting', attempts = 0, baseline = NULL, why = NULL"
 _ADD = f"""
-INSERT INTO work (digest, candidate, policy, stamp, source, due, added, changed)
-VALUES (:digest, :candidate, :policy, :stamp, :source, :now, :now, :now)
-ON CONFLICT (digest, candidate) DO UPDATE
+INSERT INTO work (queue_key, candidate, policy, stamp, source, due, added, changed)
+VALUES (:queue_key, :candidate, :policy, :stamp, :source, :now, :now, :now)
+ON CONFLICT (queue_key, candidate) DO UPDATE
 SET {_AFRESH}, stamp = excluded.stamp, source = excluded.source, due = :now, changed = :now
 WHERE state = 'refused' AND excluded.stamp IS NOT NULL AND stamp IS NOT excluded.stamp
 """
@@ -68,7 +68,7 @@ class Unit:
 
     Attributes
     ----------
-    digest : str
+    queue_key : str
         The policy's :attr:`~trackperm.hooks.policy.Policy.queue_key`.
     candidate : str
         Reference of the run, ``mlflow:RUN_ID`` for example.
@@ -78,7 +78,7 @@ class Unit:
         Changes when the run does; None where nobody has looked at it.
     """
 
-    digest: str
+    queue_key: str
     candidate: str
     policy: str
     stamp: str | None = None
@@ -90,7 +90,7 @@ class Entry:
 
     Attributes
     ----------
-    digest, candidate, policy, stamp : str
+    queue_key, candidate, policy, stamp : str
         The unit.
     source : str
         Who added it: ``watch``, ``receive``, ``on-exit`` or ``app``.
@@ -118,7 +118,7 @@ class Entry:
         Unix times.
     """
 
-    digest: str
+    queue_key: str
     candidate: str
     policy: str
     source: str
@@ -219,7 +219,7 @@ class Queue:
         return added
 
     def claim(
-        self, digests: Sequence[str], owner: str, *, candidates: Sequence[str] | None = None
+        self, queue_keys: Sequence[str], owner: str, *, candidates: Sequence[str] | None = None
     ) -> Entry | None:
         """Claim a row that is due, for the length of a lease; None if none is.
 
@@ -227,29 +227,29 @@ class Queue:
 
         Parameters
         ----------
-        digests : sequence of str
+        queue_keys : sequence of str
             Keys of the policies that the worker knows.
         owner : str
             Who the worker is.
         candidates : sequence of str, optional
             Only these.
         """
-        chosen = f"digest IN ({_marks(digests)})"
+        chosen = f"queue_key IN ({_marks(queue_keys)})"
         if candidates is not None:
             chosen += f" AND candidate IN ({_marks(candidates)})"
         with self._file.transaction() as rows:
             now = self._clock()
             self._end_expired(rows, now)
             found = rows.execute(
-                "SELECT digest, candidate FROM work WHERE state = 'waiting' AND (due <= ? OR due > ?)"
+                "SELECT queue_key, candidate FROM work WHERE state = 'waiting' AND (due <= ? OR due > ?)"
                 f" AND {chosen} ORDER BY attempts, due, rowid LIMIT 1",
-                (now, now + LONGEST_WAIT, *digests, *(candidates or ())),
+                (now, now + LONGEST_WAIT, *queue_keys, *(candidates or ())),
             ).fetchone()
             if found is None:
                 return None
             rows.execute(
                 "UPDATE work SET state = 'claimed', token = ?, owner = ?, due = ?, attempts = attempts + 1,"
-                " changed = ? WHERE digest = ? AND candidate = ?",
+                " changed = ? WHERE queue_key = ? AND candidate = ?",
                 (secrets.token_hex(16), owner, now + self.lease, now, *found),
             )
             return _row(rows, *found)
@@ -258,16 +258,17 @@ class Queue:
     def _end_expired(rows: sqlite3.Connection, now: float) -> None:
         """Let rows wait that were claimed and whose lease has expired: not at all for the first two times."""
         expired = rows.execute(
-            "SELECT digest, candidate, attempts FROM work WHERE state = 'claimed' AND (due <= ? OR due > ?)",
+            "SELECT queue_key, candidate, attempts FROM work"
+            " WHERE state = 'claimed' AND (due <= ? OR due > ?)",
             (now, now + LONGEST_WAIT),
         ).fetchall()
-        for digest, candidate, attempts in expired:
+        for queue_key, candidate, attempts in expired:
             wait = 0.0 if attempts < 3 else delay(attempts - 3, LONGEST_WAIT)
             rows.execute(
                 "UPDATE work SET state = 'waiting', token = NULL, due = ?, changed = ?,"
                 " reason = 'the worker ended, or stood still for longer than its lease'"
-                " WHERE digest = ? AND candidate = ?",
-                (now + wait, now, digest, candidate),
+                " WHERE queue_key = ? AND candidate = ?",
+                (now + wait, now, queue_key, candidate),
             )
 
     def renew(self, claim: Entry) -> None:
@@ -366,8 +367,8 @@ class Queue:
         """
         with self._file.transaction() as rows:
             gone = rows.execute(
-                "DELETE FROM work WHERE digest = ? AND candidate = ? AND state = 'claimed' AND token = ?",
-                (claim.digest, claim.candidate, claim.token),
+                "DELETE FROM work WHERE queue_key = ? AND candidate = ? AND state = 'claimed' AND token = ?",
+                (claim.queue_key, claim.candidate, claim.token),
             )
             if gone.rowcount == 0:
                 raise _lost(claim)
@@ -382,14 +383,14 @@ class Queue:
                 (now, now, owner),
             ).rowcount
 
-    def retry_refused(self, digests: Sequence[str]) -> int:
+    def retry_refused(self, queue_keys: Sequence[str]) -> int:
         """Let everything that was refused under these policies be tried afresh; returns how much that is."""
         with self._file.transaction() as rows:
             now = self._clock()
             return rows.execute(
                 f"UPDATE work SET {_AFRESH}, due = ?, changed = ?"
-                f" WHERE state = 'refused' AND digest IN ({_marks(digests)})",
-                (now, now, *digests),
+                f" WHERE state = 'refused' AND queue_key IN ({_marks(queue_keys)})",
+                (now, now, *queue_keys),
             ).rowcount
 
     def entries(self) -> list[Entry]:
@@ -405,20 +406,20 @@ class Queue:
 
     def _change(self, claim: Entry, assignments: str, **values: Any) -> Entry:
         """Change the row of `claim`, as long as its token is that of the row."""
-        key = {"digest": claim.digest, "candidate": claim.candidate, "held": claim.token}
+        key = {"queue_key": claim.queue_key, "candidate": claim.candidate, "held": claim.token}
         with self._file.transaction() as rows:
             changed = rows.execute(
-                f"UPDATE work SET {assignments}, changed = :now WHERE digest = :digest"
+                f"UPDATE work SET {assignments}, changed = :now WHERE queue_key = :queue_key"
                 " AND candidate = :candidate AND state = 'claimed' AND token = :held",
                 {**key, **values, "now": self._clock()},
             )
             if changed.rowcount == 0:
                 raise _lost(claim)
-            return _row(rows, claim.digest, claim.candidate)
+            return _row(rows, claim.queue_key, claim.candidate)
 
 
-def _row(rows: sqlite3.Connection, digest: str, candidate: str) -> Entry:
-    found = rows.execute("SELECT * FROM work WHERE digest = ? AND candidate = ?", (digest, candidate))
+def _row(rows: sqlite3.Connection, queue_key: str, candidate: str) -> Entry:
+    found = rows.execute("SELECT * FROM work WHERE queue_key = ? AND candidate = ?", (queue_key, candidate))
     return _entry(found.fetchone())
 
 

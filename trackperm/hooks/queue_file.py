@@ -13,7 +13,7 @@ from trackperm.errors import InputError
 
 FILE = "queue.sqlite"
 BUSY_SECONDS = 30.0
-_VERSION = 1
+_VERSION = 2
 _MOVE = (
     "stop what uses it and move its whole folder away, for SQLite keeps a part beside it: what was compared "
     "stands in the tracker as well."
@@ -22,7 +22,7 @@ _SCHEMA = f"""
 PRAGMA journal_mode = WAL;
 PRAGMA user_version = {_VERSION};
 CREATE TABLE work (
-    digest TEXT NOT NULL,
+    queue_key TEXT NOT NULL,
     candidate TEXT NOT NULL,
     policy TEXT NOT NULL,
     source TEXT NOT NULL,
@@ -39,7 +39,7 @@ CREATE TABLE work (
     reason TEXT,
     added REAL NOT NULL,
     changed REAL NOT NULL,
-    PRIMARY KEY (digest, candidate)
+    PRIMARY KEY (queue_key, candidate)
 );
 CREATE INDEX work_due ON work (state, due);
 CREATE TABLE delivery (id TEXT PRIMARY KEY, forgotten REAL NOT NULL) WITHOUT ROWID;

@@ -125,7 +125,7 @@ class Worker:
         claim = self._queue.claim(keys, self.owner, candidates=candidates) if keys else None
         if claim is None:
             return None
-        same = [policy for policy in chosen if policy.queue_key == claim.digest]
+        same = [policy for policy in chosen if policy.queue_key == claim.queue_key]
         policy = next((policy for policy in same if policy.name == claim.policy), same[0])
         try:
             with self._renewed(claim):
@@ -197,7 +197,7 @@ class Worker:
     ) -> tuple[Event, Entry, dict[str, object]]:
         """Queue the run that logged an artifact; killed before the row is dropped, the next adds nothing."""
         run = history_of(tracker).aliased(reference.locator)
-        self._queue.add([Unit(claim.digest, str(run.reference), claim.policy)], claim.source)
+        self._queue.add([Unit(claim.queue_key, str(run.reference), claim.policy)], claim.source)
         self._queue.drop(claim)
         return "resolved", claim, {"run": str(run.reference)}
 
