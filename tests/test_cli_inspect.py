@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shlex
 from pathlib import Path
@@ -11,6 +12,7 @@ import eval_logs
 import polars as pl
 import pytest
 from mlflow_stores import MlflowStore
+from served_objects import served_objects
 from typer.testing import CliRunner
 
 from trackperm import cli
@@ -55,6 +57,18 @@ def run_command(printed: str) -> str:
     program, *arguments = shlex.split(printed.splitlines()[-1])
     assert program == "trackperm"
     return invoke(*arguments)
+
+
+def test_credentials_of_an_address_are_not_printed() -> None:
+    with served_objects() as (address, served):
+        written = io.BytesIO()
+        QUESTIONS.write_parquet(written)
+        served["/questions.parquet"] = written.getvalue()
+        with_user = address.replace("//", "//ann:hunter2@")
+        printed = invoke("inspect", f"{with_user}/questions.parquet?sig=hunter2")
+    assert "hunter2" not in printed
+    assert printed.startswith(f"{address}/questions.parquet?sig=…: table at a URL, 3 examples\n")
+    assert f"trackperm compare '{address}/questions.parquet?sig=…" in printed
 
 
 def test_prints_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

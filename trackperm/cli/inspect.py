@@ -81,19 +81,21 @@ def inspect(
 ) -> None:
     """Say what a file or run holds: its format, examples and columns, and what can be tested with them."""
     from trackperm.comparison import load_run, reference_answers, require_artifacts_of_runs
+    from trackperm.sources.remote import shown_locator
 
+    shown = shown_locator(run)
     require_artifacts_of_runs(artifact, run, run)
     gold = reference_answers(labels, {}, by_position=False)
     try:
         data = load_run(run, "run", artifact=artifact, gold=gold, tracking_uri=tracking_uri)
     except ChoiceError as error:
-        typer.echo(f"{run}: {_format(run, None)}, with {len(error.parts)} {error.what}s")
+        typer.echo(f"{shown}: {_format(run, None)}, with {len(error.parts)} {error.what}s")
         for part in error.parts:
-            typer.echo(f"  trackperm inspect {shlex.quote(f'{run}::{part}')}")
+            typer.echo(f"  trackperm inspect {shlex.quote(f'{shown}::{part}')}")
         return
     options = [*_option("--labels", labels), *_option("--artifact", artifact)]
     options += _option("--tracking-uri", tracking_uri)
-    typer.echo("\n".join(_lines(run, data, options)))
+    typer.echo("\n".join(_lines(shown, data, options)))
 
 
 def _option(name: str, value: str | None) -> list[str]:
