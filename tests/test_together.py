@@ -118,6 +118,15 @@ def test_an_example_in_two_slices_is_refused(sliced: Statistic) -> None:
         compare_together(*runs(TABLES[0], moved), [sliced])
 
 
+@pytest.mark.parametrize("lacking", [0, 1])
+def test_a_slice_of_one_run_alone_is_named(sliced: Statistic, lacking: int) -> None:
+    tables = list(TABLES)
+    tables[lacking] = tables[lacking].filter(pl.col("language") != "fr")
+    name = ("baseline", "candidate")[lacking]
+    with pytest.raises(PairingError, match=f"`{name}` has no examples of the slice language = fr, which the"):
+        compare_together(*runs(*tables), [sliced], missing="drop")
+
+
 def test_a_column_that_makes_no_slices_is_refused(sliced: Statistic) -> None:
     with pytest.raises(InputError, match="`candidate` has no column `language`"):
         compare_together(*runs(TABLES[0], TABLES[1].drop("language")), [sliced])

@@ -63,7 +63,7 @@ def compare_together(
     InputError
         As by :func:`compare_runs` and :func:`corrected`; also if a column makes no slices.
     PairingError
-        If an example is not in the same slice in both runs.
+        If an example is not in the same slice in both runs, or a slice is of one run alone.
     """
     found = []
     for statistic in statistics:
@@ -94,11 +94,14 @@ def _slices(
                 hint="`--slice COLUMN` names one such as `language`.",
             )
         for value in values:
-            yield (
-                Slice(column, value, declared=column in statistic.slices),
-                _rows(baseline, sides[0] == value),
-                _rows(candidate, sides[1] == value),
-            )
+            part = Slice(column, value, declared=column in statistic.slices)
+            for run, side in zip((baseline, candidate), sides, strict=True):
+                if not (side == value).any():
+                    raise PairingError(
+                        f"`{run.table.origin}` has no examples of the slice {part}, which the other run has",
+                        hint="predict them in both runs or in neither, or do not slice by this column.",
+                    )
+            yield part, _rows(baseline, sides[0] == value), _rows(candidate, sides[1] == value)
 
 
 def runs_of_slice(
