@@ -25,11 +25,13 @@ def answers(correct: Sequence[bool], wrong: str = "no") -> pl.DataFrame:
     )
 
 
-def accuracy(better: int, worse: int, both: int = 0, neither: int = 0, **options: Any) -> Comparison:
-    """Compare accuracies of runs that differ on `better` + `worse` examples."""
+def accuracy(
+    better: int, worse: int, both: int = 0, neither: int = 0, *, statistic: str = "accuracy", **options: Any
+) -> Comparison:
+    """Compare accuracies of runs that differ on `better` + `worse` examples, or what follows from them."""
     baseline = [False] * better + [True] * (worse + both) + [False] * neither
     candidate = [True] * better + [False] * worse + [True] * both + [False] * neither
-    return trackperm.compare(answers(baseline), answers(candidate), "accuracy", **options)
+    return trackperm.compare(answers(baseline), answers(candidate), statistic, **options)
 
 
 def check_golden(text: str, path: Path) -> None:

@@ -123,8 +123,24 @@ def test_a_slice_of_one_run_alone_is_named(sliced: Statistic, lacking: int) -> N
     tables = list(TABLES)
     tables[lacking] = tables[lacking].filter(pl.col("language") != "fr")
     name = ("baseline", "candidate")[lacking]
-    with pytest.raises(PairingError, match=f"`{name}` has no examples of the slice language = fr, which the"):
+    with pytest.raises(PairingError, match=f"^slice language = fr: `{name}` has no examples"):
         compare_together(*runs(*tables), [sliced], missing="drop")
+
+
+def test_a_slice_without_a_score_is_named() -> None:
+    tables = [table.with_columns(label=pl.lit("no")) for table in TABLES]
+    tables = [
+        table.with_columns(label=pl.when(pl.col("language") == "fr").then(pl.lit("x")).otherwise("label"))
+        for table in tables
+    ]
+    spec = load_statistic("recall", parameters={"positive": "no"})
+    with pytest.raises(InputError, match=r"^slice language = fr: `recall` is 0/0 in both runs"):
+        compare_together(*runs(*tables), [spec], slices=["language"])
+
+
+def test_two_statistics_of_one_name_are_refused() -> None:
+    with pytest.raises(InputError, match="two statistics are called `accuracy`"):
+        compare_together(*runs(), [load_statistic("accuracy"), load_statistic("accuracy")])
 
 
 def test_a_column_that_makes_no_slices_is_refused(sliced: Statistic) -> None:

@@ -23,9 +23,13 @@ class TrackpermError(Exception):
     exit_code = 2
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
-        super().__init__(message if hint is None else f"{message}\n\nHint: {hint}")
+        super().__init__(message)
         self.message = message
         self.hint = hint
+
+    def __str__(self) -> str:
+        """Write message and hint, as they are by now: who passes an error on may say more of its place."""
+        return self.message if self.hint is None else f"{self.message}\n\nHint: {self.hint}"
 
 
 class InputError(TrackpermError, ValueError):

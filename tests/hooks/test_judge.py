@@ -111,10 +111,10 @@ def test_the_corrected_p_decides(policy: Any):
     assert "adjusted" in judge(policy(), together).reasons[0]
 
 
-def bounded(worse: int) -> Comparison:
+def bounded(worse: int, **options: Any) -> Comparison:
     """Compare runs of which the candidate lacks 30 examples, with the bounds of what they could be."""
     baseline, candidate = answers([True] * 200), answers([False] * worse + [True] * (200 - worse))
-    return trackperm.compare(baseline, candidate[:-30], "accuracy", missing="bounds")
+    return trackperm.compare(baseline, candidate[:-30], "accuracy", missing="bounds", **options)
 
 
 def test_what_missing_predictions_decide_is_undecided(policy: Any):
@@ -169,6 +169,34 @@ def test_non_inferiority_is_about_the_direction_of_better(policy: Any):
     more = trackperm.compare(baseline, candidate, "error_rate", margin=0.05)
     assert judge(policy(**NON_INFERIOR), [fewer]).outcome == "pass"
     assert judge(policy(**NON_INFERIOR), [more]).outcome == "fail"
+
+
+@pytest.mark.parametrize("counts", [(0, 300), (2, 30, 60, 8)], ids=["all worse", "most worse"])
+@pytest.mark.parametrize(("name", "alternative"), [("accuracy", "greater"), ("error_rate", "less")])
+def test_an_interval_below_the_margin_fails_where_the_test_looks_for_the_better_alone(
+    policy: Any, counts: tuple[int, ...], name: str, alternative: str
+):
+    inferior = accuracy(*counts, statistic=name, alternative=alternative, margin=0.05)
+    assert inferior.decision.sign != "worse"
+    found = judge(policy(**NON_INFERIOR, statistics=f"[{name}]", alternative=alternative), [inferior])
+    assert found.outcome == "fail"
+    assert "more than 0.05 worse (90% CI " in found.reasons[0]
+
+
+def test_an_interval_above_the_margin_passes_where_the_test_looks_for_the_worse_alone(policy: Any):
+    superior = accuracy(300, 0, alternative="less", margin=0.01)
+    assert superior.decision.sign != "better"
+    found = judge(policy(alternative="less", margin=0.01), [superior])
+    assert found.outcome == "pass"
+    assert "at most 0.01 worse" in found.reasons[0]
+
+
+def test_non_inferiority_that_missing_predictions_decide_is_undecided(policy: Any):
+    comparison = bounded(0, margin=0.05)
+    assert comparison.is_open
+    found = judge(policy(**NON_INFERIOR, missing="bounds"), [comparison])
+    assert found.outcome == "undecided"
+    assert found.reasons[0].endswith("; what the missing predictions would have been decides it")
 
 
 def test_non_inferiority_without_an_interval_is_undecided(policy: Any, monkeypatch: pytest.MonkeyPatch):

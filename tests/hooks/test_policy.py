@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from trackperm import cli
 from trackperm.errors import InputError, SpecError
-from trackperm.hooks.policy import json_schema, load_policies, read_policies
+from trackperm.hooks.policy import hint_for_policies, json_schema, load_policies, read_policies
 from trackperm.trackers.references import RunReference
 
 FULL = """\
@@ -138,6 +138,53 @@ def test_the_digest_depends_on_the_spec_not_on_where_it_lies(folder: Path, tmp_p
     assert load_policies(elsewhere / "trackperm.yaml").find().digest == digest
     (elsewhere / "own.yaml").write_text(OWN.replace("!=", "=="))
     assert load_policies(elsewhere / "trackperm.yaml").find().digest != digest
+
+
+@pytest.mark.parametrize("old", ["    alpha: 0.05\n", "http://127.0.0.1:5000", "stage: test"])
+def test_rows_of_a_queue_are_kept_by_the_outcome_and_the_runs_too(folder: Path, old: str):
+    changed = load_policies(edited(folder, old, DECIDES_NOTHING[old])).find()
+    assert changed.queue_key != load_policies(folder / "trackperm.yaml").find().queue_key
+
+
+ALIKE = """\
+policies:
+  - {name: loose, runs: mlflow:digits, baseline: {run: a.csv}, margin: 0.1}
+  - {name: strict, runs: mlflow:digits, baseline: {run: a.csv}, margin: 0.1, fail_on: not-shown-non-inferior}
+"""
+
+
+def test_two_policies_that_compare_the_same_runs_alike_are_refused(tmp_path: Path):
+    path = tmp_path / "trackperm.yaml"
+    path.write_text(ALIKE)
+    with pytest.raises(
+        SpecError, match=r"yaml:3:\d+: the policy `loose` compares the same runs in the same way"
+    ):
+        load_policies(path)
+    path.write_text(ALIKE.replace("strict, runs: mlflow:digits,", "strict,"))
+    assert len(load_policies(path).policies) == 2
+
+
+@pytest.mark.parametrize("second", ["accuracy", "{name: accuracy, columns: {label: other}}"])
+def test_two_statistics_of_one_name_are_refused(tmp_path: Path, second: str):
+    path = tmp_path / "trackperm.yaml"
+    path.write_text(f"policies: [{{name: a, baseline: {{run: a.csv}}, statistics: [accuracy, {second}]}}]")
+    with pytest.raises(SpecError, match=r"another statistic is called `\w+` already"):
+        load_policies(path)
+
+
+@pytest.mark.parametrize(
+    ("hint", "said"),
+    [
+        ("`--missing drop` or `--slice COLUMN`", "`missing drop` or `slices COLUMN`"),
+        (
+            "`--id NAME` names the ids; `--label`",
+            "`id: NAME` in `columns` names the ids; `label` in `columns`",
+        ),
+        ("`--by-position` pairs rows", "`--by-position` pairs rows"),
+    ],
+)
+def test_hints_name_the_keys_of_policies(hint: str, said: str):
+    assert hint_for_policies(InputError("wrong", hint=hint)) == said
 
 
 def test_another_process_gets_the_same_policy(folder: Path):

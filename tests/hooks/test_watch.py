@@ -89,6 +89,21 @@ def test_the_first_run_has_no_baseline(runs: HookedStore, queue: Queue, heard: H
     assert [line["candidate"] for line in heard.events("refused")] == [f"mlflow:{candidate}"] * 2
 
 
+def test_the_first_run_passes_where_the_policy_says_so(runs: HookedStore, queue: Queue, heard: Heard):
+    candidate = runs.finished()
+    policy = runs.policy(if_no_baseline="pass")
+    for _ in range(2):
+        assert Watcher([policy], queue, heard.notes).once(threading.Event()) is None
+    [passed] = heard.events("passed")
+    assert (passed["candidate"], passed["outcome"]) == (f"mlflow:{candidate}", "no baseline")
+    assert "no baseline for" in passed["reason"]
+    assert [(entry.state, entry.outcome) for entry in queue.entries()] == [("done", "no baseline")]
+    unreadable = runs.begun()
+    runs.store.client.set_terminated(unreadable)
+    Watcher([policy], queue, heard.notes).once(threading.Event())
+    assert [line["candidate"] for line in heard.events("refused")] == [f"mlflow:{unreadable}"]
+
+
 def test_since(runs: HookedStore, queue: Queue, heard: Heard):
     runs.baseline()
     runs.finished()

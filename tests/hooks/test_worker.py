@@ -277,6 +277,39 @@ def test_a_policy_that_is_about_other_runs_leaves_rows_alone(runs: HookedStore, 
     assert [entry.state for entry in queue.entries() if entry.queue_key == elsewhere.queue_key] == ["waiting"]
 
 
+def test_what_is_logged_for_another_policy_is_judged_by_the_rule_of_this_one(
+    runs: HookedStore, queue: Queue, heard: Heard
+):
+    runs.baseline()
+    candidate = f"mlflow:{runs.finished()}"  # p = 0.24, and the 90 % interval begins at -0.117
+    loose = runs.policy(name="loose", margin=0.116)
+    strict = runs.policy(name="strict", margin=0.116, fail_on="not-shown-non-inferior")
+    assert loose.digest == strict.digest
+    queue.add([Unit(each.queue_key, candidate, each.name) for each in (loose, strict)], "receive")
+    worker = Worker([loose, strict], queue, heard.notes)
+    while worker.turn() is not None:
+        pass
+    [first], [second] = heard.events("compared"), heard.events("known")
+    assert {first["policy"], second["policy"]} == {"loose", "strict"}
+    assert first["comparisons"] == second["comparisons"]
+    outcomes = {line["policy"]: line["outcome"] for line in (first, second)}
+    assert outcomes == {"loose": "pass", "strict": "fail"}
+    assert {entry.policy: entry.outcome for entry in queue.entries()} == outcomes
+
+
+def test_a_failed_run_is_not_compared_though_its_script_says_that_it_ended(
+    runs: HookedStore, queue: Queue, heard: Heard
+):
+    runs.baseline()
+    failed = runs.begun()
+    runs.log(failed)
+    runs.store.client.set_terminated(failed, "FAILED")
+    policy = runs.policy()
+    queue.add([Unit(policy.queue_key, f"mlflow:{failed}", policy.name)], "on-exit")
+    Worker([policy], queue, heard.notes).turn()
+    assert [line["reason"] for line in heard.events("skipped")] == ["the run has failed"]
+
+
 def test_one_run_that_cannot_be_read_does_not_keep_others_waiting(
     runs: HookedStore, queue: Queue, heard: Heard, monkeypatch: pytest.MonkeyPatch
 ):

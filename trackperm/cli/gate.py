@@ -88,11 +88,13 @@ def gate(
 def _judged(policy: Policy, candidate: str, *, log: bool) -> tuple[GateReport, TrackpermError | None]:
     """Return the report on a candidate, and the error that kept it from being compared, if one did."""
     from trackperm.hooks.gate_report import GateReport
+    from trackperm.hooks.policy import hint_for_policies
 
     found: list[TrackedRun] = []
     try:
         return _compared(policy, candidate, found, log=log), None
     except TrackpermError as error:
+        error.hint = hint_for_policies(error)
         return GateReport.of_error(policy, next(iter(found), None), error), error
     except Exception as error:
         if os.environ.get("TRACKPERM_DEBUG"):

@@ -15,7 +15,7 @@ from trackperm.comparison.corrections import corrected
 from trackperm.comparison.result import Comparison
 from trackperm.comparison.runs import RunData
 from trackperm.documents import listed
-from trackperm.errors import InputError, PairingError
+from trackperm.errors import InputError, PairingError, TrackpermError
 from trackperm.statistic import Statistic
 from trackperm.tables import id_columns, typed_columns
 
@@ -61,19 +61,42 @@ def compare_together(
     Raises
     ------
     InputError
-        As by :func:`compare_runs` and :func:`corrected`; also if a column makes no slices.
+        As by :func:`compare_runs` and :func:`corrected`; also if a column makes no slices, or two statistics
+        have the same name.
     PairingError
         If an example is not in the same slice in both runs, or a slice is of one run alone.
     """
+    _require_distinct_names(statistics)
     found = []
     for statistic in statistics:
         begin(statistic.name)
         found.append(compare_runs(baseline, candidate, statistic, by_position=by_position, **options))
         for part, first, second in _slices(baseline, candidate, statistic, slices, by_position=by_position):
             begin(f"{statistic.name}, {part}")
-            one = compare_runs(first, second, statistic, by_position=by_position, **options)
+            try:
+                one = compare_runs(first, second, statistic, by_position=by_position, **options)
+            except TrackpermError as error:
+                error.message = f"slice {part}: {error.message}"
+                raise
             found.append(replace(one, part=part, options={**one.options, "slice": str(part)}))
     return found if correction is None or len(found) < 2 else corrected(found, correction)
+
+
+def _require_distinct_names(statistics: Sequence[Statistic]) -> None:
+    """Refuse two statistics of one name, which nothing that is shown or logged tells apart.
+
+    Raises
+    ------
+    InputError
+        If there are; the correction would count the same statistic as two tests.
+    """
+    names = [statistic.name for statistic in statistics]
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice:
+        raise InputError(
+            f"two statistics are called {listed(twice)}",
+            hint="leave one out; with other parameters, a spec file gives it a name of its own.",
+        )
 
 
 def _slices(
@@ -94,14 +117,11 @@ def _slices(
                 hint="`--slice COLUMN` names one such as `language`.",
             )
         for value in values:
-            part = Slice(column, value, declared=column in statistic.slices)
-            for run, side in zip((baseline, candidate), sides, strict=True):
-                if not (side == value).any():
-                    raise PairingError(
-                        f"`{run.table.origin}` has no examples of the slice {part}, which the other run has",
-                        hint="predict them in both runs or in neither, or do not slice by this column.",
-                    )
-            yield part, _rows(baseline, sides[0] == value), _rows(candidate, sides[1] == value)
+            yield (
+                Slice(column, value, declared=column in statistic.slices),
+                _rows(baseline, sides[0] == value),
+                _rows(candidate, sides[1] == value),
+            )
 
 
 def runs_of_slice(

@@ -60,7 +60,7 @@ def find_baseline(policy: Policy, tracker: Tracker | None, candidate: TrackedRun
     """
     rule = policy.baseline
     if rule.run is not None:
-        found = Baseline(_named(policy, tracker, rule.run), "named by the policy")
+        found = Baseline(_named(policy, tracker, rule.run), policy.baseline_given_by)
     elif rule.newest is not None:
         search = _Search.of(policy, tracker, candidate)
         found = search.newest(rule.newest.tags, rule.newest.name, str(rule))

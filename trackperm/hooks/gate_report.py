@@ -98,7 +98,7 @@ class GateReport:
         """The outcome in one line, without a full stop."""
         name, count = self.policy.name, len(self.deciding)
         if self.state == "no baseline":
-            return f"{name}: pass, for there is no baseline yet"
+            return f"{name}: pass, for there is no baseline to compare with"
         if self.state == "error":
             return f"{name}: not compared"
         of = "" if len(self.findings) == 1 else f", {count} of {len(self.findings)} comparisons"
@@ -178,7 +178,7 @@ class GateReport:
         return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, "unicode") + "\n"
 
     def annotations(self) -> Iterator[str]:
-        """Give workflow commands of GitHub Actions, which it shows beside the run: one for each finding."""
+        """Give workflow commands of GitHub Actions, shown beside the run: one for each deciding finding."""
         levels = {"fail": "error", "undecided": "warning", "error": "error"}
         title = f"trackperm {self.policy.name}"
         if self.message:

@@ -5,8 +5,9 @@
 1. Fail where a comparison, corrected, says that the candidate is worse.
 2. Else undecided where a comparison that is undecided had too few examples to show what matters: no outcome
    on as many discordant examples has p < alpha, corrected, or the smallest difference that the test detects
-   at 80 % power is larger than the margin, where there is one; or where what is missing decides it. By Monte
-   Carlo, no outcome has p < alpha if the interval that goes with no extreme swap at all does not end below.
+   at 80 % power is larger than the margin, where there is one, unless the interval of confidence 1 - 2 alpha
+   lies above -margin; or where what is missing decides it. By Monte Carlo, no outcome has p < alpha if the
+   interval that goes with no extreme swap at all does not end below.
 3. Else pass. So does a candidate whose outputs count the same on every example, if as many examples could
    have shown a difference.
 
@@ -15,9 +16,9 @@
 1. Pass where for every comparison the interval of confidence 1 - 2 alpha lies above -margin, in the direction
    of better: each is a one-sided test at level alpha. That all have to pass needs no correction
    (an intersection-union test; Berger 1982), as long as the interval counts.
-2. Else fail where one that does not is worse, or could have been expected to pass: its test detects a
-   difference as large as the margin.
-3. Else undecided.
+2. Else fail where one that does not is worse, lies below -margin, or could have been expected to pass: its
+   test detects a difference as large as the margin.
+3. Else undecided, also where what is missing decides it.
 
 Which intervals count, for this and for equivalence. Those for paired proportions are exact, and always do:
 without a worse example they end above 0 just where a one-sided test of the better ones has p < alpha. An
@@ -56,6 +57,8 @@ from trackperm.report import text
 Outcome = Literal["pass", "fail", "undecided"]
 
 _WORST_FIRST: tuple[Outcome, ...] = ("fail", "undecided", "pass")
+
+_OPEN = "what the missing predictions would have been decides it"
 
 EXIT_CODES: Mapping[Outcome, int] = {"pass": 0, "fail": 1, "undecided": 4}
 """What ``trackperm gate`` exits with."""
@@ -170,8 +173,10 @@ def _regression(comparison: Comparison, floor: float) -> Finding:
     if comparison.verdict == "equivalent" and _unseen(comparison, comparison.margin) is None:
         return Finding(title, "pass", f"equivalent within {comparison.margin:g} ({numbers})")
     if comparison.is_open:
-        return Finding(title, "undecided", "what the missing predictions would have been decides it")
+        return Finding(title, "undecided", _OPEN)
     lack = _lack(comparison, floor)
+    if lack is not None and _is_non_inferior(comparison, comparison.margin):
+        return Finding(title, "pass", f"at most {comparison.margin:g} worse ({numbers})")
     if lack is not None:
         return Finding(title, "undecided", f"too few {lack}")
     if comparison.n_discordant == 0:
@@ -216,20 +221,22 @@ def _lack_of_swaps(comparison: Comparison, drawn: float, floor: float, by: str) 
 
 def _non_inferiority(comparison: Comparison, margin: float) -> Finding:
     title, interval = comparison.title, comparison.interval_at(2.0 * comparison.alpha)
-    unseen: str | None = None
+    unseen = _unseen(comparison, margin)
     if interval is not None:
-        worst = interval.low if comparison.statistic.greater_is_better else -interval.high
         where = f"{text.confidence(interval)} {text.ends(interval)}"
-        if worst > -margin:
-            unseen = _unseen(comparison, margin)
-            if unseen is None:
-                return Finding(title, "pass", f"at most {margin:g} worse ({where})")
     else:
         where = "no interval" if comparison.no_interval is None else f"no interval: {comparison.no_interval}"
+    worst, best = _ends(comparison)
+    if worst > -margin and unseen is None:
+        return Finding(title, "pass", f"at most {margin:g} worse ({where})")
     if comparison.decision.sign == "worse":
         return Finding(title, "fail", f"the candidate is significantly worse ({_numbers(comparison)})")
+    if best < -margin and unseen is None:
+        return Finding(title, "fail", f"more than {margin:g} worse ({where})")
     shown, found = f"not shown to be at most {margin:g} worse ({where})", comparison.detectable
-    if unseen is not None:
+    if comparison.is_open:
+        return Finding(title, "undecided", f"{shown}; {_OPEN}")
+    if worst > -margin:
         return Finding(title, "undecided", f"{shown}; too few examples to tell: {unseen}")
     if interval is not None and found is not None and found.effect is not None and found.effect <= margin:
         return Finding(title, "fail", shown)
@@ -237,6 +244,21 @@ def _non_inferiority(comparison: Comparison, margin: float) -> Finding:
         return Finding(title, "undecided", shown)
     lack = "" if found is None else f": {found}"
     return Finding(title, "undecided", f"{shown}; too few examples to tell{lack}")
+
+
+def _is_non_inferior(comparison: Comparison, margin: float | None) -> bool:
+    """Whether an interval that counts lies above -margin."""
+    return margin is not None and _ends(comparison)[0] > -margin and _unseen(comparison, margin) is None
+
+
+def _ends(comparison: Comparison) -> tuple[float, float]:
+    """Return the ends of the interval of confidence 1 - 2 alpha, the worse first; infinite without one."""
+    interval = comparison.interval_at(2.0 * comparison.alpha)
+    if interval is None:
+        return -math.inf, math.inf
+    if comparison.statistic.greater_is_better:
+        return interval.low, interval.high
+    return -interval.high, -interval.low
 
 
 def _unseen(comparison: Comparison, margin: float | None) -> str | None:

@@ -35,6 +35,8 @@ from trackperm.trackers.base import Tracker, open_tracker
 from trackperm.trackers.references import RunReference
 
 _OPTION = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
+_COLUMN_OPTION = re.compile(r"`--(id|prediction|label)(?: ([^`]*))?`")
+_KEYS = {"slice": "slices", "statistic": "statistics"}
 
 
 class Policy(Part):
@@ -53,8 +55,8 @@ class Policy(Part):
     """What they are compared with."""
 
     if_no_baseline: Literal["error", "pass"] = "error"
-    """What becomes of a candidate for which no baseline is found, as for the first run of all. A run that is
-    named and not there is an error in any case."""
+    """What becomes of a candidate for which no baseline is found, as for the first run of all, or where a
+    file is named that is not there. A run that is named and not in its tracker is an error in any case."""
 
     artifact: str | None = None
     """Artifact with the per-example predictions, of both runs, where several could be meant."""
@@ -98,6 +100,7 @@ class Policy(Part):
 
     _statistics: tuple[Statistic, ...] = PrivateAttr(default=())
     _folder: Path = PrivateAttr(default=Path())
+    _baseline_given_by: str = PrivateAttr(default="named by the policy")
 
     @property
     def digest(self) -> str:
@@ -122,13 +125,13 @@ class Policy(Part):
 
     @property
     def queue_key(self) -> str:
-        """Digest of what decides a comparison, and of the runs that are meant and where they are.
+        """Digest of what decides a comparison and its outcome, of the runs that are meant and where they are.
 
-        Rows of a queue are kept by it, so that none is worked off by a policy that is about other runs, or by
-        one that would look for the run in another tracker.
+        Rows of a queue are kept by it, so that none is worked off by a policy that is about other runs, by
+        one that would look for the run in another tracker, or by one that judges it otherwise.
         """
         selected = [sorted(self.only.tags.items()), self.only.name, [str(each) for each in self.runs]]
-        parts = [self.digest, self.tracking_uri, selected]
+        parts = [self.digest, self.tracking_uri, selected, self.fail_on]
         return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
@@ -146,6 +149,11 @@ class Policy(Part):
         """The statistics, compiled when the file was loaded."""
         return self._statistics
 
+    @property
+    def baseline_given_by(self) -> str:
+        """How a baseline that is named came to be, as the end of a sentence."""
+        return self._baseline_given_by
+
     def with_baseline(self, reference: str) -> Policy:
         """Return the policy with the run or file `reference` as its baseline, and so with another digest.
 
@@ -153,7 +161,9 @@ class Policy(Part):
         """
         if RunReference.parse(reference).scheme == "file" and not is_url(reference):
             reference = str(Path(reference).absolute())
-        return self.model_copy(update={"baseline": BaselineRule(run=reference), "if_no_baseline": "error"})
+        policy = self.model_copy(update={"baseline": BaselineRule(run=reference), "if_no_baseline": "error"})
+        policy._baseline_given_by = "named in place of the policy's"
+        return policy
 
     def resolved(self, path: str) -> str:
         """Return a path as it is seen from the folder of the policy file; an address stays as it is."""
@@ -256,6 +266,7 @@ def read_policies(path: str | Path) -> PolicyFile | list[SpecError]:
                 raise document.error(f"another policy is called `{policy.name}` already", (*at, "name"))
             names.append(policy.name)
             _require_sense(document, at, policy, path.absolute().parent)
+            _require_work_of_its_own(document, at, policy, found[:number])
         except SpecError as error:
             problems.append(error)
     return problems or PolicyFile(path, found)
@@ -267,10 +278,13 @@ def hint_for_policies(error: Exception) -> str | None:
         return None
 
     def key(option: re.Match[str]) -> str:
-        name = option[1].replace("-", "_")
+        name = _KEYS.get(option[1], option[1].replace("-", "_"))
         return name if name in Policy.model_fields else option[0]
 
-    return _OPTION.sub(key, error.hint)
+    def column(option: re.Match[str]) -> str:
+        return f"`{option[1]}{f': {option[2]}' if option[2] else ''}` in `columns`"
+
+    return _OPTION.sub(key, _COLUMN_OPTION.sub(column, error.hint))
 
 
 def json_schema() -> dict[str, Any]:
@@ -305,12 +319,37 @@ def _require_sense(document: Document, at: DocumentPath, policy: Policy, folder:
         raise _credentials_error(document, (*at, "baseline", "run"), hint)
     if not policy.statistics:
         raise document.error("there is no statistic", (*at, "statistics"), hint="such as `accuracy`.")
-    statistics = []
+    statistics: list[Statistic] = []
     for number, choice in enumerate(policy.statistics):
         where = (*at, "statistics", number)
-        statistics.append(_statistic(document, where, policy, choice, folder))
-        _require_regression_shows(document, where, policy, statistics[-1])
+        statistic = _statistic(document, where, policy, choice, folder)
+        if statistic.name in [each.name for each in statistics]:
+            raise document.error(
+                f"another statistic is called `{statistic.name}` already",
+                where,
+                hint="leave one out; with other parameters, a spec file gives it a name of its own.",
+            )
+        statistics.append(statistic)
+        _require_regression_shows(document, where, policy, statistic)
     policy._compiled(folder, statistics)
+
+
+def _require_work_of_its_own(
+    document: Document, at: DocumentPath, policy: Policy, others: Sequence[Policy]
+) -> None:
+    """Refuse two policies that compare the same runs alike: of what is logged nobody tells whose it is."""
+
+    def work(policy: Policy) -> tuple[object, ...]:
+        return policy.runs, policy.only, policy.tracking_uri, policy.digest
+
+    for other in others:
+        if policy.runs and work(policy) == work(other):
+            raise document.error(
+                f"the policy `{other.name}` compares the same runs in the same way, so that one of the two"
+                " would never judge them",
+                at,
+                hint="leave `runs` out of the one that is for `trackperm gate` alone.",
+            )
 
 
 def _credentials_error(document: Document, at: DocumentPath, hint: str) -> SpecError:

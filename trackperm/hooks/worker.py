@@ -32,18 +32,20 @@ from typing import Literal
 
 from trackperm.errors import InputError, MissingDependencyError, TrackerError, TrackpermError
 from trackperm.hooks.backoff import MOST_SECONDS, delay, retry_after
-from trackperm.hooks.baseline import Baseline, file_run, find_baseline, is_wanted
-from trackperm.hooks.duplicates import Group, withdraw_duplicates
+from trackperm.hooks.baseline import Baseline, NoBaselineError, file_run, find_baseline, is_wanted
+from trackperm.hooks.duplicates import POLICY_TAG, Group, baseline_of, withdraw_duplicates
 from trackperm.hooks.notes import Notes, scrubbed
 from trackperm.hooks.policy import Policy, hint_for_policies
 from trackperm.hooks.queue import LONGEST_WAIT, Entry, LeaseLostError, Queue, Unit
 from trackperm.hooks.queue_file import QueueError
-from trackperm.hooks.work import Settled, settle
+from trackperm.hooks.work import Settled, loaded, settle
 from trackperm.trackers.base import Tracker
 from trackperm.trackers.history import RunRecord, history_of
 from trackperm.trackers.references import RunReference, TrackedRun
 
-Event = Literal["compared", "known", "refused", "retry", "skipped", "lease-lost", "waiting", "resolved"]
+Event = Literal[
+    "compared", "known", "passed", "refused", "retry", "skipped", "lease-lost", "waiting", "resolved"
+]
 
 PATIENCE_SECONDS = 7 * 86400.0
 """How long a run that is still going is waited for, once it was announced."""
@@ -58,7 +60,8 @@ class Turn:
     Attributes
     ----------
     event : str
-        ``compared``; ``known``, for the tracker had it; ``refused``; ``retry``, for the tracker failed;
+        ``compared``; ``known``, for the tracker had it; ``passed``, for there is no baseline and the policy
+        lets it pass; ``refused``; ``retry``, for the tracker failed;
         ``waiting``, for the run is still going; ``skipped``, for the policy is not about it; ``resolved``,
         for the run that logged an artifact was queued in its place; ``lease-lost``.
     policy : Policy
@@ -178,11 +181,19 @@ class Worker:
         _require_wanted(claim, policy, tracker, run)
         if before := _logged_before(policy, tracker, run):
             logged = [str(comparison.run.reference) for comparison in before]
-            self._queue.settle(claim, "known", logged)
-            return "known", claim, {"comparisons": logged}
+            outcome = _judged_again(policy, run, before)
+            self._queue.settle(claim, outcome or "known", logged)
+            return "known", claim, {"outcome": outcome, "comparisons": logged}
         baseline = _fixed(claim, policy)
         if baseline is None:
-            baseline = find_baseline(policy, tracker, run)
+            try:
+                baseline = find_baseline(policy, tracker, run)
+            except NoBaselineError as error:
+                if policy.if_no_baseline != "pass":
+                    raise
+                loaded(policy, run)  # what cannot be read does not pass
+                self._queue.settle(claim, "no baseline", [])
+                return "passed", claim, {"outcome": "no baseline", "reason": scrubbed(error.message)}
             claim = self._queue.fix_baseline(claim, str(baseline.run.reference), baseline.why)
         self._queue.renew(claim)
         settled = settle(policy, run, baseline)
@@ -305,24 +316,41 @@ def _require_wanted(claim: Entry, policy: Policy, tracker: Tracker, run: Tracked
     record = history.record(run)
     if not is_wanted(policy, replace(record, is_finished=True)):
         raise _SkippedError("the run is not one of those that `only` selects")
-    if record.is_finished or is_own:
-        return
     if record.is_failed:
         raise _SkippedError("the run has failed")
+    if record.is_finished or is_own:
+        return
     if time.time() - claim.added > PATIENCE_SECONDS:
         raise _SkippedError("the run was announced a week ago, and has not ended")
     raise _UnfinishedError("the run is still going")
 
 
+def _judged_again(policy: Policy, run: TrackedRun, group: Group) -> str | None:
+    """Judge what was logged for another policy by the rule of this one.
+
+    Returns
+    -------
+    str or None
+        The outcome; None where it was logged for this policy, or its runs are gone meanwhile.
+    """
+    if group[0].tags.get(POLICY_TAG) == policy.name:
+        return None
+    try:
+        return _outcome(settle(policy, run, _baseline(policy, baseline_of(group), "as logged"), log=False))
+    except InputError:
+        return None
+
+
 def _fixed(claim: Entry, policy: Policy) -> Baseline | None:
     """Find the baseline again that an earlier attempt has fixed."""
-    if claim.baseline is None:
-        return None
-    reference = RunReference.parse(claim.baseline)
+    return None if claim.baseline is None else _baseline(policy, claim.baseline, claim.why or "")
+
+
+def _baseline(policy: Policy, text: str, why: str) -> Baseline:
+    reference = RunReference.parse(text)
     if reference.scheme == "file":
-        return Baseline(file_run(reference.locator), claim.why or "")
-    run = _opened(policy, reference).find(reference.locator)
-    return Baseline(run, claim.why or "")
+        return Baseline(file_run(reference.locator), why)
+    return Baseline(_opened(policy, reference).find(reference.locator), why)
 
 
 def _look_again(age: float) -> float:
