@@ -172,6 +172,16 @@ def test_two_statistics_of_one_name_are_refused(tmp_path: Path, second: str):
         load_policies(path)
 
 
+def test_a_path_that_no_file_can_have_is_said_with_its_place(folder: Path):
+    assert "File name too long" in problem(folder, "      - accuracy\n", f"      - {'a' * 5000}.yaml\n")
+
+
+def test_an_address_that_is_none(folder: Path):
+    said = problem(folder, "http://127.0.0.1:5000", "http://[::1/hunter2")
+    assert "`tracking_uri` is no valid address (Invalid IPv6 URL)" in said
+    assert "hunter2" not in said
+
+
 @pytest.mark.parametrize(
     ("hint", "said"),
     [

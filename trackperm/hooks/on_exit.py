@@ -9,11 +9,13 @@ fails is logged as a warning of the logger ``trackperm``, and raised by nobody.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import socket
 import time
 import uuid
 from collections.abc import Sequence
+from numbers import Real
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -57,7 +59,7 @@ class CompareOnExit:
         self.run = run
         self._policy = policy
         self._name = name
-        self._budget = budget_seconds
+        self._budget = _seconds(budget_seconds)
         self._state = state
         self._policies: tuple[Policy, ...] = ()
         self._before = Snapshot(None, None, None)
@@ -161,6 +163,16 @@ def compare_on_exit(
         A context manager.
     """
     return CompareOnExit(policy, name=name, run=run, budget_seconds=budget_seconds, state=state)
+
+
+def _seconds(given: object) -> float:
+    """Return a budget; what is none costs a warning, and not the record that a comparison is wanted."""
+    if isinstance(given, Real) and not math.isnan(given):
+        return float(given)
+    _LOGGER.warning(
+        "`budget_seconds` is %r, and no number of seconds: it is taken as %g", given, BUDGET_SECONDS
+    )
+    return BUDGET_SECONDS
 
 
 def _policies(policy: str | Path | PolicyFile | Policy, name: str | None) -> tuple[Policy, ...]:

@@ -307,16 +307,16 @@ def _require_sense(document: Document, at: DocumentPath, policy: Policy, folder:
             (*at, "fail_on"),
             hint="it is how much worse a candidate may be, such as `margin: 0.01`.",
         )
-    if policy.tracking_uri is not None and _has_credentials(policy.tracking_uri):
+    if policy.tracking_uri is not None:
         hint = (
             "put them in the environment: `MLFLOW_TRACKING_USERNAME` and `MLFLOW_TRACKING_PASSWORD`, or the "
             "whole URI in `MLFLOW_TRACKING_URI`; `WANDB_API_KEY` for W&B."
         )
-        raise _credentials_error(document, (*at, "tracking_uri"), hint)
+        _require_no_credentials(document, (*at, "tracking_uri"), policy.tracking_uri, hint)
     run = policy.baseline.run
-    if run is not None and is_url(run) and _has_credentials(run):
+    if run is not None and is_url(run):
         hint = "a cloud store has them in the environment; `trackperm gate --baseline` takes a URL with them."
-        raise _credentials_error(document, (*at, "baseline", "run"), hint)
+        _require_no_credentials(document, (*at, "baseline", "run"), run, hint)
     if not policy.statistics:
         raise document.error("there is no statistic", (*at, "statistics"), hint="such as `accuracy`.")
     statistics: list[Statistic] = []
@@ -352,16 +352,18 @@ def _require_work_of_its_own(
             )
 
 
-def _credentials_error(document: Document, at: DocumentPath, hint: str) -> SpecError:
-    error = document.error(f"credentials in `{at[-1]}`", at)
-    return SpecError(error.message.partition("\n\n")[0], hint=hint)  # without the line, which has them
-
-
 def _has_credentials(uri: str) -> bool:
+    return "@" in urlsplit(uri).netloc or without_credentials(uri) != uri
+
+
+def _require_no_credentials(document: Document, at: DocumentPath, uri: str, hint: str) -> None:
+    """Refuse an address that has credentials, or is none, without the line, which may have them."""
     try:
-        return "@" in urlsplit(uri).netloc or without_credentials(uri) != uri
-    except ValueError:
-        return True
+        problem = f"credentials in `{at[-1]}`" if _has_credentials(uri) else None
+    except ValueError as error:
+        problem, hint = f"`{at[-1]}` is no valid address ({error})", "it is like `https://HOST:PORT/PATH`."
+    if problem is not None:
+        raise SpecError(document.error(problem, at).message.partition("\n\n")[0], hint=hint)
 
 
 def _statistic(
@@ -370,7 +372,11 @@ def _statistic(
     """Compile a statistic; what is wrong in a spec of its own is said with its own place."""
     is_file = choice.name.endswith((".yaml", ".yml"))
     path = folder / choice.name
-    if is_file and not path.is_file():
+    try:
+        is_missing = is_file and not path.is_file()
+    except OSError as error:  # a name that is too long
+        raise document.error(f"`{choice.name}` cannot be read: {error.strerror}", at) from error
+    if is_missing:
         raise document.error(f"there is no file `{choice.name}`", at, hint=f"`{path}` was looked for.")
     resolution: Any = choice.resolution
     try:
