@@ -220,11 +220,33 @@ def test_long_lines_are_cut_around_the_place() -> None:
     assert max(map(len, message.split("\n"))) < 130
 
 
+@pytest.mark.parametrize("before", [0, 30, 55, 100, 400])
+@pytest.mark.parametrize("after", [0, 30, 400])
+def test_lines_are_shown_without_credentials(before: int, after: int) -> None:
+    """Regression: what the cut had left of an address was not known for one."""
+    uri = "https://someuser:hunter2secretpassword@h.example/?token=swordfish"
+    document = Document.parse(f'e: ["{"a" * before}", bar, "{"b" * after} {uri}", baz]\n', "f.yaml")
+    for number, word in ((1, "bar"), (3, "baz")):
+        message = str(document.error("wrong", ("e", number)))
+        assert underlined(message) == word
+        for secret in ("some", "user", "hunter2", "password", "sword", "fish"):
+            assert secret not in message
+
+
+def test_messages_are_cut_without_showing_credentials() -> None:
+    password = "hunter2" * 20
+    document = Document.parse(f"e: https://ann:{password}@host/{'a' * 80}\n", "f.yaml")
+    error = document.error(f"found `{document.data['e']}`", ("e",))
+    assert "found `https://host/aaa" in error.message
+    assert "hunter2" not in error.message
+
+
 class Shape(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     name: str
     alternative: Literal["two-sided", "less"] = "less"
+    version: Literal[1, 2] = 1
     flag: bool = True
     table: dict[str, str] = {}
 
@@ -236,7 +258,7 @@ class Shape(BaseModel):
             "name: a\nnmae: b\n",
             "f.yaml:2:1: unknown key `nmae` at `$.nmae`",
             "nmae",
-            "the keys are `name`, `alternative`, `flag`, `table`. Did you mean `name`?",
+            "the keys are `name`, `alternative`, `version`, `flag`, `table`. Did you mean `name`?",
         ),
         ("flag: true\n", "f.yaml:1:1: the key `name` is missing at `$`", "flag: true", None),
         ("name: 1\n", "f.yaml:1:7: expected text, found an integer at `$.name`", "1", "put it in quotes."),
@@ -265,6 +287,18 @@ class Shape(BaseModel):
             "f.yaml:2:14: expected one of `two-sided`, `less`, found `two sided` at `$.alternative`",
             "two sided",
             "Did you mean `two-sided`?",
+        ),
+        (
+            "name: a\nversion: 3\n",
+            "f.yaml:2:10: expected one of `1`, `2`, found `3` at `$.version`",
+            "3",
+            None,
+        ),
+        (
+            "name: a\nversion: '1'\n",
+            "f.yaml:2:10: expected one of `1`, `2`, found text at `$.version`",
+            "'1'",
+            "Did you mean `1`?",
         ),
         # Of several problems, the first in the document.
         (

@@ -21,6 +21,7 @@ from typing import Any, ClassVar, TypeVar, get_args
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from trackperm.credentials import masked, without_credentials
 from trackperm.errors import SpecError
 
 MAX_BYTES = 256 * 1024
@@ -155,13 +156,16 @@ class _Source:
         return self.line_starts[line + 1] - 1 if line + 1 < len(self.line_starts) else len(self.text)
 
     def error(self, message: str, start: int, end: int, *, hint: str | None = None) -> SpecError:
-        """Return an error about the characters from `start` to `end`, with their line shown."""
+        """Return an error about the characters from `start` to `end`, with their line shown.
+
+        Credentials are taken out before anything is cut, when they cannot be told any more.
+        """
         start = min(start, len(self.text))
         line = bisect_right(self.line_starts, start) - 1
         begin, stop = self.line_starts[line], self.line_end(line)
-        excerpt = _excerpt(self.text[begin:stop], start - begin, min(end, stop) - start)
+        excerpt = _excerpt(masked(self.text[begin:stop]), start - begin, min(end, stop) - start)
         where = f"{self.origin}:{line + 1}:{start - begin + 1}"
-        message = re.sub(r"`([^`]{60})[^`]{60,}([^`]{30})`", r"`\1…\2`", message)
+        message = re.sub(r"`([^`]{60})[^`]{60,}([^`]{30})`", r"`\1…\2`", without_credentials(message))
         return SpecError(f"{where}: {message}\n\n{excerpt}", hint=hint)
 
     def error_at(self, node: yaml.Node, message: str, *, hint: str | None = None) -> SpecError:
@@ -402,8 +406,8 @@ class Document:
             case "dict_type" | "model_type":
                 message = f"expected keys and values, found {found}"
             case "literal_error":
-                allowed = re.findall(r"'([^']*)'", problem["ctx"]["expected"])
-                found = f"`{value}`" if isinstance(value, str) else found
+                allowed = [name.strip("'") for name in re.split(", | or ", problem["ctx"]["expected"])]
+                found = f"`{value}`" if type(value) in (int, str) and str(value) not in allowed else found
                 message = f"expected one of {listed(allowed)}, found {found}"
                 hint = did_you_mean(str(value), allowed).strip() or None
             case "list_type" | "tuple_type":

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import sys
 import threading
+from contextlib import suppress
 
 import pytest
 from hooked_runs import Heard
@@ -60,3 +63,47 @@ def test_notes_are_whole_lines(capsys: pytest.CaptureFixture[str]):
         thread.join()
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["policy"] for line in lines] == ["p"] * 20
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii", "utf-8"])
+def test_what_a_stream_cannot_encode_is_escaped(encoding: str):
+    written = io.BytesIO()
+    stream = io.TextIOWrapper(written, encoding)
+    Notes(stream)("e", name="実験", half="\udcff", known="é")
+    [line] = written.getvalue().decode(encoding).splitlines()
+    found = json.loads(line)
+    assert (found["name"], found["half"], found["known"]) == ("実験", "\udcff", "é")
+
+
+def test_a_line_that_cannot_be_written():
+    """It is an error, unless somebody wants to be told of it."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    told = threading.Event()
+    stream = os.fdopen(writing, "w")
+    with pytest.raises(BrokenPipeError):
+        Notes(stream)("e")
+    notes = Notes(stream, broken=told.set)
+    assert notes.failure is None
+    notes("e")
+    notes("e")
+    assert told.is_set()
+    assert isinstance(notes.failure, BrokenPipeError)
+    with suppress(BrokenPipeError):
+        stream.close()
+    told.clear()
+    notes("e")  # a stream that is closed
+    assert told.is_set()
+
+
+def test_readable_where_the_stream_can_be(heard: Heard):
+    heard.notes("e", name="実験 …")
+    assert "実験 …" in heard.text
+
+
+def test_without_standard_output(monkeypatch: pytest.MonkeyPatch):
+    """As where a process is started with it closed; nothing is printed then either."""
+    monkeypatch.setattr(sys, "stdout", None)
+    notes = Notes()
+    notes("e")
+    assert notes.failure is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from receivers import MLFLOW, WANDB, Site, created, listening
 
 from trackperm.errors import InputError
+from trackperm.hooks.policy import load_policies
 from trackperm.hooks.queue import Queue
 from trackperm.hooks.receive import MLFLOW_SECRET, WANDB_SECRET, Receiver, Secrets
 
@@ -72,6 +74,19 @@ def test_the_same_again_is_refused_and_adds_nothing(site: Site):
     assert site.wandb({"run": "team/digits/x"})[0] == 409
     assert len(site.queued) == 2
     assert [line["status"] for line in site.heard.events("delivery-refused")] == [409, 409]
+
+
+def test_what_was_ignored_may_be_sent_again(site: Site, tmp_path: Path):
+    """Regression: it was refused as received before, for a month, by the policy that was mended for it."""
+    for _ in range(2):
+        assert site.wandb({"run": "team/unknown/abc123"})[0] == 200
+        assert site.mlflow(created(None))[0] == 200
+    path = tmp_path / "mended.yaml"
+    path.write_text("policies: [{name: mended, runs: wandb:team/unknown, baseline: {newest: {}}}]")
+    site.server.receiver = replace(site.receiver, policies=load_policies(path).policies)
+    assert site.wandb({"run": "team/unknown/abc123"})[0] == 202
+    assert site.wandb({"run": "team/unknown/abc123"})[0] == 409
+    assert site.queued == [("mended", "wandb:team/unknown/abc123")]
 
 
 def test_an_old_delivery_is_refused(site: Site):
@@ -185,6 +200,11 @@ def test_secrets_of_the_environment(monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(InputError, match="begins or ends with white space") as caught:
         Secrets.of_environment()
     assert WANDB not in str(caught.value)
+    monkeypatch.setenv(WANDB_SECRET, f"{WANDB}\udcff")  # as a byte that is not UTF-8 is read
+    with pytest.raises(InputError, match=f"`{WANDB_SECRET}` is not UTF-8 text") as caught:
+        Secrets.of_environment()
+    assert WANDB not in str(caught.value)
+    assert caught.value.__cause__ is None
     monkeypatch.setenv(WANDB_SECRET, WANDB)
     assert Secrets.of_environment() == Secrets(WANDB, None)
     assert WANDB not in repr(Secrets.of_environment())

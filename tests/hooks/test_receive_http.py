@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from receivers import MLFLOW, WANDB, Site, listening, signed_raw
 
 from trackperm.errors import InputError
 from trackperm.hooks import receive_http
+from trackperm.hooks.queue import Queue
 from trackperm.hooks.receive import Receiver, Secrets
 from trackperm.hooks.receive_http import ReceiverServer
 
@@ -213,6 +215,25 @@ def test_it_ends_while_all_places_are_taken(tmp_path: Path, monkeypatch: pytest.
             time.sleep(0.5)
             began = time.monotonic()
         assert time.monotonic() - began < 20
+
+
+def test_what_was_accepted_is_answered_before_it_ends(tmp_path: Path):
+    site, release = Site(tmp_path), threading.Event()
+
+    def keep_busy() -> None:
+        with Queue(site.queue.folder)._file.transaction():
+            release.wait(10)
+
+    with ThreadPoolExecutor(2) as threads:
+        busy = threads.submit(keep_busy)
+        time.sleep(0.2)
+        with listening(site.server):
+            answer = threads.submit(site.wandb, {"run": "team/digits/x"})
+            time.sleep(0.5)
+            threading.Timer(1.0, release.set).start()
+        assert site.heard.events("delivery")
+        assert answer.result(10)[0] == 202
+        busy.result(10)
 
 
 def test_other_paths_and_methods(site: Site):

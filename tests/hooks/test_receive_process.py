@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -28,14 +29,18 @@ def local(folder: Path, monkeypatch: pytest.MonkeyPatch) -> HookedStore:
     return HookedStore(f"sqlite:///{folder / 'runs.db'}", folder, folder / "artifacts")
 
 
+def policy_file(folder: Path) -> Path:
+    path = folder / "trackperm.yaml"
+    path.write_text(
+        "policies: [{name: nightly, runs: [mlflow:digits, wandb:team/digits], baseline: {run: b.csv}}]"
+    )
+    return path
+
+
 @pytest.fixture
 def idle(tmp_path: Path) -> Iterator[Receiving]:
     """Start one that queues, and compares nothing."""
-    policy = tmp_path / "trackperm.yaml"
-    policy.write_text(
-        "policies: [{name: nightly, runs: [mlflow:digits, wandb:team/digits], baseline: {run: b.csv}}]"
-    )
-    with Receiving(tmp_path, policy, "--queue-only") as started:
+    with Receiving(tmp_path, policy_file(tmp_path), "--queue-only") as started:
         yield started
 
 
@@ -84,6 +89,36 @@ def test_a_replay_after_a_restart_is_refused(idle: Receiving):
     again = Sender(int(idle.program.events("started")[1]["port"]))
     assert again.mlflow(created("a" * 32))[0] == 409
     assert Queue(idle.state).counts()["waiting"] == 1
+
+
+@pytest.mark.parametrize("options", [[], ["--queue-only"]])
+def test_nobody_reads_its_lines_any_more(tmp_path: Path, options: list[str]):
+    """Senders are answered, and it ends, saying why."""
+    policy, secrets = policy_file(tmp_path), {WANDB_SECRET: WANDB, MLFLOW_SECRET: MLFLOW}
+    process = subprocess.Popen(
+        [*COMMAND, "receive", "--policy", policy, "--state", tmp_path / "other", "--port", "0", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, **secrets},
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    try:
+        sender = Sender(json.loads(process.stdout.readline())["port"])
+        process.stdout.close()
+        assert sender.wandb({"run": "team/digits/x"})[0] == 202
+        assert process.wait(timeout=30) == 2
+        said = process.stderr.read()
+    finally:
+        process.kill()
+        process.wait()
+        process.stderr.close()
+    assert said == (
+        "error: no decision can be written to standard output any more: Broken pipe\n\n"
+        "Hint: what was received before is queued; start it again where its lines are read.\n"
+    )
+    assert [entry.candidate for entry in Queue(tmp_path / "other").entries()] == ["wandb:team/digits/x"]
 
 
 def test_without_a_secret_it_does_not_start(tmp_path: Path):

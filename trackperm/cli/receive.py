@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from trackperm.cli.watch import PolicyName, PolicyPath, StateFolder, policies, stopped_by_signals
+from trackperm.errors import InputError
 
 _BUSY_SECONDS = 5.0  # then the sender is told to try again
 _LOOK_SECONDS = 1.0
@@ -32,6 +36,7 @@ def receive(
 
     TRACKPERM_WANDB_WEBHOOK_SECRET and TRACKPERM_MLFLOW_WEBHOOK_SECRET: at least one. What is announced goes
     to the queue that `trackperm watch` works off as well; a JSON line is printed for every decision.
+    Where none can be written any more, it answers who is waiting, and ends with exit code 2.
     """
     from trackperm.hooks.notes import Notes
     from trackperm.hooks.queue import Queue
@@ -42,10 +47,12 @@ def receive(
 
     secrets = Secrets.of_environment()
     chosen = policies(policy, name)
-    folder, notes = state or default_folder(), Notes()
+    folder = state or default_folder()
     queue = Queue(folder)
-    receiver = Receiver(chosen, Queue(folder, busy=_BUSY_SECONDS), secrets, notes)
-    with stopped_by_signals() as stop, ReceiverServer(receiver, host, port) as server:
+    with stopped_by_signals() as stop, ExitStack() as stack:
+        notes = Notes(broken=stop.set)
+        receiver = Receiver(chosen, Queue(folder, busy=_BUSY_SECONDS), secrets, notes)
+        server = stack.enter_context(ReceiverServer(receiver, host, port))
         thread = threading.Thread(target=server.serve_forever, name="trackperm-receive", daemon=True)
         thread.start()
         notes("started", policies=[each.name for each in chosen], host=host, port=server.server_port)
@@ -59,3 +66,11 @@ def receive(
             server.shutdown()
             thread.join(10)
             notes("stopped", **queue.counts())
+    if notes.failure is not None:
+        # what is left of the line would be tried again, and be complained of, when Python ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise InputError(
+            "no decision can be written to standard output any more:"
+            f" {getattr(notes.failure, 'strerror', None) or notes.failure}",
+            hint="what was received before is queued; start it again where its lines are read.",
+        )

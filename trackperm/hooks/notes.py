@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import threading
+from collections.abc import Callable
 from datetime import datetime, timezone
 from typing import Any, TextIO
 
@@ -25,17 +26,30 @@ class Notes:
     ----------
     stream : file, optional
         Where to; by default standard output.
+    broken : callable, optional
+        Called where a line cannot be written, in place of the error, which is kept.
     **always
         What every line says.
+
+    Attributes
+    ----------
+    failure : Exception or None
+        What the last line failed of that could not be written, where `broken` was called.
     """
 
-    def __init__(self, stream: TextIO | None = None, **always: Any) -> None:
+    def __init__(
+        self, stream: TextIO | None = None, *, broken: Callable[[], object] | None = None, **always: Any
+    ) -> None:
+        self.failure: Exception | None = None
         self._stream = stream
+        self._broken = broken
         self._always = always
         self._lock = threading.Lock()
 
     def __call__(self, event: str, **facts: Any) -> None:
         """Write one line; what is None is left out, and text is without secrets.
+
+        Where the encoding of the stream lacks a character, the line is written with escapes.
 
         Parameters
         ----------
@@ -43,16 +57,32 @@ class Notes:
             What was decided, or happened.
         **facts
             Text, numbers, and lists of these.
+
+        Raises
+        ------
+        OSError, ValueError
+            If the line cannot be written and nobody is called then.
         """
         moment = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-        said = {"time": moment, "event": event, **self._always, **facts}
-        line = json.dumps(
-            {name: _clean(value) for name, value in said.items() if value is not None}, ensure_ascii=False
-        )
         stream = sys.stdout if self._stream is None else self._stream
-        with self._lock:
-            stream.write(f"{line}\n")
-            stream.flush()
+        if stream is None:  # a process without standard output
+            return
+        said = {"time": moment, "event": event, **self._always, **facts}
+        said = {name: _clean(value) for name, value in said.items() if value is not None}
+        line = json.dumps(said, ensure_ascii=False)
+        try:
+            line.encode(stream.encoding or "utf-8")
+        except UnicodeEncodeError:
+            line = json.dumps(said)
+        try:
+            with self._lock:
+                stream.write(f"{line}\n")
+                stream.flush()
+        except (OSError, ValueError) as error:  # the latter if it is closed
+            if self._broken is None:
+                raise
+            self.failure = error
+            self._broken()
 
 
 def scrubbed(text: str) -> str:

@@ -26,25 +26,21 @@ def _name(value: str) -> str:
     )
 
 
-def _container(value: object) -> object:
+def _container(value: object) -> RunReference:
     """Parse the reference of an experiment or project."""
-    if not isinstance(value, str):
-        return value  # which is refused as no text
-    reference = RunReference("file", value) if value.endswith(":") else RunReference.parse(value)
-    known = schemes()
-    if reference.scheme not in known:
-        raise PydanticCustomError(
-            "container",
-            "expected an experiment or project, such as {examples}, found `{value}`",
-            {"examples": " or ".join(f"`{scheme}:NAME`" for scheme in known), "value": value},
-        )
-    return reference
-
-
-def _reference(value: RunReference | str) -> RunReference:
     if isinstance(value, RunReference):
         return value
-    raise PydanticCustomError("container", "expected text, found {found}", {"found": kind(value)})
+    known, found = schemes(), kind(value)
+    if isinstance(value, str):
+        reference = RunReference("file", value) if value.endswith(":") else RunReference.parse(value)
+        if reference.scheme in known:
+            return reference
+        found = f"`{value}`"
+    raise PydanticCustomError(
+        "container",
+        "expected an experiment or project, such as {examples}, found {found}",
+        {"examples": " or ".join(f"`{scheme}:NAME`" for scheme in known), "found": found},
+    )
 
 
 def _one_or_more(value: object) -> object:
@@ -65,9 +61,7 @@ def as_tuple(value: object) -> object:
 _TEXTS: dict[str, Any] = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 _CONTAINER: dict[str, Any] = {"type": "string", "pattern": "^[a-z][a-z0-9+.-]+:.+"}
 
-Container = Annotated[
-    RunReference, BeforeValidator(_container), AfterValidator(_reference), WithJsonSchema(_CONTAINER)
-]
+Container = Annotated[RunReference, BeforeValidator(_container), WithJsonSchema(_CONTAINER)]
 Containers = Annotated[
     tuple[Container, ...],
     BeforeValidator(_one_or_more),

@@ -66,7 +66,7 @@ class Secrets:
         Raises
         ------
         InputError
-            If neither is set, or one can be guessed or has white space around it.
+            If neither is set, or one can be guessed, has white space around it or is not UTF-8 text.
         """
         found = {name: os.environ.get(name) or None for name in (WANDB_SECRET, MLFLOW_SECRET)}
         make = "`python -c 'import secrets; print(secrets.token_urlsafe(32))'` makes one."
@@ -88,6 +88,8 @@ class Secrets:
                     f"`{name}` begins or ends with white space, which senders mostly leave out",
                     hint="files and secret stores often end with a line break: take it away.",
                 )
+            if secret is not None and not _is_utf8(secret):
+                raise InputError(f"`{name}` is not UTF-8 text, as which senders sign with it", hint=make)
         return cls(found[WANDB_SECRET], found[MLFLOW_SECRET])
 
 
@@ -131,7 +133,8 @@ class Receiver:
             delivery, memory = self._verified(path, headers, body)
             reference = _reference(path, body)
             units = [] if reference is None else self._units(reference)
-            added = self._added(units, delivery, memory)
+            # what is ignored may be sent again, to policies that were mended for it
+            added = self._added(units, delivery, memory) if units else []
         except SignatureError as error:
             return self.refused(path, 401, error.message, len(body))
         except ReplayError as error:
@@ -241,3 +244,11 @@ def _of_mlflow(document: Mapping[str, Any]) -> RunReference | None:
 
 def _text(reference: RunReference | None) -> str | None:
     return None if reference is None else str(reference)
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

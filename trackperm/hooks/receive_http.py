@@ -28,6 +28,7 @@ _MOST_HEAD_BYTES = 32 * 1024
 _MOST_DISCARDED_BYTES = 2**20
 _READ_SECONDS = 5.0
 _DISCARD_SECONDS = 2.0
+_ANSWER_SECONDS = 3.0
 _BACKLOG = 512
 _LOOK_SECONDS = 0.2
 
@@ -85,9 +86,12 @@ class ReceiverServer(ThreadingHTTPServer):
             self._places.release()
 
     def shutdown(self) -> None:
-        """Accept nothing any more."""
+        """Accept nothing any more, and wait a little for the answers to what was accepted."""
         self._is_ending = True
         super().shutdown()
+        deadline = time.monotonic() + _ANSWER_SECONDS
+        for _ in range(MOST_AT_ONCE):
+            self._places.acquire(timeout=max(0.0, deadline - time.monotonic()))
 
     def handle_error(self, *_: Any) -> None:
         """Note that a sender went away, or a fault of our own, without a traceback."""
