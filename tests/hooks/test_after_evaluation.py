@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import socket
 import time
 from pathlib import Path
@@ -133,6 +134,75 @@ def test_no_run_is_open(runs: HookedStore, warnings: pytest.LogCaptureFixture):
     after.finish(columns)
     assert "no run of MLflow or W&B is open" in warnings.text
     assert len(kept(runs)) == 1
+
+
+@pytest.mark.parametrize("budget", [None, "20", math.nan, -1])
+def test_a_budget_that_is_none_is_said_at_once_and_nothing_is_lost(
+    runs: HookedStore, warnings: pytest.LogCaptureFixture, budget: Any
+):
+    after = AfterEvaluation(None, budget_seconds=budget)
+    assert f"`budget_seconds` is {budget!r}" in warnings.text
+    with mlflow.start_run() as run:
+        after.finish(columns)
+    assert list(runs.store.artifacts(run.info.run_id)) == ["predictions.parquet"]
+
+
+def test_a_budget_without_end(runs: HookedStore, warnings: pytest.LogCaptureFixture):
+    with mlflow.start_run() as run:
+        AfterEvaluation(None, budget_seconds=math.inf).finish(columns)
+    assert not warnings.text
+    assert list(runs.store.artifacts(run.info.run_id)) == ["predictions.parquet"]
+
+
+def test_predictions_are_kept_whatever_fails_before_they_are_logged(
+    runs: HookedStore, warnings: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    def broken() -> Any:
+        raise RuntimeError("oops")
+
+    monkeypatch.setattr(after_evaluation.Snapshot, "taken", broken)
+    AfterEvaluation(None).finish(columns)
+    [path] = kept(runs)
+    assert pl.read_parquet(path).equals(pl.DataFrame(columns()))
+    assert f"are kept in {path}: RuntimeError: oops" in warnings.text
+
+
+def test_whole_numbers_and_others_are_made_numbers(runs: HookedStore):
+    found = {"id": ["a", "b", "c", "d"], "prediction": [1, 2.5, None, True], "label": [True, 2, 3, 4]}
+    with mlflow.start_run() as run:
+        AfterEvaluation(None).finish(lambda: found)
+    [artifact] = runs.store.artifacts(run.info.run_id).values()
+    assert pl.read_parquet(artifact).to_dict(as_series=False) == {**found, "label": [1.0, 2.0, 3.0, 4.0]}
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        (
+            {"id": ["a", 3]},
+            "column `id` of the predictions cannot be made of values of the types `int`, `str`",
+        ),
+        (
+            {"prediction": [1, "b"]},
+            "column `prediction` of the predictions cannot be made of values of the types",
+        ),
+        ({"label": [2**60 + 1, 0.5]}, "of the types `float`, `int`, with whole numbers above 2**53"),
+        (
+            {"label": [1]},
+            "the columns of the predictions differ in length: `id` 2, `prediction` 2, `label` 1",
+        ),
+    ],
+)
+def test_columns_that_make_no_table_are_said_in_our_words(
+    runs: HookedStore, warnings: pytest.LogCaptureFixture, changed: Any, message: str
+):
+    with mlflow.start_run() as run:
+        AfterEvaluation(None).finish(
+            lambda: {"id": ["a", "b"], "prediction": [1, 2], "label": [1, 2], **changed}
+        )
+    assert message in warnings.text
+    assert "strict=False" not in warnings.text
+    assert not runs.store.artifacts(run.info.run_id)
 
 
 @pytest.mark.parametrize("fault", ["columns", "runs", "folder", "own"])

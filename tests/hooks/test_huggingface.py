@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+import re
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -229,6 +230,10 @@ def test_a_data_loader_that_sorts_is_noticed(
         ([[0.2, 0.8], [0.9, 0.1]], [1, 1], {"prediction": [1, 0], "label": [1, 1]}),
         ([[0.5], [1.5]], [[0.25], [1.0]], {"prediction": [0.5, 1.5], "label": [0.25, 1.0]}),
         ([1, 0], None, {"prediction": [1, 0]}),
+        ([[1], [0]], [1, 1], {"prediction": [1, 0], "label": [1, 1]}),
+        ([[1.0], [0.0]], [1, 1], {"prediction": [1.0, 0.0], "label": [1, 1]}),
+        ([[3.25], [4.5]], [[3.0], [5.0]], {"prediction": [3.25, 4.5], "label": [3.0, 5.0]}),
+        ([[-np.inf, 0.8], [0.9, -np.inf]], [1, 1], {"prediction": [1, 0], "label": [1, 1]}),
     ],
 )
 def test_predictions_of_classifiers_and_regressors(
@@ -244,3 +249,27 @@ def test_predictions_of_classifiers_and_regressors(
 def test_taggers_need_a_function_of_their_own(tiny: Any, hook: Any, shape: Any, labels: Any):
     with pytest.raises(InputError, match=r"there is more than one (prediction|label) to an example"):
         hook.classified(SimpleNamespace(predictions=np.zeros(shape), label_ids=np.zeros(labels)))
+
+
+@pytest.mark.parametrize(
+    ("predictions", "labels", "message"),
+    [
+        ([[3, 1, 2], [1, 0, 2]], [3, 0], "the predictions are whole numbers, 3 of them to an example"),
+        ([[3, 1], [1, 0]], None, "the predictions are whole numbers, 2 of them to an example"),
+        ([[True, False], [True, True]], [0, 1], "the predictions are whole numbers, 2 of them to an example"),
+        ([[np.nan, np.nan], [0.1, 0.2]], [0, 1], "the scores of 1 of 2 examples are not finite"),
+        ([[0.1, np.inf], [-np.inf, -np.inf]], [0, 1], "the scores of 2 of 2 examples are not finite"),
+        ([[np.nan], [0.5]], [[0.25], [1.5]], "the scores of 1 of 2 examples are not finite"),
+        ([[2.5], [-3.5]], [1, 0], "one score to an example, such as 2.5, tells no class"),
+        ([2.5, -3.5], [[1], [0]], "one score to an example, such as 2.5, tells no class"),
+        ([[1.0], [-3.5]], [1.0, 0.0], "one score to an example, such as -3.5, tells no class"),
+    ],
+)
+def test_what_is_no_class_needs_a_function_of_its_own(
+    tiny: Any, hook: Any, predictions: Any, labels: Any, message: str
+):
+    """Best classes in order, a diverged model, the logit of a single class."""
+    label_ids = None if labels is None else np.array(labels)
+    with pytest.raises(InputError, match=re.escape(message)) as caught:
+        hook.classified(SimpleNamespace(predictions=np.array(predictions), label_ids=label_ids))
+    assert "`examples=`" in str(caught.value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -65,6 +66,17 @@ def mlflow_logger(runs: HookedStore, name: str) -> Any:
 
 def frame(runs: HookedStore, run_id: str, artifact: str = "predictions.parquet") -> pl.DataFrame:
     return pl.read_parquet(io.BytesIO(runs.store.artifacts(run_id)[artifact]))
+
+
+def distributed(runs: HookedStore, logger: Any, folder: Path, script: str) -> Any:
+    """Run a script that starts processes, which log to the run of `logger`."""
+    path = folder / "evaluate.py"
+    path.write_text(script)
+    arguments = [runs.store.uri, logger.run_id, runs.experiment, folder]
+    environment = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])}
+    result = run([sys.executable, path, *arguments], cwd=folder, env=environment, timeout=240)
+    assert result.returncode == 0, result.stderr
+    return result
 
 
 @pytest.mark.parametrize("named", [False, True], ids=["digests", "names"])
@@ -215,13 +227,8 @@ def test_several_processes_of_which_one_callback_has_no_data_loader(
     tiny: Any, hook: Any, runs: HookedStore, tmp_path: Path
 ):
     """Both processes gather as often, and what there is not is said and not raised."""
-    script = tmp_path / "evaluate.py"
-    script.write_text(_DISTRIBUTED)
     logger = mlflow_logger(runs, "candidate")
-    arguments = [runs.store.uri, logger.run_id, runs.experiment, tmp_path]
-    environment = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])}
-    result = run([sys.executable, script, *arguments], cwd=tmp_path, env=environment, timeout=240)
-    assert result.returncode == 0, result.stderr
+    result = distributed(runs, logger, tmp_path, _DISTRIBUTED)
     assert "no step of `test` has returned anything for data loader 2" in result.stderr
     assert frame(runs, logger.run_id)["label"].to_list() == tiny.Points(21, seed=2).y.tolist()
 
@@ -241,6 +248,88 @@ trainer = tiny.trainer(folder, callbacks, logger, devices=2, strategy="ddp")
 loaders = [tiny.loader(tiny.Points(21, seed=seed)) for seed in (1, 2)]
 trainer.test(tiny.classifier(), loaders, verbose=False)
 """
+
+
+def test_a_column_that_one_batch_lacks_is_named(
+    tiny: Any, hook: Any, runs: HookedStore, warnings: pytest.LogCaptureFixture
+):
+    def returned(scores: Any, y: Any) -> Any:
+        return {"prediction": scores.argmax(1), **({"label": y} if len(y) == 8 else {})}
+
+    logger = mlflow_logger(runs, "candidate")
+    trainer = tiny.trainer(runs.folder, [hook.ComparisonCallback(None)], logger)
+    trainer.test(tiny.classifier(returned=returned), tiny.loader(tiny.Points()), verbose=False)
+    assert (
+        "the columns of the predictions differ in length: `prediction` 61, `label` 56, `id` 61"
+        in warnings.text
+    )
+
+
+_SHARED = """
+import os
+import sys
+
+import tiny_lightning as tiny
+import torch
+from lightning.pytorch.loggers import MLFlowLogger
+from torch.utils.data import DataLoader, IterableDataset, SubsetRandomSampler
+
+from trackperm.hooks.lightning import ComparisonCallback
+
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        return iter(list(tiny.Points(20)))
+
+
+uri, run_id, experiment, folder = sys.argv[1:]
+logger = MLFlowLogger(experiment, run_id=run_id, tracking_uri=uri)
+own = torch.Generator().manual_seed(int(os.environ.get("LOCAL_RANK", 0)))
+odd, even, named = tiny.Points(21), tiny.Points(20), tiny.Points(20, named=True)
+cases = {
+    "whole": (False, [tiny.loader(even)], None),
+    "some": (False, [tiny.loader(even)], None),
+    "named": (False, [tiny.loader(named)], {"id": "name"}),
+    "stream": (False, [DataLoader(Stream(), 8)], None),
+    "padded": (True, [DataLoader(odd, 8, shuffle=True)], None),
+    "shuffled": (True, [DataLoader(even, 8, shuffle=True)], None),
+    "subset": (True, [DataLoader(odd, 8, sampler=list(range(0, 21, 2)))], None),
+    "drawn": (True, [DataLoader(odd, 8, sampler=SubsetRandomSampler(range(20), own))], None),
+    "dict": (True, {"one": tiny.loader(odd)}, None),
+}
+for name, (is_dealt, loaders, columns) in cases.items():
+    callback = ComparisonCallback(None, name=name, columns=columns, budget_seconds=60)
+    limit = 1 if name == "some" else None
+    options = {"use_distributed_sampler": is_dealt, "limit_test_batches": limit}
+    trainer = tiny.trainer(folder, [callback], logger, devices=2, strategy="ddp", **options)
+    trainer.test(tiny.classifier(), loaders, verbose=False)
+"""
+
+
+@pytest.mark.slow
+def test_examples_that_several_processes_see_count_once_or_not_at_all(
+    tiny: Any, hook: Any, runs: HookedStore, tmp_path: Path
+):
+    """Without a sampler that deals them out, and with one that repeats some out of order."""
+    logger = mlflow_logger(runs, "candidate")
+    result = distributed(runs, logger, tmp_path, _SHARED)
+    said = re.findall("were not logged: (.*), and each is to be seen once", result.stderr)
+    assert said[:4] == [
+        "the 2 processes have seen 40 examples of a data set of 20",
+        "more than one process has seen the same examples, 8 of them",
+        "more than one process has seen the same examples, 20 of them",
+        "the 2 processes have seen 22 examples of a data set of 21",
+    ]
+    assert [each.split(",")[0] for each in said[4:]] == ["more than one process has seen the same examples"]
+    assert re.search(r"\b40 .*share their `id` with another", result.stderr)
+    logged = {name: frame(runs, logger.run_id, name) for name in runs.store.artifacts(logger.run_id)}
+    assert {name: len(rows) for name, rows in logged.items()} == {
+        "dict.parquet": 21,
+        "shuffled.parquet": 20,
+        "subset.parquet": 11,
+    }
+    assert all(rows["id"].str.len_bytes().unique().to_list() == [16] for rows in logged.values())
+    assert logged["subset.parquet"]["label"].to_list() == tiny.Points(21).y[::2].tolist()
 
 
 def test_stages_that_there_are_not(tiny: Any, hook: Any):

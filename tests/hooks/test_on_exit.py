@@ -169,14 +169,14 @@ def test_nothing_is_raised(
     assert [record.levelname for record in warnings.records if record.name == "trackperm"] == ["WARNING"]
 
 
-@pytest.mark.parametrize("budget", [None, "30", float("nan")])
+@pytest.mark.parametrize("budget", [None, "30", float("nan"), -1])
 def test_a_budget_that_is_none_costs_no_record(
     runs: HookedStore, warnings: pytest.LogCaptureFixture, budget: Any, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(module, "work_apart", lambda *_: "")
     with trackperm.compare_on_exit(runs.policy_file(), budget_seconds=budget), mlflow.start_run():
         pass
-    assert f"`budget_seconds` is {budget!r}, and no number of seconds: it is taken as 20" in warnings.text
+    assert f"`budget_seconds` is {budget!r}, no number from 0 on: it is taken as 20" in warnings.text
     assert [entry.state for entry in entries(runs)] == ["waiting"]
 
 

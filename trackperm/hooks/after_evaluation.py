@@ -10,20 +10,23 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from trackperm.documents import listed
 from trackperm.errors import InputError, TrackpermError
 from trackperm.hooks.notes import scrubbed
-from trackperm.hooks.on_exit import BUDGET_SECONDS, compare_on_exit
+from trackperm.hooks.on_exit import BUDGET_SECONDS, budget_of, compare_on_exit
 from trackperm.hooks.policy import Policy, PolicyFile, load_policies
 from trackperm.hooks.queue_file import default_folder
 from trackperm.predictions import log_predictions
 from trackperm.trackers.open_runs import OpenRun, Snapshot
 
+_MOST_EXACT = 2**53  # to which floating-point numbers keep all whole numbers
 _LOGGER = logging.getLogger("trackperm")
 
 
@@ -56,7 +59,7 @@ class AfterEvaluation:
         self._policy = policy
         self._policy_name = policy_name
         self._name = name
-        self._budget = budget_seconds
+        self._budget = budget_of(budget_seconds)
         self._state = state
         self._before = Snapshot(None, None, None)
 
@@ -83,12 +86,16 @@ class AfterEvaluation:
             Returns the runs of the framework's own loggers; where there are none, the active runs are taken.
         """
         try:
-            frame = pl.DataFrame(columns())
-            deadline = time.monotonic() + self._budget
+            frame = _frame(columns())
+        except Exception as error:
+            warn("the predictions were not logged", error)
+            return
+        deadline = time.monotonic() + self._budget
+        try:
             active = Snapshot.taken().runs_since(self._before)  # MLflow knows those of each thread
             logged = self._logged(frame, lambda: runs() or active)
         except Exception as error:
-            warn("the predictions were not logged", error)
+            self._keep(frame, None, error)
             return
         if self._policy is None:
             return
@@ -145,6 +152,35 @@ class AfterEvaluation:
         else:
             where = f"are kept in {folder / name}.parquet"
         warn(f"the predictions{whose} were not logged, and nothing is compared; they {where}", error)
+
+
+def _frame(columns: Mapping[str, Any]) -> pl.DataFrame:
+    """Make a data frame of columns."""
+    series = [_series(name, values) for name, values in columns.items()]
+    if len({len(each) for each in series}) > 1:
+        sizes = ", ".join(f"`{each.name}` {len(each)}" for each in series)
+        raise InputError(
+            f"the columns of the predictions differ in length: {sizes}",
+            hint="every example needs a value of each column: does a batch lack one?",
+        )
+    return pl.DataFrame(series)
+
+
+def _series(name: str, values: Any) -> pl.Series:
+    """Make a column; whole numbers among others are made floating-point numbers, where that keeps them."""
+    try:
+        return pl.Series(name, values)
+    except Exception:  # as of a value that is of another type than the first
+        given = [value for value in values if value is not None]
+    is_exact = all(not isinstance(value, Integral) or abs(int(value)) <= _MOST_EXACT for value in given)
+    if all(isinstance(value, Real) for value in given) and is_exact:
+        return pl.Series(name, [None if value is None else float(value) for value in values])
+    types = listed(sorted({type(value).__name__ for value in given}))
+    raise InputError(
+        f"column `{name}` of the predictions cannot be made of values of the types {types}"
+        + ("" if is_exact else ", with whole numbers above 2**53"),
+        hint="let all batches return values of one type, numbers or text.",
+    )
 
 
 def warn(what: str, error: Exception) -> None:

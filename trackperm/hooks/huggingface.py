@@ -24,6 +24,7 @@ except ImportError as error:
     ) from error
 
 _LABELS = ("label", "labels", "label_ids")
+_OWN = "`examples=` takes a function that makes columns of what `Trainer.predict` returns."
 _WHOLE = {
     "batch_eval_metrics": False,
     "eval_do_concat_batches": True,
@@ -50,23 +51,20 @@ def classified(output: Any) -> dict[str, Any]:
     Raises
     ------
     InputError
-        If there is more than one label or prediction to an example, as in tagging.
+        If there is more than one label or prediction to an example, as in tagging; if scores are not finite;
+        or if they tell no class: whole numbers, such as the best classes in order, or a single logit.
     """
-    scores = np.asarray(
-        output.predictions[0] if isinstance(output.predictions, tuple) else output.predictions
-    )
-    if scores.ndim == 2:
-        scores = scores[:, 0] if scores.shape[1] == 1 else scores.argmax(axis=1)
-    columns = {"prediction": scores}
+    scores = _column(output.predictions)
+    columns = {"prediction": _classes(scores) if scores.ndim == 2 else scores}
     if output.label_ids is not None:
-        labels = _first(output.label_ids)
-        columns["label"] = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
+        columns["label"] = _column(output.label_ids)
     for what, values in columns.items():
         if values.ndim != 1:
             raise InputError(
-                f"there is more than one {what} to an example: an array of shape {values.shape}",
-                hint="`examples=` takes a function that makes columns of what `Trainer.predict` returns.",
+                f"there is more than one {what} to an example: an array of shape {values.shape}", hint=_OWN
             )
+    if scores.ndim == 1:
+        _require_no_logits(scores, columns.get("label"))
     return {what: values.tolist() for what, values in columns.items()}
 
 
@@ -194,8 +192,44 @@ class ComparisonCallback(TrainerCallback):
         return {**found, **({"": own} if len(own) == len(found["id"]) else {})}
 
 
-def _first(arrays: Any) -> Any:
-    return np.asarray(arrays[0] if isinstance(arrays, tuple) else arrays)
+def _column(arrays: Any) -> Any:
+    """Return the first of several arrays, without an axis of one."""
+    array = np.asarray(arrays[0] if isinstance(arrays, tuple) else arrays)
+    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+
+
+def _classes(scores: Any) -> Any:
+    """Take the class of the highest score; others may be -inf, as those of classes that are masked."""
+    if scores.dtype.kind in "biu":
+        raise InputError(
+            f"the predictions are whole numbers, {scores.shape[1]} of them to an example, and not scores of"
+            " classes",
+            hint=_OWN,
+        )
+    _require_finite(scores.max(axis=1))
+    return scores.argmax(axis=1)
+
+
+def _require_finite(scores: Any) -> None:
+    if scores.dtype.kind == "f" and not np.isfinite(scores).all():
+        raise InputError(
+            f"the scores of {(~np.isfinite(scores)).sum()} of {len(scores)} examples are not finite, as those"
+            " of a model that has diverged",
+            hint=f"mend the model; {_OWN}",
+        )
+
+
+def _require_no_logits(values: Any, labels: Any) -> None:
+    """Refuse fractions where labels are classes: numbers of whatever kind, or 0 and 1 only."""
+    _require_finite(values)
+    fractions = values[values % 1 != 0] if values.dtype.kind == "f" else values[:0]
+    if labels is None or not len(fractions):
+        return
+    if labels.dtype.kind in "biu" or np.isin(labels, (0, 1)).all():
+        raise InputError(
+            f"one score to an example, such as {fractions[0]}, tells no class, and the labels are classes",
+            hint=f"{_OWN} Of logits, the class is `(output.predictions[:, 0] > 0).astype(int)`.",
+        )
 
 
 @contextmanager

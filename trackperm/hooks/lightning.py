@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
@@ -17,7 +18,9 @@ from trackperm.trackers.open_runs import OpenRun, mlflow_run, open_run
 
 try:
     import torch.distributed as distributed
+    from lightning.fabric.utilities.data import sized_len
     from lightning.pytorch import Callback
+    from lightning.pytorch.utilities import CombinedLoader
     from torch.utils.data.distributed import DistributedSampler
 except ImportError as error:
     raise MissingDependencyError(
@@ -167,35 +170,62 @@ class ComparisonCallback(Callback):
                 distributed.all_gather_object(parts, (self._columns, self._fault))
             self._columns = {}
             if trainer.is_global_zero:
-                self._after.finish(
-                    lambda: self._gathered(parts, self._n_examples(trainer) if is_spread else None),
-                    lambda: _runs(trainer),
-                )
+                self._after.finish(lambda: self._gathered(parts, trainer), lambda: _runs(trainer))
         except Exception as error:
             warn("the predictions were not logged", error)
 
-    def _n_examples(self, trainer: Any) -> int | None:
-        """Count the examples, of which `DistributedSampler` repeats the first so that all have as many."""
-        loaders = trainer.test_dataloaders if self._stage == "test" else trainer.val_dataloaders
-        loaders = loaders if isinstance(loaders, list | tuple) else [loaders]
-        loader: Any = loaders[self._dataloader] if self._dataloader < len(loaders) else None
-        sampler = getattr(loader, "sampler", None)
-        is_in_order = isinstance(sampler, DistributedSampler) and not sampler.shuffle
-        return len(loader.dataset) if is_in_order else None
-
-    def _gathered(self, parts: Sequence[tuple[Columns, str | None]], n_examples: int | None) -> Columns:
+    def _gathered(self, found: Sequence[tuple[Columns, str | None]], trainer: Any) -> Columns:
         """Put what the processes have in the order of the data set, of which each has every n-th example."""
-        for _, fault in parts:
+        for _, fault in found:
             if fault is not None:
                 raise InputError(fault)
-        if not parts[0][0]:
+        parts: Sequence[Columns] = [columns for columns, _ in found]
+        if not parts[0]:
             where = f"for data loader {self._dataloader}"
             raise InputError(f"no step of `{self._stage}` has returned anything {where}")
-        merged = {name: _in_turn([part.get(name, []) for part, _ in parts]) for name in parts[0][0]}
-        columns = {name: values[:n_examples] for name, values in merged.items()}
+        if len(parts) > 1:
+            loaders = trainer.test_dataloaders if self._stage == "test" else trainer.val_dataloaders
+            parts = _once(parts, CombinedLoader(loaders, "sequential").flattened[self._dataloader])
+        names = {name: None for part in parts for name in part}
+        columns = {name: _in_turn([part.get(name, []) for part in parts]) for name in names}
         if _DIGEST in columns:
             columns["id"] = numbered(columns.pop(_DIGEST))
         return columns
+
+
+def _once(parts: Sequence[Columns], loader: Any) -> Sequence[Columns]:
+    """Leave out what a sampler repeats so that all processes have as many, and refuse other repeats.
+
+    Ids that are repeated are refused when they are logged. Digests would be numbered, as those of equal
+    examples; that these are others, only a `DistributedSampler` of the data set itself can tell.
+    """
+    sampler, dataset = getattr(loader, "sampler", None), getattr(loader, "dataset", None)
+    is_dealt = False
+    if isinstance(sampler, DistributedSampler) and sampler.num_replicas == len(parts):
+        is_dealt, dataset = sampler.dataset is dataset, sampler.dataset
+        if not sampler.shuffle and _n_rows(parts) <= sampler.total_size:
+            shares = [len(range(rank, len(dataset), len(parts))) for rank in range(len(parts))]
+            parts = [
+                {name: values[:share] for name, values in part.items()}
+                for part, share in zip(parts, shares, strict=True)
+            ]
+    n_seen, n_examples = _n_rows(parts), sized_len(dataset)
+    seen_by = Counter(digest for part in parts for digest in set(part.get(_DIGEST, ())))
+    n_shared = 0 if is_dealt else sum(n > 1 for n in seen_by.values())
+    if not seen_by or (not n_shared and (n_examples is None or n_seen <= n_examples)):
+        return parts
+    what = f"more than one process has seen the same examples, {n_shared} of them"
+    if n_examples is not None and n_seen > n_examples:
+        what = f"the {len(parts)} processes have seen {n_seen} examples of a data set of {n_examples}"
+    raise InputError(
+        f"{what}, and each is to be seen once",
+        hint="a loader that does not shuffle and `Trainer(use_distributed_sampler=True)` deal them out, and"
+        " `devices=1` tests in one process. If equal examples are others, let the step return an `id`.",
+    )
+
+
+def _n_rows(parts: Sequence[Columns]) -> int:
+    return sum(len(part.get("prediction", ())) for part in parts)
 
 
 def _runs(trainer: Any) -> list[OpenRun]:

@@ -9,9 +9,9 @@ fails is logged as a warning of the logger ``trackperm``, and raised by nobody.
 from __future__ import annotations
 
 import logging
-import math
 import os
 import socket
+import threading
 import time
 import uuid
 from collections.abc import Sequence
@@ -59,7 +59,7 @@ class CompareOnExit:
         self.run = run
         self._policy = policy
         self._name = name
-        self._budget = _seconds(budget_seconds)
+        self._budget = budget_of(budget_seconds)
         self._state = state
         self._policies: tuple[Policy, ...] = ()
         self._before = Snapshot(None, None, None)
@@ -165,13 +165,11 @@ def compare_on_exit(
     return CompareOnExit(policy, name=name, run=run, budget_seconds=budget_seconds, state=state)
 
 
-def _seconds(given: object) -> float:
-    """Return a budget; what is none costs a warning, and not the record that a comparison is wanted."""
-    if isinstance(given, Real) and not math.isnan(given):
-        return float(given)
-    _LOGGER.warning(
-        "`budget_seconds` is %r, and no number of seconds: it is taken as %g", given, BUDGET_SECONDS
-    )
+def budget_of(given: object) -> float:
+    """Return the seconds of a budget; what is none costs a warning, and no record of what is wanted."""
+    if isinstance(given, Real) and float(given) >= 0.0:
+        return min(float(given), threading.TIMEOUT_MAX)
+    _LOGGER.warning("`budget_seconds` is %r, no number from 0 on: it is taken as %g", given, BUDGET_SECONDS)
     return BUDGET_SECONDS
 
 
