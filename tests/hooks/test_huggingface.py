@@ -233,6 +233,7 @@ def test_a_data_loader_that_sorts_is_noticed(
         ([[1], [0]], [1, 1], {"prediction": [1, 0], "label": [1, 1]}),
         ([[1.0], [0.0]], [1, 1], {"prediction": [1.0, 0.0], "label": [1, 1]}),
         ([[3.25], [4.5]], [[3.0], [5.0]], {"prediction": [3.25, 4.5], "label": [3.0, 5.0]}),
+        ([[2.5], [3.5]], [1, 5], {"prediction": [2.5, 3.5], "label": [1, 5]}),
         ([[-np.inf, 0.8], [0.9, -np.inf]], [1, 1], {"prediction": [1, 0], "label": [1, 1]}),
     ],
 )

@@ -180,6 +180,14 @@ def test_a_budget_that_is_none_costs_no_record(
     assert [entry.state for entry in entries(runs)] == ["waiting"]
 
 
+def test_a_run_that_passes_without_a_baseline(runs: HookedStore, caplog: pytest.LogCaptureFixture):
+    caplog.set_level("INFO", "trackperm")
+    path = runs.policy_file(if_no_baseline="pass")
+    with mlflow.start_run(tags={"role": "candidate"}) as run, _sixty(path):
+        runs.log(run.info.run_id)
+    assert f"passed: mlflow:{run.info.run_id} under policy `nightly`: no baseline" in caplog.text
+
+
 def test_a_fault_of_our_own_is_not_raised(
     runs: HookedStore, warnings: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ):

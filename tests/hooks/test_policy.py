@@ -149,19 +149,22 @@ def test_rows_of_a_queue_are_kept_by_the_outcome_and_the_runs_too(folder: Path, 
 ALIKE = """\
 policies:
   - {name: loose, runs: mlflow:digits, baseline: {run: a.csv}, margin: 0.1}
-  - {name: strict, runs: mlflow:digits, baseline: {run: a.csv}, margin: 0.1, fail_on: not-shown-non-inferior}
+  - {name: strict, runs: mlflow:digits, baseline: {run: a.csv}, margin: 0.1, tag_runs: true}
 """
 
 
 def test_two_policies_that_compare_the_same_runs_alike_are_refused(tmp_path: Path):
     path = tmp_path / "trackperm.yaml"
     path.write_text(ALIKE)
-    with pytest.raises(
-        SpecError, match=r"yaml:3:\d+: the policy `loose` compares the same runs in the same way"
-    ):
+    with pytest.raises(SpecError, match=r"yaml:3:\d+: the policy `loose` compares and judges"):
         load_policies(path)
-    path.write_text(ALIKE.replace("strict, runs: mlflow:digits,", "strict,"))
-    assert len(load_policies(path).policies) == 2
+    for old, new in {
+        "strict, runs: mlflow:digits,": "strict,",
+        "tag_runs: true": "fail_on: not-shown-non-inferior",
+        "tag_runs: true}": "if_no_baseline: pass}",
+    }.items():
+        path.write_text(ALIKE.replace(old, new))
+        assert len(load_policies(path).policies) == 2
 
 
 @pytest.mark.parametrize("second", ["accuracy", "{name: accuracy, columns: {label: other}}"])

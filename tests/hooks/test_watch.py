@@ -104,6 +104,24 @@ def test_the_first_run_passes_where_the_policy_says_so(runs: HookedStore, queue:
     assert [line["candidate"] for line in heard.events("refused")] == [f"mlflow:{unreadable}"]
 
 
+def test_a_rule_that_was_changed_judges_what_was_compared(runs: HookedStore, queue: Queue, heard: Heard):
+    runs.baseline()
+    candidate = runs.finished()
+    for rule in ("regression", "not-shown-non-inferior"):
+        assert once(runs, queue, heard, margin=0.116, fail_on=rule) is None
+    assert runs.compared() == [f"mlflow:{candidate}"]
+    assert [line["outcome"] for line in heard.events("compared", "known")] == ["pass", "fail"]
+
+
+def test_what_was_refused_for_want_of_a_baseline_passes_once_the_policy_says_so(
+    runs: HookedStore, queue: Queue, heard: Heard
+):
+    runs.finished()
+    once(runs, queue, heard)
+    once(runs, queue, heard, if_no_baseline="pass")
+    assert [line["event"] for line in heard.events("refused", "passed")] == ["refused", "passed"]
+
+
 def test_since(runs: HookedStore, queue: Queue, heard: Heard):
     runs.baseline()
     runs.finished()

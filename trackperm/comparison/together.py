@@ -95,7 +95,7 @@ def _require_distinct_names(statistics: Sequence[Statistic]) -> None:
     if twice:
         raise InputError(
             f"two statistics are called {listed(twice)}",
-            hint="leave one out; with other parameters, a spec file gives it a name of its own.",
+            hint="leave one out; with other parameters or columns, a spec gives it a name of its own.",
         )
 
 

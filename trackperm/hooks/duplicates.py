@@ -30,6 +30,9 @@ DIGEST_TAG = "trackperm.policy_digest"
 PARTS_TAG = "trackperm.policy_parts"
 """How many comparisons belong together."""
 
+RULE_TAG = "trackperm.policy_fail_on"
+"""By which rule they were judged."""
+
 ASKED_TAG = "trackperm.policy_asked"
 """Marks a comparison that was asked for, as by a gate: it stays beside others."""
 
@@ -44,7 +47,12 @@ def policy_tags(policy: Policy, n_parts: int, *, is_asked: bool = False) -> dict
 
     What was asked for is marked, so that nobody withdraws it.
     """
-    tags = {POLICY_TAG: policy.name, DIGEST_TAG: policy.digest, PARTS_TAG: str(n_parts)}
+    tags = {
+        POLICY_TAG: policy.name,
+        DIGEST_TAG: policy.digest,
+        RULE_TAG: policy.fail_on,
+        PARTS_TAG: str(n_parts),
+    }
     return {**tags, ASKED_TAG: "true"} if is_asked else tags
 
 

@@ -220,14 +220,14 @@ def _require_finite(scores: Any) -> None:
 
 
 def _require_no_logits(values: Any, labels: Any) -> None:
-    """Refuse fractions where labels are classes: numbers of whatever kind, or 0 and 1 only."""
+    """Refuse fractions where all labels are 0 or 1: a single logit stands for two classes."""
     _require_finite(values)
     fractions = values[values % 1 != 0] if values.dtype.kind == "f" else values[:0]
     if labels is None or not len(fractions):
         return
-    if labels.dtype.kind in "biu" or np.isin(labels, (0, 1)).all():
+    if np.isin(labels, (0, 1)).all():
         raise InputError(
-            f"one score to an example, such as {fractions[0]}, tells no class, and the labels are classes",
+            f"one score to an example, such as {fractions[0]}, tells no class, and the labels are 0 and 1",
             hint=f"{_OWN} Of logits, the class is `(output.predictions[:, 0] > 0).astype(int)`.",
         )
 

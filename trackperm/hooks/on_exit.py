@@ -199,6 +199,8 @@ def _report(queue: Queue, units: Sequence[Unit], otherwise: str) -> None:
         what = f"{unit.candidate} under policy `{unit.policy}`"
         if entry is None:
             _LOGGER.info("not compared: the policy is not about it, or it has failed: %s", what)
+        elif entry.state == "done" and not entry.comparisons:
+            _LOGGER.info("passed: %s: %s", what, entry.outcome)
         elif entry.state == "done":
             level = logging.WARNING if entry.outcome == "fail" else logging.INFO
             _LOGGER.log(level, "compared: %s: %s (%s)", what, entry.outcome, ", ".join(entry.comparisons))

@@ -131,7 +131,7 @@ class Policy(Part):
         one that would look for the run in another tracker, or by one that judges it otherwise.
         """
         selected = [sorted(self.only.tags.items()), self.only.name, [str(each) for each in self.runs]]
-        parts = [self.digest, self.tracking_uri, selected, self.fail_on]
+        parts = [self.digest, self.tracking_uri, selected, self.fail_on, self.if_no_baseline]
         return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
@@ -327,7 +327,7 @@ def _require_sense(document: Document, at: DocumentPath, policy: Policy, folder:
             raise document.error(
                 f"another statistic is called `{statistic.name}` already",
                 where,
-                hint="leave one out; with other parameters, a spec file gives it a name of its own.",
+                hint="leave one out; with other parameters or columns, a spec gives it a name of its own.",
             )
         statistics.append(statistic)
         _require_regression_shows(document, where, policy, statistic)
@@ -337,16 +337,12 @@ def _require_sense(document: Document, at: DocumentPath, policy: Policy, folder:
 def _require_work_of_its_own(
     document: Document, at: DocumentPath, policy: Policy, others: Sequence[Policy]
 ) -> None:
-    """Refuse two policies that compare the same runs alike: of what is logged nobody tells whose it is."""
-
-    def work(policy: Policy) -> tuple[object, ...]:
-        return policy.runs, policy.only, policy.tracking_uri, policy.digest
-
+    """Refuse two policies about the same runs whose rows in a queue are the same."""
     for other in others:
-        if policy.runs and work(policy) == work(other):
+        if policy.runs and policy.queue_key == other.queue_key:
             raise document.error(
-                f"the policy `{other.name}` compares the same runs in the same way, so that one of the two"
-                " would never judge them",
+                f"the policy `{other.name}` compares and judges the same runs in the same way, so that one of"
+                " the two would never do so",
                 at,
                 hint="leave `runs` out of the one that is for `trackperm gate` alone.",
             )

@@ -33,7 +33,7 @@ from typing import Literal
 from trackperm.errors import InputError, MissingDependencyError, TrackerError, TrackpermError
 from trackperm.hooks.backoff import MOST_SECONDS, delay, retry_after
 from trackperm.hooks.baseline import Baseline, NoBaselineError, file_run, find_baseline, is_wanted
-from trackperm.hooks.duplicates import POLICY_TAG, Group, baseline_of, withdraw_duplicates
+from trackperm.hooks.duplicates import RULE_TAG, Group, baseline_of, withdraw_duplicates
 from trackperm.hooks.notes import Notes, scrubbed
 from trackperm.hooks.policy import Policy, hint_for_policies
 from trackperm.hooks.queue import LONGEST_WAIT, Entry, LeaseLostError, Queue, Unit
@@ -326,14 +326,14 @@ def _require_wanted(claim: Entry, policy: Policy, tracker: Tracker, run: Tracked
 
 
 def _judged_again(policy: Policy, run: TrackedRun, group: Group) -> str | None:
-    """Judge what was logged for another policy by the rule of this one.
+    """Judge what was logged for a policy that has another rule.
 
     Returns
     -------
     str or None
-        The outcome; None where it was logged for this policy, or its runs are gone meanwhile.
+        The outcome; None where it was judged by the same rule, or its runs are gone meanwhile.
     """
-    if group[0].tags.get(POLICY_TAG) == policy.name:
+    if group[0].tags.get(RULE_TAG) == policy.fail_on:
         return None
     try:
         return _outcome(settle(policy, run, _baseline(policy, baseline_of(group), "as logged"), log=False))
