@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 # what a module sets up, such as a server or a store, is set up by one process
-PARALLEL := -n 2 --dist loadscope --no-loadscope-reorder --durations=12
+PARALLEL := -n 2 --dist loadscope --no-loadscope-reorder --max-worker-restart 0 --durations=12
 MINUTES ?= 5
 VENV := .venv
 OLD_MLFLOW := 3.10
