@@ -1,8 +1,12 @@
 # Two commands do all the set-up on a fresh machine: `make demo` and `make test`.
 
+# Hundreds of tests start a process, and one that may not keep bytecode compiles MLflow anew: four times as slow.
+unexport PYTHONDONTWRITEBYTECODE
+
 PYTHON ?= python3
+PROCESSES ?= 2
 # what a module sets up, such as a server or a store, is set up by one process
-PARALLEL := -n 2 --dist loadscope --no-loadscope-reorder --max-worker-restart 0 --durations=12
+PARALLEL = -n $(PROCESSES) --dist loadscope --no-loadscope-reorder --max-worker-restart 0 --durations=12
 MINUTES ?= 5
 VENV := .venv
 OLD_MLFLOW := 3.10
@@ -16,7 +20,7 @@ OLD_WANDB := 0.26.1
 OLD_WANDB_VENV := .venv-wandb-$(OLD_WANDB)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-spark test-old-mlflow test-new-mlflow test-old-wandb test-training test-all environments bench fuzz format clean
+.PHONY: help demo test style test-slow test-spark test-old-mlflow test-new-mlflow test-old-wandb test-training test-environments test-all test-nightly environments bench fuzz format clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-16s %s\n", $$1, $$2 }'
@@ -25,27 +29,54 @@ demo: $(VENV)/.demo ## train three classifiers, log them to an MLflow store, com
 	@$(VENV)/bin/python examples/demo.py
 
 test: $(VENV)/.test ## the default suite: tests, style, types, layers, documented examples
-	$(VENV)/bin/python -m pytest $(PARALLEL)
+	@report=$$(mktemp); trap 'rm -f "$$report"' EXIT; \
+	( $(check_style) ) >"$$report" 2>&1 & \
+	$(VENV)/bin/python -m pytest $(PARALLEL); tests=$$?; \
+	wait $$!; styled=$$?; cat "$$report"; \
+	[ $$tests -eq 0 ] && [ $$styled -eq 0 ]
 
-test-slow: $(VENV)/.test ## the tests that take minutes, and those beside the default ones
-	$(VENV)/bin/python -m pytest $(PARALLEL) -m "(slow or extended) and not training"
+style: $(VENV)/.test ## style, types and layers alone
+	@$(check_style)
+
+# ends as pytest does, so that .ci/run adds it up
+define check_style
+	started=$$(date +%s); passed=0; failed=0; \
+	for check in "ruff check" "ruff format --check" mypy lint-imports; do \
+	    if said=$$($(VENV)/bin/$$check 2>&1); then passed=$$((passed + 1)); \
+	    else failed=$$((failed + 1)); printf '%s\n' "$$check:" "$$said"; fi; \
+	done; \
+	echo "== style: $$failed failed, $$passed passed in $$(($$(date +%s) - started)).0s =="; [ $$failed -eq 0 ]
+endef
+
+test-slow: $(VENV)/.test ## the tests that take long, and those beside the default ones
+	$(VENV)/bin/python -m pytest $(PARALLEL) -m "(slow or extended) and not nightly and not spark and not training"
 
 test-spark: $(VENV)/.spark ## the tests that start a Spark session, which needs Java
-	$(VENV)/bin/python -m pytest -m spark tests/pairing tests/statistic
+	$(VENV)/bin/python -m pytest -m "spark and not nightly" tests/pairing tests/statistic
 
-test-old-mlflow: $(OLD_VENV)/.test ## the tests of MLflow on the oldest MLflow that is supported
-	$(OLD_VENV)/bin/python -m pytest $(PARALLEL) -m "tracker and not slow and not training" -k "not wandb and not mlflow-http" tests/leaderboards tests/server tests/trackers tests/test_cli_inspect.py tests/test_family.py
+test-old-mlflow: $(OLD_VENV)/.test ## the contract of trackers on the oldest MLflow that is supported
+	$(OLD_VENV)/bin/python -m pytest $(PARALLEL) -m "contract and not slow and not nightly" -k "not wandb and not mlflow-http" tests/server tests/trackers
 
-test-new-mlflow: $(NEW_VENV)/.test ## the tests of what newer versions of MLflow do otherwise, on a newer one
-	$(NEW_VENV)/bin/python -m pytest $(PARALLEL) -m "tracker and not slow and not training" -k "genai or view or evaluator or mlflow_command" tests/trackers
+test-new-mlflow: $(NEW_VENV)/.test ## the same on a newer MLflow, and what that does otherwise
+	$(NEW_VENV)/bin/python -m pytest $(PARALLEL) -m "(contract or newer) and not slow and not nightly" -k "not wandb and not mlflow-http" tests/trackers tests/automation/training
 
-test-old-wandb: $(OLD_WANDB_VENV)/.test ## the tests of W&B on the oldest version of wandb that is supported
-	$(OLD_WANDB_VENV)/bin/python -m pytest $(PARALLEL) -m "tracker and not slow and not training" -k wandb tests/hooks tests/integrations tests/trackers
+test-old-wandb: $(OLD_WANDB_VENV)/.test ## the contract of trackers on the oldest wandb that is supported
+	$(OLD_WANDB_VENV)/bin/python -m pytest $(PARALLEL) -m "contract and not slow and not nightly" -k wandb tests/trackers
 
 test-training: $(TRAINING_VENV)/.test ## the tests of callbacks and flows, with PyTorch, transformers, Lightning and Prefect
-	$(TRAINING_VENV)/bin/python -m pytest $(PARALLEL) -m training tests/hooks tests/integrations
+	$(TRAINING_VENV)/bin/python -m pytest $(PARALLEL) -m "training and not nightly" tests/automation tests/integrations
 
-test-all: test test-slow test-spark test-old-mlflow test-new-mlflow test-old-wandb test-training ## everything
+# each starts alone and ends alone, so two at a time keep two processors busy
+test-environments: ## the suites with an environment of their own, two at a time
+	@$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target PROCESSES=1 \
+	    test-training test-spark test-old-mlflow test-new-mlflow test-old-wandb
+
+test-all: test test-slow test-environments ## everything a change has to pass
+
+test-nightly: export TRACKPERM_NIGHTLY := 1
+test-nightly: $(VENV)/.test $(VENV)/.fuzz ## the long tail: long runs, whole tables, many generated cases, fuzzing
+	$(VENV)/bin/python -m pytest $(PARALLEL) -m "(nightly or generated) and not spark and not training and not live"
+	@$(MAKE) --no-print-directory fuzz MINUTES=1
 
 environments: $(OLD_VENV)/.test $(NEW_VENV)/.test $(OLD_WANDB_VENV)/.test $(TRAINING_VENV)/.test ## install what test-all tests with
 

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from mlflow_server import MlflowServer
-from reference_data import ABSENT
-from wandb_offline_runs import OfflineRuns, write_offline_runs
-from wandb_standin import Standin, environment
+from support.budget import CASES, cases
+from support.mlflow_server import MlflowServer
+from support.reference_data import ABSENT
+from support.wandb_offline_runs import OfflineRuns, write_offline_runs
+from support.wandb_standin import Standin, environment
 
 SERVICE = "WANDB_SERVICE"
 """Where wandb tells processes of its own service: never restored, for that may have ended."""
@@ -23,7 +24,11 @@ REQUIRE_ALL = os.environ.get("TRACKPERM_REQUIRE_ALL") == "1"
 # How long an example takes depends on what else the machine does. Where everything must run, each change is
 # judged by the same examples; elsewhere each run draws others, and finds what none has found yet.
 settings.register_profile(
-    "untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=REQUIRE_ALL
+    "untimed",
+    deadline=None,
+    max_examples=cases(CASES),
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=REQUIRE_ALL,
 )
 settings.load_profile("untimed")
 
@@ -51,6 +56,7 @@ def _fail_if_skipped(report: pytest.TestReport | pytest.CollectReport) -> None:
         report.longrepr = f"skipped although TRACKPERM_REQUIRE_ALL=1: {report.longrepr}"
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m chooses by what is marked here
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what needs an account; let trackers have habits that are warned of, which else are errors."""
     if not os.environ.get("TRACKPERM_LIVE_WANDB"):
@@ -58,6 +64,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=live)
         items[:] = [item for item in items if item not in live]
     for item in items:
+        if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+            item.add_marker("generated")
         if item.get_closest_marker("tracker"):
             for category in ("DeprecationWarning", "PendingDeprecationWarning", "FutureWarning"):
                 item.add_marker(pytest.mark.filterwarnings(rf"ignore::{category}:(mlflow|wandb)(\.|$)"))

@@ -11,31 +11,41 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from trackperm.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from trackperm import exact as exact
     from trackperm import report as report
+    from trackperm.automation.gate.gate import gate as gate
+    from trackperm.automation.training.on_exit import compare_on_exit as compare_on_exit
     from trackperm.comparison import Comparison as Comparison
-    from trackperm.comparison import compare as compare
+    from trackperm.comparison.compare import compare as compare
     from trackperm.errors import TrackpermError as TrackpermError
-    from trackperm.hooks.on_exit import compare_on_exit as compare_on_exit
     from trackperm.leaderboards import Leaderboard as Leaderboard
-    from trackperm.leaderboards import leaderboard as leaderboard
-    from trackperm.predictions import log_predictions as log_predictions
+    from trackperm.leaderboards.leaderboard import leaderboard as leaderboard
+    from trackperm.ledger.family import family as family
+    from trackperm.ledger.log import log as log
+    from trackperm.ledger.power import power as power
+    from trackperm.ledger.verification.verify import verify as verify
     from trackperm.statistic import load_statistic as load_statistic
     from trackperm.trackers.base import open_tracker as open_tracker
-
-__version__ = "0.1.0"
+    from trackperm.trackers.log_predictions import log_predictions as log_predictions
 
 _HOMES = {
     "Comparison": "trackperm.comparison",
     "Leaderboard": "trackperm.leaderboards",
     "TrackpermError": "trackperm.errors",
-    "compare": "trackperm.comparison",
-    "compare_on_exit": "trackperm.hooks.on_exit",
-    "leaderboard": "trackperm.leaderboards",
+    "compare": "trackperm.comparison.compare",
+    "compare_on_exit": "trackperm.automation.training.on_exit",
+    "family": "trackperm.ledger.family",
+    "gate": "trackperm.automation.gate.gate",
+    "leaderboard": "trackperm.leaderboards.leaderboard",
     "load_statistic": "trackperm.statistic",
-    "log_predictions": "trackperm.predictions",
+    "log": "trackperm.ledger.log",
+    "log_predictions": "trackperm.trackers.log_predictions",
     "open_tracker": "trackperm.trackers.base",
+    "power": "trackperm.ledger.power",
+    "verify": "trackperm.ledger.verification.verify",
 }
 _SUBPACKAGES = ("exact", "report")
 
@@ -46,11 +56,16 @@ __all__ = [
     "compare",
     "compare_on_exit",
     "exact",
+    "family",
+    "gate",
     "leaderboard",
     "load_statistic",
+    "log",
     "log_predictions",
     "open_tracker",
+    "power",
     "report",
+    "verify",
 ]
 
 

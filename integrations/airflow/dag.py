@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from airflow import DAG
+from airflow.exceptions import AirflowFailException, AirflowSkipException
 from airflow.providers.standard.operators.bash import BashOperator
+from airflow.sdk import DAG, task
 
-# A tracker that fails, exit code 3, is asked again. Retries of Airflow would repeat what cannot change, too:
-# 1, significantly worse, and 2, bad input.
-GATE = """
-for wait in ${WAITS:-10 60 300} 0; do
-    code=0
-    trackperm gate --candidate "$CANDIDATE" --policy "$POLICY" || code=$?
-    [ "$code" -eq 3 ] || break
-    sleep "$wait"
-done
-exit "$code"
-"""
+POLICY = "/opt/trackperm/trackperm.yaml"
+
+
+@task(retries=3, retry_delay=timedelta(seconds=10), retry_exponential_backoff=True)
+def gate(candidate: str, policy: str = POLICY) -> str:
+    """Judge a run; another try may help where the tracker failed, and nowhere else."""
+    import trackperm  # here, for Airflow reads this file more often than it runs the task
+    from trackperm.errors import TrackerError
+
+    try:
+        report = trackperm.gate(candidate, policy)
+    except TrackerError:
+        raise
+    except Exception as error:  # bad input, or a fault: another try would end the same
+        raise AirflowFailException(str(error)) from error
+    print("\n".join(report.lines()))
+    if report.outcome == "undecided":
+        raise AirflowSkipException(report.summary)
+    if not report.passed:
+        raise AirflowFailException(report.summary)
+    return report.outcome
+
 
 with DAG(
     "train_and_judge", schedule=None, start_date=datetime(2026, 1, 1), catchup=False, tags=["trackperm"]
@@ -27,13 +39,6 @@ with DAG(
         bash_command="python train.py",  # its last line of output is the run: mlflow:RUN_ID
         do_xcom_push=True,
     )
-    gate = BashOperator(
-        task_id="gate",
-        bash_command=GATE,
-        env={"CANDIDATE": "{{ ti.xcom_pull(task_ids='train') }}", "POLICY": "/opt/trackperm/trackperm.yaml"},
-        append_env=True,
-        skip_on_exit_code=4,  # undecided with too few examples
-        retries=0,
-    )
     deploy = BashOperator(task_id="deploy", bash_command="echo deploying")
-    train >> gate >> deploy
+    judged = gate(train.output)
+    judged >> deploy

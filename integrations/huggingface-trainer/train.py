@@ -11,7 +11,7 @@ import argparse
 import torch
 from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
 
-from trackperm.hooks.huggingface import ComparisonCallback
+from trackperm.automation.training.huggingface import ComparisonCallback
 
 
 def sentences(n: int, seed: int) -> list[dict[str, object]]:

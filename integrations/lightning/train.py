@@ -14,7 +14,7 @@ from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.loggers import MLFlowLogger
 from torch.utils.data import DataLoader, TensorDataset
 
-from trackperm.hooks.lightning import ComparisonCallback
+from trackperm.automation.training.lightning import ComparisonCallback
 
 
 class Classifier(LightningModule):

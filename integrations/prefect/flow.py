@@ -14,21 +14,17 @@ from prefect import flow, get_run_logger, task
 from prefect.client.schemas.objects import TaskRun
 from prefect.states import State
 
-PASS, FAIL, BAD_INPUT, TRACKER_FAILED, UNDECIDED = range(5)
+import trackperm
+from trackperm.errors import TrackerError
 
 
 class GateError(RuntimeError):
-    """The candidate was not let through; has the exit code of the gate."""
-
-    def __init__(self, code: int, said: str) -> None:
-        super().__init__(f"trackperm gate: exit code {code}\n{said}")
-        self.code = code
+    """The candidate was not let through."""
 
 
 def tracker_failed(task: Any, task_run: TaskRun, state: State[Any]) -> bool:
     """Whether another try may help: not where the candidate is worse or the input is bad."""
-    error = state.result(raise_on_failure=False)
-    return isinstance(error, GateError) and error.code == TRACKER_FAILED
+    return isinstance(state.result(raise_on_failure=False), TrackerError)
 
 
 @task
@@ -41,14 +37,12 @@ def train(command: str) -> str:
 @task(retries=3, retry_delay_seconds=[10, 60, 300], retry_condition_fn=tracker_failed)
 def gate(candidate: str, policy: str = "trackperm.yaml") -> bool:
     """Judge a run: True where it passes, False where there are too few examples to tell."""
-    command = ["trackperm", "gate", "--candidate", candidate, "--policy", policy]
-    done = subprocess.run(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", check=False
-    )
-    get_run_logger().info(done.stdout)
-    if done.returncode not in (PASS, UNDECIDED):
-        raise GateError(done.returncode, done.stdout)
-    return done.returncode == PASS
+    report = trackperm.gate(candidate, policy)
+    said = "\n".join(report.lines())
+    get_run_logger().info(said)
+    if report.outcome == "fail":
+        raise GateError(said)
+    return report.passed
 
 
 @task

@@ -13,9 +13,9 @@ from benchmarks.workloads import (
     scipy_resamples,
     seconds,
 )
+from support.paper_algorithms import convolve_dp, convolve_fft, exact_perm_test
 
 from trackperm.exact import PermutationTest, difference_test
-from trackperm.exact.reference import convolve_dp, convolve_fft, exact_perm_test
 
 PAPER = [500, 1_000, 2_000, 4_000, 6_000, 8_000, 10_000]
 RESAMPLES = [5_000, 10_000, 20_000, 40_000]

@@ -6,8 +6,7 @@ import pytest
 from benchmarks.memory import bytes_beyond_inputs
 from benchmarks.summary import Row
 from benchmarks.workloads import entities, f1_of_sums, f1_test, long_texts, seconds
-
-from trackperm.exact.reference import monte_carlo
+from support.paper_algorithms import monte_carlo
 
 LIMITS = {10**4: 0.015, 10**6: 0.15}
 

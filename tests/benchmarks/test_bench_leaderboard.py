@@ -18,10 +18,10 @@ import polars as pl
 import pytest
 from benchmarks.summary import Row
 from benchmarks.workloads import scipy_resamples, seconds
-from mlflow_server import MlflowServer
-from mlflow_stores import MlflowStore
-from processes import run, script
-from reference_data import ABSENT, DATA, available
+from support.mlflow_server import MlflowServer
+from support.mlflow_stores import MlflowStore
+from support.processes import run, script
+from support.reference_data import ABSENT, DATA, available
 
 import trackperm
 from trackperm.exact import difference_test

@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import flint
 import numpy as np
-import oracles
 from benchmarks.summary import Row
+from support import oracles
 
 from trackperm.exact import PermutationTest, RationalStatistic, difference_test, structured_test
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from benchmarks.summary import Row
 from benchmarks.workloads import seconds
-from mlflow_server import MlflowServer
-from mlflow_stores import MlflowStore
-from server_client import Client, predictions
+from support.mlflow_server import MlflowServer
+from support.mlflow_stores import MlflowStore
+from support.server_client import Client, predictions
 
 pytestmark = pytest.mark.tracker
 

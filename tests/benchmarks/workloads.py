@@ -9,9 +9,9 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 from scipy import stats
+from support.paper_algorithms import monte_carlo
 
 from trackperm.exact import PermutationTest, RationalStatistic, difference_test, structured_test
-from trackperm.exact.reference import monte_carlo
 
 Integers = npt.NDArray[np.int64]
 

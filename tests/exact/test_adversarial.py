@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 import numpy as np
-import oracles
 import pytest
-from cases import F1_TIE_STAY, F1_TIE_SWAP, f1_difference
-from certificates import check_pvalue
-from oracles import ALTERNATIVES, Point
+from support import oracles
+from support.cases import F1_TIE_STAY, F1_TIE_SWAP, f1_difference
+from support.certificates import check_pvalue
+from support.oracles import ALTERNATIVES, Point
 
 from trackperm.errors import InputError
 from trackperm.exact import PermutationTest, RationalStatistic, difference_test, structured_test
@@ -75,7 +75,11 @@ def linear_test(histogram: Mapping[int, int], alternative: str, **options: objec
 
 @pytest.mark.parametrize(
     "share",
-    [*SHARES[:3], *(pytest.param(share, marks=pytest.mark.extended) for share in SHARES[3:])],
+    [
+        *SHARES[:3],
+        *(pytest.param(share, marks=pytest.mark.extended) for share in SHARES[3:6]),
+        *(pytest.param(share, marks=pytest.mark.nightly) for share in SHARES[6:]),
+    ],
     ids=str,
 )
 @pytest.mark.parametrize("name", SETS)
@@ -99,7 +103,12 @@ def test_huge_windows_by_enumeration(share: Fraction) -> None:
 
 
 @pytest.mark.parametrize(
-    "sigmas", [-2, *(pytest.param(n, marks=pytest.mark.extended) for n in (0, 1, 4, -7))]
+    "sigmas",
+    [
+        -2,
+        *(pytest.param(n, marks=pytest.mark.extended) for n in (0, 4)),
+        *(pytest.param(n, marks=pytest.mark.nightly) for n in (1, -7)),
+    ],
 )
 @pytest.mark.parametrize("name", VERY_LARGE)
 def test_very_large_multiplicities(name: str, sigmas: int) -> None:
@@ -231,7 +240,7 @@ def test_0_by_0_inside_the_region(
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("n_examples", [5, 12, 30, 80])
+@pytest.mark.parametrize("n_examples", [5, 12, 30, pytest.param(80, marks=pytest.mark.extended)])
 def test_quadratic_forms(n_examples: int, seed: int) -> None:
     rng = np.random.default_rng([n_examples, seed])
     u, v = (list(map(tuple, counts.tolist())) for counts in rng.integers(0, 4, (2, n_examples, 2)))
@@ -261,6 +270,7 @@ def test_one_pair_of_many_counts(alternative: str) -> None:
     )
 
 
+@pytest.mark.extended
 def test_collapse_to_one_weighted_sum() -> None:
     """An affine statistic of three counts; one direction of the lattice carries no weight."""
     x, y, z = (RationalStatistic.variable(i, 3) for i in range(3))

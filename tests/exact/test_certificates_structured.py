@@ -6,8 +6,8 @@ As in `test_certificates`, in a module of its own, so that two processes share t
 from __future__ import annotations
 
 import pytest
-import score_laws
-from certification import check
+from support import score_laws
+from support.certification import check, rarely
 
 LAWS = 30
 """Laws that a chunk may take its cases from."""
@@ -18,7 +18,7 @@ N_CHUNKS = {"plane": 60, "irrational": 30, "space": 30}
 @pytest.mark.parametrize(
     ("family", "number"),
     [
-        pytest.param(family, number, marks=[pytest.mark.slow] if number else [], id=f"{family}-{number}")
+        pytest.param(family, number, marks=rarely(number), id=f"{family}-{number}")
         for family, n in N_CHUNKS.items()
         for number in range(n)
     ],

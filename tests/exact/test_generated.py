@@ -8,9 +8,12 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import oracles
 import pytest
-from cases import (
+from hypothesis import HealthCheck, assume, example, given, settings
+from hypothesis import strategies as st
+from support import oracles
+from support.budget import cases
+from support.cases import (
     Tree,
     f1_difference,
     mirrored_points,
@@ -19,10 +22,8 @@ from cases import (
     trees,
     value,
 )
-from certificates import check_pvalue
-from hypothesis import HealthCheck, assume, example, given, settings
-from hypothesis import strategies as st
-from oracles import ALTERNATIVES, Point
+from support.certificates import check_pvalue
+from support.oracles import ALTERNATIVES, Point
 
 from trackperm.errors import InputError
 from trackperm.exact import CountTable, PermutationTest, RationalStatistic, difference_test, structured_test
@@ -47,7 +48,7 @@ DIFFERENCES = st.lists(
 
 def generated(n_cases: int) -> Callable[[Test], Test]:
     return settings(
-        max_examples=n_cases,
+        max_examples=cases(n_cases),
         deadline=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
     )
@@ -105,16 +106,9 @@ def check_differences(differences: list[int], method: str) -> None:
         assert result.observed == float(Fraction(sum(differences), len(differences)))
 
 
-@generated(500)
+@generated(200)
 @given(DIFFERENCES, ANY_METHOD)
 def test_differences_against_integer_polynomials(differences: list[int], method: str) -> None:
-    check_differences(differences, method)
-
-
-@pytest.mark.slow
-@generated(1_200)
-@given(DIFFERENCES, ANY_METHOD)
-def test_many_differences_against_integer_polynomials(differences: list[int], method: str) -> None:
     check_differences(differences, method)
 
 
@@ -156,19 +150,10 @@ ROUNDINGS_IN_THE_DIRECTION: tuple[Pairs, Tree] = (
 """Differences that the gradient is taken from leave slopes of a billionth, which no tilt is to follow."""
 
 
-@generated(500)
+@generated(200)
 @example(ROUNDINGS_IN_THE_DIRECTION, "less", "lattice")
 @given(points_and_trees(), st.sampled_from(["less", "greater"]), ANY_METHOD)
 def test_rational_statistics_against_enumeration(
-    case: tuple[Pairs, Tree], alternative: str, method: str
-) -> None:
-    check_rational(case, alternative, method)
-
-
-@pytest.mark.slow
-@generated(1_200)
-@given(points_and_trees(), st.sampled_from(["less", "greater"]), ANY_METHOD)
-def test_many_rational_statistics_against_enumeration(
     case: tuple[Pairs, Tree], alternative: str, method: str
 ) -> None:
     check_rational(case, alternative, method)
@@ -198,18 +183,9 @@ def check_score(case: tuple[Pairs, Tree], alternative: str, method: str) -> None
     check_statistic(pairs, h, truth, alternative, method)
 
 
-@generated(500)
+@generated(200)
 @given(systems_and_trees(), ANY_ALTERNATIVE, ANY_METHOD)
 def test_score_differences_against_enumeration(
-    case: tuple[Pairs, Tree], alternative: str, method: str
-) -> None:
-    check_score(case, alternative, method)
-
-
-@pytest.mark.slow
-@generated(1_200)
-@given(systems_and_trees(), ANY_ALTERNATIVE, ANY_METHOD)
-def test_many_score_differences_against_enumeration(
     case: tuple[Pairs, Tree], alternative: str, method: str
 ) -> None:
     check_score(case, alternative, method)
@@ -255,16 +231,9 @@ def check_larger_score(case: tuple[Pairs, Tree], alternative: str) -> None:
 
 
 @generated(200)
-@given(larger_systems_and_trees(), ANY_ALTERNATIVE)
-def test_larger_score_differences(case: tuple[Pairs, Tree], alternative: str) -> None:
-    check_larger_score(case, alternative)
-
-
-@pytest.mark.slow
-@generated(500)
 @example((([(0, 1, 0, 2)], [(0, 2, 0, 1)]), ("/", 0, ("/", 0, ("x", 1), None), 0)), "two-sided")
 @given(larger_systems_and_trees(), ANY_ALTERNATIVE)
-def test_many_larger_score_differences(case: tuple[Pairs, Tree], alternative: str) -> None:
+def test_larger_score_differences(case: tuple[Pairs, Tree], alternative: str) -> None:
     check_larger_score(case, alternative)
 
 
@@ -283,13 +252,6 @@ def check_f1(pairs: Pairs, method: str) -> None:
 @generated(100)
 @given(mirrored_points(2, max_examples=40), ANY_METHOD)
 def test_f1_against_a_dictionary(pairs: Pairs, method: str) -> None:
-    check_f1(pairs, method)
-
-
-@pytest.mark.slow
-@generated(500)
-@given(mirrored_points(2, max_examples=80), ANY_METHOD)
-def test_many_f1_against_a_dictionary(pairs: Pairs, method: str) -> None:
     check_f1(pairs, method)
 
 

@@ -8,15 +8,16 @@ from fractions import Fraction
 
 import flint
 import numpy as np
-import oracles
 import pytest
-from certificates import check_pvalue
+from support import oracles
+from support.certificates import check_pvalue
 
 from trackperm.errors import CapacityError, InputError
 from trackperm.exact import RationalStatistic, difference_test, structured_test
-from trackperm.exact.lattice.plane import _geometric
-from trackperm.exact.outcome import MEMORY_BUDGET, Facts, Found, Options, computed_result
-from trackperm.exact.spectrum.tilt import TailMass
+from trackperm.exact.distributions.tilt import TailMass
+from trackperm.exact.engines.lattice.plane import _geometric
+from trackperm.exact.options import TestOptions
+from trackperm.exact.outcome import Facts, Found, computed_result
 
 
 @pytest.mark.parametrize("forward", [True, False])
@@ -86,7 +87,7 @@ def test_slopes_beyond_machine_words_of_what_no_exchange_changes() -> None:
 
 @pytest.mark.parametrize("log_scale", [5.0, 800.0, 1e7])
 def test_a_bound_above_one_says_nothing(log_scale: float) -> None:
-    options = Options("less", False, "lattice", 1, 0, None, MEMORY_BUDGET)
+    options = TestOptions(alternative="less", method="lattice", n_samples=1)
     facts = Facts(0.0, lambda: "exact", 3, 3, 2, None, None, lambda: pytest.fail("it is not asked for"))
     result = computed_result(Found(TailMass(log_scale, 1.0, 1.0), "lattice", ""), options, facts)
     assert (result.pvalue, result.log10_pvalue, result.error_bound) == (1.0, 0.0, 1.0)

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-import reference_data
-from certificates import check_pvalue
-from oracles import ALTERNATIVES
+from support import reference_data
+from support.certificates import check_pvalue
+from support.oracles import ALTERNATIVES
 
 from trackperm.exact import PermutationTest, RationalStatistic, difference_test, structured_test
 

@@ -19,18 +19,18 @@ with atheris.instrument_imports(include=INSTRUMENTED):
     import numpy as np
     import polars as pl
 
-    from trackperm.documents import Document, Passage
     from trackperm.errors import CapacityError, InputError, SpecError
     from trackperm.exact import structured_test
     from trackperm.exact.functions.real_number import UndefinedError
     from trackperm.statistic import OUT_OF_RANGE, ColumnType
-    from trackperm.statistic.arrays import integers
-    from trackperm.statistic.check import Checker
     from trackperm.statistic.compile import _Compiler
-    from trackperm.statistic.expression import Expression
-    from trackperm.statistic.frames import count_expression
-    from trackperm.statistic.rational import is_rational, rational
-    from trackperm.statistic.real import real
+    from trackperm.statistic.document import Document, Passage
+    from trackperm.statistic.expressions.arrays import integers
+    from trackperm.statistic.expressions.frames import count_expression
+    from trackperm.statistic.expressions.rational import is_rational, rational
+    from trackperm.statistic.expressions.real import real
+    from trackperm.statistic.expressions.tree import Expression
+    from trackperm.statistic.expressions.types import Checker
 
 PASSAGE = Document.parse("e: x\n", "f.yaml").passage(("e",))
 TYPES = {

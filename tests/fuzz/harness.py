@@ -17,7 +17,7 @@ from types import FrameType
 
 import atheris
 
-INSTRUMENTED = ["trackperm.documents", "trackperm.statistic", "trackperm.exact.functions", "yaml"]
+INSTRUMENTED = ["trackperm.statistic.document", "trackperm.statistic", "trackperm.exact.functions", "yaml"]
 
 with atheris.instrument_imports(include=INSTRUMENTED):
     import yaml
@@ -25,7 +25,7 @@ with atheris.instrument_imports(include=INSTRUMENTED):
     from trackperm.statistic import builtin_names
     from trackperm.statistic.compile import _BUILTIN
     from trackperm.statistic.counters import COUNTERS
-    from trackperm.statistic.expression import _BINDING, _PREFIX, FUNCTIONS
+    from trackperm.statistic.expressions.tree import _BINDING, _PREFIX, FUNCTIONS
     from trackperm.statistic.schema import LongSpec, ShortSpec
 
 SECONDS = 2.0  # instrumented code is slower

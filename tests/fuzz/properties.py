@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from trackperm.documents import Document
 from trackperm.errors import InputError, SpecError
 from trackperm.statistic import ColumnType
 from trackperm.statistic.compile import _Compiler
-from trackperm.statistic.expression import MAX_LENGTH, Expression
+from trackperm.statistic.document import Document
+from trackperm.statistic.expressions.tree import MAX_LENGTH, Expression
 from trackperm.statistic.problems import _Errors
 from trackperm.statistic.schema import form
 

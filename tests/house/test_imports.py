@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from processes import python
+from support.processes import python
 
 TRACKERS = {"mlflow", "wandb"}
 CHARTS = {"altair", "vl_convert", "matplotlib", "plotly"}
@@ -37,7 +37,7 @@ def loaded(code: str) -> set[str]:
             "    trackperm.cli.main()",
             TRACKERS | CHARTS | FRAMES | NUMBERS,
         ),
-        ("import trackperm.trackers.wandb", TRACKERS | CHARTS | {"pandas", "duckdb", "google"}),
+        ("import trackperm.trackers.wandb.tracker", TRACKERS | CHARTS | {"pandas", "duckdb", "google"}),
     ],
 )
 def test_import_leaves_out(code: str, unwanted: set[str]):

@@ -14,11 +14,15 @@ import sqlite3
 import sys
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
-from processes import ROOT, run, script
+from support.processes import ROOT, run, script
+
+from trackperm import cli
 
 pytestmark = pytest.mark.tracker
 
@@ -40,6 +44,16 @@ class Folder:
     path: Path
     demo: str
     env: dict[str, str]
+
+    @contextmanager
+    def entered(self) -> Iterator[pytest.MonkeyPatch]:
+        """Make it the current folder, with the environment that blocks have exported."""
+        with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of libraries; other tests are strict
+            patch.chdir(self.path)
+            for name, value in self.env.items():
+                patch.setenv(name, value)
+            yield patch
 
 
 def blocks() -> list[Block]:
@@ -88,6 +102,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
     return Folder(path, demo(path), {})
 
 
+def called(arguments: list[str], folder: Folder) -> str:
+    """What the command line prints, called here: a process of its own would import MLflow anew."""
+    out, err = (TextIOWrapper(BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    with folder.entered() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setattr(sys, "argv", ["trackperm", *arguments])
+        try:
+            cli.main()
+            code: object = 0
+        except SystemExit as ended:
+            code = ended.code
+    printed = [stream.buffer.getvalue().decode() for stream in (out, err)]
+    assert code in (0, None), printed[1]
+    return "".join(printed)
+
+
 def run_console(text: str, folder: Folder) -> None:
     for command, stated in commands(text):
         name, _, value = command.removeprefix("export ").partition("=")
@@ -98,9 +127,8 @@ def run_console(text: str, folder: Folder) -> None:
             found = folder.demo
         else:
             program, *arguments = shlex.split(command)
-            result = run([script(program), *arguments], cwd=folder.path, env=folder.env)
-            assert result.returncode == 0, result.stderr
-            found = result.stdout + result.stderr
+            assert program == "trackperm"
+            found = called(arguments, folder)
         assert agree(found, stated), f"$ {command}\n{found}"
 
 
@@ -111,11 +139,7 @@ def run_pycon(text: str, folder: Folder) -> None:
 
     example = doctest.DocTestParser().get_doctest(text, {}, "README.md", "README.md", 0)
     said: list[str] = []
-    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of libraries; other tests are strict
-        patch.chdir(folder.path)
-        for name, value in folder.env.items():
-            patch.setenv(name, value)
+    with folder.entered():
         runner = doctest.DocTestRunner(checker=Loosely())
         runner.run(example, out=said.append)
     assert runner.failures == 0, "".join(said)

@@ -20,12 +20,12 @@ from typing import Any
 import pytest
 import requests
 import yaml
-from hooked_runs import HookedStore
-from mlflow_server import free_port
-from placed import placed
-from postgres import Postgres, programs
-from processes import ROOT, descendants, run, script
-from watchers import Program
+from support.hooked_runs import HookedStore
+from support.mlflow_server import free_port
+from support.placed import placed
+from support.postgres import Postgres, programs
+from support.processes import ROOT, descendants, run, script
+from support.watchers import Program
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -14,12 +14,12 @@ from xml.etree import ElementTree as ET
 import polars as pl
 import pytest
 import yaml
-from hooked_runs import HookedStore
-from json_api import Answer, Asked, json_api
-from local_wheel import local_wheel
-from mlflow_stores import MlflowStore
-from processes import ROOT, run
-from server_client import predictions
+from support.hooked_runs import HookedStore
+from support.json_api import Answer, Asked, json_api
+from support.local_wheel import local_wheel
+from support.mlflow_stores import MlflowStore
+from support.processes import ROOT, run
+from support.server_client import predictions
 
 pytestmark = pytest.mark.tracker
 

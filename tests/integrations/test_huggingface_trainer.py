@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from recipes import Recipe, assert_trained_and_compared
+from support.recipes import Recipe, assert_trained_and_compared
 
 pytestmark = [pytest.mark.tracker, pytest.mark.training]
 

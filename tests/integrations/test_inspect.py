@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from eval_logs import inspect_log, inspect_sample, write_eval, write_json
-from mlflow_stores import MlflowStore
-from recipes import Recipe
+from support.eval_logs import inspect_log, inspect_sample, write_eval, write_json
+from support.mlflow_stores import MlflowStore
+from support.recipes import Recipe
 
 pytestmark = pytest.mark.tracker
 
@@ -57,6 +57,7 @@ def test_its_commands(recipe: Recipe):
     assert comparison.data.tags["trackperm.candidate"] == candidate
 
 
+@pytest.mark.extended
 def test_other_inputs_are_refused(recipe: Recipe):
     samples = [{**inspect_sample(i, 1, match="C"), "input": "another question"} for i in range(N)]
     write_json(recipe.folder / "logs/other.json", inspect_log(samples))

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 import yaml
-from hooked_runs import HookedStore
-from mlflow_stores import MlflowStore
-from placed import placed
-from processes import ROOT, run, script
+from support.hooked_runs import HookedStore
+from support.mlflow_stores import MlflowStore
+from support.placed import placed
+from support.processes import ROOT, run, script
 
 pytestmark = pytest.mark.tracker
 
@@ -50,6 +50,7 @@ def test_each_finished_run_is_compared_once(tmp_path: Path):
         assert runs.compared() == [f"mlflow:{candidate}"]
 
 
+@pytest.mark.extended
 def test_a_tracker_that_is_down_fails_the_job(tmp_path: Path):
     result = start(tmp_path, "http://127.0.0.1:9")
     assert result.returncode == 3, result.stderr

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from mlflow_stores import MlflowStore
-from recipes import Recipe, assert_trained_and_compared
+from support.mlflow_stores import MlflowStore
+from support.recipes import Recipe, assert_trained_and_compared
 
 pytestmark = [pytest.mark.tracker, pytest.mark.training]
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eval_logs import lm_eval_sample, write_lines
-from mlflow_stores import MlflowStore
-from recipes import Recipe
+from support.eval_logs import lm_eval_sample, write_lines
+from support.mlflow_stores import MlflowStore
+from support.recipes import Recipe
 
 pytestmark = pytest.mark.tracker
 
@@ -101,6 +101,7 @@ def test_other_documents_are_refused(recipe: Recipe):
     assert "`doc_hash` differs between the runs" in result.stdout + result.stderr
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("folder", ["no-such-folder", "out/both"])
 def test_a_folder_of_no_single_run_is_not_logged(recipe: Recipe, folder: str):
     write_samples(recipe.folder / "out/both", 40)

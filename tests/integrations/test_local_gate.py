@@ -10,8 +10,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 import yaml
-from processes import ROOT, run, script
-from server_client import predictions
+from support.processes import ROOT, run, script
+from support.server_client import predictions
 
 FOLDER = ROOT / "integrations" / "local-gate"
 POLICY = "policies: [{name: local, baseline: {run: base.parquet}}]\n"
@@ -70,9 +70,9 @@ def clone(tmp_path: Path) -> Clone:
     [
         ("same.parquet", True, "local: pass"),
         ("worse.parquet", False, "local: fail"),
-        ("few.parquet", True, "local: undecided"),
+        pytest.param("few.parquet", True, "local: undecided", marks=pytest.mark.extended),
         ("none.parquet", False, "none.parquet"),
-        ("--help", False, "--help"),
+        pytest.param("--help", False, "--help", marks=pytest.mark.extended),
     ],
     ids=["pass", "regression", "undecided", "bad-input", "option"],
 )
@@ -84,6 +84,7 @@ def test_push(clone: Clone, candidate: str, is_accepted: bool, said: str):
     assert ("the push is refused" in result.stderr) is not is_accepted
 
 
+@pytest.mark.extended
 def test_a_push_that_was_refused_can_be_forced_and_deleted(clone: Clone):
     clone.git("config", "trackperm.candidate", "worse.parquet")
     clone.git("config", "trackperm.name", "local")
@@ -117,6 +118,7 @@ def test_a_tracker_that_fails_stops_nobody(clone: Clone):
     assert (result.returncode, "not decided (exit code 3)" in result.stderr) == (0, True), result.stderr
 
 
+@pytest.mark.extended
 def test_the_hook_of_pre_commit(clone: Clone):
     document = yaml.safe_load((FOLDER / "pre-commit-config.yaml").read_text(encoding="utf-8"))
     [repository] = document["repos"]

@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from hooked_runs import HookedStore
-from mlflow_server import MlflowServer
-from processes import ROOT
-from watchers import Program
+from support.hooked_runs import HookedStore
+from support.mlflow_server import MlflowServer
+from support.processes import ROOT
+from support.watchers import Program
 
 pytestmark = [pytest.mark.tracker, pytest.mark.slow]
 

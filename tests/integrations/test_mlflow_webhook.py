@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 from cryptography.fernet import Fernet
-from hooked_runs import HookedStore
 from mlflow import MlflowClient
-from mlflow_server import MlflowServer
-from processes import ROOT, run
-from receivers import MLFLOW
-from receiving import Receiving
+from support.hooked_runs import HookedStore
+from support.mlflow_server import MlflowServer
+from support.processes import ROOT, run
+from support.receivers import MLFLOW
+from support.receiving import Receiving
 
-from trackperm.hooks.receive import MLFLOW_SECRET
+from trackperm.automation.webhooks.receive import MLFLOW_SECRET
 
 pytestmark = [pytest.mark.tracker, pytest.mark.slow]
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from processes import ROOT
+from support.processes import ROOT
 
 FOLDER = ROOT / "integrations"
 INTEGRATIONS = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())

@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 import requests
-from hooked_runs import HookedStore
-from mlflow_stores import MlflowStore
-from placed import placed
-from processes import ROOT, run, script
-from watchers import Program
+from support.hooked_runs import HookedStore
+from support.mlflow_stores import MlflowStore
+from support.placed import placed
+from support.processes import ROOT, run, script
+from support.watchers import Program
 
-from trackperm.hooks.queue import Queue
-from trackperm.hooks.receive import WANDB_SECRET
+from trackperm.automation.queue.queue import Queue
+from trackperm.automation.webhooks.receive import WANDB_SECRET
 
 pytestmark = pytest.mark.tracker
 

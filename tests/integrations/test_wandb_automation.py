@@ -9,13 +9,13 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from hooked_runs import HookedStore
-from processes import ROOT
-from receivers import Site, listening
-from receiving import Receiving
-from server_client import predictions
-from wandb_projects import WandbProjects, log_columns, logged_run
-from wandb_standin import Standin, environment
+from support.hooked_runs import HookedStore
+from support.processes import ROOT
+from support.receivers import Site, listening
+from support.receiving import Receiving
+from support.server_client import predictions
+from support.wandb_projects import WandbProjects, log_columns, logged_run
+from support.wandb_standin import Standin, environment
 
 pytestmark = pytest.mark.tracker
 

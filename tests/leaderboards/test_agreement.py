@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.budget import cases
 
 import trackperm
 from trackperm.leaderboards import Leaderboard
@@ -121,7 +122,7 @@ def test_labels_of_one_run_alone_are_no_part_of_the_test_set():
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.strip().splitlines()[0])
 @given(runs=fields())
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=cases(5), deadline=None)
 def test_pairs_are_those_of_compare(folder: Path, spec: str, runs: dict[str, pl.DataFrame]):
     name = statistic(folder, spec)
     board = trackperm.leaderboard(runs, name, intervals=False)
@@ -146,7 +147,7 @@ def test_pairs_are_those_of_compare(folder: Path, spec: str, runs: dict[str, pl.
 
 @pytest.mark.parametrize("spec", [ACCURACY, MEAN, F1, STRATIFIED], ids=["accuracy", "mean", "f1", "strata"])
 @given(runs=fields(), data=st.data())
-@settings(max_examples=2, deadline=None)
+@settings(max_examples=cases(2), deadline=None)
 def test_the_order_of_runs_changes_nothing(folder: Path, spec: str, runs: dict[str, pl.DataFrame], data):
     name = statistic(folder, spec)
     order = data.draw(st.permutations(list(runs)))

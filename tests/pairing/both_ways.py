@@ -9,9 +9,11 @@ from unittest.mock import patch
 import polars as pl
 
 from trackperm.errors import TrackpermError
-from trackperm.pairing import PairedRuns, Pairing, buckets, pair, paired
+from trackperm.pairing import PairedRuns, Pairing, paired
+from trackperm.pairing.large import buckets
+from trackperm.pairing.pair import pair
 from trackperm.statistic import Statistic
-from trackperm.tables import ExampleTable
+from trackperm.tables.table import ExampleTable
 
 N_BUCKETS = 4
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from specs import load
+from support.specs import load
 
 import trackperm
 from trackperm.errors import InputError, SpecError
@@ -54,7 +54,7 @@ BINARY = ["accuracy", "recall", "specificity", "precision", "f1", "f_beta", "jac
 
 
 @pytest.mark.parametrize("name", BINARY)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.extended) for seed in (1, 2))])
 def test_no_way_to_fill_in_lies_outside(name: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     n = 24

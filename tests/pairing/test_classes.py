@@ -9,20 +9,22 @@ import numpy as np
 import polars as pl
 import pytest
 import yaml
-from engines import ENGINES, native
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score, precision_score
-from specs import load
-from unit_swaps import Row, pvalue
+from support.budget import cases
+from support.engines import ENGINES, native
+from support.specs import load
+from support.unit_swaps import Row, pvalue
 
 import trackperm
 from trackperm.errors import InputError, PairingError, SpecError
 from trackperm.exact import CountTable, structured_test
-from trackperm.pairing import classes, pair
-from trackperm.publish import publication
+from trackperm.ledger.comparison_publication import publication
+from trackperm.pairing import classes
+from trackperm.pairing.pair import pair
 from trackperm.statistic import load_statistic
-from trackperm.tables import ExampleTable
+from trackperm.tables.table import ExampleTable
 
 F1 = """
 counts:
@@ -115,7 +117,7 @@ def test_against_enumeration(
     assert len(found.discordant) == found.n_discordant
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=cases(60))
 @given(
     st.lists(st.tuples(*[st.sampled_from("abcd")] * 3, st.integers(0, 3)), min_size=2, max_size=7).filter(
         lambda rows: any(label in (first, second) for label, first, second, _ in rows)

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from specs import load
-from unit_swaps import Row, accuracy, f1, pvalue
+from support.specs import load
+from support.unit_swaps import Row, accuracy, f1, pvalue
 
 import trackperm
 from trackperm.errors import InputError, PairingError

@@ -9,13 +9,14 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 import pytest
-from example_tables import rows, table
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.example_tables import rows, table
 
 from trackperm.errors import InputError, PairingError
 from trackperm.exact import CountTable, RationalStatistic, structured_test
-from trackperm.pairing import Pairing, pair
+from trackperm.pairing import Pairing
+from trackperm.pairing.pair import pair
 from trackperm.statistic import load_statistic
 
 MEAN = load_statistic("mean")

@@ -9,9 +9,10 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
-from engines import ENGINES, SPARK, each_engine, native
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.budget import cases
+from support.engines import ENGINES, SPARK, each_engine, native
 
 import trackperm
 from trackperm.errors import PairingError, TrackpermError
@@ -66,14 +67,14 @@ def check(engines: Sequence[str], tables: tuple[pa.Table, pa.Table]) -> None:
         assert outcome(engine, *tables) == expected, engine
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=cases(40))
 @given(runs())
 def test_comparisons_agree_on_every_engine(tables: tuple[pa.Table, pa.Table]) -> None:
     check(ENGINES, tables)
 
 
 @pytest.mark.spark
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=cases(25))
 @given(runs())
 def test_comparisons_agree_on_spark(tables: tuple[pa.Table, pa.Table]) -> None:
     check([SPARK], tables)

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import trackperm
-from trackperm.publish import publication
+from trackperm.ledger.comparison_publication import publication
 from trackperm.report import description, html, text
 
 WARNING = "folds: the training sets of folds or resamples overlap"

@@ -9,12 +9,13 @@ import polars as pl
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from specs import load
+from support.budget import cases
+from support.specs import load
 
 from trackperm.errors import InputError, PairingError
-from trackperm.pairing import pair
+from trackperm.pairing.pair import pair
 from trackperm.statistic import load_statistic
-from trackperm.tables import ExampleTable
+from trackperm.tables.table import ExampleTable
 
 MEAN = load_statistic("mean", columns={"id": "doc,epoch"})
 
@@ -75,7 +76,7 @@ def test_digest_depends_on_every_column_and_no_order() -> None:
 PARTS = st.text(st.sampled_from(",\\ ab1"), max_size=4)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=cases(50))
 @example([("a, b", "c"), ("a", "b, c")])
 @example([("a\\", "b, c"), ("a, b\\", "c")])
 @given(st.lists(st.tuples(PARTS, PARTS), min_size=1, max_size=8, unique=True))

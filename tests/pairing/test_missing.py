@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from specs import load
+from support.specs import load
 
 import trackperm
 from trackperm.errors import InputError, PairingError, SpecError
-from trackperm.pairing import pair
+from trackperm.pairing.pair import pair
 from trackperm.statistic import load_statistic
-from trackperm.tables import ExampleTable
+from trackperm.tables.table import ExampleTable
 
 SHARE = "counts: {correct: prediction == label, n: 1}\nscore: correct / n\n"
 RECALL = """

@@ -9,14 +9,16 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from example_tables import rows, table
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.budget import cases
+from support.example_tables import rows, table
 
 from trackperm.errors import PairingError
-from trackperm.pairing import Pairing, pair
+from trackperm.pairing import Pairing
+from trackperm.pairing.pair import pair
 from trackperm.statistic import load_statistic
-from trackperm.tables import ExampleTable
+from trackperm.tables.table import ExampleTable
 
 ACCURACY, MEAN = (load_statistic(name) for name in ("accuracy", "mean"))
 
@@ -58,14 +60,14 @@ def paired(frames: list[Any]) -> Any:
         return str(error)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=cases(30))
 @given(examples(), st.randoms(use_true_random=False))
 def test_the_order_of_rows_changes_nothing(frame: pl.DataFrame, random: Any) -> None:
     shuffled = [run[random.sample(range(len(run)), len(run))] for run in runs(frame)]
     assert paired(shuffled) == paired(runs(frame))
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=cases(30))
 @given(examples())
 def test_engines_agree(frame: pl.DataFrame) -> None:
     expected = paired(runs(frame))
@@ -79,7 +81,7 @@ def test_engines_agree(frame: pl.DataFrame) -> None:
         assert paired(frames) == expected
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=cases(30))
 @given(examples())
 def test_counts_against_plain_python(frame: pl.DataFrame) -> None:
     expected = sorted(

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
-from comparisons import accuracy
+from support.comparisons import accuracy
 
 import trackperm
 from trackperm.errors import MissingDependencyError
@@ -153,7 +153,8 @@ def test_missing_library(monkeypatch, module, library):
 
 def test_only_charts_load_altair():
     code = (
-        "import sys, trackperm, trackperm.report, trackperm.report.text, trackperm.publish;"
+        "import sys, trackperm, trackperm.report, trackperm.report.text;"
+        "import trackperm.ledger.comparison_publication;"
         "sys.exit(' '.join(m for m in ('altair', 'vl_convert', 'mlflow', 'wandb') if m in sys.modules) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

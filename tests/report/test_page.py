@@ -9,8 +9,8 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from browser import rendered
-from comparisons import accuracy, answers, check_golden, without_digests
+from support.browser import rendered
+from support.comparisons import accuracy, answers, check_golden, without_digests
 
 import trackperm
 from trackperm.errors import CapacityError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from comparisons import accuracy, answers, check_golden, without_digests
+from support.comparisons import accuracy, answers, check_golden, without_digests
 
 import trackperm
 from trackperm.comparison import Comparison

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from comparisons import accuracy, answers
+from support.comparisons import accuracy, answers
 
 import trackperm
 from trackperm import report

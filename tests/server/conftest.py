@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from mlflow_server import MlflowServer
-from pages import Site, chromium
 from playwright.sync_api import Browser
+from support.mlflow_server import MlflowServer
+from support.pages import Site, chromium
 
 
 @pytest.fixture(scope="module")

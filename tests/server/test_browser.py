@@ -6,10 +6,10 @@ import re
 from contextlib import suppress
 
 import pytest
-from mlflow_server import MlflowServer
-from mlflow_stores import MlflowStore
-from pages import FIRST, SECOND, THIRD, Site, number, watched
 from playwright.sync_api import Error, Locator, Page, expect
+from support.mlflow_server import MlflowServer
+from support.mlflow_stores import MlflowStore
+from support.pages import FIRST, SECOND, THIRD, Site, number, watched
 
 import trackperm
 

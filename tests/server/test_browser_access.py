@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from pages import FIRST, SECOND, Site, watched
 from playwright.sync_api import expect
+from support.pages import FIRST, SECOND, Site, watched
 
 pytestmark = [pytest.mark.tracker, pytest.mark.slow]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from mlflow_stores import MlflowStore
-from pages import Site, watched
 from playwright.sync_api import expect
+from support.mlflow_stores import MlflowStore
+from support.pages import Site, watched
 
 pytestmark = [pytest.mark.tracker, pytest.mark.slow]
 

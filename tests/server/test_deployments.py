@@ -8,10 +8,10 @@ import time
 from pathlib import Path
 
 import pytest
-from mlflow_server import MlflowServer
-from mlflow_stores import MlflowStore
-from processes import descendants, workers_of
-from server_client import API, Client, predictions
+from support.mlflow_server import MlflowServer
+from support.mlflow_stores import MlflowStore
+from support.processes import descendants, workers_of
+from support.server_client import API, Client, predictions
 
 pytestmark = [pytest.mark.tracker, pytest.mark.slow]
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import pytest
 import requests
-from mlflow_server import BASIC_AUTH, MlflowServer
-from mlflow_stores import MlflowStore
-from server_client import API, Client, predictions
+from support.mlflow_server import BASIC_AUTH, MlflowServer
+from support.mlflow_stores import MlflowStore
+from support.server_client import API, Client, predictions
 
-pytestmark = [pytest.mark.tracker, pytest.mark.extended]
+pytestmark = pytest.mark.tracker
 
 PASSWORDS = {"admin": "the-admins-own-1", "reader": "the-readers-own-1", "nobody": "nobodys-own-12"}
 CONFIG = f"{BASIC_AUTH}auth_cache_ttl_seconds = 300\n"
@@ -104,6 +104,7 @@ def test_user_without_access_gets_403_on_every_byte(guarded: Guarded) -> None:
         assert nobody.get(f"{API}/{path}", id=job).status_code == 404
 
 
+@pytest.mark.extended
 def test_pages_hold_nothing_of_any_run(guarded: Guarded) -> None:
     nobody = guarded.user("nobody")
     for page in ("compare", "leaderboard"):
@@ -113,6 +114,7 @@ def test_pages_hold_nothing_of_any_run(guarded: Guarded) -> None:
             assert secret not in answer.text
 
 
+@pytest.mark.extended
 def test_without_a_password(guarded: Guarded) -> None:
     anonymous = Client(guarded.server.uri)
     wrong = Client(guarded.server.uri, ("reader", "a wrong password"))
@@ -122,6 +124,7 @@ def test_without_a_password(guarded: Guarded) -> None:
             assert who.get(path, id="0" * 32).status_code == 401
 
 
+@pytest.mark.extended
 def test_reader_compares_and_does_not_log(guarded: Guarded) -> None:
     reader = guarded.user("reader")
     job = reader.begin(guarded.order)
@@ -135,6 +138,7 @@ def test_reader_compares_and_does_not_log(guarded: Guarded) -> None:
     assert len(guarded.store.comparisons("secret")) == before
 
 
+@pytest.mark.extended
 def test_admin_compares_and_logs(guarded: Guarded) -> None:
     admin = guarded.user("admin")
     logged = admin.result({**guarded.order, "log": True})["logged"]

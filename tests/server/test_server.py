@@ -11,14 +11,14 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from mlflow_server import MlflowServer
-from mlflow_stores import MlflowStore
-from processes import workers_of
-from server_client import API, Client, predictions
+from support.mlflow_server import MlflowServer
+from support.mlflow_stores import MlflowStore
+from support.processes import workers_of
+from support.server_client import API, Client, predictions
 
 import trackperm
 
-pytestmark = pytest.mark.tracker
+pytestmark = [pytest.mark.tracker, pytest.mark.contract]
 
 RATES = {"baseline": 0.3, "candidate": 0.1, "third": 0.2}
 STORED = "counts: {right: prediction == label, n: 1}\nscore: right / n\n"
@@ -149,6 +149,7 @@ def test_leaderboard_is_that_of_the_library(
     assert {row["id"] for row in of_experiment["rows"]} == set(runs)
 
 
+@pytest.mark.extended
 def test_logging_twice_updates_the_same_run(
     client: Client, store: MlflowStore, experiment: str, runs: list[str]
 ) -> None:

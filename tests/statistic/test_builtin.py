@@ -8,15 +8,15 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 import pytest
-from builtin_definitions import DEFINITIONS, random_runs
-from engines import each_engine, frame
 from sklearn import metrics
+from support.builtin_definitions import DEFINITIONS, random_runs
+from support.engines import each_engine, frame
 
 from trackperm.errors import InputError, SpecError
 from trackperm.exact import RationalStatistic
 from trackperm.statistic import ColumnType, Statistic, builtin_names, load_statistic
-from trackperm.statistic.check import literal_type
 from trackperm.statistic.definition import CLASS_COLUMN
+from trackperm.statistic.expressions.types import literal_type
 
 SCORES = {
     "accuracy": metrics.accuracy_score,
@@ -45,7 +45,7 @@ def score(statistic: Statistic, values: list[int]) -> Fraction:
 def test_every_one_is_defined_in_a_test() -> None:
     """In `builtin_definitions.DEFINITIONS`, or in a test module of its own that names it."""
     folder = Path(__file__).parent
-    others = "".join(p.read_text(encoding="utf-8") for p in folder.glob("test_*.py") if p != Path(__file__))
+    others = "".join(p.read_text(encoding="utf-8") for p in folder.rglob("test_*.py") if p != Path(__file__))
     lacking = {name for name in builtin_names() if name not in DEFINITIONS and f'"{name}"' not in others}
     assert not lacking
     assert set(DEFINITIONS) <= set(builtin_names())

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from builtin_definitions import DEFINITIONS, Definition, Row, random_runs
+from support.builtin_definitions import DEFINITIONS, Definition, Row, random_runs
 
 import trackperm
 from trackperm.comparison import Comparison

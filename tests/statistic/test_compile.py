@@ -7,7 +7,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 import pytest
-from specs import F1, LONG, load, rational, refusal, underlined
+from support.specs import F1, LONG, load, rational, refusal, underlined
 
 from trackperm.errors import InputError, InputTypeError, SpecError
 from trackperm.exact import RationalStatistic

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 import yaml
-from specs import load, refusal, underlined
-from unit_swaps import Row, accuracy, pvalue
+from support.specs import load, refusal, underlined
+from support.unit_swaps import Row, accuracy, pvalue
 
 import trackperm
 import trackperm.statistic
@@ -138,7 +138,7 @@ class TestMissing:
             columns={"label": "gold"},
         )
         expressions = statistic.missing_counts({"gold": ColumnType.INTEGER})
-        frame = trackperm.tables.ExampleTable.from_native(pl.DataFrame({"gold": [1, 2]}), "x").frame
+        frame = trackperm.tables.table.ExampleTable.from_native(pl.DataFrame({"gold": [1, 2]}), "x").frame
         found = frame.select(**expressions)
         assert found.rows() == [(0, 0), (0, 1)]
         assert statistic.missing_reads_label

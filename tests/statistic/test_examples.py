@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from processes import ROOT
+from support.processes import ROOT
 
 import trackperm
 

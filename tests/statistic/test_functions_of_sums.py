@@ -10,23 +10,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import oracles
 import pytest
-from certificates import check_pvalue
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import Point
-from specs import load, parse
-from written_expressions import Written, join, power, same, whole
+from support import oracles
+from support.certificates import check_pvalue
+from support.oracles import Point
+from support.specs import load, parse
+from support.written_expressions import Written, join, power, same, whole
 
 from trackperm.errors import SpecError
 from trackperm.exact import structured_test
 from trackperm.exact.functions.real_number import UndefinedError
 from trackperm.statistic import ColumnType
-from trackperm.statistic.arrays import integers
-from trackperm.statistic.check import Checker
-from trackperm.statistic.rational import is_rational, rational
-from trackperm.statistic.real import real
+from trackperm.statistic.expressions.arrays import integers
+from trackperm.statistic.expressions.rational import is_rational, rational
+from trackperm.statistic.expressions.real import real
+from trackperm.statistic.expressions.types import Checker
 
 U, V = ["u.a", "u.b"], ["v.a", "v.b"]
 

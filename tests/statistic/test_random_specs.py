@@ -12,14 +12,14 @@ import pytest
 from fuzz.properties import spec_or_one_error
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from specs import load, refusal
+from support.specs import load, refusal
 
-from trackperm.documents import Document, dump
 from trackperm.errors import SpecError
 from trackperm.statistic import ColumnType
 from trackperm.statistic.compile import _BUILTIN, _Compiler
 from trackperm.statistic.counters import COUNTERS
-from trackperm.statistic.expression import FUNCTIONS
+from trackperm.statistic.document import Document, dump
+from trackperm.statistic.expressions.tree import FUNCTIONS
 
 KEYS = [
     "name",

@@ -7,7 +7,7 @@ import pickle
 from pathlib import Path
 
 import pytest
-from specs import F1, LONG, load, rational
+from support.specs import F1, LONG, load, rational
 
 from trackperm.exact import RationalStatistic
 from trackperm.statistic import builtin_names, load_statistic

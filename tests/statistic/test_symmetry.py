@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from specs import load, refusal
+from support.specs import load, refusal
 
 from trackperm.exact import RationalStatistic
 from trackperm.statistic import symmetry

@@ -10,15 +10,16 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import pytest
-from engines import ENGINES, SPARK, each_engine, evaluated, frame
 from hypothesis import given, settings
-from specs import parse
-from written_expressions import INTEGERS, Written, conditions, python
+from support.budget import cases
+from support.engines import ENGINES, SPARK, each_engine, evaluated, frame
+from support.specs import parse
+from support.written_expressions import INTEGERS, Written, conditions, python
 
 from trackperm.errors import SpecError
 from trackperm.statistic import OUT_OF_RANGE, ColumnType
-from trackperm.statistic.check import Checker
-from trackperm.statistic.frames import count_expression
+from trackperm.statistic.expressions.frames import count_expression
+from trackperm.statistic.expressions.types import Checker
 
 TYPES = {
     "i": ColumnType.INTEGER,
@@ -69,13 +70,13 @@ def counted(engine: str, text: str, data: dict[str, list[Any]] = DATA) -> list[i
 COUNTS = INTEGERS | conditions(INTEGERS)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=cases(40))
 @given(COUNTS)
 def test_counts_against_python_on_every_engine(expression: Written) -> None:
     check_counts(expression, DATA, ENGINES)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=cases(40))
 @given(COUNTS)
 def test_counts_of_extreme_values_on_every_engine(expression: Written) -> None:
     check_counts(expression, EXTREME, ENGINES)
@@ -83,7 +84,7 @@ def test_counts_of_extreme_values_on_every_engine(expression: Written) -> None:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("data", [DATA, EXTREME], ids=["values", "extreme values"])
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=cases(60))
 @given(expression=COUNTS)
 def test_counts_against_python_on_spark(data: dict[str, list[Any]], expression: Written) -> None:
     check_counts(expression, data, ("polars", SPARK))

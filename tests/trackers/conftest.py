@@ -7,11 +7,11 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from faulty_proxy import FaultyProxy
-from mlflow_server import MlflowServer
-from mlflow_stores import MlflowExperiments, MlflowStore
-from tracker_stores import PREDICTIONS, STORES, TrackerStore
-from wandb_projects import WandbFolders, WandbProjects
+from support.faulty_proxy import FaultyProxy
+from support.mlflow_server import MlflowServer
+from support.mlflow_stores import MlflowExperiments, MlflowStore
+from support.tracker_stores import PREDICTIONS, STORES, TrackerStore
+from support.wandb_projects import WandbFolders, WandbProjects
 
 from trackperm.trackers.base import Tracker
 from trackperm.trackers.references import TrackedRun
@@ -42,7 +42,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> TrackerStore:
             return MlflowExperiments(request.getfixturevalue("http_store"))
         case "wandb-online":
             return WandbProjects(request.getfixturevalue("standin"))
-        case _:
+        case "wandb-offline":
             return WandbFolders(tmp_path)
 
 

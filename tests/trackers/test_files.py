@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from trackperm.errors import SourceError
-from trackperm.sources import split_part
+from trackperm.tables import split_part
 from trackperm.trackers.files import read_file
 from trackperm.trackers.references import RunReference
 

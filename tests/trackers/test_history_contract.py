@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 import wandb
-from mlflow_stores import MlflowExperiments
-from tracker_stores import PREDICTIONS, TrackerStore, on_servers, publication
+from support.mlflow_stores import MlflowExperiments
+from support.tracker_stores import PREDICTIONS, TrackerStore, on_servers, publication
 
 from trackperm.errors import InputError
 from trackperm.trackers.base import Tracker
 from trackperm.trackers.history import History, history_of
 from trackperm.trackers.references import TrackedRun
-from trackperm.trackers.wandb_history import REGISTRY
+from trackperm.trackers.wandb.history import REGISTRY
 
-pytestmark = [pytest.mark.tracker, on_servers]
+pytestmark = [pytest.mark.tracker, pytest.mark.contract, on_servers]
 
 PROD = {"stage": "prod"}
 

@@ -9,17 +9,17 @@ from uuid import uuid4
 
 import polars as pl
 import pytest
-from comparisons import answers
-from mlflow_stores import MlflowExperiments, MlflowStore
-from tracker_stores import TrackerStore
+from support.comparisons import answers
+from support.mlflow_stores import MlflowExperiments, MlflowStore
+from support.tracker_stores import TrackerStore
 
 import trackperm
 from trackperm.errors import InputError
-from trackperm.family import Family, families
 from trackperm.leaderboards import Leaderboard
-from trackperm.publish import look_sentence, looks_sentence
+from trackperm.ledger import TestFamily, families
+from trackperm.ledger.comparison_publication import look_sentence, looks_sentence
 
-pytestmark = pytest.mark.tracker
+pytestmark = [pytest.mark.tracker, pytest.mark.contract]
 
 RIGHT = {"first": 30, "second": 29, "third": 8}
 FILES = {
@@ -51,7 +51,7 @@ def board_of(store: TrackerStore, runs: dict[str, str], **options: object) -> Le
     return trackperm.leaderboard(list(runs.values()), tracking_uri=store.tracking_uri, **options)
 
 
-def ledger(store: TrackerStore, experiment: str) -> Family:
+def ledger(store: TrackerStore, experiment: str) -> TestFamily:
     tracker = store.tracker()
     (found,) = families(tracker.comparisons(experiment))
     return found.with_pairs(tracker)
@@ -64,7 +64,7 @@ def test_a_leaderboard_is_a_run_of_its_own(store: TrackerStore, experiment: str,
     tracker = store.tracker()
     listed = tracker.runs(experiment)
     board = board_of(store, runs | {"short": f"{tracker.scheme}:{short}"})
-    published = board.log()
+    published = trackperm.log(board)
     assert (published.created, published.look, published.remarks) == (True, 1, ())
 
     (kept,) = store.comparisons(experiment, "leaderboard")
@@ -93,22 +93,27 @@ def test_a_leaderboard_is_a_run_of_its_own(store: TrackerStore, experiment: str,
 
 @pytest.mark.parametrize(
     "store",
-    ["mlflow-sqlite", "wandb-offline", "wandb-online", pytest.param("mlflow-http", marks=pytest.mark.slow)],
+    [
+        "mlflow-sqlite",
+        "wandb-online",
+        pytest.param("wandb-offline", marks=pytest.mark.extended),
+        pytest.param("mlflow-http", marks=pytest.mark.slow),
+    ],
     indirect=True,
 )
 def test_the_same_again_adds_nothing_and_comparisons_count_on(
     store: TrackerStore, experiment: str, runs: dict[str, str]
 ):
     board = board_of(store, runs)
-    first = board.log()
+    first = trackperm.log(board)
     before = store.snapshot(first.run.reference.locator)
-    again = board_of(store, dict(reversed(runs.items()))).log()
+    again = trackperm.log(board_of(store, dict(reversed(runs.items()))))
     assert (again.created, again.run, again.look) == (False, first.run, 1)
     assert store.snapshot(first.run.reference.locator) == before
 
     comparison = trackperm.compare(runs["second"], runs["first"], tracking_uri=store.tracking_uri)
     assert comparison.pairing.test_set == board.test_set
-    look = comparison.log()
+    look = trackperm.log(comparison)
     assert (look.look, look.in_leaderboards) == (4, 3)
     (kept,) = store.comparisons(experiment)
     assert look_sentence(4, 3) in kept.description.replace("\\", "")
@@ -125,7 +130,7 @@ uri, statistic, *runs = sys.argv[1:]
 board = trackperm.leaderboard(runs, statistic, tracking_uri=uri or None)
 print("ready", flush=True)
 sys.stdin.readline()
-published = board.log()
+published = trackperm.log(board)
 print("look", published.look, published.in_leaderboards)
 """
 
@@ -173,12 +178,12 @@ def test_runs_are_tagged_with_the_adjusted_p_when_asked(
     store: TrackerStore, experiment: str, runs: dict[str, str]
 ):
     with pytest.raises(InputError, match="all pairs were compared"):
-        board_of(store, runs).log(tag_runs=True)
+        trackperm.log(board_of(store, runs), tag_runs=True)
     board = board_of(store, runs, baseline=runs["second"])
-    board.log()
+    trackperm.log(board)
     tags = {name: store.candidate_tags(run.partition(":")[2]) for name, run in runs.items()}
     assert not any(tags.values())
-    board.log(tag_runs=True)
+    trackperm.log(board, tag_runs=True)
     tags = {name: store.candidate_tags(run.partition(":")[2]) for name, run in runs.items()}
     assert tags["second"] == {}
     adjusted = board.pair("third", "second").adjusted
@@ -192,14 +197,30 @@ def test_where_it_is_logged(store: TrackerStore, experiment: str, runs: dict[str
     frames = {name: answers([i < right for i in range(40)]) for name, right in RIGHT.items()}
     board = trackperm.leaderboard(frames)
     with pytest.raises(InputError, match="is in a tracker"):
-        board.log()
-    assert board.log(store.tracker(), experiment).look == 1
+        trackperm.log(board)
+    assert trackperm.log(board, store.tracker(), experiment).look == 1
     elsewhere = store.container(f"other-{uuid4().hex[:8]}")
     run = store.run(elsewhere, "fourth", {"predictions.json": frames["first"].to_dict(as_series=False)})
     spread = board_of(store, runs | {"fourth": f"mlflow:{run}"})
     with pytest.raises(InputError, match="several experiments"):
-        spread.log()
+        trackperm.log(spread)
     results = store.container(f"results-{uuid4().hex[:8]}")
-    assert spread.log(container=results).created
+    assert trackperm.log(spread, container=results).created
     assert len(store.comparisons(results, "leaderboard")) == 1
     assert len(store.comparisons(experiment, "leaderboard")) == 1
+
+
+def test_runs_that_the_tracker_lists_are_taken_where_references_are(
+    store: TrackerStore, experiment: str, runs: dict[str, str]
+):
+    """Without an address, for each of them knows its store."""
+    listed = {run.name: run for run in store.tracker().runs(experiment) if run.name in runs}
+    compared = trackperm.compare(listed["second"], listed["first"])
+    named = trackperm.compare(runs["second"], runs["first"], tracking_uri=store.tracking_uri)
+    assert (compared.key, compared.candidate_run) == (named.key, named.candidate_run)
+    board = trackperm.leaderboard(list(listed.values()), baseline=listed["third"])
+    assert board.baseline is not None
+    assert board.rows[board.baseline].name == "third"
+    assert board.key == board_of(store, runs, baseline=runs["third"]).key
+    both = trackperm.compare(listed["second"], listed["first"], ["accuracy", "error_rate"])
+    assert [published.look for published in trackperm.log(both)] == [1, 2]

@@ -15,11 +15,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import wandb
-from mlflow_stores import MlflowExperiments, MlflowStore
-from processes import run as run_process
-from tracker_stores import PREDICTIONS
-from wandb_projects import WandbProjects, logged_run
-from wandb_standin import Standin
+from support.mlflow_stores import MlflowExperiments, MlflowStore
+from support.processes import run as run_process
+from support.tracker_stores import PREDICTIONS
+from support.wandb_projects import WandbProjects, logged_run
+from support.wandb_standin import Standin
 
 import trackperm
 from trackperm.errors import InputError, InputTypeError, PairingError, TrackerError
@@ -210,7 +210,7 @@ for name, prediction in (("first", "b"), ("second", "a")):
         references.append(trackperm.log_predictions(run, frame))
 comparison = trackperm.compare(*references)
 assert not comparison.candidate_data.table.notes
-print(references[1], comparison.pvalue, comparison.log().created)
+print(references[1], comparison.pvalue, trackperm.log(comparison).created)
 """
         nobody = {"HOME": str(tmp_path), "NETRC": str(tmp_path / "netrc"), "WANDB_SILENT": "true"}
         result = run_process([sys.executable, "-c", program], cwd=tmp_path, env=nobody)

@@ -6,16 +6,16 @@ import subprocess
 import sys
 
 import pytest
-from tracker_stores import Kept, TrackerStore, on_servers, publication, smallest_png
+from support.tracker_stores import Kept, TrackerStore, on_servers, publication, smallest_png
 
 from trackperm.errors import InputError
-from trackperm.family import families
-from trackperm.publish import look_sentence
+from trackperm.ledger import families
+from trackperm.ledger.comparison_publication import look_sentence
+from trackperm.ledger.verification import verify_files
 from trackperm.trackers.base import Tracker
 from trackperm.trackers.references import TrackedRun
-from trackperm.verification import verify
 
-pytestmark = pytest.mark.tracker
+pytestmark = [pytest.mark.tracker, pytest.mark.contract]
 
 
 def test_comparisons_are_no_runs_to_compare(tracker: Tracker, pair: tuple[TrackedRun, TrackedRun]):
@@ -108,7 +108,7 @@ comparison = trackperm.compare(*runs, statistic)
 tracker = trackperm.open_tracker(scheme, uri or None)
 print("ready", flush=True)
 sys.stdin.readline()
-print("look", comparison.log(tracker, container).look)
+print("look", trackperm.log(comparison, tracker, container).look)
 """
 
 
@@ -148,7 +148,7 @@ def test_two_processes_that_log_at_once_get_numbers_that_stay(
     numbers = {look.tag("statistic"): look.number for look in family.looks}
     assert numbers == dict(zip(("accuracy", "error_rate"), looks, strict=True))
     for look in family.looks:
-        found = verify(tracker.files(look.run), tracker.comparison(look.run.reference.locator))
+        found = verify_files(tracker.files(look.run), tracker.comparison(look.run.reference.locator))
         assert found.matches, found
         assert len(found.checks) > 30
     newest = {

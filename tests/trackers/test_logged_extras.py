@@ -9,24 +9,25 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from comparisons import accuracy, answers
-from mlflow_stores import MlflowExperiments, MlflowStore
-from tracker_stores import TrackerStore
+from support.comparisons import accuracy, answers
+from support.mlflow_stores import MlflowExperiments, MlflowStore
+from support.tracker_stores import TrackerStore
 from typer.testing import CliRunner
 
 import trackperm
 from trackperm import cli
 from trackperm.comparison import Comparison, Slice
+from trackperm.comparison.sample_size import plan_from_pilot, plan_paired
 from trackperm.errors import InputError
-from trackperm.family import families
-from trackperm.planning import PastPlan, plan_from_past, plan_from_pilot, plan_paired
-from trackperm.publish import evidence
+from trackperm.ledger import families
+from trackperm.ledger.comparison_publication import evidence
+from trackperm.ledger.past_comparisons import PastPlan, plan_from_past
+from trackperm.ledger.verification import verify_files
 from trackperm.trackers.base import Tracker
 from trackperm.trackers.publication import Publication
 from trackperm.trackers.references import TrackedRun
-from trackperm.verification import verify
 
-pytestmark = [pytest.mark.tracker, pytest.mark.extended]
+pytestmark = [pytest.mark.tracker, pytest.mark.contract, pytest.mark.extended]
 
 
 def power(store: TrackerStore, experiment: str, *arguments: str) -> str:
@@ -48,13 +49,13 @@ def test_second_opinions_are_added_once_and_stay(store: TrackerStore, experiment
     tracker, comparison = store.tracker(), accuracy(9, 2, both=20)
     asked = comparison.with_second_opinions()
     assert asked.key == comparison.key
-    first = comparison.log(tracker, experiment)
+    first = trackperm.log(comparison, tracker, experiment)
     assert "second_opinions" not in store.comparisons(experiment)[0].tables
-    added = asked.log(tracker, experiment)
+    added = trackperm.log(asked, tracker, experiment)
     (look,) = families(tracker.comparisons(experiment))[0].looks
     assert (first.look, added.look, look.run.reference) == (1, 1, added.run.reference)
     before = store.snapshot(added.run.reference.locator)
-    again = comparison.log(tracker, experiment)
+    again = trackperm.log(comparison, tracker, experiment)
     assert (again.created, again.run) == (False, added.run)
     assert store.snapshot(added.run.reference.locator) == before
 
@@ -66,7 +67,7 @@ def test_second_opinions_are_added_once_and_stay(store: TrackerStore, experiment
     files = tracker.files(added.run)
     logged = json.loads(files["trackperm/comparison.json"])["second_opinions"]
     assert [each["pvalue"] for each in logged] == [each.pvalue for each in asked.second_opinions]
-    found = verify(files, tracker.comparison(added.run.reference.locator))
+    found = verify_files(files, tracker.comparison(added.run.reference.locator))
     assert found.matches, found
     assert "second opinion, sign test" in [check.what for check in found.checks]
 
@@ -85,7 +86,7 @@ def keep(tracker: Tracker, experiment: str, *comparisons: Comparison) -> list[Tr
 def test_past_comparisons_plan_the_next(store: TrackerStore, experiment: str):
     numbers = ((1, 0), (3, 1), (12, 8))
     keep(store.tracker(), experiment, *(accuracy(up, down, both=40 - up - down) for up, down in numbers))
-    (found,) = json.loads(power(store, experiment, "--difference", "0.04", "--json"))
+    (found,) = json.loads(power(store, experiment, "--difference", "0.04", "--format", "json"))
     plans = {name: plan_paired(0.04, share) for name, share in (("median", 0.1), ("greatest", 0.5))}
     assert found == {
         "statistic": "accuracy",

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import polars as pl
 import pytest
-from tracker_stores import PREDICTIONS, TrackerStore, on_servers, publication
+from support.tracker_stores import PREDICTIONS, TrackerStore, on_servers, publication
 
 import trackperm
 from trackperm.errors import InputError
@@ -16,7 +16,7 @@ from trackperm.trackers.base import Tracker
 from trackperm.trackers.publication import Table
 from trackperm.trackers.references import TrackedRun
 
-pytestmark = pytest.mark.tracker
+pytestmark = [pytest.mark.tracker, pytest.mark.contract]
 
 NO_CONTAINER = "no (experiment called|project)"
 

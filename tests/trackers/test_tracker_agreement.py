@@ -9,16 +9,16 @@ import numpy as np
 import polars as pl
 import pytest
 import wandb
-from mlflow_stores import MlflowExperiments, MlflowStore
-from processes import run as trackperm_run
-from processes import script
-from tracker_stores import Columns, TrackerStore
-from wandb_projects import WandbFolders, WandbProjects
-from wandb_standin import Standin, environment
+from support.mlflow_stores import MlflowExperiments, MlflowStore
+from support.processes import run as trackperm_run
+from support.processes import script
+from support.tracker_stores import Columns, TrackerStore
+from support.wandb_projects import WandbFolders, WandbProjects
+from support.wandb_standin import Standin, environment
 
 import trackperm
 
-pytestmark = [pytest.mark.tracker, pytest.mark.extended]
+pytestmark = [pytest.mark.tracker, pytest.mark.contract, pytest.mark.extended]
 
 N_EXAMPLES = 10_000
 
@@ -119,7 +119,7 @@ def test_a_comparison_from_the_command_line(standin: Standin, tmp_path: Path):
     baseline = projects.run(container, "logistic", {"predictions.json": wrong})
     candidate = projects.run(container, "forest", {"predictions.json": right})
     arguments = [f"wandb:{container}/logistic", f"{standin.url}/{container}/runs/{candidate.split('/')[-1]}"]
-    command = [script("trackperm"), "compare", *arguments, "--json"]
+    command = [script("trackperm"), "compare", *arguments, "--format", "json"]
     env = environment(tmp_path, standin)
     first = trackperm_run([*command, "--alert", "--tag-runs"], cwd=tmp_path, env=env)
     again = trackperm_run(command, cwd=tmp_path, env=env)

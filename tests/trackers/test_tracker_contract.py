@@ -6,13 +6,13 @@ import os
 
 import polars as pl
 import pytest
-from tracker_stores import PREDICTIONS, TrackerStore, on_servers
+from support.tracker_stores import PREDICTIONS, TrackerStore, on_servers
 
 import trackperm
 from trackperm.errors import InputError, SourceError
 from trackperm.trackers.base import Tracker
 
-pytestmark = pytest.mark.tracker
+pytestmark = [pytest.mark.tracker, pytest.mark.contract]
 
 POLARS = pl.DataFrame(dict(PREDICTIONS))
 NO_CONTAINER = "no (experiment called|project)"

@@ -1,20 +1,64 @@
-"""What the arguments of several commands mean: choices, assignments, artifacts, statistics."""
+"""Options that commands share: their types, with names and help, and what their text means."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from enum import Enum
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trackperm import documents
+from trackperm import choices
 from trackperm.errors import InputError
 
 if TYPE_CHECKING:
-    from trackperm.statistic import Statistic
+    from trackperm.comparison import Comparison, RunData
+    from trackperm.comparison.reproductions import Reproduction
+    from trackperm.exact import TestOptions
+    from trackperm.tables import Gold
 
+# Runs, and where they are.
 
+BaselineRun = Annotated[
+    str,
+    typer.Argument(
+        help="mlflow:RUN_ID, mlflow:EXPERIMENT/RUN_NAME, wandb:ENTITY/PROJECT/RUN, wandb:OFFLINE_FOLDER, "
+        "FILE or FILE::PART."
+    ),
+]
+CandidateRun = Annotated[str, typer.Argument(help="The run to be judged against the baseline.")]
+Experiment = Annotated[
+    str | None,
+    typer.Option(
+        metavar="mlflow:EXPERIMENT|wandb:ENTITY/PROJECT",
+        help="All finished runs of it, or what is logged there.",
+    ),
+]
+ArtifactPair = Annotated[
+    str | None,
+    typer.Option(
+        "--artifact",
+        metavar="NAME|BASE,CAND",
+        help="Artifact PATH or PATH::PART in both runs, or one for each.",
+    ),
+]
+TrackingUri = Annotated[str | None, typer.Option(metavar="URI", help="Tracking server or store.")]
+
+# The statistic, and its columns.
+
+StatisticName = Annotated[
+    str,
+    typer.Option("--statistic", "-s", metavar="NAME|FILE.yaml", help="What runs are scored by."),
+]
+StatisticNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--statistic",
+        "-s",
+        metavar="NAME|FILE.yaml",
+        help="Repeatable. [default: accuracy]",
+        show_default=False,
+    ),
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the statistic, such as positive=yes."),
@@ -37,81 +81,108 @@ OtherColumns = Annotated[
 ByPosition = Annotated[
     bool, typer.Option("--by-position", help="Pair rows by position where there is no id column.")
 ]
-ResolutionOption = Annotated[
+Resolution = Annotated[
     str | None,
     typer.Option(metavar="UNIT", help="Round decimal scores to multiples of this, such as 0.001."),
 ]
-TrackingUri = Annotated[str | None, typer.Option(metavar="URI", help="Tracking server or store.")]
+Missing = Annotated[choices.MissingRule, typer.Option(help="What to do with examples only one run has.")]
+MissingOfMany = Annotated[
+    choices.MissingOfMany, typer.Option(help="What to do with examples that only some runs have.")
+]
+
+# The test, and what is corrected.
+
+Alternative = Annotated[
+    choices.Alternative | None, typer.Option(help="Which values are extreme; as the spec says by default.")
+]
+Alpha = Annotated[float, typer.Option(help="Significance level of the verdict.")]
+Margin = Annotated[
+    float | None,
+    typer.Option(metavar="SIZE", help="Call runs equivalent that differ by less, in the statistic's units."),
+]
+Slices = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--slice",
+        metavar="COLUMN",
+        help="Compare on the examples of each value as well; exploratory unless the spec declares it.",
+    ),
+]
+Correction = Annotated[
+    choices.CorrectionName, typer.Option(help="Correction of several statistics and slices for each other.")
+]
+CorrectionOfPairs = Annotated[
+    choices.CorrectionOfPairs, typer.Option(help="Correction for the number of comparisons.")
+]
+MidP = Annotated[bool, typer.Option("--mid-p", help="Count ties with the observed value half; says so.")]
+Method = Annotated[choices.Method, typer.Option(help="Numerical engine.")]
+Samples = Annotated[
+    int | None,
+    typer.Option(
+        "--samples",
+        metavar="N",
+        help="Random swaps, for Monte Carlo. [default: 100000; 10000 with --compat]",
+        show_default=False,
+    ),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="Seed of the random swaps. [default: 0; 12345 with --compat sacrebleu]",
+        show_default=False,
+    ),
+]
+Exceedances = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Stop drawing after so many swaps as extreme as the observed one."),
+]
+SecondOpinions = Annotated[
+    bool, typer.Option("--second-opinions", help="Add what t, Wilcoxon, sign and McNemar tests say.")
+]
+Compat = Annotated[
+    choices.Compat | None,
+    typer.Option(help="Print what an older program computes as well, and why it differs."),
+]
+
+# Logging.
+
+LogTo = Annotated[
+    str | None,
+    typer.Option(
+        metavar="mlflow:EXPERIMENT|wandb:ENTITY/PROJECT", help="Log here instead of where the candidate is."
+    ),
+]
+Alert = Annotated[
+    bool, typer.Option("--alert", help="Raise an alert if the candidate is significantly worse (W&B).")
+]
+TagRuns = Annotated[
+    bool, typer.Option("--tag-runs", help="Tag the runs, which have to be finished, with the verdict.")
+]
 
 
-class Alternative(str, Enum):
-    """Which values count as extreme."""
+def options_of_test(
+    alternative: choices.Alternative | None = None,
+    alpha: float = 0.05,
+    mid_p: bool = False,
+    method: choices.Method = "auto",
+    n_samples: int | None = None,
+    seed: int | None = None,
+    exceedances: int | None = None,
+) -> TestOptions:
+    """Return the options of the test, with the defaults of what was not given."""
+    from trackperm.exact import TestOptions
+    from trackperm.exact.options import N_SAMPLES
 
-    TWO_SIDED = "two-sided"
-    LESS = "less"
-    GREATER = "greater"
-
-
-class Missing(str, Enum):
-    """What to do with examples that only one run has."""
-
-    ERROR = "error"
-    DROP = "drop"
-    WRONG = "wrong"
-    WORST = "worst"
-    BEST = "best"
-    BOUNDS = "bounds"
-
-
-class Method(str, Enum):
-    """Numerical engines."""
-
-    AUTO = "auto"
-    BINOMIAL = "binomial"
-    ENUMERATE = "enumerate"
-    DP = "dp"
-    LATTICE = "lattice"
-    BRACKET = "bracket"
-    MONTE_CARLO = "monte-carlo"
-
-
-class Correction(str, Enum):
-    """How several p-values are corrected for each other."""
-
-    HOLM = "holm"
-    TARONE_HOLM = "tarone-holm"
-    HOMMEL = "hommel"
-    BONFERRONI = "bonferroni"
-    BH = "bh"
-    BY = "by"
-    HSD = "hsd"
-    HSU = "hsu"
-    AHSD = "ahsd"
-    AHSU = "ahsu"
-    NONE = "none"
-
-
-class Compat(str, Enum):
-    """Programs whose p-values can be reproduced."""
-
-    BIKEL = "bikel"
-    SACREBLEU = "sacrebleu"
-
-
-def statistics(
-    names: Sequence[str], parameters: dict[str, object], columns: dict[str, str], resolution: str | None
-) -> list[Statistic]:
-    """Load the statistics, each with those of the parameters that it has; some has to have each."""
-    from trackperm.statistic import load_statistic
-
-    specs = [load_statistic(name, columns=columns, resolution=resolution) for name in names]
-    known = {parameter for spec in specs for parameter in spec.parameters}
-    if len(specs) == 1 or not parameters.keys() <= known:
-        return [load_statistic(spec, parameters=parameters) for spec in specs]
-    return [
-        load_statistic(spec, parameters={k: v for k, v in parameters.items() if k in spec.parameters})
-        for spec in specs
-    ]
+    return TestOptions(
+        alternative=alternative,
+        alpha=alpha,
+        mid_p=mid_p,
+        method=method,
+        n_samples=N_SAMPLES if n_samples is None else n_samples,
+        seed=seed or 0,
+        exceedances=exceedances,
+    )
 
 
 def artifacts(text: str | None) -> tuple[str | None, str | None]:
@@ -126,12 +197,63 @@ def artifacts(text: str | None) -> tuple[str | None, str | None]:
     return parts[0], parts[1]
 
 
+def default_statistics(compat: choices.Compat | None) -> Sequence[str]:
+    """Return what is compared by where no statistic is named."""
+    from trackperm.comparison.reproductions import BIKEL_STATISTICS
+
+    return BIKEL_STATISTICS if compat == "bikel" else ("accuracy",)
+
+
+def reproductions(
+    compat: choices.Compat | None, comparisons: Sequence[Comparison], n_shuffles: int | None, seed: int | None
+) -> list[Reproduction | None]:
+    """Return what an older program computes for each comparison; None where none is named."""
+    from trackperm.comparison.reproductions import N_SHUFFLES, reproduce
+
+    if compat is None:
+        return [None for _ in comparisons]
+    return [reproduce(compat, each, n_shuffles=n_shuffles or N_SHUFFLES, seed=seed) for each in comparisons]
+
+
+def read_pair(
+    baseline: str,
+    candidate: str,
+    artifact: str | None,
+    gold: Gold | None,
+    tracking_uri: str | None,
+    begin: Callable[[str], object] = lambda _: None,
+) -> tuple[RunData, RunData]:
+    """Read the two runs of a comparison; `begin` receives what is read next."""
+    from trackperm.comparison import load_run, require_artifacts_of_runs
+
+    paths = artifacts(artifact)
+    require_artifacts_of_runs(artifact, baseline, candidate)
+    begin("reading the baseline")
+    first = load_run(baseline, "baseline", artifact=paths[0], gold=gold, tracking_uri=tracking_uri)
+    begin("reading the candidate")
+    second = load_run(candidate, "candidate", artifact=paths[1], gold=gold, tracking_uri=tracking_uri)
+    return first, second
+
+
+def assignments(texts: Sequence[str] | None) -> dict[str, object]:
+    """Read ``--set NAME=VALUE``, the values as YAML reads them."""
+    return dict(assignment(text) for text in texts or ())
+
+
 def assignment(text: str) -> tuple[str, object]:
     """Split ``NAME=VALUE``, the value as YAML reads it."""
+    from trackperm.statistic.document import scalar
+
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise InputError(f"`--set {text}` is no assignment", hint="`--set positive=1`, for example.")
-    return name.strip(), documents.scalar(value.strip())
+    return name.strip(), scalar(value.strip())
+
+
+def columns(others: Sequence[str] | None, **roles: str | None) -> dict[str, str]:
+    """Return column names by role, from ``--column NAME=COLUMN`` and the options of single roles."""
+    named = dict(column(text) for text in others or ())
+    return named | {role: name for role, name in roles.items() if name is not None}
 
 
 def column(text: str) -> tuple[str, str]:

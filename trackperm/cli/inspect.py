@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from trackperm.cli.arguments import TrackingUri
+from trackperm.cli.output import OutputFiles, Renderers, TextOrJson, as_json, emit, require_formats
 from trackperm.errors import ChoiceError, TrackpermError
 
 if TYPE_CHECKING:
     from trackperm.comparison import RunData
     from trackperm.statistic import Statistic
-    from trackperm.tables import ExampleTable
+    from trackperm.tables.table import ExampleTable
 
 _WIDEST = 40  # of what is shown of a value
 _TRIED = 1_000
@@ -77,36 +79,124 @@ def inspect(
     artifact: Annotated[
         str | None, typer.Option(metavar="NAME", help="Artifact PATH or PATH::PART in the run.")
     ] = None,
-    tracking_uri: Annotated[str | None, typer.Option(metavar="URI", help="Tracking server or store.")] = None,
+    tracking_uri: TrackingUri = None,
+    format_: TextOrJson = "text",
+    output: OutputFiles = None,
 ) -> None:
     """Say what a file or run holds: its format, examples and columns, and what can be tested with them."""
     from trackperm.comparison import load_run, reference_answers, require_artifacts_of_runs
-    from trackperm.sources.remote import shown_locator
+    from trackperm.tables.remote import shown_locator
 
+    require_formats(output, ("text", "json"))
     shown = shown_locator(run)
     require_artifacts_of_runs(artifact, run, run)
     gold = reference_answers(labels, {}, by_position=False)
     try:
         data = load_run(run, "run", artifact=artifact, gold=gold, tracking_uri=tracking_uri)
     except ChoiceError as error:
-        typer.echo(f"{shown}: {_format(run, None)}, with {len(error.parts)} {error.what}s")
-        for part in error.parts:
-            typer.echo(f"  trackperm inspect {shlex.quote(f'{shown}::{part}')}")
+        parts = _Parts(shown, _format(run, None), error.what, tuple(error.parts))
+        emit(parts.renderers(), format_, output)
         return
     options = [*_option("--labels", labels), *_option("--artifact", artifact)]
     options += _option("--tracking-uri", tracking_uri)
-    typer.echo("\n".join(_lines(shown, data, options)))
+    emit(_Inspection.of(shown, data, options).renderers(), format_, output)
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """A file of several parts, one of which has to be chosen."""
+
+    run: str
+    format: str
+    what: str
+    parts: tuple[str, ...]
+
+    def renderers(self) -> Renderers:
+        return {"text": lambda: "\n".join(self._lines()), "json": lambda: as_json(asdict(self))}
+
+    def _lines(self) -> Iterator[str]:
+        yield f"{self.run}: {self.format}, with {len(self.parts)} {self.what}s"
+        for part in self.parts:
+            yield f"  trackperm inspect {shlex.quote(f'{self.run}::{part}')}"
+
+
+@dataclass(frozen=True)
+class _Tests:
+    """Statistics that can be tested on a run, and a command that tests one of them.
+
+    Attributes
+    ----------
+    statistics : tuple of str
+        Names of built-in statistics.
+    command : tuple of str
+        Words of the command; empty where there is none.
+    is_of_systems : bool
+        Whether the command compares columns of the file as two systems.
+    """
+
+    statistics: tuple[str, ...]
+    command: tuple[str, ...]
+    is_of_systems: bool = False
+
+    def lines(self) -> Iterator[str]:
+        if self.statistics:
+            yield f"can be tested: {', '.join(self.statistics)}"
+        if not self.command:
+            yield "no built-in statistic reads these columns; `trackperm statistic list` says what each needs"
+            return
+        if self.is_of_systems:
+            yield "for example, if its columns are of two systems:"
+        else:
+            yield "for example, with the other run in place of the second:"
+        yield f"  {shlex.join(self.command)}"
+
+
+@dataclass(frozen=True)
+class _Inspection:
+    """A run as it is described to people and programs."""
+
+    run: str
+    format: str
+    data: RunData
+    columns: tuple[_Column, ...]
+    tests: _Tests
+
+    @classmethod
+    def of(cls, run: str, data: RunData, options: Sequence[str]) -> _Inspection:
+        table = data.table
+        columns = tuple(_described(table.only([name]), name) for name in table.columns)
+        return cls(run, _format(run, data), data, columns, _tests(run, data, columns, options))
+
+    def renderers(self) -> Renderers:
+        return {"text": lambda: "\n".join(_lines(self)), "json": lambda: as_json(self._plain())}
+
+    def _plain(self) -> dict[str, Any]:
+        table = self.data.table
+        return {
+            "run": self.run,
+            "format": self.format,
+            "n_examples": len(table),
+            "columns": [
+                {**asdict(column), "example": _shown(column.example), "why_not": column.why_not or None}
+                for column in self.columns
+            ],
+            "could_be": _candidates(self.columns, len(table)),
+            "facts": {name: str(value) for name, value in table.facts.items()},
+            "identity": list(table.identity),
+            "notes": list(table.notes),
+            "statistics": list(self.tests.statistics),
+            "command": list(self.tests.command),
+        }
 
 
 def _option(name: str, value: str | None) -> list[str]:
     return [] if value is None else [name, value]
 
 
-def _lines(run: str, data: RunData, options: Sequence[str]) -> Iterator[str]:
-    table = data.table
-    columns = [_described(table.only([name]), name) for name in table.columns]
+def _lines(found: _Inspection) -> Iterator[str]:
+    run, table, columns = found.run, found.data.table, found.columns
     number = "1 example" if len(table) == 1 else f"{len(table):,} examples"
-    yield f"{run}: {_format(run, data)}, {number}"
+    yield f"{run}: {found.format}, {number}"
     yield ""
     yield from _grid(columns)
     yield ""
@@ -133,12 +223,12 @@ def _lines(run: str, data: RunData, options: Sequence[str]) -> Iterator[str]:
     for note in table.notes:
         yield f"note: {note}"
     yield ""
-    yield from _statistics(run, data, columns, options)
+    yield from found.tests.lines()
 
 
 def _format(run: str, data: RunData | None) -> str:
-    from trackperm.sources import SourceFile, split_part
-    from trackperm.sources.registry import recognised
+    from trackperm.tables import SourceFile, split_part
+    from trackperm.tables.registry import recognised
     from trackperm.trackers.references import RunReference
 
     reference = RunReference.parse(run)
@@ -150,7 +240,7 @@ def _format(run: str, data: RunData | None) -> str:
 
 
 def _described(table: ExampleTable, name: str) -> _Column:
-    from trackperm.tables import typed_columns
+    from trackperm.tables.table import typed_columns
 
     raw = table.frame.get_column(name)
     n_null = raw.null_count()
@@ -226,8 +316,8 @@ def _is_called(name: str, role: str) -> bool:
     return name in _NAMES[role] or (role == "id" and name.endswith(("_id", "_hash")))
 
 
-def _statistics(run: str, data: RunData, columns: Sequence[_Column], options: Sequence[str]) -> Iterator[str]:
-    """Name the built-in statistics that a comparison of the run with itself can be made of."""
+def _tests(run: str, data: RunData, columns: Sequence[_Column], options: Sequence[str]) -> _Tests:
+    """Find the built-in statistics that a comparison of the run with itself can be made of."""
     from trackperm.statistic import builtin_names, load_statistic
 
     candidates = _candidates(columns, len(data.table))
@@ -238,22 +328,16 @@ def _statistics(run: str, data: RunData, columns: Sequence[_Column], options: Se
         if arguments is not None:
             found[name] = arguments
     systems = _systems(run, data)
-    if found:
-        yield f"can be tested: {', '.join(found)}"
-    elif not systems:
-        yield "no built-in statistic reads these columns; `trackperm statistic list` says what each needs"
-        return
     if systems:
         of_systems = "micro_f1" if len(columns) == 4 else "mean"
-        yield "for example, if its columns are of two systems:"
-        command = ["trackperm", "compare", *systems, "-s", of_systems, "--by-position", *options]
-        yield f"  {shlex.join(command)}"
-        return
+        command = ("trackperm", "compare", *systems, "-s", of_systems, "--by-position", *options)
+        return _Tests(tuple(found), command, is_of_systems=True)
+    if not found:
+        return _Tests((), ())
     own = next((name for name in _preferred(run, data) if name in found), next(iter(found)))
     logs = [] if data.tracker is None else ["--no-log"]
-    command = ["trackperm", "compare", run, run, "-s", own, *found[own], *options, *logs]
-    yield "for example, with the other run in place of the second:"
-    yield f"  {shlex.join(command)}"
+    command = ("trackperm", "compare", run, run, "-s", own, *found[own], *options, *logs)
+    return _Tests(tuple(found), command)
 
 
 def _preferred(run: str, data: RunData) -> Sequence[str]:
@@ -275,8 +359,8 @@ def _systems(run: str, data: RunData) -> list[str]:
 
 def _source(run: str) -> str | None:
     """Name the format of a file; None where the run is of a tracker or at a URL."""
-    from trackperm.sources import SourceFile, split_part
-    from trackperm.sources.registry import recognised
+    from trackperm.tables import SourceFile, split_part
+    from trackperm.tables.registry import recognised
     from trackperm.trackers.references import RunReference
 
     reference = RunReference.parse(run)
@@ -339,8 +423,8 @@ def _can_be_tested(
     positive: Any,
 ) -> bool:
     from trackperm.comparison import compare_runs
-    from trackperm.documents import scalar
     from trackperm.statistic import load_statistic
+    from trackperm.statistic.document import scalar
 
     parameters = {} if positive is None else {"positive": scalar(str(positive))}
     try:

@@ -2,58 +2,20 @@
 
 from __future__ import annotations
 
-from enum import Enum
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from trackperm.cli.arguments import (
-    Alternative,
-    ByPosition,
-    IdColumn,
-    Label,
-    Labels,
-    OtherColumns,
-    Prediction,
-    ResolutionOption,
-    Settings,
-    TrackingUri,
-    assignment,
-    column,
-)
+from trackperm.cli import arguments as a
 from trackperm.cli.log import Destination
+from trackperm.cli.output import FORMAT, OutputFiles, emit, require_formats
 from trackperm.errors import InputError
 
 if TYPE_CHECKING:
     from trackperm.leaderboards import Leaderboard
 
-
-class Correction(str, Enum):
-    """Corrections that hold under any dependence."""
-
-    HOLM = "holm"
-    BY = "by"
-    BONFERRONI = "bonferroni"
-
-
-class Missing(str, Enum):
-    """What to do with examples that only some runs have."""
-
-    ERROR = "error"
-    DROP = "drop"
-    WRONG = "wrong"
-
-
-class Format(str, Enum):
-    """What is printed."""
-
-    TEXT = "text"
-    MARKDOWN = "markdown"
-    HTML = "html"
-    LATEX = "latex"
-    CSV = "csv"
-    JSON = "json"
+Format = Literal["text", "json", "markdown", "html", "latex", "csv"]
 
 
 def leaderboard(
@@ -61,40 +23,36 @@ def leaderboard(
         list[str] | None,
         typer.Argument(metavar="RUN...", help="As in `trackperm compare`: references, FILE or FILE::SYSTEM."),
     ] = None,
-    experiment: Annotated[
-        str | None,
+    log: Annotated[
+        bool | None,
         typer.Option(
-            metavar="mlflow:NAME|wandb:PROJECT", help="All finished runs of an experiment or project."
+            "--log/--no-log",
+            help="Log it where the runs are, which changes the description of an MLflow experiment; each "
+            "pair counts in `trackperm family`. [default: no-log]",
+            show_default=False,
         ),
     ] = None,
+    experiment: a.Experiment = None,
     baseline: Annotated[
         str | None,
         typer.Option(metavar="RUN", help="Compare all others with this run alone, instead of all pairs."),
     ] = None,
-    statistic: Annotated[
-        str, typer.Option("--statistic", "-s", metavar="NAME|FILE.yaml", help="What runs are scored by.")
-    ] = "accuracy",
-    correction: Annotated[
-        Correction, typer.Option(help="Correction for the number of comparisons.")
-    ] = Correction.HOLM,
-    alternative: Annotated[
-        Alternative | None, typer.Option(help="One-sided needs a baseline; as the spec says by default.")
-    ] = None,
-    alpha: Annotated[float, typer.Option(help="Level of the verdicts.")] = 0.05,
-    settings: Settings = None,
-    id_column: IdColumn = None,
-    prediction: Prediction = None,
-    label: Label = None,
-    labels: Labels = None,
-    other_columns: OtherColumns = None,
+    statistic: a.StatisticName = "accuracy",
+    correction: a.CorrectionOfPairs = "holm",
+    alternative: a.Alternative = None,
+    alpha: a.Alpha = 0.05,
+    settings: a.Settings = None,
+    id_column: a.IdColumn = None,
+    prediction: a.Prediction = None,
+    label: a.Label = None,
+    labels: a.Labels = None,
+    other_columns: a.OtherColumns = None,
     artifact: Annotated[
         str | None, typer.Option(metavar="NAME", help="Artifact PATH or PATH::PART in the runs.")
     ] = None,
-    missing: Annotated[
-        Missing, typer.Option(help="What to do with examples that only some runs have.")
-    ] = Missing.ERROR,
-    by_position: ByPosition = False,
-    resolution: ResolutionOption = None,
+    missing: a.MissingOfMany = "error",
+    by_position: a.ByPosition = False,
+    resolution: a.Resolution = None,
     intervals: Annotated[
         bool, typer.Option("--intervals/--no-intervals", help="Intervals for the differences.")
     ] = True,
@@ -108,38 +66,24 @@ def leaderboard(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random swaps.")] = 0,
-    tracking_uri: TrackingUri = None,
-    format_: Annotated[Format, typer.Option("--format", help="What is printed.")] = Format.TEXT,
-    output: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Write a file as well: .txt, .md, .html, .tex, .csv, .json or .png. Repeatable.",
-        ),
-    ] = None,
-    stars: Annotated[bool, typer.Option("--stars", help="Stars beside adjusted p-values.")] = False,
-    log: Annotated[
-        bool, typer.Option("--log", help="Log it where the runs are; each pair counts in `trackperm family`.")
-    ] = False,
+    tracking_uri: a.TrackingUri = None,
     log_to: Annotated[
         str | None,
         typer.Option(metavar="mlflow:EXPERIMENT|wandb:ENTITY/PROJECT", help="Log it here instead."),
     ] = None,
-    tag_runs: Annotated[
-        bool,
-        typer.Option(
-            "--tag-runs", help="Tag the logged runs, which have to be finished, with verdict and adjusted p."
-        ),
-    ] = False,
+    tag_runs: a.TagRuns = False,
+    format_: Annotated[Format, FORMAT] = "text",
+    output: OutputFiles = None,
+    stars: Annotated[bool, typer.Option("--stars", help="Stars beside adjusted p-values.")] = False,
 ) -> None:
-    """Rank many runs on the same examples, and say which differences are real after correction."""
+    """Rank many runs on the same examples, and log that only if told --log or --log-to.
+
+    Says which differences are real after correction for the number of comparisons.
+    """
     from trackperm.cli.progress import Steps
     from trackperm.comparison import reference_answers
-    from trackperm.exact.outcome import N_SAMPLES
     from trackperm.leaderboards import leaderboard_of_runs, load_runs
-    from trackperm.report.leaderboard_formats import format_of, render
+    from trackperm.report.leaderboard.formats import FORMATS, render
     from trackperm.statistic import load_statistic
 
     if not runs and experiment is None:
@@ -149,15 +93,11 @@ def leaderboard(
     destination = _destination(
         log, log_to, tracking_uri, tag_runs=tag_runs, has_baseline=baseline is not None
     )
-    files = [(Path(path), format_of(path)) for path in output or []]
-    columns = dict(column(text) for text in other_columns or [])
-    roles = {"id": id_column, "prediction": prediction, "label": label}
-    columns |= {role: column for role, column in roles.items() if column is not None}
+    require_formats(output, FORMATS)
+    options = a.options_of_test(alternative, alpha, n_samples=n_samples, seed=seed)
+    columns = a.columns(other_columns, id=id_column, prediction=prediction, label=label)
     spec = load_statistic(
-        statistic,
-        parameters=dict(assignment(text) for text in settings or []),
-        columns=columns,
-        resolution=resolution,
+        statistic, parameters=a.assignments(settings), columns=columns, resolution=resolution
     )
     with Steps(4 * len(runs or []) + 1) as steps:
         entrants = load_runs(
@@ -172,31 +112,23 @@ def leaderboard(
         board = leaderboard_of_runs(
             entrants,
             spec,
-            correction=correction.value,
-            alternative=None if alternative is None else alternative.value,
-            alpha=alpha,
+            options,
+            correction=correction,
             intervals=intervals,
-            missing=missing.value,
+            missing=missing,
             by_position=by_position,
-            n_samples=N_SAMPLES if n_samples is None else n_samples,
-            seed=seed,
             progress=steps.begin,
         )
-    written = [(path, render(board, format_name, stars=stars)) for path, format_name in files]
-    for path, content in written:
-        path.write_bytes(content)
-    typer.echo(render(board, format_.value, stars=stars).decode(), nl=False)
-    for path, _ in written:
-        typer.echo(f"written: {path}", err=True)
+    emit({name: partial(render, board, name, stars=stars) for name in FORMATS}, format_, output)
     if destination is not None:
         _log(board, destination)
 
 
 def _destination(
-    log: bool, log_to: str | None, tracking_uri: str | None, *, tag_runs: bool, has_baseline: bool
+    log: bool | None, log_to: str | None, tracking_uri: str | None, *, tag_runs: bool, has_baseline: bool
 ) -> Destination | None:
-    """Say where it is logged, if that was asked for; what cannot be granted is refused at once."""
-    if not (log or log_to):
+    """Return where it is logged, if that was asked; refuse at once what cannot be granted."""
+    if log is not False and not (log or log_to):
         if tag_runs:
             raise InputError("`--tag-runs` goes with `--log` or `--log-to`", hint="add one of them.")
         return None
@@ -205,14 +137,16 @@ def _destination(
             "`--tag-runs` writes the verdict against a baseline, and all pairs are compared",
             hint="`--baseline RUN` compares with one run.",
         )
-    return Destination.of(log_to, tracking_uri, no_log=False, alert=False, tag_runs=tag_runs)
+    destination = Destination.of(log_to, tracking_uri, log=log is not False, alert=False, tag_runs=tag_runs)
+    return destination if destination.wanted else None
 
 
 def _log(board: Leaderboard, destination: Destination) -> None:
     """Log `board`, and say where, and what it counts for."""
-    from trackperm.publish import looks_sentence
+    from trackperm.ledger.comparison_publication import looks_sentence
+    from trackperm.ledger.log import log
 
-    published = board.log(destination.tracker, destination.container, tag_runs=destination.tag_runs)
+    published = log(board, destination.tracker, destination.container, tag_runs=destination.tag_runs)
     verb = "logged" if published.created else "already logged, brought up to date"
     typer.echo(f"{verb}: {published.run.url or published.run.reference}", err=True)
     if published.look is not None:

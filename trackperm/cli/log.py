@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Destination:
-    """What was asked for by ``--log-to``, ``--no-log``, ``--alert`` and ``--tag-runs``.
+    """What was asked for by ``--log-to``, ``--log/--no-log``, ``--alert`` and ``--tag-runs``.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class Destination:
     wanted : bool
         Whether anything is logged.
     alert, tag_runs : bool
-        Options of :meth:`trackperm.Comparison.log`.
+        Options of :func:`trackperm.log`.
     """
 
     tracker: Tracker | None
@@ -39,7 +39,7 @@ class Destination:
 
     @classmethod
     def of(
-        cls, log_to: str | None, tracking_uri: str | None, *, no_log: bool, alert: bool, tag_runs: bool
+        cls, log_to: str | None, tracking_uri: str | None, *, log: bool, alert: bool, tag_runs: bool
     ) -> Destination:
         """Open the tracker that `log_to` names.
 
@@ -50,10 +50,10 @@ class Destination:
         """
         options = {"--log-to": log_to is not None, "--alert": alert, "--tag-runs": tag_runs}
         for name, is_wanted in options.items():
-            if no_log and is_wanted:
+            if not log and is_wanted:
                 raise InputError(f"`--no-log` and `{name}` contradict each other", hint="give one of them.")
         tracker, container = (None, None) if log_to is None else _target(log_to, tracking_uri)
-        return cls(tracker, container, not no_log, alert, tag_runs)
+        return cls(tracker, container, log, alert, tag_runs)
 
     def require_options(self, candidate: RunData) -> None:
         """Refuse options that the tracker does not have, before anything is computed.
@@ -78,14 +78,17 @@ class Destination:
 
     def log(self, comparisons: Sequence[Comparison]) -> None:
         """Log `comparisons`, and say where."""
-        from trackperm.publish import look_sentence
+        from trackperm.ledger.comparison_publication import look_sentence
+        from trackperm.ledger.log import log
 
         for comparison in comparisons if self.wanted else ():
             if self.tracker is None and comparison.candidate_run is None:
                 if comparison.baseline_run is not None:
                     typer.echo("not logged: the candidate is in no tracker; `--log-to` says where", err=True)
                 continue
-            published = comparison.log(self.tracker, self.container, alert=self.alert, tag_runs=self.tag_runs)
+            published = log(
+                comparison, self.tracker, self.container, alert=self.alert, tag_runs=self.tag_runs
+            )
             verb = "logged" if published.created else "already logged, brought up to date"
             typer.echo(f"{verb}: {published.run.url or published.run.reference}", err=True)
             if published.look is not None:
@@ -98,7 +101,7 @@ def install_chart(
 ) -> None:
     """Install a chart of the null distribution at W&B, once, and print the setting that makes use of it."""
     from trackperm.trackers.references import RunReference
-    from trackperm.trackers.wandb import WandbTracker
+    from trackperm.trackers.wandb.tracker import WandbTracker
 
     reference = RunReference.parse(entity)
     if reference.scheme != "wandb":

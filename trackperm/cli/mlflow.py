@@ -11,7 +11,7 @@ from trackperm.cli.arguments import TrackingUri
 from trackperm.errors import InputError
 
 if TYPE_CHECKING:
-    from trackperm.trackers.mlflow import MlflowTracker
+    from trackperm.trackers.mlflow.tracker import MlflowTracker
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trackperm.credentials import without_credentials
+from trackperm.cli.output import Block, OutputFiles, TextOrJson, emit_checks, require_formats
 from trackperm.errors import SpecError
+from trackperm.messages import without_credentials
 
 if TYPE_CHECKING:
-    from trackperm.hooks.policy import Policy
+    from trackperm.automation.policy.policy import Policy
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -36,51 +37,52 @@ def check(
             show_default=False,
         ),
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON array, one object per file.")] = False,
+    format_: TextOrJson = "text",
+    output: OutputFiles = None,
 ) -> None:
     """Print what policies are understood to say, or all that is wrong with them; then exit code 2."""
-    from trackperm.hooks.policy import read_policies
+    from trackperm.automation.policy.policy import read_policies
 
+    require_formats(output, ("text", "json"))
     found = {path: read_policies(path) for path in files}
-    if as_json:
-        results = [
-            {
-                "file": str(path),
-                "ok": not isinstance(read, list),
-                "problems": [without_credentials(str(error)) for error in read]
-                if isinstance(read, list)
-                else [],
-                "policies": []
-                if isinstance(read, list)
-                else [{**policy.to_dict(), "digest": policy.digest} for policy in read.policies],
-            }
-            for path, read in found.items()
-        ]
-        typer.echo(json.dumps(results, indent=2, ensure_ascii=False))
-    else:
-        for path, read in found.items():
-            _print(path, read if isinstance(read, list) else read.policies)
-    if any(isinstance(read, list) for read in found.values()):
-        raise typer.Exit(2)
+    results = [
+        {
+            "file": str(path),
+            "ok": not isinstance(read, list),
+            "problems": [without_credentials(str(error)) for error in read] if isinstance(read, list) else [],
+            "policies": []
+            if isinstance(read, list)
+            else [{**policy.to_dict(), "digest": policy.digest} for policy in read.policies],
+        }
+        for path, read in found.items()
+    ]
+    blocks = [
+        Block(_problems(path, read), is_error=True)
+        if isinstance(read, list)
+        else Block(_understood(path, read.policies))
+        for path, read in found.items()
+    ]
+    emit_checks(blocks, results, format_, output)
 
 
 @app.command()
 def schema() -> None:
     """Print the JSON Schema of policy files, with which editors complete and check them."""
-    from trackperm.hooks.policy import json_schema
+    from trackperm.automation.policy.policy import json_schema
 
     typer.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))
 
 
-def _print(path: Path, read: list[SpecError] | tuple[Policy, ...]) -> None:
-    if isinstance(read, tuple):
-        typer.echo(f"{path}: ok, {_number(len(read), 'policy', 'policies')}")
-        for policy in read:
-            typer.echo("\n" + "\n".join(_block(policy)))
-        return
-    for error in read:
-        typer.echo(f"{without_credentials(str(error))}\n", err=True)
-    typer.echo(f"{path}: {_number(len(read), 'problem', 'problems')}", err=True)
+def _understood(path: Path, policies: Sequence[Policy]) -> str:
+    """Say what the policies of a file do."""
+    heading = f"{path}: ok, {_number(len(policies), 'policy', 'policies')}"
+    return "\n\n".join([heading, *("\n".join(_block(policy)) for policy in policies)])
+
+
+def _problems(path: Path, errors: Sequence[SpecError]) -> str:
+    """Say what is wrong with a policy file."""
+    said = [without_credentials(str(error)) for error in errors]
+    return "\n\n".join([*said, f"{path}: {_number(len(errors), 'problem', 'problems')}"])
 
 
 def _block(policy: Policy) -> Iterator[str]:

@@ -38,12 +38,12 @@ def receive(
     to the queue that `trackperm watch` works off as well; a JSON line is printed for every decision.
     Where none can be written any more, it answers who is waiting, and ends with exit code 2.
     """
-    from trackperm.hooks.notes import Notes
-    from trackperm.hooks.queue import Queue
-    from trackperm.hooks.queue_file import default_folder
-    from trackperm.hooks.receive import Receiver, Secrets
-    from trackperm.hooks.receive_http import ReceiverServer
-    from trackperm.hooks.watch import Watcher
+    from trackperm.automation.decision_log import Notes
+    from trackperm.automation.queue.database import default_folder
+    from trackperm.automation.queue.queue import Queue
+    from trackperm.automation.queue.watch import Watcher
+    from trackperm.automation.webhooks.http import ReceiverServer
+    from trackperm.automation.webhooks.receive import Receiver, Secrets
 
     secrets = Secrets.of_environment()
     chosen = policies(policy, name)

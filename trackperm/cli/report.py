@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from trackperm.cli.output import Renderers, emit, require_formats
 from trackperm.errors import InputError, MissingDependencyError
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -30,19 +31,26 @@ def wandb(
         str | None,
         typer.Argument(help="Of a baseline: the report is of all comparisons of the two in its project."),
     ] = None,
-    output: Annotated[
-        Path | None,
+    is_saved: Annotated[
+        bool,
         typer.Option(
-            metavar="FILE", help="Write the specification that W&B would be sent, and save nothing there."
+            "--save/--no-save", help="Save the draft, or save nothing and print what W&B would be sent."
+        ),
+    ] = True,
+    output: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE.json", help="Write what W&B is sent as well. Repeatable."
         ),
     ] = None,
     tracking_uri: Annotated[str | None, typer.Option(metavar="URI", help="W&B's server.")] = None,
 ) -> None:
     """Save a W&B report as a draft and print its address; again, it replaces that draft."""
+    require_formats(output, ("json",))
     references = [_locator(text) for text in (comparison, candidate) if text is not None]
     try:
-        from trackperm.trackers.wandb_report import draft_of, save, specification
-        from trackperm.trackers.wandb_store import Store
+        from trackperm.trackers.wandb.report import draft_of, save, specification
+        from trackperm.trackers.wandb.store import Store
     except ImportError as error:
         raise MissingDependencyError(
             f"reports at W&B need a library that is not installed: {error}",
@@ -50,17 +58,18 @@ def wandb(
         ) from error
     store = Store(tracking_uri)
     draft = draft_of(store, *references)
-    if output is not None:
-        output.write_text(specification(store, draft) + "\n", encoding="utf-8")
+    renderers: Renderers = {"json": lambda: specification(store, draft)}
+    if not is_saved:
+        emit(renderers, "json", output)
         return
     url, created = save(store, draft)
-    typer.echo(url)
+    emit({**renderers, "text": lambda: url}, "text", output)
     typer.echo("saved as a draft" if created else "the draft that was there is replaced", err=True)
 
 
 def _locator(text: str) -> str:
     from trackperm.trackers.references import RunReference
-    from trackperm.trackers.wandb_offline import is_offline_run
+    from trackperm.trackers.wandb.offline import is_offline_run
 
     reference = RunReference.parse(text)
     if reference.scheme != "wandb":

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from trackperm.cli.output import Block, OutputFiles, TextOrJson, emit_checks, require_formats
 from trackperm.errors import InputError, TrackpermError
 
 if TYPE_CHECKING:
@@ -57,29 +57,28 @@ def show(
 @app.command()
 def check(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Specs in YAML.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON array, one object per file.")] = False,
+    format_: TextOrJson = "text",
+    output: OutputFiles = None,
 ) -> None:
     """Check specs and report all that is wrong with them, by line and column; exit code 2 if anything is."""
     from trackperm.statistic.problems import problems
 
+    require_formats(output, ("text", "json"))
     found = {path: problems(path) for path in files}
-    if as_json:
-        results = [
-            {"file": str(path), "ok": not wrong, "problems": [vars(problem) for problem in wrong]}
-            for path, wrong in found.items()
-        ]
-        typer.echo(json.dumps(results, indent=2, ensure_ascii=False))
-    else:
-        for path, wrong in found.items():
-            for problem in wrong:
-                typer.echo(f"{_written(path, problem)}\n", err=True)
-            if wrong:
-                number = "1 problem" if len(wrong) == 1 else f"{len(wrong)} problems"
-                typer.echo(f"{path}: {number}", err=True)
-            else:
-                typer.echo(f"{path}: ok")
-    if any(found.values()):
-        raise typer.Exit(2)
+    results = [
+        {"file": str(path), "ok": not wrong, "problems": [vars(problem) for problem in wrong]}
+        for path, wrong in found.items()
+    ]
+    blocks = [Block(_checked(path, wrong), is_error=bool(wrong)) for path, wrong in found.items()]
+    emit_checks(blocks, results, format_, output)
+
+
+def _checked(path: Path, wrong: Sequence[Problem]) -> str:
+    """Say what is wrong with a spec, or that nothing is."""
+    if not wrong:
+        return f"{path}: ok"
+    number = "1 problem" if len(wrong) == 1 else f"{len(wrong)} problems"
+    return "\n\n".join([*(_written(path, problem) for problem in wrong), f"{path}: {number}"])
 
 
 @app.command()
@@ -132,7 +131,7 @@ def _joined(names: Iterable[str]) -> str:
 
 
 def _engine(statistic: Statistic) -> str:
-    from trackperm.statistic.outlook import outlook
+    from trackperm.statistic.forecast import outlook
 
     try:
         return outlook(statistic).engine

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import threading
 from _thread import start_new_thread
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from trackperm.cli.output import Renderers, as_json, emit, require_formats
 from trackperm.errors import InputError
 
 if TYPE_CHECKING:
-    from trackperm.hooks.policy import Policy
-    from trackperm.hooks.queue import Entry, Queue
+    from trackperm.automation.policy.policy import Policy
+    from trackperm.automation.queue.queue import Entry, Queue
 
 PolicyPath = Annotated[Path, typer.Option("--policy", metavar="FILE", help="Policies in YAML.")]
 PolicyName = Annotated[str | None, typer.Option(metavar="POLICY", help="Only this policy of the file.")]
@@ -51,7 +51,19 @@ def watch(
         bool, typer.Option("--once", help="List and compare what is due, and end: for cron.")
     ] = False,
     status: Annotated[bool, typer.Option("--status", help="Print the queue, and end.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="With `--status`: a JSON array.")] = False,
+    format_: Annotated[
+        Literal["text", "json"],
+        typer.Option("--format", help="With `--status`: format of what is printed."),
+    ] = "text",
+    output: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="With `--status`: write a file as well, in the format of its suffix. Repeatable.",
+        ),
+    ] = None,
     retry_refused: Annotated[
         bool, typer.Option("--retry-refused", help="Try again what could not be compared.")
     ] = False,
@@ -76,17 +88,24 @@ def watch(
 
     Exit code with --once: 0 where nothing failed, 2 for bad input, 3 where a tracker failed.
     """
-    from trackperm.hooks.health import Health, endpoint
-    from trackperm.hooks.notes import Notes
-    from trackperm.hooks.queue import Queue
-    from trackperm.hooks.queue_file import default_folder
-    from trackperm.hooks.watch import Watcher
+    from trackperm.automation.decision_log import Notes
+    from trackperm.automation.queue.database import default_folder
+    from trackperm.automation.queue.health import Health, endpoint
+    from trackperm.automation.queue.queue import Queue
+    from trackperm.automation.queue.watch import Watcher
 
-    if as_json and not status:
-        raise InputError("`--json` is about `--status`", hint="decisions are JSON lines already.")
+    if not status and (output or format_ != "text"):
+        option = "--output" if output else "--format"
+        raise InputError(f"`{option}` is about `--status`", hint="decisions are JSON lines already.")
+    require_formats(output, ("text", "json"))
     queue = Queue(state or default_folder(), lease=lease)
     if status:
-        _print_status(queue, as_json=as_json)
+        entries = queue.entries()
+        renderers: Renderers = {
+            "text": lambda: "\n".join(_status(queue, entries)),
+            "json": lambda: as_json([asdict(replace(entry, token=None)) for entry in entries]),
+        }
+        emit(renderers, format_, output)
         return
     chosen = policies(policy, name)
     if not any(each.runs for each in chosen):
@@ -122,7 +141,7 @@ def policies(path: Path, name: str | None) -> list[Policy]:
     InputError
         If the file is not valid, or has no policy of that name.
     """
-    from trackperm.hooks.policy import load_policies
+    from trackperm.automation.policy.policy import load_policies
 
     found = load_policies(path)
     return list(found.policies) if name is None else [found.find(name)]
@@ -166,16 +185,11 @@ def stopped_by_signals() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def _print_status(queue: Queue, *, as_json: bool) -> None:
-    entries = queue.entries()
-    if as_json:
-        data = [asdict(replace(entry, token=None)) for entry in entries]
-        typer.echo(json.dumps(data, indent=2, ensure_ascii=False))
-        return
-    for entry in entries:
-        typer.echo(_line(entry))
+def _status(queue: Queue, entries: Iterable[Entry]) -> Iterator[str]:
+    """Give the queue as lines for a terminal, one for each entry, and how many are in each state."""
+    yield from map(_line, entries)
     counts = ", ".join(f"{number} {state}" for state, number in queue.counts().items())
-    typer.echo(f"{counts}; {queue.folder}")
+    yield f"{counts}; {queue.folder}"
 
 
 def _line(entry: Entry) -> str:

@@ -1,11 +1,11 @@
-"""Two runs compared: the runs, the conductor of the test, and its result."""
+"""Comparisons of two runs: what is read, tested, concluded and corrected."""
 
-from trackperm.comparison.conductor import compare, compare_runs, count_table_test
 from trackperm.comparison.context import Case, Corrected, Slice
 from trackperm.comparison.corrections import CORRECTIONS, corrected
 from trackperm.comparison.result import Comparison
 from trackperm.comparison.runs import RunData, load_run, reference_answers, require_artifacts_of_runs
-from trackperm.comparison.together import compare_together, runs_of_slice
+from trackperm.comparison.several import compare_statistics, load_statistics, runs_of_slice
+from trackperm.comparison.single import compare_runs, count_table_test
 
 __all__ = [
     "CORRECTIONS",
@@ -14,12 +14,12 @@ __all__ = [
     "Corrected",
     "RunData",
     "Slice",
-    "compare",
     "compare_runs",
-    "compare_together",
+    "compare_statistics",
     "corrected",
     "count_table_test",
     "load_run",
+    "load_statistics",
     "reference_answers",
     "require_artifacts_of_runs",
     "runs_of_slice",

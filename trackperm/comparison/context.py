@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from trackperm.choices import Missing
+from trackperm.comparison.verdict import Sign
 from trackperm.exact.result import format_pvalue
-from trackperm.pairing import Missing
-from trackperm.verdict import Sign
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from types import MappingProxyType
 
 from trackperm.comparison.context import Corrected
 from trackperm.comparison.result import Comparison
-from trackperm.documents import listed
 from trackperm.errors import CapacityError, InputError
 from trackperm.exact.multiplicity import (
     ADJUSTMENTS,
@@ -27,6 +26,7 @@ from trackperm.exact.multiplicity import (
     tarone_holm,
     tarone_holm_log10,
 )
+from trackperm.messages import listed
 
 CORRECTIONS: Mapping[str, Correction] = MappingProxyType(
     {**ADJUSTMENTS, TARONE_HOLM.name: TARONE_HOLM, **DISCRETE_PROCEDURES}

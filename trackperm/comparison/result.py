@@ -7,34 +7,27 @@ import html
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import narwhals as nw
 
-import trackperm
+from trackperm.choices import Alternative
 from trackperm.comparison.context import Case, Corrected, Slice
+from trackperm.comparison.effect import detectable_effect_of, effect_sizes_of, interval_of
 from trackperm.comparison.runs import RunData
-from trackperm.comparison.size import detectable_effect_of, effect_sizes_of, interval_of
+from trackperm.comparison.second_opinions import SecondOpinion, second_opinions
+from trackperm.comparison.verdict import Verdict, Word, decide
 from trackperm.errors import CapacityError, InputError, TrackpermError, UndefinedStatisticError
-from trackperm.exact import (
-    Alternative,
-    CountTable,
-    NullDistribution,
-    PermutationTest,
-    RationalStatistic,
-)
+from trackperm.exact import CountTable, NullDistribution, PermutationTest, RationalStatistic
 from trackperm.exact.functions.real_number import UndefinedError
 from trackperm.exact.intervals import EffectSizes, Interval
 from trackperm.exact.power import MinimumDetectableEffect
 from trackperm.pairing import PairingReport
-from trackperm.second_opinions import SecondOpinion, second_opinions
 from trackperm.statistic import Statistic
-from trackperm.trackers.base import Tracker, require_options
-from trackperm.trackers.publication import Published
 from trackperm.trackers.references import TrackedRun
-from trackperm.verdict import Verdict, Word, decide
+from trackperm.version import __version__
 
 
 @dataclass(frozen=True)
@@ -203,7 +196,7 @@ class Comparison:
 
     @cached_property
     def decision(self) -> Verdict:
-        """What is shown of the sign, and of the size where there is a margin; see :mod:`trackperm.verdict`.
+        """What is shown of the sign, and of the size where there is a margin; see :mod:`.verdict`.
 
         A p-value counts as below alpha only if it is so with its whole interval, of what is certified, or
         with 99 % confidence for Monte Carlo; and only if it is so corrected, where several were computed
@@ -344,15 +337,55 @@ class Comparison:
             **({"drawn": self.test.n_samples} if self.test.n_samples is not None else {}),
             "data": f"{self.pairing.baseline_digest[:8]}/{self.pairing.candidate_digest[:8]}",
             "spec": spec[:8],
-            "trackperm": trackperm.__version__,
+            "trackperm": __version__,
         }
         return "|".join([self.statistic.name, *(f"{name}:{value}" for name, value in parts.items())])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain values that JSON can hold; numbers that are not finite become None."""
-        from trackperm.comparison.plain import plain
-
-        return plain(self)
+        return {
+            "statistic": self.statistic.name,
+            "score": self.statistic.score_text,
+            "baseline": self.baseline,
+            "candidate": self.candidate,
+            "baseline_name": self.baseline_name,
+            "candidate_name": self.candidate_name,
+            "baseline_score": _finite(self.baseline_score),
+            "candidate_score": _finite(self.candidate_score),
+            "difference": self.difference,
+            "pvalue": self.pvalue if self.pvalue > 0.0 else None,
+            "log10_pvalue": self.log10_pvalue,
+            "error_bound": _finite(self.error_bound),
+            "pvalue_interval": list(self.test.interval),
+            "mid_p": self.test.mid_p,
+            "n_samples": self.test.n_samples,
+            "log10_smallest_pvalue": self.test.log10_smallest_pvalue,
+            "alternative": self.test.alternative,
+            "alpha": self.alpha,
+            "corrected": None if self.corrected is None else asdict(self.corrected),
+            "margin": self.margin,
+            "verdict": self.verdict,
+            "sign": self.decision.sign,
+            "equivalent": self.decision.equivalent,
+            "slice": None if self.part is None else asdict(self.part),
+            "interval": _plain_interval(self.interval),
+            "no_interval": self.no_interval,
+            "effect_sizes": _plain_effect_sizes(self.effect_sizes),
+            "minimum_detectable_effect": None if self.detectable is None else asdict(self.detectable),
+            "method": self.method,
+            "why": self.test.why,
+            "ties": self.test.ties,
+            "n_examples": self.n_examples,
+            "n_discordant": self.n_discordant,
+            "n_better": self.n_better,
+            "n_worse": self.n_worse,
+            "cases": [asdict(case) for case in self.cases],
+            "second_opinions": [asdict(each) for each in self.second_opinions],
+            "pairing": self.pairing.to_dict(),
+            "options": dict(self.options),
+            "signature": self.signature,
+            "key": self.key,
+        }
 
     def to_json(self) -> str:
         """Return :meth:`to_dict` as JSON text."""
@@ -377,48 +410,6 @@ class Comparison:
             f"<tr><th>{name}</th><td>{html.escape(value)}</td></tr>" for name, value in rows.items()
         )
         return f"<table><caption>{html.escape(self.statistic.name)}</caption>{cells}</table>"
-
-    def log(
-        self,
-        tracker: Tracker | None = None,
-        container: str | None = None,
-        *,
-        alert: bool = False,
-        tag_runs: bool = False,
-    ) -> Published:
-        """Write the comparison to a tracker, or bring the one that is there up to date.
-
-        Parameters
-        ----------
-        tracker : Tracker, optional
-            Where to write; by default the tracker that the candidate was read from.
-        container : str, optional
-            Experiment or project; by default the candidate's.
-        alert : bool
-            Whether a candidate that is significantly worse raises an alert, the first time (W&B).
-        tag_runs : bool
-            Whether baseline and candidate, which are finished, get short tags; without it only a candidate in
-            MLflow does.
-
-        Raises
-        ------
-        InputError
-            If the candidate is in no tracker and none is given, or the tracker lacks an option.
-        TrackerError
-            If the tracker failed; the next call completes what was begun.
-        MissingDependencyError
-            If ``trackperm[plots]`` is not installed.
-        """
-        from trackperm.family import log_comparison
-
-        target = tracker or self.candidate_data.tracker
-        if target is None:
-            raise InputError(
-                f"the candidate `{self.candidate}` is in no tracker, so there is nowhere to log to",
-                hint="give one: `comparison.log(trackperm.open_tracker('mlflow', uri), 'experiment')`.",
-            )
-        require_options(target, alert=alert, tag_runs=tag_runs)
-        return log_comparison(self, target, container, alert=alert, tag_runs=tag_runs)
 
 
 def score_of(statistic: Statistic, totals: tuple[int, ...]) -> float | None:
@@ -450,3 +441,31 @@ def score_of(statistic: Statistic, totals: tuple[int, ...]) -> float | None:
 
 def _short(value: float | None) -> str:
     return "" if value is None else f"{value:.4g}"
+
+
+def _plain_effect_sizes(found: EffectSizes) -> dict[str, Any]:
+    return {
+        "relative_change": _finite(found.relative_change),
+        "cohens_dz": _finite(found.cohens_dz),
+        "odds": _finite(found.odds),
+        "odds_interval": _plain_interval(found.odds_interval),
+    }
+
+
+def _plain_interval(interval: Interval | None) -> dict[str, Any] | None:
+    """Return an interval as plain values, with None for an end that nothing bounds."""
+    if interval is None:
+        return None
+    ends = {"low": _finite(interval.low), "high": _finite(interval.high)}
+    return {
+        **ends,
+        "confidence": interval.confidence,
+        "alternative": interval.alternative,
+        "method": interval.method,
+        "relation": interval.relation,
+        "note": interval.note,
+    }
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from trackperm.errors import InputError
-from trackperm.sources import Gold, labelled, split_part
-from trackperm.sources.remote import shown_locator
-from trackperm.tables import ExampleTable
+from trackperm.tables import Gold, labelled, split_part
+from trackperm.tables.remote import shown_locator
+from trackperm.tables.table import ExampleTable
 from trackperm.trackers.base import Tracker, open_tracker
 from trackperm.trackers.files import read_file
 from trackperm.trackers.references import RunReference, TrackedRun
@@ -57,11 +57,7 @@ def require_artifacts_of_runs(artifact: object, baseline: object, candidate: obj
     InputError
         If `artifact` is given and both are files or data frames.
     """
-    tracked = [
-        isinstance(source, str) and RunReference.parse(source).scheme != "file"
-        for source in (baseline, candidate)
-    ]
-    if artifact is not None and not any(tracked):
+    if artifact is not None and not (is_tracked(baseline) or is_tracked(candidate)):
         raise InputError(
             "`--artifact` names a file in the artifacts of a tracked run, and neither of these is one",
             hint="a part of a file is named `FILE::PART`.",
@@ -80,7 +76,7 @@ def load_run(
 
     Parameters
     ----------
-    source : str, path or data frame
+    source : str, path, TrackedRun or data frame
         As in :func:`compare`.
     role : str
         What to call a data frame that has no name of its own.
@@ -91,6 +87,8 @@ def load_run(
     tracking_uri : str, optional
         Tracking server or store.
     """
+    if isinstance(source, TrackedRun):
+        return _of_tracked_run(source, artifact, gold, tracking_uri)
     if not isinstance(source, str | Path):
         table = ExampleTable.from_native(source, role)
         return RunData(table if gold is None else labelled(table, gold), role)
@@ -98,6 +96,24 @@ def load_run(
     if reference.scheme == "file":
         return RunData(read_file(reference.locator, gold), Path(shown_locator(reference.locator)).name)
     tracker = open_tracker(reference.scheme, tracking_uri)
-    run = tracker.find(reference.locator)
+    return _read(tracker, tracker.find(reference.locator), artifact, gold)
+
+
+def is_tracked(source: object) -> bool:
+    """Whether `source` is a run of a tracker, named by its reference or found before."""
+    if isinstance(source, TrackedRun):
+        return source.reference.scheme != "file"
+    return isinstance(source, str) and RunReference.parse(source).scheme != "file"
+
+
+def _of_tracked_run(
+    run: TrackedRun, artifact: str | None, gold: Gold | None, tracking_uri: str | None
+) -> RunData:
+    if run.reference.scheme == "file":
+        return RunData(read_file(run.reference.locator, gold), run.name, run)
+    return _read(open_tracker(run.reference.scheme, run.tracking_uri or tracking_uri), run, artifact, gold)
+
+
+def _read(tracker: Tracker, run: TrackedRun, artifact: str | None, gold: Gold | None) -> RunData:
     table = tracker.read(run, artifact)
     return RunData(table if gold is None else labelled(table, gold), run.name, run, tracker)

@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trackperm.errors import InputError, InputTypeError
-
-IntArray = npt.NDArray[np.int64]
+from trackperm.exact.types import IntArray
 
 LARGEST = 2**62
 """Largest absolute value of a count; sums of two do not overflow."""

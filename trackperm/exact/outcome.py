@@ -6,65 +6,17 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import get_args
 
-import numpy as np
-
+from trackperm.choices import Method
 from trackperm.errors import InputError
-from trackperm.exact.distribution import NullDistribution
-from trackperm.exact.lattice.region import Region
-from trackperm.exact.lattice.statistic import Alternative, Ties
-from trackperm.exact.montecarlo import monte_carlo_tail
-from trackperm.exact.planning import Method
+from trackperm.exact.distributions.characteristic import UNIT, SwapSum
+from trackperm.exact.distributions.tilt import CERTAIN, EMPTY, TailMass
+from trackperm.exact.engines.lattice.statistic import Ties
+from trackperm.exact.engines.monte_carlo import monte_carlo_tail
+from trackperm.exact.null_distribution import NullDistribution
+from trackperm.exact.options import TestOptions
 from trackperm.exact.result import PermutationTest
-from trackperm.exact.spectrum.characteristic import UNIT, SwapSum
-from trackperm.exact.spectrum.tilt import CERTAIN, EMPTY, TailMass
-
-MEMORY_BUDGET = 2**30
-"""Bytes that a test may allocate by default."""
-
-N_SAMPLES = 100_000
-"""Random swaps that Monte Carlo draws by default."""
-
-
-@dataclass(frozen=True)
-class Options:
-    """What was asked for, as in :func:`~trackperm.exact.difference_test`.
-
-    Raises
-    ------
-    InputError
-        If an option has no such value.
-    """
-
-    alternative: Alternative
-    mid_p: bool
-    method: Method
-    n_samples: int
-    seed: int
-    exceedances: int | None
-    memory_budget: int
-
-    def __post_init__(self) -> None:
-        if self.alternative not in get_args(Alternative):
-            raise InputError(
-                f"`alternative` is {self.alternative!r}; expected 'two-sided', 'less' or 'greater'"
-            )
-        if self.method not in get_args(Method):
-            known = ", ".join(map(repr, get_args(Method)))
-            raise InputError(f"`method` is {self.method!r}; expected one of {known}")
-        least = {"n_samples": 1, "seed": 0} | ({} if self.exceedances is None else {"exceedances": 1})
-        for name, smallest in least.items():
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or value < smallest:
-                raise InputError(f"`{name}` is {value!r}; expected an integer of at least {smallest}")
-        if self.mid_p and self.method == "monte-carlo":
-            raise InputError("the mid-p-value needs an exact method", hint="leave `mid_p` or `method` out.")
-
-    @property
-    def two_sided(self) -> bool:
-        """Whether |t| >= |t observed| is extreme."""
-        return self.alternative == "two-sided"
+from trackperm.exact.types import Region
 
 
 @dataclass(frozen=True)
@@ -82,7 +34,7 @@ class Facts:
 
     def result(
         self,
-        options: Options,
+        options: TestOptions,
         *,
         pvalue: float,
         log10_pvalue: float,
@@ -94,7 +46,7 @@ class Facts:
     ) -> PermutationTest:
         """Add what is known of the p-value."""
         return PermutationTest(
-            alternative=options.alternative,
+            alternative=options.tested,
             observed=self.observed,
             pvalue=pvalue,
             log10_pvalue=log10_pvalue,
@@ -138,7 +90,7 @@ def all_extreme(n_coins: int, is_zero: bool) -> Found | None:
     return None
 
 
-def computed_result(found: Found, options: Options, facts: Facts) -> PermutationTest:
+def computed_result(found: Found, options: TestOptions, facts: Facts) -> PermutationTest:
     """Put the result together."""
     sides = 2.0 if options.two_sided else 1.0
     is_upper_end = found.method == "bracket"
@@ -177,7 +129,7 @@ def computed_result(found: Found, options: Options, facts: Facts) -> Permutation
     )
 
 
-def drawn_result(law: SwapSum, region: Region, options: Options, facts: Facts) -> PermutationTest:
+def drawn_result(law: SwapSum, region: Region, options: TestOptions, facts: Facts) -> PermutationTest:
     """Draw random swaps, and put the result together."""
     found = monte_carlo_tail(
         law,

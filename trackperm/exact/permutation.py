@@ -1,10 +1,10 @@
 """The paired-permutation test: from arrays to a p-value with its certificate.
 
 Zmigrod, Vieira and Cotterell (2022), Algorithms 1 and 5, by other means. A linear statistic is one weighted
-sum of coins (`linear`). For the others the null distribution lives on a lattice of low rank (`lattice`), ties
-are decided on integers (`lattice.rational_region`), and tails come from a tilted characteristic function
-(`spectrum`) and add up with a certificate. Where the rank is too high for that, random swaps are drawn
-(`montecarlo`).
+sum of coins (`engines.linear`). For the others the null distribution lives on a lattice of low rank
+(`engines.lattice`), ties are decided on integers, and tails come from a tilted characteristic function
+(`distributions`) and add up with a certificate. Where the rank is too high for that, random swaps are drawn
+(`engines.monte_carlo`).
 """
 
 from __future__ import annotations
@@ -20,46 +20,27 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from trackperm.choices import Alternative, Method
 from trackperm.errors import CapacityError, InputError, InputTypeError
-from trackperm.exact.counts import (
-    LARGEST,
-    DifferenceHistogram,
-    IntArray,
-    differences,
-    signed_differences,
-)
-from trackperm.exact.distribution import linear_distribution, null_distribution
-from trackperm.exact.enumeration import count_inside, n_configurations
+from trackperm.exact.counts import LARGEST, DifferenceHistogram, differences, signed_differences
+from trackperm.exact.distributions.characteristic import SwapSum
+from trackperm.exact.distributions.pmf import BYTES_PER_CELL, LOG_WINDOW, plan_window
+from trackperm.exact.distributions.tilt import EMPTY, TailMass, share_of_swaps
+from trackperm.exact.engines.choice import Engine, cheapest, demanded
+from trackperm.exact.engines.enumeration import count_inside, n_configurations
+from trackperm.exact.engines.lattice.basis import MOST_REDUCED, Lattice, reduce_rank
+from trackperm.exact.engines.lattice.rows import BYTES_PER_INTERVAL
+from trackperm.exact.engines.lattice.statistic import LatticeStatistic, Statistic, not_antisymmetric
+from trackperm.exact.engines.lattice.tail import region_tail
+from trackperm.exact.engines.linear.tails import EXACT_IN_FLOATS, LinearStatistic, UpperRay, linear_tails
 from trackperm.exact.functions.rational import RationalStatistic
 from trackperm.exact.functions.real import RealStatistic
-from trackperm.exact.lattice.basis import MOST_REDUCED, Lattice, reduce_rank
-from trackperm.exact.lattice.region import Region
-from trackperm.exact.lattice.rows import BYTES_PER_INTERVAL
-from trackperm.exact.lattice.statistic import (
-    Alternative,
-    LatticeStatistic,
-    Statistic,
-    not_antisymmetric,
-)
-from trackperm.exact.lattice.tail import region_tail
-from trackperm.exact.linear.tails import EXACT_IN_FLOATS, LinearStatistic, UpperRay, linear_tails
-from trackperm.exact.outcome import (
-    MEMORY_BUDGET,
-    N_SAMPLES,
-    Facts,
-    Found,
-    Options,
-    all_extreme,
-    as_float,
-    computed_result,
-    drawn_result,
-)
-from trackperm.exact.planning import Engine, Method, cheapest, demanded
+from trackperm.exact.null_distribution import linear_distribution, null_distribution
+from trackperm.exact.options import MEMORY_BUDGET, N_SAMPLES, TestOptions
+from trackperm.exact.outcome import Facts, Found, all_extreme, as_float, computed_result, drawn_result
 from trackperm.exact.result import PermutationTest
 from trackperm.exact.scores.scaling import scale_scores
-from trackperm.exact.spectrum.characteristic import SwapSum
-from trackperm.exact.spectrum.pmf import BYTES_PER_CELL, LOG_WINDOW, plan_window
-from trackperm.exact.spectrum.tilt import EMPTY, TailMass, share_of_swaps
+from trackperm.exact.types import IntArray, Region
 
 MODERATE_TERMS = 1_000
 """Terms of numerator and denominator up to which a rational statistic is evaluated as their quotient."""
@@ -127,7 +108,27 @@ def difference_test(
     ----------
     Zmigrod, Vieira and Cotterell (2022), Algorithm 1.
     """
-    options = Options(alternative, mid_p, method, n_samples, seed, exceedances, memory_budget)
+    options = TestOptions(
+        alternative=alternative,
+        mid_p=mid_p,
+        method=method,
+        n_samples=n_samples,
+        seed=seed,
+        exceedances=exceedances,
+        memory_budget=memory_budget,
+    )
+    return difference_test_of(candidate, baseline, options, strata=strata, resolution=resolution)
+
+
+def difference_test_of(
+    candidate: npt.ArrayLike,
+    baseline: npt.ArrayLike,
+    options: TestOptions,
+    *,
+    strata: npt.ArrayLike | None = None,
+    resolution: str | float | Fraction | Decimal | None = None,
+) -> PermutationTest:
+    """Test a difference in mean as :func:`difference_test` does, with options that were checked before."""
     scores = scale_scores(candidate, baseline, resolution)
     n_examples = scores.candidate.size
     if strata is None:
@@ -238,7 +239,27 @@ def structured_test(
     ----------
     Zmigrod, Vieira and Cotterell (2022), Algorithm 5 and Appendix B.
     """
-    options = Options(alternative, mid_p, method, n_samples, seed, exceedances, memory_budget)
+    options = TestOptions(
+        alternative=alternative,
+        mid_p=mid_p,
+        method=method,
+        n_samples=n_samples,
+        seed=seed,
+        exceedances=exceedances,
+        memory_budget=memory_budget,
+    )
+    return structured_test_of(stay, swap, h, options, multiplicities=multiplicities)
+
+
+def structured_test_of(
+    stay: npt.ArrayLike,
+    swap: npt.ArrayLike,
+    h: Statistic,
+    options: TestOptions,
+    *,
+    multiplicities: npt.ArrayLike | None = None,
+) -> PermutationTest:
+    """Test a statistic as :func:`structured_test` does, with options that were checked before."""
     histogram = DifferenceHistogram.from_pairs(stay, swap, multiplicities)
     if isinstance(h, RationalStatistic | RealStatistic) and h.n_variables != len(histogram.stay):
         raise InputError(
@@ -271,7 +292,7 @@ def _linear_statistic(
 
 
 def _affine_test(
-    statistic: LinearStatistic, histogram: DifferenceHistogram, options: Options
+    statistic: LinearStatistic, histogram: DifferenceHistogram, options: TestOptions
 ) -> PermutationTest:
     if options.two_sided and not statistic.is_antisymmetric:
         raise not_antisymmetric()
@@ -279,7 +300,7 @@ def _affine_test(
 
 
 def _linear_test(
-    statistic: LinearStatistic, n_examples: int, n_discordant: int, options: Options, note: str
+    statistic: LinearStatistic, n_examples: int, n_discordant: int, options: TestOptions, note: str
 ) -> PermutationTest:
     law, point = statistic.law, statistic.observed_point
     n_better = int(statistic.n_up.sum())
@@ -294,7 +315,7 @@ def _linear_test(
         distribution=partial(linear_distribution, statistic, options.memory_budget),
     )
     # X and E - X have the same law: the mass from x up is that up to E - x.
-    upper = options.alternative == "greater" or (options.two_sided and 2 * point > law.total)
+    upper = options.tested == "greater" or (options.two_sided and 2 * point > law.total)
     greatest = law.total - point if upper else point
     certain = all_extreme(law.n_coins, options.two_sided and 2 * point == law.total)
     if options.method == "monte-carlo" and certain is None:
@@ -315,7 +336,7 @@ def _linear_test(
     return computed_result(replace(found, why=f"{found.why}; {note}") if note else found, options, facts)
 
 
-def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: Options) -> PermutationTest:
+def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOptions) -> PermutationTest:
     lattice = reduce_rank(histogram)
     law = SwapSum(lattice.coordinates, histogram.multiplicities)
     if any(max(abs(low), abs(high)) > LARGEST for low, high in law.support):
@@ -342,7 +363,7 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: Options
         n_worse=None,
         distribution=partial(null_distribution, law, statistic.values, options.memory_budget),
     )
-    upper = options.alternative == "greater" or (options.two_sided and observed >= 0)
+    upper = options.tested == "greater" or (options.two_sided and observed >= 0)
     mirror = law.total if options.two_sided else None
 
     def region(centre: Sequence[int], *, strict: bool = False) -> Region:
@@ -399,7 +420,7 @@ def _engines(
     threshold: float,
     region: Callable[[Sequence[int]], Region],
     upper: bool,
-    options: Options,
+    options: TestOptions,
 ) -> list[Engine]:
     configurations = n_configurations(law.multiplicities)
     ways = str(configurations) if configurations < LARGEST else f"2^{configurations.bit_length() - 1}"

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from trackperm.exact.distribution import NullDistribution
-from trackperm.exact.lattice.statistic import Alternative, Ties
-from trackperm.exact.planning import Method
+from trackperm.choices import Alternative, Method
+from trackperm.exact.engines.lattice.statistic import Ties
+from trackperm.exact.null_distribution import NullDistribution
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from trackperm.comparison import RunData, load_run
+from trackperm.comparison.runs import is_tracked
 from trackperm.errors import InputError
-from trackperm.leaderboards.field import Incomplete, Progress
-from trackperm.sources import Gold, labelled
-from trackperm.sources.remote import shown_locator
-from trackperm.tables import ExampleTable
+from trackperm.leaderboards.paired_runs import Incomplete, Progress
+from trackperm.tables import Gold, labelled
+from trackperm.tables.remote import shown_locator
+from trackperm.tables.table import ExampleTable
 from trackperm.trackers.base import Tracker, open_tracker
 from trackperm.trackers.references import RunReference, TrackedRun
 
@@ -90,6 +91,9 @@ def load_runs(
     return Entrants(tuple(runs), tuple(unreadable), None if chosen is None else runs[chosen])
 
 
+_Identity = tuple[str, str | None]
+
+
 @dataclass(frozen=True)
 class _Reader:
     artifact: str | None
@@ -99,11 +103,11 @@ class _Reader:
 
     def sources(self, named: Sequence[tuple[str | None, Any]], first: int = 1) -> list[RunData]:
         """Read sources that were named, those in trackers first; one that cannot be read is an error."""
-        runs = self._tracked([source for _, source in named if _is_tracked(source)])
+        runs = self._tracked([source for _, source in named if is_tracked(source)])
         found = []
         for number, (name, source) in enumerate(named, start=first):
-            if _is_tracked(source):
-                run = runs[source]
+            if is_tracked(source):
+                run = runs[_identity(source)]
             else:
                 shown = shown_locator(source) if isinstance(source, str) else f"run {number}"
                 self.progress(f"reading: {name or shown}")
@@ -122,19 +126,25 @@ class _Reader:
                 runs.append(RunData(read, run.name, run, tracker))
         return runs, unreadable
 
-    def _tracked(self, sources: Sequence[str]) -> dict[str, RunData]:
-        locators: dict[str, dict[str, str]] = {}
-        for source in sources:
-            reference = RunReference.parse(source)
-            locators.setdefault(reference.scheme, {})[source] = reference.locator
-        runs = {}
-        for scheme, of_scheme in locators.items():
-            tracker = open_tracker(scheme, self.tracking_uri)
-            found = [tracker.find(locator) for locator in of_scheme.values()]
-            for source, (run, read) in zip(of_scheme, self._tables(tracker, found), strict=True):
+    def _tracked(self, sources: Sequence[str | TrackedRun]) -> dict[_Identity, RunData]:
+        stores: dict[tuple[str, str | None], list[str | TrackedRun]] = {}
+        for source in {_identity(source): source for source in sources}.values():
+            if isinstance(source, TrackedRun):
+                store = source.reference.scheme, source.tracking_uri or self.tracking_uri
+            else:
+                store = RunReference.parse(source).scheme, self.tracking_uri
+            stores.setdefault(store, []).append(source)
+        runs: dict[_Identity, RunData] = {}
+        for (scheme, tracking_uri), of_store in stores.items():
+            tracker = open_tracker(scheme, tracking_uri)
+            found = [
+                source if isinstance(source, TrackedRun) else tracker.find(RunReference.parse(source).locator)
+                for source in of_store
+            ]
+            for source, (run, read) in zip(of_store, self._tables(tracker, found), strict=True):
                 if isinstance(read, InputError):
                     raise read
-                runs[source] = RunData(read, run.name, run, tracker)
+                runs[_identity(source)] = RunData(read, run.name, run, tracker)
         return runs
 
     def _tables(
@@ -175,8 +185,9 @@ def experiment_runs(experiment: str, tracking_uri: str | None = None) -> tuple[T
     return tracker, tracker.runs(reference.locator)
 
 
-def _is_tracked(source: object) -> bool:
-    return isinstance(source, str) and RunReference.parse(source).scheme != "file"
+def _identity(source: str | TrackedRun) -> _Identity:
+    """Tell runs of one reference in two stores apart."""
+    return (source, None) if isinstance(source, str) else (str(source.reference), source.tracking_uri)
 
 
 def _named(baseline: Any, named: Sequence[tuple[str | None, Any]], runs: Sequence[RunData]) -> int | None:
@@ -184,8 +195,14 @@ def _named(baseline: Any, named: Sequence[tuple[str | None, Any]], runs: Sequenc
     for i, (name, source) in enumerate(named):
         if source is baseline or (isinstance(baseline, str) and baseline == name):
             return i
-        if isinstance(baseline, str) and isinstance(source, str) and baseline == source:
+        if (
+            isinstance(baseline, str | TrackedRun)
+            and isinstance(source, type(baseline))
+            and baseline == source
+        ):
             return i
+    if isinstance(baseline, TrackedRun):
+        baseline = str(baseline.reference)
     if not isinstance(baseline, str):
         return None
     places = [i for i, run in enumerate(runs) if baseline in (run.table.origin, run.name)]

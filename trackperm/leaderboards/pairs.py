@@ -18,29 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from trackperm.errors import CapacityError, InputError
-from trackperm.exact import (
-    Alternative,
-    Method,
-    PermutationTest,
-    RationalStatistic,
-    difference_test,
-    structured_test,
-)
+from trackperm.exact import PermutationTest, RationalStatistic, TestOptions
 from trackperm.exact.counts import LARGEST
+from trackperm.exact.permutation import difference_test_of, structured_test_of
 from trackperm.exact.scores.scaling import scale_scores
-from trackperm.leaderboards.counted import Counted
+from trackperm.leaderboards.counts import Counted
 
 Array = npt.NDArray[Any]
-
-
-@dataclass(frozen=True)
-class TestOptions:
-    """How pairs are tested, as in :func:`trackperm.compare`."""
-
-    alternative: Alternative
-    method: Method
-    n_samples: int
-    seed: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,14 +127,7 @@ class LinearScores:
             moved = self.totals[candidate] - self.totals[baseline]
         if unit < 0:
             u, v, unit, moved = v, u, -unit, -moved
-        test = difference_test(
-            u,
-            v,
-            alternative=options.alternative,
-            method=options.method,
-            n_samples=options.n_samples,
-            seed=options.seed,
-        )
+        test = difference_test_of(u, v, options)
         return replace(test, observed=float(unit * moved))
 
 
@@ -187,15 +164,12 @@ class PairTester:
         table, statistic = self.counted.count_table(candidate, baseline)
         stay, swap = statistic.pairs(table.candidate, table.baseline)
         try:
-            return structured_test(
+            return structured_test_of(
                 stay,
                 swap,
                 statistic.tested(stay, swap, table.multiplicities),
-                alternative=self.options.alternative,
+                self.options,
                 multiplicities=table.multiplicities,
-                method=self.options.method,
-                n_samples=self.options.n_samples,
-                seed=self.options.seed,
             )
         except InputError as error:
             names = [self.counted.entries[i].data.name for i in (candidate, baseline)]

@@ -9,16 +9,16 @@ from itertools import combinations
 
 import numpy as np
 
+from trackperm.comparison.verdict import Sign, decide_sign
 from trackperm.exact import PermutationTest
 from trackperm.exact.intervals import Interval
-from trackperm.exact.letters import letter_display
 from trackperm.exact.multiplicity import Adjustment, adjust, adjust_log10
-from trackperm.exact.ranks import clones, rank_ranges, significantly_better
-from trackperm.leaderboards.counted import Counted
+from trackperm.exact.ranking.letters import letter_display
+from trackperm.exact.ranking.ranks import clones, rank_ranges, significantly_better
+from trackperm.leaderboards.counts import Counted
 from trackperm.leaderboards.pairs import PairTester
 from trackperm.leaderboards.result import Pair, Row
 from trackperm.statistic import Statistic
-from trackperm.verdict import Sign, decide_sign
 
 _UNDERFLOW = 1e-300
 

@@ -10,16 +10,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import trackperm
+from trackperm.choices import Alternative, MissingOfMany
 from trackperm.comparison import RunData
-from trackperm.exact import Alternative, PermutationTest
+from trackperm.comparison.verdict import MARKERS, Sign
+from trackperm.exact import PermutationTest
 from trackperm.exact.intervals import Interval
 from trackperm.exact.multiplicity import Correction
-from trackperm.leaderboards.field import Incomplete, MissingRule
+from trackperm.leaderboards.paired_runs import Incomplete
 from trackperm.statistic import Statistic
-from trackperm.trackers.base import Tracker
-from trackperm.trackers.publication import Published
-from trackperm.verdict import MARKERS, Sign
+from trackperm.version import __version__
 
 
 @dataclass(frozen=True)
@@ -152,7 +151,7 @@ class Leaderboard:
     alternative: Alternative
     n_examples: int
     n_largest: int
-    missing: MissingRule
+    missing: MissingOfMany
     paired_by: str
     test_set: str
     notes: tuple[str, ...]
@@ -211,7 +210,7 @@ class Leaderboard:
             "methods": "+".join(sorted({pair.test.method for pair in self.pairs})),
             "data": hashlib.sha256("".join(sorted(self.digests)).encode()).hexdigest()[:8],
             "spec": spec[:8],
-            "trackperm": trackperm.__version__,
+            "trackperm": __version__,
         }
         return "|".join([self.statistic.name, *(f"{name}:{value}" for name, value in parts.items())])
 
@@ -247,36 +246,6 @@ class Leaderboard:
     def to_json(self) -> str:
         """Return :meth:`to_dict` as JSON text."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
-
-    def log(
-        self, tracker: Tracker | None = None, container: str | None = None, *, tag_runs: bool = False
-    ) -> Published:
-        """Write the leaderboard to a tracker, or bring the one that is there up to date.
-
-        Each of its pairs counts as a logged comparison on the test set. In MLflow it is also shown in the
-        description of the experiment.
-
-        Parameters
-        ----------
-        tracker : Tracker, optional
-            Where to write; by default the tracker that the runs were read from.
-        container : str, optional
-            Experiment or project; by default that of the runs, if it is one.
-        tag_runs : bool
-            Whether the runs, which are finished, get short tags with the adjusted p-value; needs a baseline.
-
-        Raises
-        ------
-        InputError
-            If nothing says where to write, or an option cannot be granted.
-        TrackerError
-            If the tracker failed; the next call completes what was begun.
-        MissingDependencyError
-            If ``trackperm[plots]`` is not installed.
-        """
-        from trackperm.family import log_leaderboard
-
-        return log_leaderboard(self, tracker, container, tag_runs=tag_runs)
 
     def _row(self, row: Row) -> dict[str, Any]:
         interval = row.interval

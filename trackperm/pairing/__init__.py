@@ -1,8 +1,8 @@
 """Which examples of two runs are the same example: decided here and nowhere else."""
 
-from trackperm.pairing.align import PairedRuns, Pairing, pair
-from trackperm.pairing.buckets import paired
 from trackperm.pairing.ids import require_ids
-from trackperm.pairing.report import Missing, PairingReport
+from trackperm.pairing.large.buckets import paired
+from trackperm.pairing.pair import PairedRuns, Pairing
+from trackperm.pairing.report import PairingReport
 
-__all__ = ["Missing", "PairedRuns", "Pairing", "PairingReport", "pair", "paired", "require_ids"]
+__all__ = ["PairedRuns", "Pairing", "PairingReport", "paired", "require_ids"]

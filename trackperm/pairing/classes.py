@@ -17,17 +17,17 @@ from scipy import sparse
 
 from trackperm.errors import InputError
 from trackperm.exact import CountTable
+from trackperm.pairing.checks.differences import shown
 from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.counting import paired_counts
-from trackperm.pairing.differences import shown
 from trackperm.pairing.grouping import MAX_CELLS, require_small_sums
+from trackperm.pairing.keyed_run import KeyedRun
 from trackperm.pairing.missing import counted_runs
 from trackperm.pairing.paired_counts import PairedCounts
-from trackperm.pairing.run import KeyedRun
 from trackperm.statistic import Outcome, Statistic, load_statistic
-from trackperm.statistic.check import literal_type
 from trackperm.statistic.definition import CLASS_COLUMN, ClassValue
-from trackperm.tables import LISTS, ColumnType
+from trackperm.statistic.expressions.types import literal_type
+from trackperm.tables.table import LISTS, ColumnType
 
 _ROW = "trackperm.row"
 _SHOWN = 3

@@ -6,11 +6,12 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from trackperm.documents import listed
+from trackperm.choices import Missing
 from trackperm.errors import InputError
-from trackperm.pairing.report import OUTCOMES, Missing
+from trackperm.messages import listed
+from trackperm.pairing.report import OUTCOMES
 from trackperm.statistic import Statistic
-from trackperm.tables import ExampleTable, id_columns, unusable
+from trackperm.tables.table import ExampleTable, id_columns, unusable
 
 _OPTIONS = {"prediction": "--prediction", "label": "--label"}
 

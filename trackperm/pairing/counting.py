@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from trackperm.errors import InputError
 from trackperm.exact.scores.scaling import scale_scores
+from trackperm.pairing.checks.differences import shown
 from trackperm.pairing.columns import PairedColumns
-from trackperm.pairing.differences import shown
 from trackperm.pairing.grouping import STRATUM
+from trackperm.pairing.keyed_run import KEY, KeyedRun
 from trackperm.pairing.paired_counts import PairedCounts
-from trackperm.pairing.run import KEY, KeyedRun
 from trackperm.statistic import OUT_OF_RANGE, Outcome, Statistic, UncountableError, load_statistic
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from trackperm.documents import listed
 from trackperm.errors import InputError, PairingError, TrackpermError
-from trackperm.pairing.differences import RunDifferences
-from trackperm.pairing.refusals import require_distinct_ids, require_unique_ids, without_id
-from trackperm.pairing.run import KeyedRun, require_id_types
-from trackperm.tables import ExampleTable, id_columns, typed_columns
+from trackperm.messages import listed
+from trackperm.pairing.checks.differences import RunDifferences
+from trackperm.pairing.checks.refusals import require_distinct_ids, require_unique_ids, without_id
+from trackperm.pairing.keyed_run import KeyedRun, require_id_types
+from trackperm.tables.table import ExampleTable, id_columns, typed_columns
 
 
 def require_ids(table: ExampleTable, id_: str) -> None:

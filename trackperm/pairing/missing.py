@@ -11,9 +11,9 @@ import numpy as np
 
 from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.counting import ScaledCounts, counted, scaled
-from trackperm.pairing.run import KEY, KeyedRun
+from trackperm.pairing.keyed_run import KEY, KeyedRun
 from trackperm.statistic import Outcome, Statistic
-from trackperm.tables import ColumnType
+from trackperm.tables.table import ColumnType
 
 
 def with_absent(baseline: KeyedRun, candidate: KeyedRun, columns: PairedColumns) -> tuple[KeyedRun, KeyedRun]:

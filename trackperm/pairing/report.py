@@ -6,12 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from trackperm.choices import Missing
 from trackperm.statistic import Outcome
-
-Missing = Literal["error", "drop", "wrong", "worst", "best"]
-"""What to do with examples that lack a partner or a value: refuse, leave out, or count the prediction as the
-statistic says of a missing one; or, for the worst or best case of the candidate, as the worst possible one in
-one run and as the best possible one in the other."""
 
 OUTCOMES: Mapping[Missing, tuple[Outcome, Outcome]] = {
     "wrong": ("missing", "missing"),
@@ -48,7 +44,7 @@ class PairingReport:
         of rows (by id) and every dataframe engine.
     test_set : str
         SHA-256 of the examples that either run has, whatever was predicted and tested; see
-        :func:`trackperm.pairing.test_set.digest_of_test_set`.
+        :func:`trackperm.pairing.examples_digest.digest_of_test_set`.
     """
 
     by: Literal["id", "position"]

@@ -60,6 +60,6 @@ def render(board: Leaderboard, format_: str, *, stars: bool = False) -> bytes:
     MissingDependencyError
         If PNG is asked for and ``trackperm[plots]`` is not installed.
     """
-    from trackperm.report import leaderboard_formats
+    from trackperm.report.leaderboard import formats as leaderboard_formats
 
     return leaderboard_formats.render(board, format_, stars=stars)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from trackperm.comparison import Comparison
 from trackperm.errors import MissingDependencyError
 from trackperm.exact import NullDistribution, PermutationTest
-from trackperm.exact.distribution import DIGITS
+from trackperm.exact.null_distribution import DIGITS
 from trackperm.report.templating import render
 from trackperm.report.text import certainty, format_number, pvalue_name, shorten
 

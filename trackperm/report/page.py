@@ -6,7 +6,7 @@ import math
 
 from trackperm.comparison import Comparison
 from trackperm.errors import CapacityError
-from trackperm.report import charts, description, discordant, text
+from trackperm.report import charts, description, discordant_examples, text
 from trackperm.report.templating import render
 
 
@@ -30,7 +30,7 @@ def html(comparison: Comparison) -> str:
         explanation=description.explanation(comparison),
         pairing=comparison.pairing.lines(),
         second_opinions=comparison.second_opinions,
-        discordant=discordant.viewable(comparison),
+        discordant=discordant_examples.viewable(comparison),
         n_discordant=comparison.n_discordant,
         signature=comparison.signature,
     )

@@ -7,8 +7,8 @@ import re
 
 from trackperm.comparison import Comparison
 from trackperm.exact import PermutationTest
+from trackperm.exact.engines.monte_carlo import exact_interval
 from trackperm.exact.intervals import Interval
-from trackperm.exact.montecarlo import exact_interval
 
 SCOPE = "these two runs on these examples; not other seeds, prompts or test sets"
 

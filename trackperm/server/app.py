@@ -10,10 +10,10 @@ from typing import Any
 from flask import Flask
 
 from trackperm.errors import InputError, TrackpermError
-from trackperm.server import button, finished, pages, routes
-from trackperm.server.jobs import JobStore
-from trackperm.server.limits import Limits
-from trackperm.server.workshop import Workshop
+from trackperm.server import button, pages, queue_finished_runs, routes
+from trackperm.server.jobs.limits import Limits
+from trackperm.server.jobs.pool import Workshop
+from trackperm.server.jobs.store import JobStore
 
 _AUTH = "basic-auth"
 _BROKEN = 3
@@ -72,7 +72,7 @@ def register(app: Flask) -> None:
     routes.register(app, prefix, store, Workshop(Limits.of_environment()))
     pages.register(app, prefix)
     button.install(app, prefix)
-    finished.install(app)
+    queue_finished_runs.install(app)
     atexit.register(store.clear)
 
 

@@ -15,8 +15,8 @@ from threading import Lock
 
 from flask import Flask, Response, abort, request
 
-import trackperm
 from trackperm.report.templating import environment
+from trackperm.version import __version__
 
 _STATIC = resources.files("trackperm.server") / "static"
 _VEGA = "vega.js"
@@ -53,7 +53,7 @@ def _shell(name: str, prefix: str) -> Callable[[], Response]:
         body = (
             environment("trackperm.server")
             .get_template(f"{name}.html")
-            .render(prefix=prefix, nonce=nonce, version=trackperm.__version__)
+            .render(prefix=prefix, nonce=nonce, version=__version__)
         )
         response = Response(body, mimetype="text/html")
         response.headers["Content-Security-Policy"] = policy(nonce)

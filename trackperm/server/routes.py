@@ -11,9 +11,11 @@ from urllib.parse import urlsplit
 from flask import Flask, Response, request
 
 from trackperm.errors import CapacityError, InputError, TrackpermError
-from trackperm.server.caller import Caller
-from trackperm.server.flip_table import FlipPage, read_flips
-from trackperm.server.jobs import (
+from trackperm.server.jobs.changed_examples import FlipPage, read_flips
+from trackperm.server.jobs.pool import Workshop
+from trackperm.server.jobs.replay import Caller
+from trackperm.server.jobs.requests import Order, read_order
+from trackperm.server.jobs.store import (
     FLIPS_FILE,
     RESULT_FILE,
     Job,
@@ -21,8 +23,6 @@ from trackperm.server.jobs import (
     TooManyJobsError,
     error_values,
 )
-from trackperm.server.orders import Order, read_order
-from trackperm.server.workshop import Workshop
 
 API = "/ajax-api/2.0/trackperm"
 PATHS = ((f"{API}/jobs", "POST"), (f"{API}/jobs", "GET"), (f"{API}/flips", "GET"))

@@ -3,9 +3,9 @@
 from trackperm.statistic.compile import builtin_names, load_statistic, read_statistic
 from trackperm.statistic.counters import UncountableError
 from trackperm.statistic.definition import Outcome, Statistic
-from trackperm.statistic.frames import OUT_OF_RANGE
+from trackperm.statistic.expressions.frames import OUT_OF_RANGE
 from trackperm.statistic.schema import json_schema
-from trackperm.tables import ColumnType
+from trackperm.tables.table import ColumnType
 
 __all__ = [
     "OUT_OF_RANGE",

@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
-from trackperm.documents import Document, did_you_mean, kind, listed
 from trackperm.errors import InputError, InputTypeError, SpecError
 from trackperm.exact import RationalStatistic, RealStatistic
 from trackperm.exact.scores.resolution import Resolution, read_resolution
-from trackperm.statistic.check import MAX_INTEGER, Checker, NameType, literal_type
+from trackperm.messages import did_you_mean, kind, listed
 from trackperm.statistic.declared_parts import (
     check_classes,
     classes_of,
@@ -23,7 +22,11 @@ from trackperm.statistic.declared_parts import (
     weights_of,
 )
 from trackperm.statistic.definition import CLASS, ClassValue, ParameterValue, Statistic
-from trackperm.statistic.expression import (
+from trackperm.statistic.document import Document
+from trackperm.statistic.expressions.parts import first_not_additive, in_part, in_parts, weighted_mean
+from trackperm.statistic.expressions.rational import is_rational, rational
+from trackperm.statistic.expressions.real import real
+from trackperm.statistic.expressions.tree import (
     MAX_NAME,
     RESERVED,
     Binary,
@@ -35,13 +38,11 @@ from trackperm.statistic.expression import (
     children,
     transform,
 )
-from trackperm.statistic.parts import first_not_additive, in_part, in_parts, weighted_mean
-from trackperm.statistic.rational import is_rational, rational
-from trackperm.statistic.real import real
+from trackperm.statistic.expressions.types import MAX_INTEGER, Checker, NameType, literal_type
+from trackperm.statistic.expressions.units import in_units, with_units
 from trackperm.statistic.schema import Contrast, LongSpec, ShortSpec, validate
 from trackperm.statistic.symmetry import require_antisymmetry
-from trackperm.statistic.units import in_units, with_units
-from trackperm.tables import ColumnType
+from trackperm.tables.table import ColumnType
 
 _BUILTIN = Path(__file__).parent / "builtin"
 

@@ -9,8 +9,8 @@ import narwhals as nw
 import polars as pl
 
 from trackperm.statistic.counters import COUNTERS, UncountableError
-from trackperm.statistic.expression import Call, Expression, Literal, Name, children
-from trackperm.statistic.frames import counter_column
+from trackperm.statistic.expressions.frames import counter_column
+from trackperm.statistic.expressions.tree import Call, Expression, Literal, Name, children
 
 
 def with_counters(
@@ -23,7 +23,7 @@ def with_counters(
     frame : narwhals.DataFrame
         Of polars, with typed columns. Where a column is null, so is the count.
     expressions : iterable of Expression
-        Have passed :class:`~trackperm.statistic.check.Checker`.
+        Have passed :class:`~trackperm.statistic.expressions.types.Checker`.
     columns : mapping of str to str
         Actual column of every name.
 

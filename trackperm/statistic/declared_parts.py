@@ -6,12 +6,13 @@ import re
 from collections.abc import Collection, Mapping
 from fractions import Fraction
 
-from trackperm.documents import Document, kind
 from trackperm.errors import InputError
-from trackperm.statistic.check import literal_type
+from trackperm.messages import kind
 from trackperm.statistic.definition import CLASS, ClassValue, class_text
-from trackperm.statistic.expression import Expression, size
-from trackperm.statistic.parts import MAX_PARTS
+from trackperm.statistic.document import Document
+from trackperm.statistic.expressions.parts import MAX_PARTS
+from trackperm.statistic.expressions.tree import Expression, size
+from trackperm.statistic.expressions.types import literal_type
 from trackperm.statistic.schema import LongSpec, ShortSpec
 
 _MAX_SIZE = 50_000  # in nodes, of the mean over strata or classes

@@ -11,19 +11,21 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from trackperm.documents import Document, did_you_mean, dump, listed
+from trackperm.choices import Alternative
 from trackperm.errors import CapacityError, InputError
-from trackperm.exact import Alternative, RationalStatistic, RealStatistic
+from trackperm.exact import RationalStatistic, RealStatistic
 from trackperm.exact.counts import exact_column_sums
 from trackperm.exact.scores.resolution import format_unit
-from trackperm.statistic.arrays import integers
-from trackperm.statistic.check import Checker
+from trackperm.messages import did_you_mean, listed
 from trackperm.statistic.counter_columns import columns_of_counters, with_counters
-from trackperm.statistic.expression import Expression, Name, Node, transform
-from trackperm.statistic.frames import count_expression
-from trackperm.statistic.parts import in_parts
+from trackperm.statistic.document import Document, dump
+from trackperm.statistic.expressions.arrays import integers
+from trackperm.statistic.expressions.frames import count_expression
+from trackperm.statistic.expressions.parts import in_parts
+from trackperm.statistic.expressions.tree import Expression, Name, Node, transform
+from trackperm.statistic.expressions.types import Checker
 from trackperm.statistic.schema import Contrast
-from trackperm.tables import ColumnType
+from trackperm.tables.table import ColumnType
 
 CLASS = "class"
 """What the class is called in counts."""

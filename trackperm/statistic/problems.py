@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from trackperm.documents import Document
 from trackperm.errors import SpecError, TrackpermError
 from trackperm.statistic.compile import _Compiler, load_statistic
 from trackperm.statistic.definition import ParameterValue
-from trackperm.statistic.expression import Expression
+from trackperm.statistic.document import Document
+from trackperm.statistic.expressions.tree import Expression
 from trackperm.statistic.schema import form, validate
 
 

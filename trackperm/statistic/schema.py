@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, TypeAdapter, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from trackperm.documents import Document, kind
-from trackperm.exact import Alternative
+from trackperm.choices import Alternative
+from trackperm.messages import kind
+from trackperm.statistic.document import Document
 
 VERSION = 1
 """Version of the language."""

@@ -12,9 +12,9 @@ import numpy as np
 
 from trackperm.errors import CapacityError, SpecError
 from trackperm.exact import RationalStatistic, RealStatistic
-from trackperm.statistic.arrays import integers
 from trackperm.statistic.definition import joint_values
-from trackperm.statistic.expression import Binary, Expression, Name, Node, transform, written
+from trackperm.statistic.expressions.arrays import integers
+from trackperm.statistic.expressions.tree import Binary, Expression, Name, Node, transform, written
 
 _SAMPLES = 150
 _EXAMPLES = 3  # in a sample

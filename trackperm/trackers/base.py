@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import entry_points
 from typing import Any, ClassVar, Protocol
 
-from trackperm.documents import listed
 from trackperm.errors import InputError, InputTypeError, MissingDependencyError
-from trackperm.tables import ExampleTable
+from trackperm.messages import listed
+from trackperm.tables.table import ExampleTable
 from trackperm.trackers.predictions import Predictions
 from trackperm.trackers.publication import LoggedComparison, Publication, Published
 from trackperm.trackers.references import RunReference, TrackedRun

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from trackperm.sources import Gold, read_examples, split_part
-from trackperm.tables import ExampleTable
+from trackperm.tables import Gold, read_examples, split_part
+from trackperm.tables.table import ExampleTable
 
 
 def read_file(locator: str, gold: Gold | None = None) -> ExampleTable:
-    """Read the per-example table at a path, as :func:`~trackperm.sources.split_part` understands it.
+    """Read the per-example table at a path, as :func:`~trackperm.tables.split_part` understands it.
 
     Parameters
     ----------

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from trackperm.errors import InputError
+from trackperm.errors import InputError, InputTypeError
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):(?!//|:)(.+)", re.DOTALL)
 _WANDB_PAGE = re.compile(r"https?://[^/]+(/wandb)?/[^/]+/[^/]+/runs/[^/]+(/.*)?")
@@ -46,6 +47,28 @@ class RunReference:
             return cls("file", text)
         return cls(match[1], match[2])
 
+    @classmethod
+    def of(cls, run: str | Path | TrackedRun) -> RunReference:
+        """Return the reference of a run, however it is given: as text, as a path, or as it was found.
+
+        Raises
+        ------
+        InputError
+            If nothing stands behind the scheme of a text.
+        InputTypeError
+            If `run` is something else.
+        """
+        if isinstance(run, TrackedRun):
+            return run.reference
+        if isinstance(run, str):
+            return cls.parse(run)
+        if isinstance(run, Path):
+            return cls("file", str(run))
+        raise InputTypeError(
+            f"a run is given as {type(run).__name__!r}; expected text, a path, or a run that a tracker found",
+            hint="write `mlflow:RUN_ID`, for example, or take one of `tracker.runs(experiment)`.",
+        )
+
     def __str__(self) -> str:
         return self.locator if self.scheme == "file" else f"{self.scheme}:{self.locator}"
 
@@ -64,6 +87,8 @@ class TrackedRun:
         Identifier of the experiment or project that holds the run.
     url : str or None
         A page that shows the run, where the tracker knows one.
+    tracking_uri : str or None
+        The store or server that holds it, as it was opened; None for the default one.
     details : object
         What the adapter learnt when it found the run, and need not ask for again; of no meaning to others.
     """
@@ -72,4 +97,5 @@ class TrackedRun:
     name: str
     container: str
     url: str | None = None
+    tracking_uri: str | None = field(default=None, compare=False, repr=False)
     details: object = field(default=None, compare=False, repr=False)

@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.budget import cases
 
+from trackperm.choices import Alternative
 from trackperm.errors import InputError
 from trackperm.exact import CountTable, RationalStatistic, RealStatistic, structured_test
+from trackperm.exact.engines.lattice.statistic import Statistic
 from trackperm.exact.intervals import Interval, additive_scores, difference_interval
-from trackperm.exact.lattice.statistic import Alternative, Statistic
 
 
 def joint(table: CountTable) -> tuple[np.ndarray, np.ndarray]:
@@ -58,7 +60,7 @@ ALPHA = st.sampled_from([0.01, 0.05, 0.125, 0.25, 0.6])
 ALTERNATIVE = st.sampled_from(["two-sided", "less", "greater"])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=cases(40), deadline=None)
 @given(st.integers(1, 60), st.integers(0, 10**9), ALPHA, ALTERNATIVE)
 def test_accuracy_agrees_with_the_test(n: int, seed: int, alpha: float, alternative: Alternative) -> None:
     rng = np.random.default_rng(seed)
@@ -67,7 +69,7 @@ def test_accuracy_agrees_with_the_test(n: int, seed: int, alpha: float, alternat
     assert interval.method == "paired proportions"
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=cases(30), deadline=None)
 @given(st.integers(2, 25), st.integers(0, 10**9), ALPHA, ALTERNATIVE)
 def test_means_and_clusters_agree_with_the_test(
     n: int, seed: int, alpha: float, alternative: Alternative

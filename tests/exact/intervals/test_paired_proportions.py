@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.special import gammaln, xlogy
 from scipy.stats import beta
+from support.budget import cases
 
 from trackperm.errors import InputError
 from trackperm.exact import difference_test
@@ -40,7 +41,7 @@ def test_excludes_zero_exactly_when_the_test_rejects(n: int, alternative: str) -
                 assert interval.low <= (b - c) / n <= interval.high
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=cases(25), deadline=None)
 @given(
     st.integers(1, 10**6).flatmap(
         lambda n: st.tuples(st.just(n), st.integers(0, n), st.floats(-6.0, 6.0), st.sampled_from(ALPHAS))
@@ -107,7 +108,7 @@ def test_coverage_by_enumeration(n: int, alpha: float) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [14, 18, 22, 30, 40])
+@pytest.mark.parametrize("n", [14, 18, *(pytest.param(n, marks=pytest.mark.nightly) for n in (22, 30, 40))])
 def test_coverage_by_enumeration_of_more(n: int) -> None:
     for alpha in (0.05, 0.1):
         error = greatest_error(n, alpha, 400)
@@ -193,7 +194,7 @@ def test_score_interval_against_published_values() -> None:
     assert (round(interval.low, 4), round(interval.high, 4)) == (-0.0148, 0.0247)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(60), deadline=None)
 @given(st.integers(1, 400).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(0, n))))
 def test_score_ends_solve_the_score_equation(case: tuple[int, int, int]) -> None:
     n, b, c = case

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.budget import cases
 
+from trackperm.choices import Alternative
 from trackperm.errors import InputError
 from trackperm.exact import RationalStatistic, difference_test, structured_test
 from trackperm.exact.intervals import AdditiveScores, Interval, search, shift, shift_interval, shifted_tail
 from trackperm.exact.intervals.search import spread
-from trackperm.exact.lattice.statistic import Alternative
 
 ALPHAS = (0.01, 0.05, 0.0625, 0.125, 0.25, 0.5, 0.75)
 """Those that are powers of 2 are attained by p-values."""
@@ -83,7 +84,7 @@ def test_against_enumeration(seed: int) -> None:
         assert (0.0 in found) == (not test.pvalue < alpha)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=cases(80), deadline=None)
 @given(
     st.lists(st.tuples(st.integers(-40, 40), st.integers(1, 5)), min_size=1, max_size=8),
     st.sampled_from(ALPHAS),
@@ -134,7 +135,7 @@ def test_infinite_exactly_where_no_shift_is_rejected(n: int) -> None:
         assert found.bounded == (smallest < alpha)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=cases(8), deadline=None)
 @given(st.integers(0, 10**9))
 def test_swapping_the_runs_negates_the_interval(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -250,18 +251,19 @@ def test_what_the_model_does_not_fit_is_said() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.generated
 def test_coverage_where_the_model_holds_and_where_most_examples_tie() -> None:
-    """Shares of 95 % intervals that hold the truth, of 400 data sets each."""
-    rng = np.random.default_rng(0)
+    """Shares of 95 % intervals that hold the truth."""
+    rng, n_sets = np.random.default_rng(0), cases(100)
 
     def coverage(n: int, discordance: float, values: range, truth: float) -> float:
         hits = 0
-        for _ in range(400):
+        for _ in range(n_sets):
             differs = rng.random(n) < discordance
             differences = np.where(differs, rng.choice(values, n), 0)
             hits += truth in shift_interval(scores_of(differences.tolist()))
-        print(f"N = {n}, {discordance:.0%} differ: {hits / 400:.3f} hold the truth")  # noqa: T201
-        return hits / 400
+        print(f"N = {n}, {discordance:.0%} differ: {hits / n_sets:.3f} hold the truth")  # noqa: T201
+        return hits / n_sets
 
     for n in (8, 20, 60):
         assert coverage(n, 1.0, range(-6, 13), 3.0) >= 0.93

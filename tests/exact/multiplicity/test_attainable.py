@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
+from support.budget import cases
 
 from trackperm.errors import CapacityError, InputError
 from trackperm.exact import RationalStatistic, difference_test, structured_test
@@ -49,7 +50,7 @@ def check_law(found: AttainablePvalues, pvalues: np.ndarray) -> None:
     st.lists(st.integers(-3, 3), min_size=1, max_size=6).filter(any),
     st.sampled_from(ALTERNATIVES),
 )
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=cases(25))
 def test_linear_statistics_against_all_swaps(differences, alternative):
     def test(candidate, baseline):
         return difference_test(candidate, baseline, alternative=alternative)

@@ -6,8 +6,9 @@ import sys
 
 import numpy as np
 import pytest
-from discrete_laws import outcomes, random_supports, sign_test_pvalues
 from scipy.stats import hypergeom
+from support.budget import cases
+from support.discrete_laws import outcomes, random_supports, sign_test_pvalues
 
 from trackperm.errors import InputError
 from trackperm.exact.multiplicity import (
@@ -193,6 +194,7 @@ def test_refusals_and_small_families():
 
 
 @pytest.mark.slow
+@pytest.mark.generated
 @pytest.mark.parametrize("procedure", PROCEDURES)
 def test_simulated_fdr_of_sign_tests(procedure):
     rng = np.random.default_rng(11)
@@ -200,7 +202,7 @@ def test_simulated_fdr_of_sign_tests(procedure):
     supports = [sign_test_pvalues(int(n)) for n in sizes]
     attainable = [AttainablePvalues.listed(support) for support in supports]
     is_false, alpha, shares, power = np.arange(50) < 15, 0.1, [], []
-    for _ in range(4000):
+    for _ in range(cases(400)):
         better = rng.binomial(sizes, np.where(is_false, 0.9, 0.5))
         fewer = np.minimum(better, sizes - better)
         pvalues = np.array([support[k] for support, k in zip(supports, fewer, strict=True)])

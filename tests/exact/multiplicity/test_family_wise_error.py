@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 from scipy.stats import binom
+from support.budget import cases
 
 from trackperm.exact import difference_test
 from trackperm.exact.multiplicity import adjust
@@ -51,8 +52,9 @@ def test_the_table_has_the_pvalues_of_the_tests():
 
 
 @pytest.mark.slow
+@pytest.mark.generated
 def test_two_noisy_runs_and_38_near_clones():
-    rng, alpha, n_families = np.random.default_rng(1), 0.05, 4000
+    rng, alpha, n_families = np.random.default_rng(1), 0.05, cases(400)
     table = sign_test_table()
     families = np.array(
         [pvalues_of_all_pairs(runs_without_differences(rng), table) for _ in range(n_families)]

@@ -7,8 +7,8 @@ import math
 
 import numpy as np
 import pytest
-from discrete_laws import outcomes, random_supports
 from scipy.optimize import linprog
+from support.discrete_laws import outcomes, random_supports
 
 from trackperm.errors import InputError
 from trackperm.exact import RationalStatistic, difference_test, structured_test

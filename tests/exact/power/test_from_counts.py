@@ -10,7 +10,7 @@ import pytest
 
 from trackperm.errors import InputError
 from trackperm.exact import RationalStatistic, RealStatistic
-from trackperm.exact.linear.differences import Differences
+from trackperm.exact.differences import Differences
 from trackperm.exact.power import (
     MinimumDetectableEffect,
     approximate_minimum_detectable_effect,

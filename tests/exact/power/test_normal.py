@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 
+from trackperm.choices import Alternative
 from trackperm.errors import InputError
-from trackperm.exact import Alternative, RationalStatistic, RealStatistic, structured_test
+from trackperm.exact import RationalStatistic, RealStatistic, structured_test
 from trackperm.exact.power import (
     approximate_examples_needed,
     approximate_minimum_detectable_effect,

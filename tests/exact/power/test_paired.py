@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from trackperm.choices import Alternative
 from trackperm.errors import CapacityError, InputError
-from trackperm.exact import Alternative, difference_test
-from trackperm.exact.montecarlo import exact_interval
+from trackperm.exact import difference_test
+from trackperm.exact.engines.monte_carlo import exact_interval
 from trackperm.exact.power import (
     MinimumDetectableEffect,
     examples_needed,
@@ -19,7 +20,7 @@ from trackperm.exact.power import (
     needed,
     paired_power,
 )
-from trackperm.exact.power.sign_test import SignTest
+from trackperm.exact.power.paired_sign import SignTest
 
 ALTERNATIVES: list[Alternative] = ["two-sided", "less", "greater"]
 

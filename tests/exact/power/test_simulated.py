@@ -10,7 +10,7 @@ import pytest
 
 from trackperm.errors import InputError, UndefinedStatisticError
 from trackperm.exact import CountTable, PermutationTest, RationalStatistic, structured_test
-from trackperm.exact.montecarlo import exact_interval
+from trackperm.exact.engines.monte_carlo import exact_interval
 from trackperm.exact.power import paired_power, simulated_power
 
 X = [RationalStatistic.variable(i, 4) for i in range(4)]
@@ -46,7 +46,10 @@ def test_against_the_exact_power(n: int, effect: float):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n", "effect"), [(200, 1.0), (463, 0.3), (60, 0.8)])
+@pytest.mark.parametrize(
+    ("n", "effect"),
+    [(60, 0.8), *(pytest.param(*each, marks=pytest.mark.nightly) for each in ((200, 1.0), (463, 0.3)))],
+)
 def test_against_the_exact_power_closely(n: int, effect: float):
     found = simulated_power(
         pilot(15, 5, 80), partial(permuted, CORRECT), n, effect=effect, n_resamples=20_000

@@ -7,7 +7,7 @@ from trackperm.exact.intervals.bootstrap import (
     exact_bootstrap_interval,
 )
 from trackperm.exact.intervals.choice import Choice, difference_interval
-from trackperm.exact.intervals.effect_sizes import EffectSizes, effect_sizes, odds_interval
+from trackperm.exact.intervals.effect_size import EffectSizes, effect_sizes, odds_interval
 from trackperm.exact.intervals.interval import Interval, IntervalMethod, Relation
 from trackperm.exact.intervals.paired_proportions import (
     mcnemar_pvalue,

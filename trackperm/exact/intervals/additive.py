@@ -20,9 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from trackperm.errors import CapacityError
-from trackperm.exact.counts import LARGEST, IntArray, exact_column_sums, group_rows
+from trackperm.exact.counts import LARGEST, exact_column_sums, group_rows
+from trackperm.exact.engines.lattice.statistic import Statistic
 from trackperm.exact.functions.rational import RationalStatistic
-from trackperm.exact.lattice.statistic import Statistic
+from trackperm.exact.types import IntArray
 
 LARGEST_WEIGHT = 1000
 """Weights are rounded to integers up to this where those in their exact proportions are larger."""

@@ -31,14 +31,15 @@ import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import ndtr, ndtri
 
+from trackperm.choices import Alternative
 from trackperm.errors import InputError, UndefinedStatisticError
-from trackperm.exact.counts import IntArray
-from trackperm.exact.distribution import NullDistribution
+from trackperm.exact.distributions.characteristic import FloatArray
+from trackperm.exact.engines.lattice.statistic import Statistic
 from trackperm.exact.functions.rational import RationalStatistic
 from trackperm.exact.intervals.additive import AdditiveScores
 from trackperm.exact.intervals.interval import Interval, tail_level
-from trackperm.exact.lattice.statistic import Alternative, Statistic
-from trackperm.exact.spectrum.characteristic import FloatArray
+from trackperm.exact.null_distribution import NullDistribution
+from trackperm.exact.types import IntArray
 
 N_RESAMPLES = 10_000
 """Resamples by default."""

@@ -8,15 +8,17 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from trackperm.choices import Alternative
 from trackperm.errors import CapacityError, InputError
-from trackperm.exact.counts import IntArray, integer_matrix
+from trackperm.exact.counts import integer_matrix
+from trackperm.exact.engines.lattice.statistic import Statistic
 from trackperm.exact.intervals.additive import AdditiveScores, additive_scores, strata_of_rows
 from trackperm.exact.intervals.bootstrap import N_RESAMPLES, bootstrap_interval, exact_bootstrap_interval
 from trackperm.exact.intervals.interval import Interval, tail_level
 from trackperm.exact.intervals.paired_proportions import paired_proportions_interval, score_interval
 from trackperm.exact.intervals.shift import shift_interval
-from trackperm.exact.lattice.statistic import Alternative, Statistic
-from trackperm.exact.outcome import MEMORY_BUDGET
+from trackperm.exact.options import MEMORY_BUDGET
+from trackperm.exact.types import IntArray
 
 Choice = Literal["auto", "paired-proportions", "score", "shift", "bootstrap", "exact-bootstrap"]
 

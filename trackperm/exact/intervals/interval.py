@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal, get_args
 
+from trackperm.choices import Alternative
 from trackperm.errors import InputError
-from trackperm.exact.lattice.statistic import Alternative
 
 IntervalMethod = Literal[
     "paired proportions",

@@ -42,12 +42,12 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln, ndtri
 
+from trackperm.choices import Alternative
 from trackperm.errors import InputError
+from trackperm.exact.distributions.characteristic import FloatArray
 from trackperm.exact.functions.rational import RationalStatistic
 from trackperm.exact.intervals.interval import Interval, tail_level
-from trackperm.exact.lattice.statistic import Alternative
 from trackperm.exact.permutation import structured_test
-from trackperm.exact.spectrum.characteristic import FloatArray
 
 RESOLUTION = 1e-18
 """Absolute precision of an end next to 0; elsewhere ends are as precise as floats are."""

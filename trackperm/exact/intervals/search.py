@@ -28,7 +28,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtri_exp
 
-from trackperm.exact.counts import IntArray
+from trackperm.exact.distributions.characteristic import FloatArray, log_cosh
+from trackperm.exact.distributions.tilt import tilt_of_coins
 from trackperm.exact.intervals.additive import AdditiveScores
 from trackperm.exact.intervals.farey import (
     floor_fraction,
@@ -37,8 +38,7 @@ from trackperm.exact.intervals.farey import (
     simplest_fraction,
 )
 from trackperm.exact.intervals.shifted_tail import ShiftedTail
-from trackperm.exact.spectrum.characteristic import FloatArray, log_cosh
-from trackperm.exact.spectrum.tilt import tilt_of_coins
+from trackperm.exact.types import IntArray
 
 PRECISION = 1e-5
 """Distance in standard deviations from the end at which a search may stop."""

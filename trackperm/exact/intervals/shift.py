@@ -46,14 +46,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from trackperm.choices import Alternative
 from trackperm.errors import InputError
-from trackperm.exact.enumeration import n_configurations
+from trackperm.exact.engines.enumeration import n_configurations
 from trackperm.exact.functions.rational import RationalStatistic
 from trackperm.exact.intervals.additive import AdditiveScores
 from trackperm.exact.intervals.interval import Interval, tail_level
 from trackperm.exact.intervals.search import lower_end
-from trackperm.exact.lattice.statistic import Alternative
-from trackperm.exact.outcome import MEMORY_BUDGET
+from trackperm.exact.options import MEMORY_BUDGET
 from trackperm.exact.permutation import structured_test
 
 LISTABLE = 2**18

@@ -15,13 +15,13 @@ import numpy as np
 from scipy.special import ndtri_exp
 
 from trackperm.exact.counts import LARGEST
+from trackperm.exact.distributions.characteristic import UNIT
+from trackperm.exact.distributions.line import LineLaw
+from trackperm.exact.distributions.pmf import LOG_PRUNED
+from trackperm.exact.distributions.tilt import CERTAIN, TailMass
+from trackperm.exact.engines.linear.bracket import bracket_tail, sufficient_spacing
+from trackperm.exact.engines.linear.tails import LinearStatistic, exact_seconds, exact_tails
 from trackperm.exact.intervals.additive import AdditiveScores
-from trackperm.exact.linear.bracket import bracket_tail, sufficient_spacing
-from trackperm.exact.linear.law import LineLaw
-from trackperm.exact.linear.tails import LinearStatistic, exact_seconds, exact_tails
-from trackperm.exact.spectrum.characteristic import UNIT
-from trackperm.exact.spectrum.pmf import LOG_PRUNED
-from trackperm.exact.spectrum.tilt import CERTAIN, TailMass
 
 QUICK = 0.05
 """Seconds that a p-value may take by estimate; steps are rounded where it would be more."""

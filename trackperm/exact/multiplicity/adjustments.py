@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trackperm.errors import InputError
+from trackperm.exact.distributions.characteristic import FloatArray
 from trackperm.exact.multiplicity.family import (
     LINEAR,
     LOG10,
@@ -23,7 +24,6 @@ from trackperm.exact.multiplicity.family import (
     checked_log10_pvalues,
     checked_pvalues,
 )
-from trackperm.exact.spectrum.characteristic import FloatArray
 
 
 @dataclass(frozen=True)

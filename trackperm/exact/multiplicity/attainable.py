@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from trackperm.errors import CapacityError, InputError
+from trackperm.exact.distributions.characteristic import FloatArray
 from trackperm.exact.multiplicity.family import checked_pvalues
 from trackperm.exact.result import PermutationTest
-from trackperm.exact.spectrum.characteristic import FloatArray
 
 TIE = 1e-9
 """Relative difference below which p-values of different tests count as tied, so that rounding errors in

@@ -26,9 +26,9 @@ import numpy as np
 import numpy.typing as npt
 
 from trackperm.errors import InputError
+from trackperm.exact.distributions.characteristic import FloatArray
 from trackperm.exact.multiplicity.attainable import TIE, AttainablePvalues
 from trackperm.exact.multiplicity.family import Correction, checked_level, checked_pvalues
-from trackperm.exact.spectrum.characteristic import FloatArray
 
 BoolArray = npt.NDArray[np.bool_]
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trackperm.errors import InputError, InputTypeError
-from trackperm.exact.spectrum.characteristic import FloatArray
+from trackperm.exact.distributions.characteristic import FloatArray
 
 ErrorRate = Literal["FWER", "FDR"]
 """Family-wise error rate, the probability of any false rejection; false discovery rate, the expected share

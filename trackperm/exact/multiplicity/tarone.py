@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trackperm.errors import CapacityError, InputError
+from trackperm.exact.distributions.characteristic import FloatArray
 from trackperm.exact.multiplicity.attainable import TIE, attainable_pvalues
 from trackperm.exact.multiplicity.family import (
     LINEAR,
@@ -36,7 +37,6 @@ from trackperm.exact.multiplicity.family import (
     checked_pvalues,
 )
 from trackperm.exact.result import PermutationTest
-from trackperm.exact.spectrum.characteristic import FloatArray
 
 LISTABLE = 45
 """Discordant examples up to which the null distribution may hold every outcome: beyond, 2^-n is below its

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from trackperm.exact.spectrum.characteristic import FloatArray
+from trackperm.exact.distributions.characteristic import FloatArray
 
 LOG_OUTSIDE = math.log(2.0) + 16.0 * math.log(10.0)
 """Minus the logarithm of the mass left out on both sides, twice."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trackperm.exact.lattice.statistic import Alternative
+from trackperm.choices import Alternative
 
 
 @dataclass(frozen=True)

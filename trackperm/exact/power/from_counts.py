@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from trackperm.choices import Alternative
 from trackperm.errors import UndefinedStatisticError
-from trackperm.exact.counts import IntArray
-from trackperm.exact.lattice.statistic import Alternative, Statistic
-from trackperm.exact.linear.differences import Differences
+from trackperm.exact.differences import Differences
+from trackperm.exact.engines.lattice.statistic import Statistic
 from trackperm.exact.power.detectable import MinimumDetectableEffect
 from trackperm.exact.power.normal import approximate_minimum_detectable_effect, null_standard_deviation
 from trackperm.exact.power.paired import MOST_EXAMPLES, minimum_detectable_effect
+from trackperm.exact.types import IntArray
 
 
 def detectable_effect(

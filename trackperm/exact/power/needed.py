@@ -21,14 +21,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from trackperm.choices import Alternative
 from trackperm.errors import CapacityError, InputError
-from trackperm.exact.counts import IntArray
-from trackperm.exact.lattice.statistic import Alternative
+from trackperm.exact.distributions.characteristic import FloatArray
 from trackperm.exact.power.binomial_law import binomial_masses, binomial_window, one_more_example
 from trackperm.exact.power.normal import approximate_examples_needed, require_power
 from trackperm.exact.power.paired import MOST_EXAMPLES, share_better_of
-from trackperm.exact.power.sign_test import SignTest
-from trackperm.exact.spectrum.characteristic import FloatArray
+from trackperm.exact.power.paired_sign import SignTest
+from trackperm.exact.types import IntArray
 
 LISTED = 4096
 """Discordant examples up to which R is listed from 0 on."""

@@ -23,12 +23,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from trackperm.choices import Alternative
 from trackperm.errors import InputError, UndefinedStatisticError
 from trackperm.exact.counts import DifferenceHistogram
+from trackperm.exact.engines.lattice.statistic import Statistic
 from trackperm.exact.functions.rational import RationalStatistic
-from trackperm.exact.lattice.statistic import Alternative, Statistic
 from trackperm.exact.power.detectable import MinimumDetectableEffect
-from trackperm.exact.power.sign_test import SignTest
+from trackperm.exact.power.paired_sign import SignTest
 
 STEP = 1e-3
 """Half the distance over which slopes are taken, in standard deviations of a count's sum."""

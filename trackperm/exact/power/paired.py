@@ -5,8 +5,8 @@ q = (1 + difference / delta) / 2. The number M of discordant examples is Binomia
 
     power(n) = E R(M) = sum_m P(M = m) R(m),
 
-with R(m) of :mod:`~trackperm.exact.power.sign_test`. Both factors are positive and the sum runs over a window
-that M leaves with a probability of 1e-16, so the power is right to about 1e-10, which is what the
+with R(m) of :mod:`~trackperm.exact.power.paired_sign`. Both factors are positive and the sum runs over a
+window that M leaves with a probability of 1e-16, so the power is right to about 1e-10, which is what the
 incomplete beta function holds.
 """
 
@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from trackperm.choices import Alternative
 from trackperm.errors import CapacityError, InputError
-from trackperm.exact.lattice.statistic import Alternative
 from trackperm.exact.power.binomial_law import binomial_masses, binomial_window
 from trackperm.exact.power.detectable import MinimumDetectableEffect
 from trackperm.exact.power.normal import require_power
-from trackperm.exact.power.sign_test import SignTest
+from trackperm.exact.power.paired_sign import SignTest
 
 MOST_EXAMPLES = 10**7
 """Examples up to which the exact power is computed."""

@@ -9,8 +9,8 @@ import numpy as np
 
 from trackperm.errors import InputError
 from trackperm.exact.counts import CountTable
-from trackperm.exact.montecarlo import exact_interval
-from trackperm.exact.power.sign_test import SignTest
+from trackperm.exact.engines.monte_carlo import exact_interval
+from trackperm.exact.power.paired_sign import SignTest
 from trackperm.exact.result import PermutationTest
 
 N_RESAMPLES = 1000

@@ -1,0 +1,367 @@
+"""Whether candidates pass, in each case that the rules of `trackperm.automation.judging.judge` know."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from support.comparisons import accuracy, answers
+
+import trackperm
+from trackperm.automation.judging.judge import judge
+from trackperm.automation.policy.policy import Policy, load_policies
+from trackperm.comparison import Comparison, RunData, compare_statistics, corrected
+from trackperm.errors import InputError
+from trackperm.report import text
+from trackperm.statistic import load_statistic
+from trackperm.tables.table import ExampleTable
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Any:
+    def made(**keys: object) -> Policy:
+        lines = [f"    {name}: {value}\n" for name, value in keys.items()]
+        file = tmp_path / "trackperm.yaml"
+        file.write_text("policies:\n  - name: gate\n    baseline: {run: base.csv}\n" + "".join(lines))
+        return load_policies(file).find()
+
+    return made
+
+
+NON_INFERIOR = {"fail_on": "not-shown-non-inferior", "margin": 0.05}
+
+
+def test_regression_fails(policy: Any):
+    found = judge(policy(), [accuracy(69, 109, 935, 206)])
+    assert (found.outcome, found.exit_code) == ("fail", 1)
+    assert found.reasons == (
+        "accuracy: the candidate is significantly worse (difference -0.0303, p = 0.00335)",
+    )
+
+
+def test_better_and_undecided_with_enough_examples_pass(policy: Any):
+    better, undecided = accuracy(109, 69, 935, 206), accuracy(100, 110, 900, 200)
+    for comparison, said in ((better, "the candidate is better"), (undecided, "not shown to be worse")):
+        found = judge(policy(), [comparison])
+        assert (found.outcome, found.exit_code) == ("pass", 0)
+        assert said in found.reasons[0]
+
+
+def test_too_few_discordant_examples_are_undecided(policy: Any):
+    comparison = accuracy(0, 4, 10, 2)
+    assert comparison.pvalue == 0.125
+    found = judge(policy(), [comparison])
+    assert (found.outcome, found.exit_code) == ("undecided", 4)
+    assert "with 4 discordant examples no p is below 0.125" in found.reasons[0]
+    assert judge(policy(), [accuracy(0, 6, 10, 2)]).outcome == "fail", "0.03125"
+
+
+def test_an_effect_above_the_margin_that_cannot_be_detected_is_undecided(policy: Any):
+    small = accuracy(10, 12, 60, 20, margin=0.02)
+    assert small.detectable is not None
+    assert small.detectable.effect is not None
+    assert small.detectable.effect > 0.02
+    found = judge(policy(margin=0.02), [small])
+    assert found.outcome == "undecided"
+    assert "and the margin is 0.02" in found.reasons[0]
+    wide = accuracy(10, 12, 60, 20, margin=2 * small.detectable.effect)
+    assert judge(policy(margin=0.5), [wide]).outcome == "pass"
+
+
+def test_equivalence_passes_whatever_else_could_be_detected(policy: Any):
+    comparison = accuracy(2, 2, 900, 96, margin=0.02)
+    assert comparison.verdict == "equivalent"
+    assert not math.log10(comparison.alpha) > comparison.test.log10_smallest_pvalue, (
+        "p < alpha is out of reach"
+    )
+    found = judge(policy(margin=0.02), [comparison])
+    assert found.outcome == "pass"
+    assert "equivalent within 0.02" in found.reasons[0]
+
+
+@pytest.mark.parametrize(("n", "outcome"), [(5, "undecided"), (6, "pass"), (1000, "pass")])
+def test_identical_runs_pass_if_so_many_examples_could_tell(policy: Any, n: int, outcome: str):
+    # all discordant and all worse, 6 examples have p = 2 * 0.5**6 = 0.03125, and 5 have 0.0625
+    assert (accuracy(0, n).pvalue < 0.05) == (outcome == "pass")
+    assert judge(policy(), [accuracy(0, 0, n)]).outcome == outcome
+
+
+def test_the_worst_of_several_decides(policy: Any):
+    worse, better, few = accuracy(69, 109, 935, 206), accuracy(109, 69, 935, 206), accuracy(0, 4, 10, 2)
+    assert judge(policy(), [better, few]).outcome == "undecided"
+    found = judge(policy(), [better, few, worse])
+    assert found.outcome == "fail"
+    assert [each.outcome for each in found.findings] == ["pass", "undecided", "fail"]
+    assert len(found.reasons) == 1
+
+
+def test_the_corrected_p_decides(policy: Any):
+    frames = [answers([False] * 8 + [True] * 50), answers([True] * 8 + [False] * 20 + [True] * 30)]
+    tables = [ExampleTable.from_native(frame, name) for frame, name in zip(frames, ("u", "v"), strict=True)]
+    runs = [RunData(table, table.origin) for table in tables]
+    specs = [load_statistic("accuracy"), load_statistic("error_rate")]
+    alone = compare_statistics(*runs, specs[:1])
+    assert 0.05 / 2 < alone[0].pvalue < 0.05
+    assert judge(policy(), alone).outcome == "fail"
+    together = compare_statistics(*runs, specs)
+    assert judge(policy(), together).outcome == "pass"
+    assert "adjusted" in judge(policy(), together).reasons[0]
+
+
+def bounded(worse: int, **options: Any) -> Comparison:
+    """Compare runs of which the candidate lacks 30 examples, with the bounds of what they could be."""
+    baseline, candidate = answers([True] * 200), answers([False] * worse + [True] * (200 - worse))
+    return trackperm.compare(baseline, candidate[:-30], "accuracy", missing="bounds", **options)
+
+
+def test_what_missing_predictions_decide_is_undecided(policy: Any):
+    comparison = bounded(0)
+    assert comparison.is_open
+    found = judge(policy(), [comparison])
+    assert found.outcome == "undecided"
+    assert "missing predictions" in found.reasons[0]
+    assert judge(policy(), [bounded(60)]).outcome == "fail", "worse in both cases"
+
+
+def test_non_inferiority_passes_within_the_margin_even_if_worse(policy: Any):
+    comparison = accuracy(69, 109, 935, 206, margin=0.05)
+    assert comparison.verdict == "worse"
+    interval = comparison.interval_at(0.1)
+    assert interval is not None
+    assert -0.05 < interval.low < -0.03
+    found = judge(policy(**NON_INFERIOR), [comparison])
+    assert found.outcome == "pass"
+    assert found.reasons[0].startswith("accuracy: at most 0.05 worse (90% CI [-0.04")
+
+
+def test_an_interval_that_ends_on_the_margin_does_not_show_it(policy: Any):
+    interval = accuracy(69, 109, 935, 206).interval_at(0.1)
+    assert interval is not None
+    for margin, outcome in ((-interval.low, "fail"), (math.nextafter(-interval.low, 1.0), "pass")):
+        comparison = accuracy(69, 109, 935, 206, margin=margin)
+        found = judge(policy(fail_on="not-shown-non-inferior", margin=margin), [comparison])
+        assert found.outcome == outcome
+
+
+def test_non_inferiority_fails_where_it_could_have_been_shown(policy: Any):
+    worse = accuracy(40, 160, 700, 100, margin=0.05)
+    assert judge(policy(**NON_INFERIOR), [worse]).outcome == "fail"
+    unlucky = accuracy(105, 134, 600, 161, margin=0.05)
+    assert unlucky.decision.sign == "undecided"
+    assert unlucky.detectable is not None
+    assert (unlucky.detectable.effect or 1.0) < 0.05
+    found = judge(policy(**NON_INFERIOR), [unlucky])
+    assert (found.outcome, "not shown to be at most 0.05 worse" in found.reasons[0]) == ("fail", True)
+
+
+def test_non_inferiority_is_undecided_with_too_few_examples(policy: Any):
+    found = judge(policy(**NON_INFERIOR), [accuracy(5, 6, 30, 9, margin=0.05)])
+    assert found.outcome == "undecided"
+    assert "too few examples to tell: minimum detectable effect" in found.reasons[0]
+
+
+def test_non_inferiority_is_about_the_direction_of_better(policy: Any):
+    baseline, candidate = answers([True] * 80 + [False] * 920), answers([True] * 20 + [False] * 980)
+    fewer = trackperm.compare(candidate, baseline, "error_rate", margin=0.05)
+    more = trackperm.compare(baseline, candidate, "error_rate", margin=0.05)
+    assert judge(policy(**NON_INFERIOR), [fewer]).outcome == "pass"
+    assert judge(policy(**NON_INFERIOR), [more]).outcome == "fail"
+
+
+@pytest.mark.parametrize("counts", [(0, 300), (2, 30, 60, 8)], ids=["all worse", "most worse"])
+@pytest.mark.parametrize(("name", "alternative"), [("accuracy", "greater"), ("error_rate", "less")])
+def test_an_interval_below_the_margin_fails_where_the_test_looks_for_the_better_alone(
+    policy: Any, counts: tuple[int, ...], name: str, alternative: str
+):
+    inferior = accuracy(*counts, statistic=name, alternative=alternative, margin=0.05)
+    assert inferior.decision.sign != "worse"
+    found = judge(policy(**NON_INFERIOR, statistics=f"[{name}]", alternative=alternative), [inferior])
+    assert found.outcome == "fail"
+    assert "more than 0.05 worse (90% CI " in found.reasons[0]
+
+
+def test_an_interval_above_the_margin_passes_where_the_test_looks_for_the_worse_alone(policy: Any):
+    superior = accuracy(300, 0, alternative="less", margin=0.01)
+    assert superior.decision.sign != "better"
+    found = judge(policy(alternative="less", margin=0.01), [superior])
+    assert found.outcome == "pass"
+    assert "at most 0.01 worse" in found.reasons[0]
+
+
+def test_non_inferiority_that_missing_predictions_decide_is_undecided(policy: Any):
+    comparison = bounded(0, margin=0.05)
+    assert comparison.is_open
+    found = judge(policy(**NON_INFERIOR, missing="bounds"), [comparison])
+    assert found.outcome == "undecided"
+    assert found.reasons[0].endswith("; what the missing predictions would have been decides it")
+
+
+def test_non_inferiority_without_an_interval_is_undecided(policy: Any, monkeypatch: pytest.MonkeyPatch):
+    columns = {"id": [f"q{i}" for i in range(12)], "score": [0.1 * i for i in range(12)]}
+    frame = pl.DataFrame(columns)
+    comparison = trackperm.compare(frame, frame.with_columns(pl.col("score") + 0.01), "mean", margin=0.5)
+    monkeypatch.setattr(Comparison, "interval_at", lambda self, alpha: None)
+    found = judge(policy(**NON_INFERIOR), [comparison])
+    assert found.outcome in ("undecided", "pass")
+
+
+def test_what_no_outcome_could_have_shown_once_corrected_is_undecided(policy: Any):
+    baseline, candidate = answers([True] * 40), answers([True] * 34 + [False] * 6)
+    both = [trackperm.compare(baseline, candidate, name) for name in ("accuracy", "error_rate")]
+    assert judge(policy(), both).outcome == "fail", "p = 0.03125"
+    found = judge(policy(), corrected(both, "holm"))
+    assert found.outcome == "undecided"
+    assert judge(policy(), corrected(both, "tarone-holm")).outcome == "undecided"
+    assert "with 6 discordant examples no p is below 0.0312, 0.0625 by Holm over 2 tests" in found.reasons[0]
+    larger = corrected([accuracy(0, 6, 34), accuracy(0, 60, 34)], "holm")
+    assert judge(policy(), larger).reasons[0].endswith("0.0312: Holm over 2 tests)"), "which counts once"
+
+
+@pytest.mark.parametrize("n", [2, 4, 20])
+def test_an_interval_by_resampling_knows_nothing_of_what_nobody_saw(policy: Any, n: int):
+    labels = ["yes", "no"] * (n // 2)
+    frame = pl.DataFrame({"id": range(n), "prediction": labels, "label": labels})
+    mcc = load_statistic("mcc", parameters={"positive": "yes"})
+    comparison = trackperm.compare(frame, frame, mcc, margin=0.05)
+    interval = comparison.interval_at(0.1)
+    assert interval is not None
+    assert (interval.low, interval.high, interval.approximate) == (0.0, 0.0, True)
+    assert judge(policy(**NON_INFERIOR), [comparison]).outcome == "undecided"
+    assert judge(policy(margin=0.05), [comparison]).outcome == ("pass" if n >= 6 else "undecided")
+    enough = pl.concat([frame.with_columns(pl.col("id") + n * i) for i in range(1 + 60 // n)])
+    assert judge(policy(**NON_INFERIOR), [trackperm.compare(enough, enough, mcc)]).outcome == "pass"
+
+
+def scores(*differences: float, n: int, unit: float = 1.0, **options: Any) -> Comparison:
+    """Compare means of `n` scores between 0 and 1, in a unit, of which the first few differ."""
+    first = [0.2 + 0.6 * i / (n - 1) for i in range(n)]
+    second = [x + d for x, d in zip(first, [*differences, *[0.0] * (n - len(differences))], strict=True)]
+    frames = [
+        pl.DataFrame({"id": range(n), "score": [round(unit * x, 9) for x in run]}) for run in (first, second)
+    ]
+    return trackperm.compare(*frames, "mean", **options)
+
+
+FEW_DIFFER = [
+    (0.01,),
+    (-0.0001,),
+    (0.01, 0.02, 0.03, 0.04),
+    # p = 2/32 by one side, but ties keep the interval from going below 0
+    (0.03, 0.03, 0.04, 0.03, -0.01),
+]
+
+
+@pytest.mark.parametrize("differences", FEW_DIFFER)
+@pytest.mark.parametrize("unit", [0.001, 1.0, 100.0])
+def test_shifts_know_nothing_of_what_few_examples_show(
+    policy: Any, differences: tuple[float, ...], unit: float
+):
+    margin = 0.05 * unit
+    rules = policy(fail_on="not-shown-non-inferior", margin=margin)
+    few, enough = (scores(*differences, n=n, unit=unit, margin=margin) for n in (10, 80))
+    for comparison in (few, enough):
+        interval = comparison.interval_at(0.1)
+        assert interval is not None
+        assert interval.method == "shift"
+        assert interval.within(margin)
+    found = judge(rules, [few])
+    assert found.outcome == "undecided"
+    said = f"too few examples to tell: {len(differences)} of 10 examples tell the runs apart"
+    assert found.reasons[0].endswith(f"{said}, and up to 26 % of all may be worse unseen"), "1 - 0.05**(1/10)"
+    assert judge(rules, [enough]).outcome == "pass", "3.7 %, by less than 1 each"
+
+
+def test_equivalence_is_not_shown_by_few_examples(policy: Any):
+    few, enough = (scores(0.01, n=n, margin=0.05) for n in (10, 80))
+    assert few.verdict == enough.verdict == "equivalent"
+    found = judge(policy(margin=0.05), [few])
+    assert found.outcome == "undecided"
+    assert "with 1 discordant example no p is below 1" in found.reasons[0]
+    found = judge(policy(margin=0.05), [enough])
+    assert (found.outcome, "equivalent within 0.05" in found.reasons[0]) == ("pass", True)
+
+
+def test_what_a_one_sided_test_shows_needs_no_more_examples(policy: Any):
+    rules = policy(fail_on="not-shown-non-inferior", margin=0.001)
+    for differences, outcome in (
+        ((0.01, 0.02, 0.03, 0.04), "undecided"),
+        ((0.01, 0.02, 0.03, 0.04, 0.01), "pass"),
+    ):
+        comparison = scores(*differences, n=10, alternative="greater")
+        assert (comparison.pvalue < 0.05) == (outcome == "pass"), "0.5**4 and 0.5**5"
+        assert judge(rules, [comparison]).outcome == outcome
+
+
+def f1(n: int, better: int) -> Comparison:
+    """Compare F1 of runs that differ on `better` examples, all in favour of the candidate."""
+    labels = ["yes", "no"] * (n // 2)
+    missed = ["no" if i % 2 == 0 and i < 2 * better else label for i, label in enumerate(labels)]
+    baseline, candidate = (
+        pl.DataFrame({"id": range(n), "prediction": x, "label": labels}) for x in (missed, labels)
+    )
+    return trackperm.compare(baseline, candidate, load_statistic("f1", parameters={"positive": "yes"}))
+
+
+@pytest.mark.parametrize(
+    ("n", "better", "outcome"), [(10, 1, "undecided"), (10, 4, "undecided"), (10, 5, "pass"), (80, 1, "pass")]
+)
+def test_resampling_knows_nothing_of_what_few_examples_show(policy: Any, n: int, better: int, outcome: str):
+    comparison = f1(n, better)
+    interval = comparison.interval_at(0.1)
+    assert interval is not None
+    assert (interval.method, interval.low >= 0.0) == ("bootstrap BCa", True)
+    assert judge(policy(**NON_INFERIOR), [comparison]).outcome == outcome
+
+
+def test_exact_intervals_count_however_few_examples_differ(policy: Any):
+    for n, outcome in ((40, "undecided"), (60, "pass")):
+        comparison = accuracy(1, 0, n - 1)
+        interval = comparison.interval_at(0.1)
+        assert interval is not None
+        assert (interval.method, interval.low > -0.05) == ("paired proportions", outcome == "pass")
+        assert judge(policy(**NON_INFERIOR), [comparison]).outcome == outcome
+    # 1 - 0.05**(1/50) is 0.058, and the interval ends above -0.05
+    assert judge(policy(**NON_INFERIOR), [accuracy(1, 0, 49)]).outcome == "pass"
+
+
+def test_too_few_random_swaps_are_undecided(policy: Any):
+    drawn = {n: accuracy(0, 60, 40, method="monte-carlo", n_samples=n) for n in (103, 104)}
+    assert all(each.test.n_samples == n and each.pvalue == 1 / (n + 1) for n, each in drawn.items())
+    found = judge(policy(), [drawn[103]])
+    assert (found.outcome, found.exit_code) == ("undecided", 4)
+    assert found.reasons == (
+        "accuracy: too few random swaps to tell: of 103 no 99 % interval ends below 0.0501;"
+        " it takes 104 at least, which `trackperm compare --samples` draws; a policy needs a larger `alpha`",
+    )
+    assert judge(policy(), [drawn[104]]).outcome == "fail"
+    few = accuracy(0, 4, 40, method="monte-carlo", n_samples=10_000)
+    assert "with 4 discordant examples no p is below 0.125" in judge(policy(), [few]).reasons[0]
+
+
+@pytest.mark.parametrize(("method", "title"), [("holm", "Holm"), ("tarone-holm", "Tarone-Holm")])
+def test_too_few_random_swaps_once_corrected_are_undecided(policy: Any, method: str, title: str):
+    drawn = {n: accuracy(0, 60, 40, method="monte-carlo", n_samples=n) for n in (209, 210)}
+    assert judge(policy(), [drawn[209]]).outcome == "fail"
+    found = judge(policy(), corrected([drawn[209]] * 2, method))
+    assert found.outcome == "undecided"
+    assert f"0.0501 by {title} over 2 tests; it takes 210 at least" in found.reasons[0]
+    assert found.reasons[0].endswith("a policy needs a larger `alpha` or fewer tests")
+    assert judge(policy(), corrected([drawn[210]] * 2, method)).outcome == "fail"
+    # of which no outcome has p < alpha, which Tarone's correction cannot know of p-values that are drawn
+    other = accuracy(0, 5, 40, method="monte-carlo", n_samples=209)
+    assert judge(policy(), corrected([drawn[209], other], method)).findings[0].outcome == "undecided"
+
+
+def test_swaps_that_were_left_out_are_not_too_few(policy: Any):
+    stopped = accuracy(32, 28, 40, method="monte-carlo", n_samples=10_000, exceedances=5)
+    assert 5 <= (stopped.test.n_samples or 0) < 50
+    assert judge(policy(), [stopped]).outcome == "pass"
+    assert not any("draw more" in line for line in text.lines(stopped))
+
+
+def test_nothing_to_judge_is_refused(policy: Any):
+    with pytest.raises(InputError, match="no comparison to judge"):
+        judge(policy(), [])

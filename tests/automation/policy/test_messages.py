@@ -1,0 +1,86 @@
+"""What is said of a policy file that is wrong: the place, what was expected, and nothing secret."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.processes import run
+from support.specs import underlined
+from support.watchers import COMMAND
+from typer.testing import CliRunner
+
+from trackperm import cli, compare_on_exit
+from trackperm.automation.policy.policy import load_policies
+from trackperm.automation.webhooks.receive import WANDB_SECRET
+from trackperm.errors import SpecError
+
+URI = "https://someuser:hunter2secretpassword@h.example/"
+SHORT = f'{{name: a, baseline: {{newest: {{}}}}, bogus: 1, tracking_uri: "{URI}"}}'
+LONG = SHORT.replace("bogus", 'runs: "mlflow:digits", alpha: 0.05, margin: 0.01, bogus')
+
+
+def written(folder: Path, policy: str) -> Path:
+    path = folder / "trackperm.yaml"
+    path.write_text(f"policies:\n  - {policy}\n")
+    return path
+
+
+def refusal(folder: Path, policy: str) -> str:
+    with pytest.raises(SpecError) as caught:
+        load_policies(written(folder, policy))
+    return str(caught.value).removeprefix(f"{folder}/")
+
+
+@pytest.mark.parametrize("policy", [LONG, SHORT])
+def test_no_credentials_are_shown(
+    tmp_path: Path, policy: str, warnings: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    """Regression: a part of the password stood in the line that is shown, where it was cut."""
+    path = written(tmp_path, policy)
+    said = refusal(tmp_path, policy)
+    assert underlined(said) == "bogus"
+    monkeypatch.setenv("TRACKPERM_STATE", str(tmp_path / "state"))
+    with compare_on_exit(path):
+        pass
+    for arguments in (["check", path], ["check", "--format", "json", path]):
+        said += CliRunner().invoke(cli.app, ["policy", *map(str, arguments)]).output
+    secret = {WANDB_SECRET: "x" * 32}
+    said += run([*COMMAND, "receive", "--policy", path], cwd=tmp_path, env=secret).stderr + warnings.text
+    assert said.count("unknown key `bogus`") == 5
+    assert "hunter2" not in said
+    assert "someuser" not in said
+
+
+@pytest.mark.parametrize(
+    ("policy", "place", "problem"),
+    [
+        (
+            "{name: a, runs: [3], baseline: {newest: {}}}",
+            "2:22",
+            "expected an experiment or project, such as `mlflow:NAME` or `wandb:NAME`, found an integer at"
+            " `$.policies[0].runs[0]`",
+        ),
+        (
+            "{name: a, baseline: {newest: {}}, log_to: [mlflow:e]}",
+            "2:47",
+            "expected an experiment or project, such as `mlflow:NAME` or `wandb:NAME`, found a list at"
+            " `$.policies[0].log_to`",
+        ),
+        (
+            "{name: a, runs: somewhere, baseline: {newest: {}}}",
+            "2:21",
+            "expected an experiment or project, such as `mlflow:NAME` or `wandb:NAME`, found `somewhere` at"
+            " `$.policies[0].runs`",
+        ),
+    ],
+)
+def test_places(tmp_path: Path, policy: str, place: str, problem: str):
+    assert refusal(tmp_path, policy).startswith(f"trackperm.yaml:{place}: {problem}\n")
+
+
+def test_an_unknown_version(tmp_path: Path):
+    path = tmp_path / "trackperm.yaml"
+    path.write_text("version: 2\npolicies: [{name: a, baseline: {newest: {}}}]\n")
+    with pytest.raises(SpecError, match=r"yaml:1:10: expected one of `1`, found `2` at `\$\.version`"):
+        load_policies(path)

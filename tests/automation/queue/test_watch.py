@@ -1,0 +1,238 @@
+"""The watcher on real stores: what it compares, what it leaves alone, and how it shows that it lives."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import urllib.error
+import urllib.request
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from support.hooked_runs import Heard, HookedStore, once
+
+from trackperm.automation.queue.database import QueueError
+from trackperm.automation.queue.health import Health, endpoint
+from trackperm.automation.queue.queue import Queue
+from trackperm.automation.queue.watch import Watcher
+from trackperm.errors import InputError, TrackerError
+
+pytestmark = pytest.mark.tracker
+
+
+def test_every_wanted_run_is_compared_once(runs: HookedStore, queue: Queue, heard: Heard):
+    baseline = runs.baseline()
+    first, second = runs.finished(seed=2, rate=0.5), runs.finished(seed=3)
+    runs.finished("other", tags={"role": "something else"})
+    runs.begun("still going")
+    assert once(runs, queue, heard) is None
+    assert runs.compared() == sorted([f"mlflow:{first}", f"mlflow:{second}"])
+    [one, other] = heard.events("compared")
+    assert (one["candidate"], one["baseline"]) == (f"mlflow:{first}", f"mlflow:{baseline}")
+    assert (one["outcome"], other["outcome"]) == ("fail", "pass")
+    assert one["policy"] == "nightly"
+    assert "baseline" in one["why"]
+    assert once(runs, queue, heard) is None
+    assert len(heard.events("compared")) == 2
+    assert queue.counts()["done"] == 2
+
+
+def test_a_watcher_that_lost_its_state_compares_nothing_again(
+    runs: HookedStore, tmp_path: Path, heard: Heard
+):
+    runs.baseline()
+    candidate = runs.finished()
+    once(runs, Queue(tmp_path / "one"), heard)
+    before = runs.store.comparisons(runs.experiment)
+    another = Queue(tmp_path / "two")
+    assert once(runs, another, heard) is None
+    [known] = heard.events("known")
+    assert known["candidate"] == f"mlflow:{candidate}"
+    assert known["comparisons"] == [f"mlflow:{run.info.run_id}" for run in before]
+    assert [run.info.end_time for run in runs.store.comparisons(runs.experiment)] == [
+        run.info.end_time for run in before
+    ]
+    assert another.entries()[0].outcome == "known"
+
+
+def test_what_cannot_be_compared_is_refused_until_the_run_changes(
+    runs: HookedStore, queue: Queue, heard: Heard
+):
+    runs.baseline()
+    candidate = runs.begun()
+    runs.store.client.set_terminated(candidate)
+    assert once(runs, queue, heard) is None
+    assert once(runs, queue, heard) is None
+    [refused] = heard.events("refused")
+    assert refused["candidate"] == f"mlflow:{candidate}"
+    assert "no" in refused["reason"]
+    assert refused["hint"]
+    assert queue.entries()[0].state == "refused"
+    runs.log(candidate)
+    runs.store.client.set_tag(candidate, "note", "predictions were added")
+    assert once(runs, queue, heard) is None
+    assert runs.compared() == [f"mlflow:{candidate}"]
+
+
+def test_the_first_run_has_no_baseline(runs: HookedStore, queue: Queue, heard: Heard):
+    candidate = runs.finished()
+    assert once(runs, queue, heard) is None
+    runs.baseline()
+    assert once(runs, queue, heard) is None
+    assert heard.events("compared", "known") == []
+    assert queue.retry_refused([queue.entries()[0].queue_key]) == 1
+    once(runs, queue, heard)
+    assert [line["candidate"] for line in heard.events("refused")] == [f"mlflow:{candidate}"] * 2
+
+
+def test_the_first_run_passes_where_the_policy_says_so(runs: HookedStore, queue: Queue, heard: Heard):
+    candidate = runs.finished()
+    policy = runs.policy(if_no_baseline="pass")
+    for _ in range(2):
+        assert Watcher([policy], queue, heard.notes).once(threading.Event()) is None
+    [passed] = heard.events("passed")
+    assert (passed["candidate"], passed["outcome"]) == (f"mlflow:{candidate}", "no baseline")
+    assert "no baseline for" in passed["reason"]
+    assert [(entry.state, entry.outcome) for entry in queue.entries()] == [("done", "no baseline")]
+    unreadable = runs.begun()
+    runs.store.client.set_terminated(unreadable)
+    Watcher([policy], queue, heard.notes).once(threading.Event())
+    assert [line["candidate"] for line in heard.events("refused")] == [f"mlflow:{unreadable}"]
+
+
+def test_a_rule_that_was_changed_judges_what_was_compared(runs: HookedStore, queue: Queue, heard: Heard):
+    runs.baseline()
+    candidate = runs.finished()
+    for rule in ("regression", "not-shown-non-inferior"):
+        assert once(runs, queue, heard, margin=0.116, fail_on=rule) is None
+    assert runs.compared() == [f"mlflow:{candidate}"]
+    assert [line["outcome"] for line in heard.events("compared", "known")] == ["pass", "fail"]
+
+
+def test_what_was_refused_for_want_of_a_baseline_passes_once_the_policy_says_so(
+    runs: HookedStore, queue: Queue, heard: Heard
+):
+    runs.finished()
+    once(runs, queue, heard)
+    once(runs, queue, heard, if_no_baseline="pass")
+    assert [line["event"] for line in heard.events("refused", "passed")] == ["refused", "passed"]
+
+
+def test_since(runs: HookedStore, queue: Queue, heard: Heard):
+    runs.baseline()
+    runs.finished()
+    later = datetime.now(timezone.utc) + timedelta(hours=1)
+    Watcher([runs.policy()], queue, heard.notes, since=later).once(threading.Event())
+    assert heard.lines == []
+
+
+def test_a_run_without_an_end_time_is_not_left_out(runs: HookedStore, queue: Queue, heard: Heard):
+    runs.baseline()
+    candidate = runs.begun()
+    runs.log(candidate)
+    runs.store.client.update_run(candidate, status="FINISHED")
+    since = datetime.now(timezone.utc) - timedelta(days=1)
+    Watcher([runs.policy()], queue, heard.notes, since=since).once(threading.Event())
+    assert runs.compared() == [f"mlflow:{candidate}"]
+
+
+def test_a_sweep_that_was_not_queued_is_made_again(
+    runs: HookedStore, queue: Queue, heard: Heard, monkeypatch: pytest.MonkeyPatch
+):
+    def locked(*_: Any) -> Any:
+        raise QueueError("the file is locked")
+
+    runs.baseline()
+    candidate = runs.finished()
+    runs.store.client.set_terminated(candidate, end_time=int((time.time() - 7200) * 1000))
+    watcher = Watcher([runs.policy()], queue, heard.notes)
+    with monkeypatch.context() as broken:
+        broken.setattr(queue, "add", locked)
+        assert isinstance(watcher.once(threading.Event()), QueueError)
+    assert watcher.once(threading.Event()) is None
+    assert runs.compared() == [f"mlflow:{candidate}"]
+
+
+def test_an_experiment_that_is_not_there(runs: HookedStore, queue: Queue, heard: Heard):
+    runs.baseline()
+    error = once(runs, queue, heard, runs="mlflow:no-such-experiment")
+    assert isinstance(error, InputError)
+    [line] = heard.events("list-failed")
+    assert "no-such-experiment" in line["reason"]
+
+
+def test_a_place_to_log_to_that_is_not_there_yet_refuses_no_run(
+    runs: HookedStore, queue: Queue, heard: Heard
+):
+    runs.baseline()
+    candidate = runs.finished()
+    verdicts = f"{runs.experiment}-verdicts"
+    error = once(runs, queue, heard, log_to=f"mlflow:{verdicts}")
+    assert isinstance(error, TrackerError)
+    [retry] = heard.events("retry")
+    assert f"no experiment called `{verdicts}`" in retry["reason"]
+    runs.store.experiment(verdicts)
+    later = Queue(queue.folder, clock=lambda: time.time() + 900.0)
+    assert once(runs, later, heard, log_to=f"mlflow:{verdicts}") is None
+    assert [line["candidate"] for line in heard.events("compared")] == [f"mlflow:{candidate}"]
+
+
+def test_a_tracker_that_is_down(runs: HookedStore, queue: Queue, heard: Heard):
+    began = time.monotonic()
+    error = once(runs, queue, heard, tracking_uri="http://127.0.0.1:9")
+    assert isinstance(error, TrackerError)
+    assert time.monotonic() - began < 30
+    [line] = heard.events("list-failed")
+    assert "does not answer" in line["reason"]
+    assert "is `tracking_uri` right?" in line["hint"]
+
+
+def test_runs_until_it_is_told_to_stop(runs: HookedStore, queue: Queue, heard: Heard, tmp_path: Path):
+    runs.baseline()
+    stop, file = threading.Event(), tmp_path / "health.json"
+    watcher = Watcher([runs.policy()], queue, heard.notes, interval=0.2, health=Health(30, file))
+    thread = threading.Thread(target=watcher.run, args=(stop,))
+    thread.start()
+    try:
+        candidate = runs.finished()
+        deadline = time.monotonic() + 30
+        while not heard.events("compared") and time.monotonic() < deadline:
+            time.sleep(0.05)
+    finally:
+        stop.set()
+        thread.join(30)
+    assert not thread.is_alive()
+    assert runs.compared() == [f"mlflow:{candidate}"]
+    assert json.loads(file.read_text())["state"] == "ok"
+
+
+def test_a_health_file_that_cannot_be_written_ends_nothing(runs: HookedStore, queue: Queue, heard: Heard):
+    runs.baseline()
+    folder = runs.folder / "gone"
+    watcher = Watcher([runs.policy()], queue, heard.notes, health=Health(30, folder / "health.json"))
+    assert watcher.once(threading.Event()) is None
+    assert "health.json` cannot be written" in heard.events("health-failed")[0]["reason"]
+
+
+def test_health(tmp_path: Path):
+    health = Health(2.0, tmp_path / "health.json")
+    with endpoint(health, 0) as port:
+        url = f"http://127.0.0.1:{port}"
+        health.beat(is_good=True, queue={"waiting": 1})
+        assert requests.get(f"{url}/health", timeout=5).json()["queue"] == {"waiting": 1}
+        assert requests.get(f"{url}/other", timeout=5).status_code == 404
+        time.sleep(2.1)
+        assert requests.get(f"{url}/health", timeout=5).json()["state"] == "stalled"
+        health.beat(is_good=False)
+        answer = requests.get(f"{url}/healthz", timeout=5)
+        assert (answer.status_code, answer.json()["state"]) == (503, "failing")
+        with pytest.raises(InputError, match=f"port {port} cannot be listened on"), endpoint(health, port):
+            pass
+    with pytest.raises(urllib.error.URLError):
+        urllib.request.urlopen(f"{url}/health", timeout=2)
+    with pytest.raises(InputError, match="health file"):
+        Health(1, tmp_path / "no" / "folder").beat(is_good=True)

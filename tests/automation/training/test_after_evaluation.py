@@ -1,0 +1,228 @@
+"""What the callbacks of training frameworks end in: predictions logged, the run compared, nothing raised."""
+
+from __future__ import annotations
+
+import math
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import polars as pl
+import pytest
+from support.hooked_runs import HookedStore
+from support.server_client import predictions
+
+import trackperm
+from trackperm.automation.queue.queue import Queue
+from trackperm.automation.training import after_evaluation
+from trackperm.automation.training.after_evaluation import AfterEvaluation
+from trackperm.trackers.open_runs import mlflow_run
+
+pytestmark = [pytest.mark.tracker, pytest.mark.usefixtures("mlflow_script")]
+
+
+def kept(runs: HookedStore) -> list[Path]:
+    return sorted((runs.folder / "state" / "unlogged").glob("*"))
+
+
+def columns() -> Any:
+    return dict(predictions(2, rate=0.5))
+
+
+def test_the_active_run_is_logged_and_compared(runs: HookedStore, warnings: pytest.LogCaptureFixture):
+    runs.baseline()
+    after = AfterEvaluation(runs.policy_file(), budget_seconds=60)
+    after.prepare()
+    with mlflow.start_run(tags={"role": "candidate"}) as run:
+        after.finish(columns)
+    [artifact] = runs.store.artifacts(run.info.run_id).values()
+    assert pl.read_parquet(artifact).equals(pl.DataFrame(columns()))
+    assert runs.compared() == [f"mlflow:{run.info.run_id}"]
+    assert "under policy `nightly`: fail" in warnings.text
+    assert not kept(runs)
+
+
+def test_without_a_policy_it_only_logs(runs: HookedStore):
+    with mlflow.start_run() as run:
+        AfterEvaluation(None, name="answers").finish(columns)
+    assert list(runs.store.artifacts(run.info.run_id)) == ["answers.parquet"]
+    assert not (runs.folder / "state").exists()
+
+
+@pytest.mark.parametrize("problem", ["no file", "not valid", "no such policy"])
+def test_a_policy_that_cannot_be_read_is_said_at_once_and_predictions_are_logged(
+    runs: HookedStore, warnings: pytest.LogCaptureFixture, problem: str
+):
+    path, name = runs.policy_file(), None
+    if problem == "no file":
+        path = runs.folder / "other.yaml"
+    elif problem == "not valid":
+        path.write_text("policies: [}")
+    else:
+        name = "other"
+    after = AfterEvaluation(path, policy_name=name)
+    after.prepare()
+    assert "predictions will be logged, but nothing will be compared" in warnings.text
+    with mlflow.start_run() as run:
+        after.finish(columns)
+    assert list(runs.store.artifacts(run.info.run_id)) == ["predictions.parquet"]
+
+
+def test_other_predictions_of_that_name_are_not_compared(
+    runs: HookedStore, warnings: pytest.LogCaptureFixture
+):
+    """What the run has logged before would be judged in place of these."""
+    runs.baseline()
+    with mlflow.start_run() as run:
+        runs.log(run.info.run_id)
+        AfterEvaluation(runs.policy(), budget_seconds=60).finish(columns)
+    assert "has logged something else as `predictions.parquet`" in warnings.text
+    assert runs.compared() == []
+    [path] = kept(runs)
+    assert pl.read_parquet(path).equals(pl.DataFrame(columns()))
+    assert str(path) in warnings.text
+
+
+def test_a_tracker_that_does_not_answer_costs_the_budget_and_nothing_is_lost(
+    runs: HookedStore, warnings: pytest.LogCaptureFixture
+):
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        uri = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        found = [mlflow_run("a" * 32, uri)]
+        began = time.monotonic()
+        AfterEvaluation(runs.policy(tracking_uri=uri), budget_seconds=2).finish(columns, lambda: found)
+        assert time.monotonic() - began < 20
+    assert "there was no answer within 2 seconds" in warnings.text
+    [path] = kept(runs)
+    assert "a" * 32 in path.name
+    assert trackperm.compare(path, path).observed == 0
+
+
+def test_comparing_has_what_logging_has_left_of_the_budget(
+    runs: HookedStore, warnings: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    runs.baseline()
+    left: list[float] = []
+
+    def queued(*given: Any, budget_seconds: float, **options: Any) -> Any:
+        left.append(budget_seconds)
+        return trackperm.compare_on_exit(*given, budget_seconds=0, **options)
+
+    def slowly() -> tuple[()]:
+        time.sleep(2)
+        return ()
+
+    monkeypatch.setattr(after_evaluation, "compare_on_exit", queued)
+    with mlflow.start_run(tags={"role": "candidate"}) as run:
+        AfterEvaluation(runs.policy(), budget_seconds=60).finish(columns, slowly)
+    assert list(runs.store.artifacts(run.info.run_id)) == ["predictions.parquet"]
+    assert 0 < left[0] < 58
+    [entry] = Queue(runs.folder / "state").entries()
+    assert (entry.candidate, entry.state) == (f"mlflow:{run.info.run_id}", "waiting")
+    assert "`trackperm watch` compares it" in warnings.text
+
+
+def test_no_run_is_open(runs: HookedStore, warnings: pytest.LogCaptureFixture):
+    with mlflow.start_run():
+        pass
+    after = AfterEvaluation(runs.policy())
+    after.prepare()
+    after.finish(columns)
+    assert "no run of MLflow or W&B is open" in warnings.text
+    assert len(kept(runs)) == 1
+
+
+@pytest.mark.parametrize("budget", [None, "20", math.nan, -1])
+def test_a_budget_that_is_none_is_said_at_once_and_nothing_is_lost(
+    runs: HookedStore, warnings: pytest.LogCaptureFixture, budget: Any
+):
+    after = AfterEvaluation(None, budget_seconds=budget)
+    assert f"`budget_seconds` is {budget!r}" in warnings.text
+    with mlflow.start_run() as run:
+        after.finish(columns)
+    assert list(runs.store.artifacts(run.info.run_id)) == ["predictions.parquet"]
+
+
+def test_a_budget_without_end(runs: HookedStore, warnings: pytest.LogCaptureFixture):
+    with mlflow.start_run() as run:
+        AfterEvaluation(None, budget_seconds=math.inf).finish(columns)
+    assert not warnings.text
+    assert list(runs.store.artifacts(run.info.run_id)) == ["predictions.parquet"]
+
+
+def test_predictions_are_kept_whatever_fails_before_they_are_logged(
+    runs: HookedStore, warnings: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    def broken() -> Any:
+        raise RuntimeError("oops")
+
+    monkeypatch.setattr(after_evaluation.Snapshot, "taken", broken)
+    AfterEvaluation(None).finish(columns)
+    [path] = kept(runs)
+    assert pl.read_parquet(path).equals(pl.DataFrame(columns()))
+    assert f"are kept in {path}: RuntimeError: oops" in warnings.text
+
+
+def test_whole_numbers_and_others_are_made_numbers(runs: HookedStore):
+    found = {"id": ["a", "b", "c", "d"], "prediction": [1, 2.5, None, True], "label": [True, 2, 3, 4]}
+    with mlflow.start_run() as run:
+        AfterEvaluation(None).finish(lambda: found)
+    [artifact] = runs.store.artifacts(run.info.run_id).values()
+    assert pl.read_parquet(artifact).to_dict(as_series=False) == {**found, "label": [1.0, 2.0, 3.0, 4.0]}
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        (
+            {"id": ["a", 3]},
+            "column `id` of the predictions cannot be made of values of the types `int`, `str`",
+        ),
+        (
+            {"prediction": [1, "b"]},
+            "column `prediction` of the predictions cannot be made of values of the types",
+        ),
+        ({"label": [2**60 + 1, 0.5]}, "of the types `float`, `int`, with whole numbers above 2**53"),
+        (
+            {"label": [1]},
+            "the columns of the predictions differ in length: `id` 2, `prediction` 2, `label` 1",
+        ),
+    ],
+)
+def test_columns_that_make_no_table_are_said_in_our_words(
+    runs: HookedStore, warnings: pytest.LogCaptureFixture, changed: Any, message: str
+):
+    with mlflow.start_run() as run:
+        AfterEvaluation(None).finish(
+            lambda: {"id": ["a", "b"], "prediction": [1, 2], "label": [1, 2], **changed}
+        )
+    assert message in warnings.text
+    assert "strict=False" not in warnings.text
+    assert not runs.store.artifacts(run.info.run_id)
+
+
+@pytest.mark.parametrize("fault", ["columns", "runs", "folder", "own"])
+def test_nothing_is_raised(
+    runs: HookedStore, warnings: pytest.LogCaptureFixture, fault: str, monkeypatch: pytest.MonkeyPatch
+):
+    def broken(*_: object, **__: object) -> Any:
+        raise RuntimeError("oops")
+
+    options = {}
+    if fault == "own":
+        monkeypatch.setattr(after_evaluation, "log_predictions", broken)
+    if fault == "folder":
+        (runs.folder / "file").write_text("")
+        options = {"state": runs.folder / "file"}
+    with mlflow.start_run():
+        AfterEvaluation(runs.policy(), **options).finish(
+            broken if fault == "columns" else columns, broken if fault in ("runs", "folder") else lambda: ()
+        )
+    [warning] = [record.getMessage() for record in warnings.records if record.name == "trackperm"]
+    assert "were not logged" in warning
+    assert "oops" in warning
+    assert ("could not be kept either" in warning) == (fault == "folder")

@@ -1,0 +1,283 @@
+"""`compare_on_exit` in scripts that log to real stores: compared, or queued, and never in the way."""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import shutil
+import socket
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import mlflow
+import pytest
+from support.hooked_runs import HookedStore
+from support.processes import run
+from support.watchers import COMMAND
+
+import trackperm
+from trackperm.automation.queue.queue import Entry, Queue
+from trackperm.automation.training import on_exit as module
+from trackperm.errors import InputTypeError
+from trackperm.trackers.open_runs import open_run
+
+pytestmark = [pytest.mark.tracker, pytest.mark.usefixtures("mlflow_script")]
+
+
+def entries(runs: HookedStore) -> list[Entry]:
+    return Queue(runs.folder / "state").entries()
+
+
+def trained(runs: HookedStore, **options: Any) -> str:
+    with mlflow.start_run(tags={"role": "candidate"}, **options) as run:
+        runs.log(run.info.run_id, rate=0.5)
+    return str(run.info.run_id)
+
+
+def _sixty(path: Path) -> module.CompareOnExit:
+    return trackperm.compare_on_exit(path, budget_seconds=60)
+
+
+def test_inside_a_run(runs: HookedStore, warnings: pytest.LogCaptureFixture):
+    runs.baseline()
+    path = runs.policy_file()
+    with mlflow.start_run(tags={"role": "candidate"}) as run, _sixty(path):
+        runs.log(run.info.run_id, rate=0.5)
+    assert runs.compared() == [f"mlflow:{run.info.run_id}"]
+    [entry] = entries(runs)
+    assert (entry.state, entry.outcome, entry.source) == ("done", "fail", "on-exit")
+    assert f"compared: mlflow:{run.info.run_id} under policy `nightly`: fail" in warnings.text
+    assert runs.store.get(run.info.run_id).info.status == "FINISHED"
+
+
+@pytest.mark.slow
+def test_around_a_run_and_once(runs: HookedStore):
+    runs.baseline()
+    path = runs.policy_file()
+    with trackperm.compare_on_exit(path, budget_seconds=60):
+        first = trained(runs)
+    with trackperm.compare_on_exit(path, budget_seconds=60, run=f"mlflow:{first}"):
+        pass
+    assert runs.compared() == [f"mlflow:{first}"]
+
+
+def test_a_run_that_ended_before_the_block_is_not_meant(
+    runs: HookedStore, warnings: pytest.LogCaptureFixture
+):
+    trained(runs)
+    with trackperm.compare_on_exit(runs.policy_file()):
+        pass
+    assert "no run of MLflow or W&B was seen to be open in this block" in warnings.text
+    assert not (runs.folder / "state").exists()
+
+
+def test_a_run_that_is_resumed_and_ended_in_the_block_has_to_be_named(
+    runs: HookedStore, warnings: pytest.LogCaptureFixture
+):
+    first = trained(runs)
+    with trackperm.compare_on_exit(runs.policy_file(), budget_seconds=0), mlflow.start_run(run_id=first):
+        pass
+    assert "`hook.run = run` names it. One of MLflow that was resumed and ended in the block" in warnings.text
+    assert not (runs.folder / "state").exists()
+    hook = trackperm.compare_on_exit(runs.policy_file(), budget_seconds=0)
+    with hook, mlflow.start_run(run_id=first) as resumed:
+        hook.run = resumed
+    assert [entry.candidate for entry in entries(runs)] == [f"mlflow:{first}"]
+
+
+@pytest.mark.slow
+def test_what_is_queued_under_a_policy_without_runs_a_watcher_compares(
+    runs: HookedStore, warnings: pytest.LogCaptureFixture
+):
+    """As the warning promises; who has queued nothing is told what is lacking."""
+    runs.baseline()
+    path, state = runs.policy_file(runs=[]), ["--state", runs.folder / "state"]
+    watch = [*COMMAND, "watch", "--policy", path, "--once", *state]
+    refused = run(watch, cwd=runs.folder)
+    assert refused.returncode == 2
+    assert "says whose runs are to be compared, and none is queued in" in refused.stderr
+    with trackperm.compare_on_exit(path, budget_seconds=0):
+        candidate = trained(runs)
+    assert "`trackperm watch` compares it" in warnings.text
+    for _ in range(2):  # nor is it an error that all is done
+        result = run([*watch, "--retry-refused"], cwd=runs.folder)
+        assert result.returncode == 0, result.stderr
+    assert runs.compared() == [f"mlflow:{candidate}"]
+    assert [entry.outcome for entry in entries(runs)] == ["fail"]
+
+
+def test_an_exception_passes_through_and_nothing_is_compared(runs: HookedStore):
+    with pytest.raises(ZeroDivisionError), mlflow.start_run(), trackperm.compare_on_exit(runs.policy_file()):
+        raise ZeroDivisionError
+    assert not (runs.folder / "state").exists()
+
+
+def test_without_a_budget_it_is_queued(runs: HookedStore, warnings: pytest.LogCaptureFixture):
+    runs.baseline()
+    began = time.monotonic()
+    with trackperm.compare_on_exit(runs.policy_file(), budget_seconds=0):
+        candidate = trained(runs)
+        began = time.monotonic()
+    assert time.monotonic() - began < 10
+    [entry] = entries(runs)
+    assert (entry.candidate, entry.state, entry.attempts) == (f"mlflow:{candidate}", "waiting", 0)
+    assert "`trackperm watch` compares it" in warnings.text
+
+
+def test_a_tracker_that_does_not_answer_costs_the_budget(
+    runs: HookedStore, warnings: pytest.LogCaptureFixture
+):
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        uri = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        path = runs.policy_file(tracking_uri=uri)
+        with trackperm.compare_on_exit(path, run="mlflow:" + "a" * 32, budget_seconds=3):
+            began = time.monotonic()
+        assert time.monotonic() - began < 20
+    [entry] = entries(runs)
+    assert entry.state == "waiting"
+    assert entry.due <= time.time(), "given back at once, not after the lease"
+    assert "not compared yet" in warnings.text
+
+
+@pytest.mark.parametrize("problem", ["no file", "not valid", "no such policy", "unreadable run", "no folder"])
+def test_nothing_is_raised(
+    runs: HookedStore,
+    warnings: pytest.LogCaptureFixture,
+    problem: str,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    path, options = runs.policy_file(), {}
+    if problem == "no file":
+        path = runs.folder / "other.yaml"
+    elif problem == "not valid":
+        path.write_text("policies: [}")
+    elif problem == "no such policy":
+        options = {"name": "other"}
+    elif problem == "unreadable run":
+        options = {"run": object()}
+    else:
+        (runs.folder / "file").write_text("")
+        options = {"state": runs.folder / "file"}
+    with mlflow.start_run(), trackperm.compare_on_exit(path, budget_seconds=5, **options):
+        pass
+    assert [record.levelname for record in warnings.records if record.name == "trackperm"] == ["WARNING"]
+
+
+@pytest.mark.parametrize("budget", [None, "30", float("nan"), -1])
+def test_a_budget_that_is_none_costs_no_record(
+    runs: HookedStore, warnings: pytest.LogCaptureFixture, budget: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(module, "work_apart", lambda *_: "")
+    with trackperm.compare_on_exit(runs.policy_file(), budget_seconds=budget), mlflow.start_run():
+        pass
+    assert f"`budget_seconds` is {budget!r}, no number from 0 on: it is taken as 20" in warnings.text
+    assert [entry.state for entry in entries(runs)] == ["waiting"]
+
+
+@pytest.mark.extended
+def test_a_run_that_passes_without_a_baseline(runs: HookedStore, caplog: pytest.LogCaptureFixture):
+    caplog.set_level("INFO", "trackperm")
+    path = runs.policy_file(if_no_baseline="pass")
+    with mlflow.start_run(tags={"role": "candidate"}) as run, _sixty(path):
+        runs.log(run.info.run_id)
+    assert f"passed: mlflow:{run.info.run_id} under policy `nightly`: no baseline" in caplog.text
+
+
+def test_a_fault_of_our_own_is_not_raised(
+    runs: HookedStore, warnings: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    def broken(*arguments: object) -> None:
+        raise RuntimeError("oops")
+
+    monkeypatch.setattr(module, "work_apart", broken)
+    with mlflow.start_run(), trackperm.compare_on_exit(runs.policy_file()):
+        pass
+    assert "the run was not compared: RuntimeError: oops" in warnings.text
+    assert [entry.state for entry in entries(runs)] == ["waiting"]
+
+
+@pytest.mark.parametrize(
+    ("executable", "why"),
+    [("", "no process could be started for it"), (shutil.which("false"), "the process for it ended early")],
+)
+def test_without_a_process_it_stays_queued(
+    runs: HookedStore,
+    warnings: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    executable: str,
+    why: str,
+):
+    runs.baseline()
+    monkeypatch.setattr(sys, "executable", executable)
+    with mlflow.start_run(tags={"role": "candidate"}), _sixty(runs.policy_file()):
+        pass
+    [warning] = [record.getMessage() for record in warnings.records if record.levelno == logging.WARNING]
+    assert why in warning
+    assert "It is queued in" in warning
+    assert entries(runs)[0].state == "waiting"
+
+
+def test_policies_pass_between_processes(runs: HookedStore):
+    policy = runs.policy()
+    same = pickle.loads(pickle.dumps(policy))
+    assert (same.digest, same.specs[0].name) == (policy.digest, "accuracy")
+
+
+def test_runs_of_wandb_without_a_server():
+    settings = SimpleNamespace(mode="online", base_url="https://host", api_key="k" * 40)
+    kind = type("Run", (), {"__module__": "wandb.sdk.wandb_run"})
+    run = kind()
+    vars(run).update(settings=settings, entity="team", project="digits", id="abc", offline=False)
+    found = open_run(run)
+    assert str(found.reference) == "wandb:team/digits/abc"
+    assert found.environment == {"WANDB_BASE_URL": "https://host", "WANDB_API_KEY": "k" * 40}
+    assert "kkkk" not in repr(found)
+    vars(run).update(offline=True, dir="/x/wandb/offline-run-1-abc/files")
+    assert open_run(run).is_offline
+    with pytest.raises(InputTypeError, match=r"builtins\.int is no run"):
+        open_run(5)
+
+
+def test_a_run_that_wandb_finishes_inside_the_block():
+    import wandb
+
+    with wandb.init(project="digits", mode="offline") as run:
+        assert open_run(run).is_offline
+        assert open_run(run).reference.locator == str(Path(run.dir).parent)
+
+
+@pytest.mark.slow
+def test_no_process_and_no_secret_is_left(runs: HookedStore, monkeypatch: pytest.MonkeyPatch):
+    """The other process is ended with the budget, and its arguments say nothing."""
+    monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "correct-horse-battery")
+    seen: list[bytes] = []
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        path = runs.policy_file(tracking_uri=f"http://127.0.0.1:{silent.getsockname()[1]}")
+        popen = module.work_apart.__globals__["subprocess"].Popen
+
+        def started(command: list[str], **options: Any) -> Any:
+            process = popen(command, **options)
+            arguments = Path(f"/proc/{process.pid}/cmdline")
+            while not arguments.read_bytes():  # the kernel sets them after `Popen` has heard that it began
+                assert process.poll() is None
+            seen.append(arguments.read_bytes())
+            return process
+
+        monkeypatch.setattr(module.work_apart.__globals__["subprocess"], "Popen", started)
+        with trackperm.compare_on_exit(path, run="mlflow:" + "a" * 32, budget_seconds=4):
+            pass
+    assert len(seen) == 1
+    assert b"correct-horse" not in seen[0]
+    assert b"a" * 32 not in seen[0]
+    children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
+    alive = [Path(f"/proc/{child}/cmdline").read_bytes() for child in children]
+    assert not [line for line in alive if b"trackperm.automation.training.subprocess_worker" in line]
+    assert sys.executable.encode() in seen[0]

@@ -1,0 +1,168 @@
+"""`trackperm receive` as people run it: it takes a burst, works it off, keeps secrets, and ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from support.hooked_runs import HookedStore
+from support.processes import run
+from support.receivers import MLFLOW, WANDB, Sender, created
+from support.receiving import Receiving
+from support.watchers import COMMAND
+
+from trackperm.automation.queue.queue import Queue
+from trackperm.automation.webhooks.receive import MLFLOW_SECRET, WANDB_SECRET
+
+pytestmark = pytest.mark.tracker
+
+
+def local(folder: Path, monkeypatch: pytest.MonkeyPatch) -> HookedStore:
+    monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
+    return HookedStore(f"sqlite:///{folder / 'runs.db'}", folder, folder / "artifacts")
+
+
+def policy_file(folder: Path) -> Path:
+    path = folder / "trackperm.yaml"
+    path.write_text(
+        "policies: [{name: nightly, runs: [mlflow:digits, wandb:team/digits], baseline: {run: b.csv}}]"
+    )
+    return path
+
+
+@pytest.fixture
+def idle(tmp_path: Path) -> Iterator[Receiving]:
+    """Start one that queues, and compares nothing."""
+    with Receiving(tmp_path, policy_file(tmp_path), "--queue-only") as started:
+        yield started
+
+
+def test_what_it_refuses_it_says_without_secrets(idle: Receiving):
+    """Neither lines, nor the queue, nor arguments have a secret, a signature, or a part of a body."""
+    sender, words = idle.sender, "confidential-words"
+    body = json.dumps({"run": "team/digits/x", "note": words}).encode()
+    assert sender.wandb(body)[0] == 202
+    assert sender.wandb(body)[0] == 409
+    assert sender.wandb(body, secret="guessed-by-somebody")[0] == 401
+    assert sender.mlflow({**created("a" * 32), "note": words})[0] == 202
+    assert sender.mlflow(created("b" * 32))[0] == 409  # another body under the same delivery id
+    assert sender.mlflow(created("c" * 32), "delivery-2", at=time.time() - 3600)[0] == 401
+    assert sender.wandb({"run": f"../{words}"})[0] == 400
+    assert sender.wandb(f"{words}".encode())[0] == 400
+    assert sender.wandb(b"[" * 60_000)[0] == 400
+    assert sender.post("/wandb", b"x" * 70_000, {})[0] == 413
+    assert (
+        sender.post(f"/wandb/{words}?secret={words}", b"{}", {"Authorization": f"Bearer {words}"})[0] == 404
+    )
+    refused = Counter(line["status"] for line in idle.program.events("delivery-refused"))
+    assert refused == {409: 2, 401: 2, 400: 3, 413: 1, 404: 1}
+    assert len(idle.program.events("delivery")) == 2
+    lines = idle.program.text.splitlines()
+    assert all(json.loads(line)["event"] for line in lines if line), "one JSON object a line"
+    kept = [idle.program.text.encode(), *(path.read_bytes() for path in idle.state.iterdir())]
+    kept += [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if os.access(path, os.R_OK)]
+    for secret in (WANDB, MLFLOW, words, "guessed-by"):
+        assert not [text for text in kept if secret.encode() in text], secret
+
+
+def test_it_ends_when_asked(idle: Receiving):
+    """Regression: it did not look whether it was asked where another thread was interrupted by the signal."""
+    assert idle.sender.wandb({"run": "team/digits/x"})[0] == 202
+    assert idle.program.stop(10) == 0
+    assert idle.program.lines[-1]["event"] == "stopped"
+    assert idle.program.lines[-1]["waiting"] == 1
+    assert "Traceback" not in idle.program.text
+
+
+@pytest.mark.extended
+def test_a_replay_after_a_restart_is_refused(idle: Receiving):
+    assert idle.sender.mlflow(created("a" * 32))[0] == 202
+    idle.program.kill()
+    idle.program.start()
+    idle.wait_for(2, "started")
+    again = Sender(int(idle.program.events("started")[1]["port"]))
+    assert again.mlflow(created("a" * 32))[0] == 409
+    assert Queue(idle.state).counts()["waiting"] == 1
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("options", [[], ["--queue-only"]])
+def test_nobody_reads_its_lines_any_more(tmp_path: Path, options: list[str]):
+    """Senders are answered, and it ends, saying why."""
+    policy, secrets = policy_file(tmp_path), {WANDB_SECRET: WANDB, MLFLOW_SECRET: MLFLOW}
+    process = subprocess.Popen(
+        [*COMMAND, "receive", "--policy", policy, "--state", tmp_path / "other", "--port", "0", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, **secrets},
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    try:
+        sender = Sender(json.loads(process.stdout.readline())["port"])
+        process.stdout.close()
+        assert sender.wandb({"run": "team/digits/x"})[0] == 202
+        assert process.wait(timeout=30) == 2
+        said = process.stderr.read()
+    finally:
+        process.kill()
+        process.wait()
+        process.stderr.close()
+    assert said == (
+        "error: no decision can be written to standard output any more: Broken pipe\n\n"
+        "Hint: what was received before is queued; start it again where its lines are read.\n"
+    )
+    assert [entry.candidate for entry in Queue(tmp_path / "other").entries()] == ["wandb:team/digits/x"]
+
+
+@pytest.mark.extended
+def test_without_a_secret_it_does_not_start(tmp_path: Path):
+    told = run([*COMMAND, "receive"], cwd=tmp_path, env={WANDB_SECRET: "", MLFLOW_SECRET: ""})
+    assert told.returncode == 2
+    assert "no secret is set" in told.stderr
+    assert "Traceback" not in told.stderr
+
+
+@pytest.mark.slow
+def test_a_burst_is_answered_at_once_and_worked_off_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """200 events in a burst, while others are being compared: all taken, none lost, none double.
+
+    Regression: writers got in each other's way in SQLite, and some were told to come again.
+    """
+    runs = local(tmp_path, monkeypatch)
+    runs.baseline()
+    first = [runs.finished() for _ in range(4)]
+    roles = ["candidate", *["other"] * 24] * 8
+    burst = [runs.finished(tags={"role": role}) for role in roles]
+    with Receiving(tmp_path, runs.policy_file(tracking_uri=runs.store.uri)) as receiving:
+        sender = receiving.sender
+        for number, run_id in enumerate(first):
+            assert sender.mlflow(created(run_id), f"first-delivery-{number}")[0] == 202
+        receiving.wait_for(1, "compared")
+
+        def send(numbered: tuple[int, str]) -> tuple[int, float]:
+            began = time.monotonic()
+            status, _ = sender.mlflow(created(numbered[1]), f"burst-delivery-{numbered[0]}")
+            return status, time.monotonic() - began
+
+        with ThreadPoolExecutor(50) as senders:
+            answers = list(senders.map(send, enumerate(burst)))
+        assert [status for status, _ in answers] == [202] * 200
+        assert max(each for _, each in answers) < 20
+        assert len(receiving.program.events("compared")) < 12, "answers do not wait for comparisons"
+        receiving.wait_for(204, "compared", "skipped", seconds=600)
+        assert receiving.program.stop() == 0
+    wanted = sorted(f"mlflow:{run_id}" for run_id in [*first, *burst[::25]])
+    assert sorted(line["candidate"] for line in receiving.program.events("compared")) == wanted
+    assert len({line["candidate"] for line in receiving.program.events("skipped")}) == 192
+    assert runs.compared() == wanted
+    last = receiving.program.lines[-1]
+    assert (last["done"], last["waiting"], last["claimed"], last["refused"]) == (12, 0, 0, 0)

@@ -1,0 +1,211 @@
+"""The webhook receiver over real HTTP: what is taken, what is refused, and what is said of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support.budget import cases
+from support.receivers import MLFLOW, WANDB, Site, created, listening
+
+from trackperm.automation.policy.policy import load_policies
+from trackperm.automation.queue.queue import Queue
+from trackperm.automation.webhooks.receive import MLFLOW_SECRET, WANDB_SECRET, Receiver, Secrets
+from trackperm.errors import InputError
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    made = Site(tmp_path)
+    with listening(made.server):
+        yield made
+    assert WANDB not in made.heard.text
+    assert MLFLOW not in made.heard.text
+
+
+def test_an_artifact_of_wandb(site: Site):
+    status, answer = site.wandb({"artifact": "team/digits/predictions:v3", "event": "LINK", "token": "t0p"})
+    assert (status, answer["queued"]) == (202, 1)
+    assert site.queued == [("project", "wandb:team/digits/predictions:v3")]
+    [line] = site.heard.events("delivery")
+    assert line["policies"] == ["project"]
+    assert "t0p" not in site.heard.text
+
+
+def test_a_run_of_wandb_for_a_policy_without_entity(site: Site):
+    assert site.wandb({"run": "team/other/abc123"})[0] == 202
+    assert site.queued == [("elsewhere", "wandb:team/other/abc123")]
+
+
+def test_a_model_version_of_mlflow(site: Site):
+    assert site.mlflow(created("3f2a" * 8))[0] == 202
+    assert site.queued == [("registry", "mlflow:" + "3f2a" * 8)]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        created(None),
+        created(""),
+        {"entity": "model_version_alias", "action": "created", "data": {"name": "m", "alias": "champion"}},
+        {"entity": "registered_model", "action": "created", "data": {"name": "m"}},
+    ],
+)
+def test_events_of_mlflow_that_tell_of_no_run(site: Site, document: dict[str, Any]):
+    assert site.mlflow(document) == (200, {"status": "ignored", "reason": "it announces no run"})
+    assert site.queued == []
+
+
+def test_a_run_that_no_policy_is_about(site: Site):
+    status, answer = site.wandb({"run": "team/unknown/abc123"})
+    assert (status, answer["reason"]) == (200, "no policy is about it")
+
+
+def test_the_same_again_is_refused_and_adds_nothing(site: Site):
+    assert site.mlflow(created("a" * 32))[0] == 202
+    assert site.mlflow(created("a" * 32))[0] == 409
+    assert site.wandb({"run": "team/digits/x"})[0] == 202
+    assert site.wandb({"run": "team/digits/x"})[0] == 409
+    assert len(site.queued) == 2
+    assert [line["status"] for line in site.heard.events("delivery-refused")] == [409, 409]
+
+
+def test_what_was_ignored_may_be_sent_again(site: Site, tmp_path: Path):
+    """Regression: it was refused as received before, for a month, by the policy that was mended for it."""
+    for _ in range(2):
+        assert site.wandb({"run": "team/unknown/abc123"})[0] == 200
+        assert site.mlflow(created(None))[0] == 200
+    path = tmp_path / "mended.yaml"
+    path.write_text("policies: [{name: mended, runs: wandb:team/unknown, baseline: {newest: {}}}]")
+    site.server.receiver = replace(site.receiver, policies=load_policies(path).policies)
+    assert site.wandb({"run": "team/unknown/abc123"})[0] == 202
+    assert site.wandb({"run": "team/unknown/abc123"})[0] == 409
+    assert site.queued == [("mended", "wandb:team/unknown/abc123")]
+
+
+def test_an_old_delivery_is_refused(site: Site):
+    assert site.mlflow(created("a" * 32), at=time.time() - 400)[0] == 401
+    assert site.mlflow(created("a" * 32), at=time.time() + 400)[0] == 401
+    assert site.queued == []
+
+
+def test_a_wrong_signature_is_refused(site: Site):
+    assert site.wandb({"run": "team/digits/x"}, secret="guessed")[0] == 401
+    assert site.post("/wandb", b"{}", {})[0] == 401
+    assert site.post("/mlflow", b"{}", {"X-MLflow-Signature": "v1,x"})[0] == 401
+    assert site.queued == []
+    refused = site.heard.events("delivery-refused")
+    assert refused[0]["reason"] == "the signature is not that of the body"
+
+
+def test_a_signature_is_checked_before_the_body_is_read(site: Site):
+    assert site.wandb(b"this is no JSON", secret="guessed")[0] == 401
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"this is no JSON",
+        b"[]",
+        b'"text"',
+        b"{}",
+        b"\xff\xfe",
+        b"[" * 50_000,
+        b"1" * 5_000,
+        b'{"run": 5}',
+        b'{"run": "team/digits/x", "artifact": "team/digits/a:v1"}',
+        b'{"run": "team/digits"}',
+        b'{"run": "team/digits/x:v1"}',
+        b'{"run": "../../etc/passwd"}',
+        b'{"run": "team/digits/.."}',
+        b'{"run": "https://host/team/digits/x"}',
+        b'{"run": "team/digits/x\\n"}',
+        b'{"run": "team/digits/x y"}',
+        b'{"run": "team/digits/x\\u0000"}',
+        b'{"run": "team/digits/x\\u0027 OR 1=1"}',
+        b'{"run": "team/digits/\\u0445"}',
+        b'{"run": "team\\u2044digits\\u2044x"}',
+        b'{"run": "team/digits/\\ud800"}',
+        b'{"run": "team/digits/x", "run": "../x"}',
+        b'{"artifact": "team/digits/a"}',
+        b'{"artifact": "team/digits/a:v1:v2"}',
+        b'{"artifact": "team/digits/a:${alias}"}',
+        b'{"artifact": ["team/digits/a:v1"]}',
+    ],
+    ids=lambda body: body[:30].decode("latin-1"),
+)
+def test_malformed_bodies_of_wandb(site: Site, body: bytes):
+    assert site.wandb(body)[0] == 400
+    assert site.queued == []
+
+
+@pytest.mark.parametrize(
+    "run_id", [5, "a/b", "../x", "x" * 65, "a b", "ü", ["x"], {"a": 1}, "-rf", "a\0", "a'--", "а" * 32]
+)
+def test_malformed_ids_of_mlflow(site: Site, run_id: object):
+    assert site.mlflow(created(run_id))[0] == 400
+    assert site.mlflow({**created("x"), "data": []}, delivery="delivery-2")[0] == 400
+    assert site.queued == []
+
+
+def test_a_kind_whose_secret_is_not_set(tmp_path: Path):
+    site = Site(tmp_path)
+    site.server.server_close()
+    receiver = Receiver([], site.queue, Secrets(wandb=None, mlflow=MLFLOW), site.heard.notes)
+    assert receiver.take("/wandb", {}, b"{}")[0] == 404
+
+
+def test_a_queue_that_cannot_be_written_to_lets_the_sender_try_again(site: Site):
+    site.queue._file.busy = 0.05
+    with Queue(site.queue.folder)._file.transaction():
+        assert site.wandb({"run": "team/digits/x"})[0] == 503
+    assert site.wandb({"run": "team/digits/x"})[0] == 202
+
+
+def test_a_burst(site: Site):
+    """200 at once are all taken, each once, and answered soon."""
+    began = time.monotonic()
+    with ThreadPoolExecutor(100) as senders:
+        answers = list(senders.map(lambda number: site.wandb({"run": f"team/digits/r{number}"}), range(200)))
+    assert [status for status, _ in answers] == [202] * 200
+    assert sorted(site.queued) == sorted(("project", f"wandb:team/digits/r{number}") for number in range(200))
+    assert time.monotonic() - began < 60
+
+
+@settings(max_examples=cases(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=st.text(max_size=60))
+def test_any_signed_name_is_queued_as_it_is_or_refused(site: Site, text: str):
+    status, _ = site.wandb({"run": text, "nonce": time.time_ns()})
+    assert status in (200, 202, 400)
+    assert all(candidate.startswith("wandb:team/digits/") for _, candidate in site.queued)
+
+
+def test_secrets_of_the_environment(monkeypatch: pytest.MonkeyPatch):
+    for name in (WANDB_SECRET, MLFLOW_SECRET):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(InputError, match="no secret is set"):
+        Secrets.of_environment()
+    monkeypatch.setenv(WANDB_SECRET, "short")
+    with pytest.raises(InputError, match="has 5 characters") as caught:
+        Secrets.of_environment()
+    assert "`short`" not in str(caught.value)
+    monkeypatch.setenv(WANDB_SECRET, f"{WANDB}\n")
+    with pytest.raises(InputError, match="begins or ends with white space") as caught:
+        Secrets.of_environment()
+    assert WANDB not in str(caught.value)
+    monkeypatch.setenv(WANDB_SECRET, f"{WANDB}\udcff")  # as a byte that is not UTF-8 is read
+    with pytest.raises(InputError, match=f"`{WANDB_SECRET}` is not UTF-8 text") as caught:
+        Secrets.of_environment()
+    assert WANDB not in str(caught.value)
+    assert caught.value.__cause__ is None
+    monkeypatch.setenv(WANDB_SECRET, WANDB)
+    assert Secrets.of_environment() == Secrets(WANDB, None)
+    assert WANDB not in repr(Secrets.of_environment())

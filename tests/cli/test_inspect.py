@@ -1,0 +1,216 @@
+"""`trackperm inspect`, and that the commands which it prints run."""
+
+from __future__ import annotations
+
+import io
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from support import eval_logs
+from support.mlflow_stores import MlflowStore
+from support.served_objects import served_objects
+from typer.testing import CliRunner
+
+from trackperm import cli
+from trackperm.errors import SourceError
+
+QUESTIONS = pl.DataFrame(
+    {
+        "question_id": ["q1", "q2", "q3"],
+        "output": ["yes", "no", None],
+        "target": ["yes", "yes", "no"],
+        "seconds": [0.5, 0.25, 0.5],
+    }
+)
+
+PRINTED = """\
+questions.parquet: Parquet, 3 examples
+
+column       type     distinct  null  example
+question_id  text            3     0  'q1'
+output       text            2     1  'yes'
+target       text            2     0  'yes'
+seconds      decimal         2     0  0.5
+
+could be id: question_id
+could be prediction: output
+could be label: target
+could be score: seconds
+
+"""
+
+
+def invoke(*arguments: str) -> str:
+    result = CliRunner().invoke(cli.app, arguments)
+    if result.exception is not None:
+        raise result.exception
+    assert result.exit_code == 0
+    return result.stdout
+
+
+def run_command(printed: str) -> str:
+    """Run the command that an inspection ends with."""
+    program, *arguments = shlex.split(printed.splitlines()[-1])
+    assert program == "trackperm"
+    return invoke(*arguments)
+
+
+def test_credentials_of_an_address_are_not_printed() -> None:
+    with served_objects() as (address, served):
+        written = io.BytesIO()
+        QUESTIONS.write_parquet(written)
+        served["/questions.parquet"] = written.getvalue()
+        with_user = address.replace("//", "//ann:hunter2@")
+        printed = invoke("inspect", f"{with_user}/questions.parquet?sig=hunter2")
+    assert "hunter2" not in printed
+    assert printed.startswith(f"{address}/questions.parquet?sig=…: table at a URL, 3 examples\n")
+    assert f"trackperm compare '{address}/questions.parquet?sig=…" in printed
+
+
+def test_prints_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    QUESTIONS.write_parquet("questions.parquet")
+    printed = invoke("inspect", "questions.parquet")
+    assert printed.startswith(PRINTED)
+    options = "--id question_id --prediction output --label target --missing drop"
+    command = f"  trackperm compare questions.parquet questions.parquet -s accuracy {options}"
+    assert printed.splitlines()[-1] == command
+    assert "p = 1 " in run_command(printed)
+
+
+FILES: dict[str, tuple[str, str, str]] = {
+    "own names": ("id,prediction,label\n1,a,a\n2,b,a\n", "accuracy", "CSV or TSV"),
+    "a score": ('{"doc_id": 1, "acc": 0.5}\n{"doc_id": 2, "acc": 1}\n', "mean", "JSON Lines"),
+    "no ids": ("prediction,label\n1,1\n0,1\n0,1\n", "accuracy", "CSV or TSV"),
+    "a column of numbers": ("1\n0\n1\n", "mean", "numbers without a header"),
+    "tests": (
+        '<testsuite>\n<testcase name="a"/><testcase name="b"><skipped/></testcase></testsuite>\n',
+        "pass_at_1",
+        "JUnit XML",
+    ),
+    "tags": (
+        json.dumps([{"id": 1, "prediction": ["O", "B-a"], "label": ["O", "B-a"]}]),
+        "span_f1",
+        "JSON array of objects",
+    ),
+    "a name with blanks": ("id,prediction,label\n1,a,a\n2,b,a\n3,b,b\n", "cohen_kappa", "CSV or TSV"),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_printed_command_runs(name: str, tmp_path: Path) -> None:
+    content, statistic, title = FILES[name]
+    (tmp_path / name).write_text(content)
+    printed = invoke("inspect", str(tmp_path / name))
+    assert printed.startswith(f"{tmp_path / name}: {title}, ")
+    (line,) = (line for line in printed.splitlines() if line.startswith("can be tested: "))
+    assert statistic in line.removeprefix("can be tested: ").split(", ")
+    run_command(printed)
+
+
+def test_every_statistic_that_is_named_runs(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("id,prediction,label\n1,spam,spam\n2,ham,spam\n3,ham,ham\n4,ham,ham\n")
+    printed = invoke("inspect", str(path))
+    (line,) = (line for line in printed.splitlines() if line.startswith("can be tested: "))
+    names = line.removeprefix("can be tested: ").split(", ")
+    assert {"accuracy", "f1", "mcc", "word_error_rate"} <= set(names)
+    assert not {"mean", "micro_f1", "las", "span_f1"} & set(names)
+
+
+def test_columns_that_cannot_be_used_say_why(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {"id": 1, "x": 1, "s": {"score": 1}},
+        {"id": 2, "x": "a", "s": {"score": 0}},
+    ]
+    (tmp_path / "a").write_text(json.dumps(rows))
+    printed = invoke("inspect", str(tmp_path / "a"))
+    assert "x cannot be used: it mixes integers (item 0) and text (item 1)\n" in printed
+    assert f"could be one system each: s; as in `trackperm inspect {tmp_path / 'a'}::s`\n" in printed
+    assert "no built-in statistic reads these columns" in printed
+    run_command(invoke("inspect", f"{tmp_path / 'a'}::s"))
+
+
+def test_parts_are_named_and_the_commands_run(tmp_path: Path) -> None:
+    path = tmp_path / "samples"
+    rows = [{**row, "filter": name} for name in ("strict", "flexible") for row in eval_logs.LM_EVAL]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    printed = invoke("inspect", str(path))
+    assert printed.splitlines()[0] == f"{path}: lm-evaluation-harness samples, with 2 filters"
+    assert "lm-evaluation-harness samples, part `flexible`" in run_command(printed)
+
+
+@pytest.mark.tracker
+def test_runs_of_a_tracker_are_left_as_they_are(tmp_path: Path) -> None:
+    store = MlflowStore.local(tmp_path)
+    run_id = store.run_with_predictions("digits", "forest")
+    printed = invoke("inspect", f"mlflow:{run_id}", "--tracking-uri", store.uri)
+    assert printed.startswith(f"mlflow:{run_id}: mlflow run `forest`, 4 examples\n")
+    assert "--no-log" in printed.splitlines()[-1]
+    run_command(printed)
+    assert not store.comparisons("digits")
+
+
+def suggested(path: Path) -> str:
+    printed = invoke("inspect", str(path))
+    assert "p = 1 " in run_command(printed) or "::" in printed.splitlines()[-1]
+    return printed.splitlines()[-1].partition(" -s ")[2]
+
+
+def test_what_the_format_scores_is_suggested(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("".join(json.dumps(row) + "\n" for row in eval_logs.LM_EVAL))
+    assert suggested(path).startswith("mean")
+    path.write_text(json.dumps(eval_logs.INSPECT))
+    assert suggested(path).startswith("mean")
+    samples = [{**row, "epoch": epoch} for epoch in (1, 2) for row in eval_logs.INSPECT["samples"]]
+    path.write_text(json.dumps({**eval_logs.INSPECT, "samples": samples}))
+    assert suggested(path).startswith("mean --id id,epoch")
+
+
+def test_two_columns_of_counts_are_two_systems(tmp_path: Path) -> None:
+    path = tmp_path / "counts"
+    path.write_text("8,6\n3,5\n7,7\n")
+    command = invoke("inspect", str(path)).splitlines()[-1]
+    assert command == f"  trackperm compare {path}::1 {path}::2 -s mean --by-position"
+    run_command(command)
+    path.write_text("8,2,6,1\n3,3,5,2\n7,1,7,1\n")
+    command = invoke("inspect", str(path)).splitlines()[-1]
+    assert command == f"  trackperm compare {path}::A {path}::B -s micro_f1 --by-position"
+    run_command(command)
+
+
+def test_truth_values_as_text_are_no_scores(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("id,correct\n1,True\n2,False\n")
+    assert "correct holds 'True' as text, which is no score: write 1 and 0" in invoke(
+        "inspect", str(tmp_path / "a")
+    )
+
+
+def test_refuses_as_compare_does(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="there is no file"):
+        invoke("inspect", str(tmp_path / "a"))
+
+
+def test_json_says_what_the_text_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    QUESTIONS.write_parquet("questions.parquet")
+    text = invoke("inspect", "questions.parquet", "-o", "found.json", "-o", "found.txt")
+    assert Path("found.txt").read_text() == text
+    printed = invoke("inspect", "questions.parquet", "--format", "json")
+    assert Path("found.json").read_text() == printed
+    found = json.loads(printed)
+    assert (found["format"], found["n_examples"]) == ("Parquet", 3)
+    assert [(each["name"], each["type"], each["n_null"]) for each in found["columns"]] == [
+        ("question_id", "text", 0),
+        ("output", "text", 1),
+        ("target", "text", 0),
+        ("seconds", "decimal", 0),
+    ]
+    assert found["could_be"]["label"] == ["target"]
+    assert f"can be tested: {', '.join(found['statistics'])}\n" in text
+    assert shlex.join(found["command"]) == text.splitlines()[-1].strip()

@@ -1,0 +1,267 @@
+"""`trackperm statistic`: list, show, check and new."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+from support.comparisons import check_golden
+from support.processes import run, script
+
+import trackperm
+from trackperm import cli
+from trackperm.statistic import builtin_names, load_statistic
+from trackperm.statistic.forecast import Outlook, outlook
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+BAD = """\
+counts:
+  tp: (prediction == positive) & (label == positve
+  u: v.x + 1
+  n: sqrt(2)
+  9x: 1
+missing: {tp: 0, nn: prediction}
+parameters: {positive: 1, beta: .inf}
+score: tp / (tp + incorect / 2 + beta)
+undefined: "zero"
+resolution: {q: 1}
+"""
+GOOD = "counts: {right: prediction == label, n: 1}\nscore: right / n\n"
+
+Call = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+    """Run `trackperm statistic ...` in an empty folder; the exit code and what was printed."""
+    monkeypatch.chdir(tmp_path)
+
+    def called(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["trackperm", "statistic", *arguments])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        printed = capsys.readouterr()
+        assert "Traceback" not in printed.err
+        return int(stop.value.code or 0), printed.out, printed.err
+
+    return called
+
+
+def test_list_names_every_one_and_what_it_needs(call: Call):
+    code, printed, errors = call("list")
+    assert (code, errors) == (0, "")
+    lines = printed.splitlines()
+    assert [line for line in lines if not line.startswith(" ")] == list(builtin_names())
+    assert max(map(len, lines)) <= 80
+    assert "    Share of examples whose prediction equals the label\n" in printed
+    assert "    counts: hits, n; columns: rank; parameters: k=5\n" in printed
+    assert "columns: prediction, label; groups: strata label\n" in printed
+    assert "columns: prediction, label; groups: classes\n    label\n" in printed
+
+
+@pytest.mark.parametrize("name", ["f_beta", "mcc", "balanced_accuracy", "macro_f1", "bleu"])
+def test_show_against_golden(call: Call, name: str):
+    code, printed, errors = call("show", name)
+    assert (code, errors) == (0, "")
+    assert all(len(line) <= 80 for line in printed.splitlines() if line.startswith("#"))
+    check_golden(printed, GOLDEN / f"cli_statistic_show_{name}.txt")
+
+
+@pytest.mark.parametrize("name", builtin_names())
+def test_what_show_prints_is_the_same_statistic(call: Call, tmp_path: Path, name: str):
+    (tmp_path / f"{name}.yaml").write_text(call("show", name)[1], encoding="utf-8")
+    assert load_statistic(f"{name}.yaml").document() == load_statistic(name).document()
+    assert call("check", f"{name}.yaml") == (0, f"{name}.yaml: ok\n", "")
+
+
+def test_show_a_file(call: Call, tmp_path: Path):
+    (tmp_path / "mine.yaml").write_text(GOOD, encoding="utf-8")
+    code, printed, _ = call("show", "mine.yaml")
+    assert code == 0
+    assert "name: mine\n" in printed
+    assert "# engine: linear, rank 1: " in printed
+
+
+def test_show_classes_of_a_list(call: Call, tmp_path: Path):
+    macro = "counts: {right: (prediction == class) & (label == class), n: label == class}\nscore: right / n\n"
+    (tmp_path / "mine.yaml").write_text(macro + "classes: [true, false]\n", encoding="utf-8")
+    code, printed, _ = call("show", "mine.yaml")
+    assert code == 0
+    assert "\nclasses:\n- false\n- true\nweights:\n  'false': 1\n  'true': 1\n" in printed
+    assert "columns: prediction, label; classes: false, true\n" in printed
+    assert "# engine: linear, rank 1: " in printed
+
+
+def test_outlook_of_many_classes():
+    """Of listed ones, the mean of their scores is tested, which has too many terms to be multiplied out."""
+    statistic = load_statistic("macro_f1", classes=range(30))
+    assert (outlook(statistic).kind, outlook(statistic).each) == ("rational", None)
+    assert outlook(statistic).rank == 60
+    assert "where few examples differ, else Monte Carlo" in outlook(statistic).engine
+
+
+def test_check_reports_all_at_once(call: Call, tmp_path: Path):
+    (tmp_path / "bad.yaml").write_text(BAD, encoding="utf-8")
+    (tmp_path / "good.yaml").write_text(GOOD, encoding="utf-8")
+    code, printed, errors = call("check", "bad.yaml", "good.yaml")
+    assert (code, printed) == (2, "good.yaml: ok\n")
+    assert errors.endswith("bad.yaml: 9 problems\n")
+    check_golden(errors, GOLDEN / "cli_statistic_check.txt")
+
+
+def test_check_as_json(call: Call, tmp_path: Path):
+    (tmp_path / "bad.yaml").write_text("count: {x: 1}\nscore: [1]\n", encoding="utf-8")
+    (tmp_path / "good.yaml").write_text(GOOD, encoding="utf-8")
+    code, printed, errors = call("check", "good.yaml", "bad.yaml", "gone.yaml", "--format", "json")
+    assert (code, errors) == (2, "")
+    good, bad, gone = json.loads(printed)
+    assert good == {"file": "good.yaml", "ok": True, "problems": []}
+    assert [(p["line"], p["column"]) for p in bad["problems"]] == [(1, 1), (1, 1), (2, 8)]
+    assert "Did you mean `counts`?" in bad["problems"][0]["hint"]
+    (problem,) = gone["problems"]
+    assert problem == {"line": None, "column": None, "message": "there is no file `gone.yaml`", "hint": None}
+    files = [tmp_path / "checked.json", tmp_path / "checked.txt"]
+    shown = call("check", "good.yaml", "bad.yaml", "gone.yaml", *(f"-o{file}" for file in files))
+    assert shown[0] == 2
+    assert files[0].read_text() == printed
+    assert files[1].read_text().startswith("good.yaml: ok\nbad.yaml:1:1: ")
+
+
+PROBLEMS = {
+    "YAML": ("counts: [\n", ["2:1"]),
+    "version": ("version: 2\ncount: {}\n", ["1:10"]),
+    "both forms": ("counts: {a: x}\nscore: a\nh: a\n", ["3:1"]),
+    "missing says nothing of a count": (GOOD + "missing: {n: 1}\n", ["3:10"]),
+    "long form": ("counts: {a: x}\ng: {p: u.b, q: v.a +}\nh: p - r\n", ["2:8", "2:21", "3:8"]),
+    "not antisymmetric": ("g: {p: u.a, q: v.a}\nh: p / q\n", ["2:4"]),
+    "a name twice": (GOOD + "parameters: {n: 1}\n", ["3:14"]),
+    "missing and score": (GOOD.replace("right / n", "rigth / n") + "missing: {n: 1}\n", ["2:8", "3:10"]),
+    "a parameter, not what reads it": (
+        "counts: {a: x}\nparameters: {beta: .inf}\nscore: a * beta\n",
+        ["2:20"],
+    ),
+    "weights without strata": (GOOD + "weights: {a: 1}\n", ["3:1"]),
+    "classes that no count reads": (GOOD + "classes: label\nmissing: {right: 0, n: class}\n", ["3:1"]),
+    "a class twice": (GOOD.replace("label,", "class,") + "classes: [a, b, a]\n", ["3:17"]),
+}
+
+
+@pytest.mark.parametrize(("text", "places"), PROBLEMS.values(), ids=PROBLEMS.keys())
+def test_check_finds_what_loading_finds(call: Call, tmp_path: Path, text: str, places: list[str]):
+    (tmp_path / "bad.yaml").write_text(text, encoding="utf-8")
+    code, printed, _ = call("check", "bad.yaml", "--format", "json")
+    assert code == 2
+    (found,) = json.loads(printed)
+    assert [f"{p['line']}:{p['column']}" for p in found["problems"]] == places
+    with pytest.raises(trackperm.TrackpermError) as caught:
+        load_statistic("bad.yaml")
+    assert any(problem["message"] in str(caught.value) for problem in found["problems"])
+
+
+def test_new_writes_what_runs_and_never_overwrites(call: Call, tmp_path: Path):
+    code, printed, errors = call("new", "mine")
+    assert (code, errors) == (0, "")
+    assert printed == "mine.yaml written; `trackperm statistic check mine.yaml` checks it\n"
+    assert call("check", "mine.yaml") == (0, "mine.yaml: ok\n", "")
+    ids, label = ["a", "b", "c", "d"], [1, 1, 1, 0]
+    runs = [pl.DataFrame({"id": ids, "prediction": p, "label": label}) for p in ([0, 0, 1, 1], [1, 1, 1, 1])]
+    ours, recall = (trackperm.compare(*runs, name) for name in ("mine.yaml", "recall"))
+    assert (ours.candidate_score, ours.pvalue) == (recall.candidate_score, recall.pvalue) == (1.0, 0.5)
+    (tmp_path / "mine.yaml").write_text("mine", encoding="utf-8")
+    code, printed, errors = call("new", "mine")
+    assert (code, printed) == (2, "")
+    assert "`mine.yaml` is there already" in errors
+    assert (tmp_path / "mine.yaml").read_text(encoding="utf-8") == "mine"
+
+
+def test_every_key_of_the_template_is_one(call: Call, tmp_path: Path):
+    """What stands there as a comment works when it is uncommented."""
+    call("new", "mine")
+    text = (tmp_path / "mine.yaml").read_text(encoding="utf-8")
+    for key in (
+        "contrast",
+        "columns",
+        "resolution",
+        "cluster",
+        "repeats",
+        "alternative",
+        "greater_is_better",
+    ):
+        assert f"\n# {key}: " in text
+        (tmp_path / "mine.yaml").write_text(text.replace(f"\n# {key}: ", f"\n{key}: "), encoding="utf-8")
+        assert call("check", "mine.yaml") == (0, "mine.yaml: ok\n", "")
+    both = text.replace("\n# strata: ", "\nstrata: ").replace("\n# weights: ", "\nweights: ")
+    long = text.replace("\nscore: ", "\n# score: ").replace("\n# g: ", "\ng: ").replace("\n# h: ", "\nh: ")
+    macro = text.replace("\n# classes: ", "\nclasses: ").replace("== positive", "== class")
+    for changed in (both, long, macro):
+        (tmp_path / "mine.yaml").write_text(changed, encoding="utf-8")
+        assert call("check", "mine.yaml") == (0, "mine.yaml: ok\n", "")
+
+
+REFUSED = {
+    "no such statistic": (["show", "accurcy"], "Did you mean `accuracy`?"),
+    "no such file": (["show", "mine.yaml"], "there is no file `mine.yaml`"),
+    "nothing to check": (["check"], "FILE"),
+    "a directory to check": (["check", "."], "`.` cannot be read"),
+    "a path for a name": (["new", "../mine"], "`../mine` cannot be the name of a statistic"),
+    "an empty name": (["new", ""], "cannot be the name"),
+    "no such command": (["shwo"], "shwo"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "said"), REFUSED.values(), ids=REFUSED.keys())
+def test_refuses(call: Call, tmp_path: Path, arguments: list[str], said: str):
+    code, printed, errors = call(*arguments)
+    assert (code, printed) == (2, "")
+    assert said in errors
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_as_people_run_it(tmp_path: Path):
+    (tmp_path / "bad.yaml").write_text(BAD, encoding="utf-8")
+    result = run([script("trackperm"), "statistic", "check", "bad.yaml"], cwd=tmp_path)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "bad.yaml:8:19: unknown name `incorect`" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+OUTLOOKS = {
+    "accuracy": Outlook("linear", 1),
+    "balanced_accuracy": Outlook("linear", 1),
+    "macro_f1": Outlook("rational", 2, "class"),
+    "recall": Outlook("linear", 1),
+    "precision": Outlook("rational", 2),
+    "f1": Outlook("rational", 2),
+    "cohen_kappa": Outlook("rational", 2),
+    "mcc": Outlook("irrational", 2),
+}
+
+
+@pytest.mark.parametrize("name", OUTLOOKS)
+def test_outlook(name: str):
+    assert outlook(load_statistic(name)) == OUTLOOKS[name]
+
+
+def test_outlook_of_data_is_no_higher():
+    """Rank and engine that were announced are those of a test."""
+    ids, label = [f"q{i}" for i in range(40)], [int(i % 3 == 1) for i in range(40)]
+    runs = [
+        pl.DataFrame({"id": ids, "prediction": [int(i % k < 2) for i in range(40)], "label": label})
+        for k in (3, 5)
+    ]
+    for name, expected in OUTLOOKS.items():
+        if name in ("balanced_accuracy", "macro_f1"):
+            continue
+        assert trackperm.compare(*runs, name).test.rank == expected.rank
+
+
+def test_outlook_says_when_swaps_may_have_to_be_drawn():
+    assert "whichever is cheaper" in Outlook("rational", 2).engine
+    assert "where it fits the memory, else Monte Carlo" in Outlook("rational", 3).engine
+    assert "where few examples differ, else Monte Carlo" in Outlook("irrational", 9).engine
+    assert "rank 2 for each `language`: exact (enumerate" in Outlook("rational", 2, "language").engine

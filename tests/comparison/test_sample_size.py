@@ -1,0 +1,137 @@
+"""Plans: exact for 0/1 scores, labelled for all else, and the command that prints them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from support.comparisons import accuracy
+from typer.testing import CliRunner
+
+import trackperm
+from trackperm import cli
+from trackperm.comparison.sample_size import plan_from_pilot, plan_paired
+from trackperm.errors import InputError
+
+
+def power(*arguments: str | Path) -> str:
+    result = CliRunner().invoke(cli.app, ["power", *map(str, arguments)])
+    if result.exception is not None:
+        raise result.exception
+    return result.stdout
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> tuple[Path, Path]:
+    """Two runs of 400 examples, with a positive label in three."""
+    rng = np.random.default_rng(1)
+    label = np.where(rng.random(400) < 1 / 3, "yes", "no")
+    paths = []
+    for name, error in (("base.csv", 0.25), ("cand.csv", 0.15)):
+        wrong = rng.random(400) < error
+        prediction = np.where(wrong, np.where(label == "yes", "no", "yes"), label)
+        frame = pl.DataFrame({"id": np.arange(400), "label": label, "prediction": prediction})
+        frame.write_csv(tmp_path / name)
+        paths.append(tmp_path / name)
+    return paths[0], paths[1]
+
+
+def test_the_statement_to_check() -> None:
+    """+3 points at 80 % and two-sided alpha 0.05, by discordance."""
+    found = [plan_paired(0.03, discordance).needed for discordance in (0.05, 0.10, 0.15, 0.25)]
+    assert [needed.first for needed in found if needed] == [463, 920, 1362, 2238]
+
+
+def test_a_pilot_of_0_and_1_plans_exactly() -> None:
+    pilot = accuracy(30, 10, 160)
+    plan = plan_from_pilot(pilot, difference=0.05, n_examples=500)
+    assert plan == plan_paired(0.05, 0.2, n_examples=500)
+    assert plan.needed is not None
+    assert not plan.from_pilot
+    said = "\n".join(plan.lines())
+    assert f"{plan.needed.first:,} examples" in said
+    assert "(exact)" in said
+    assert "Monte Carlo" not in said
+
+
+def test_the_pilot_s_own_difference_is_called_too_large() -> None:
+    plan = plan_from_pilot(accuracy(30, 10, 160))
+    assert plan.difference == pytest.approx(0.1)
+    assert "too large as a rule" in plan.lines()[-1]
+
+
+def test_recall_is_planned_in_positives(runs: tuple[Path, Path]) -> None:
+    pilot = trackperm.compare(*runs, "recall", parameters={"positive": "yes"})
+    positives = [pl.read_csv(path).filter(pl.col("label") == "yes") for path in runs]
+    alone = plan_from_pilot(trackperm.compare(*positives, "accuracy"), difference=0.05)
+    plan = plan_from_pilot(pilot, difference=0.05)
+    assert (plan.needed, plan.discordance) == (alone.needed, alone.discordance)
+    assert f"as {len(positives[0])} of the pilot's 400" in plan.lines()[-1]
+
+
+def test_other_statistics_say_that_they_are_estimates(runs: tuple[Path, Path]) -> None:
+    pilot = trackperm.compare(*runs, "f1", parameters={"positive": "yes"})
+    plan = plan_from_pilot(pilot, difference=0.05, n_resamples=100)
+    first, second = plan.lines()
+    assert "(normal approximation)" in first
+    assert "Monte Carlo: 100 resamples of the pilot" in second
+    assert plan.simulated is not None
+    assert plan.simulated.n_examples == plan.about
+    assert abs(plan.simulated.power - 0.8) < 0.15, "about as many examples as it takes"
+
+
+@pytest.mark.parametrize(("alternative", "difference"), [("greater", -0.05), ("less", 0.05)])
+@pytest.mark.parametrize("statistic", ["accuracy", "f1"])
+def test_a_difference_that_the_test_does_not_look_for(
+    runs: tuple[Path, Path], statistic: str, alternative: Any, difference: float
+) -> None:
+    parameters = {"positive": "yes"} if statistic == "f1" else None
+    pilot = trackperm.compare(*runs, statistic, parameters=parameters, alternative=alternative)
+    with pytest.raises(InputError, match=f"which the alternative '{alternative}' does not look for"):
+        plan_from_pilot(pilot, difference=difference)
+
+
+def test_a_pilot_that_shows_nothing_plans_nothing() -> None:
+    with pytest.raises(InputError, match="`difference` is 0"):
+        plan_from_pilot(accuracy(5, 5, 10))
+    with pytest.raises(InputError, match="`discordance` is 0"):
+        plan_from_pilot(accuracy(0, 0, 10), difference=0.1)
+
+
+def test_the_command(runs: tuple[Path, Path]) -> None:
+    assert "920 examples (exact)" in power("--difference", "0.03", "--discordance", "0.1")
+    asked = power("--difference", "0.03", "--discordance", "0.1", "--examples", "1319")
+    assert "with 1,319 examples the power is 0.9249 (exact)" in asked
+    assert "minimum detectable effect 0.025 at 80 % power" in asked
+    found = json.loads(
+        power(
+            *(*runs, "-s", "f1", "--set", "positive=yes", "--difference", "0.05"),
+            *("--samples", "50", "--format", "json"),
+        )
+    )
+    assert found["needed"] is None
+    assert found["simulated"]["n_resamples"] == 50
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "plans from a pilot"),
+        (["a.csv", "--discordance", "0.1"], "plans from a pilot"),
+        (["--discordance", "0.1"], "needs the `--difference`"),
+        (["a.csv"], "a pilot has two runs"),
+        (["a.csv", "b.csv", "-s", "f1", "-s", "mean"], "compared by one statistic"),
+        (["--experiment", "mlflow:e", "--discordance", "0.1"], "plans from a pilot"),
+        (["--experiment", "mlflow:e"], "`--experiment` needs the `--difference`"),
+        (["--experiment", "e", "--difference", "0.1"], "`e` names no tracker"),
+        (["--discordance", "0.1", "--difference", "0.1", "--test-set", "a"], "in an experiment"),
+        (["--discordance", "0.1", "--difference", "0.2"], "cannot differ"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(arguments: list[str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        power(*arguments)

@@ -1,0 +1,218 @@
+"""Several statistics and slices of the same two runs: one family, corrected, and refused where it is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from support.comparisons import accuracy, answers
+
+from trackperm.comparison import CORRECTIONS, Comparison, RunData, compare_statistics, corrected
+from trackperm.errors import InputError, PairingError
+from trackperm.exact.multiplicity import adjust
+from trackperm.report import text
+from trackperm.statistic import Statistic, load_statistic
+from trackperm.tables.table import ExampleTable
+
+ERRORS = "name: errors\ngreater_is_better: false\ncounts: {n: prediction != label}\nscore: n\n"
+
+
+def by_language(right: dict[str, tuple[list[bool], list[bool]]]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Both runs' tables, from what is right in each language."""
+    frames = []
+    for side in (0, 1):
+        outcomes = [outcome for both in right.values() for outcome in both[side]]
+        languages = [language for language, both in right.items() for _ in both[side]]
+        frames.append(answers(outcomes).with_columns(language=pl.Series(languages)))
+    return frames[0], frames[1]
+
+
+TABLES = by_language(
+    {
+        "de": ([False] * 12 + [True] * 8, [True] * 20),
+        "en": ([True] * 9 + [False] * 3, [True] * 3 + [False] * 9),
+        "fr": ([True, False, True], [True, True, True]),
+    }
+)
+
+
+def runs(baseline: pl.DataFrame = TABLES[0], candidate: pl.DataFrame = TABLES[1]) -> tuple[RunData, RunData]:
+    return (
+        RunData(ExampleTable.from_native(baseline, "baseline"), "baseline"),
+        RunData(ExampleTable.from_native(candidate, "candidate"), "candidate"),
+    )
+
+
+@pytest.fixture
+def sliced(tmp_path: Path) -> Statistic:
+    path = tmp_path / "sliced.yaml"
+    path.write_text("counts: {correct: prediction == label, n: 1}\nscore: correct / n\nslices: [language]\n")
+    return load_statistic(path)
+
+
+def titles(comparisons: list[Comparison]) -> list[str]:
+    return [comparison.title for comparison in comparisons]
+
+
+def test_one_comparison_needs_no_correction() -> None:
+    (alone,) = compare_statistics(*runs(), [load_statistic("accuracy")])
+    assert alone.corrected is None
+    assert "adjusted" not in "\n".join(text.lines(alone))
+
+
+def test_declared_slices_join_the_family(sliced: Statistic) -> None:
+    found = compare_statistics(*runs(), [sliced])
+    assert titles(found) == [
+        "sliced",
+        "sliced [language = de]",
+        "sliced [language = en]",
+        "sliced [language = fr]",
+    ]
+    assert [comparison.n_examples for comparison in found] == [35, 20, 12, 3]
+    wanted = adjust([comparison.pvalue for comparison in found], "holm").tolist()
+    assert [comparison.corrected.pvalue for comparison in found if comparison.corrected] == wanted
+    assert [comparison.verdict for comparison in found] == ["undecided", "better", "undecided", "undecided"]
+    english = found[2]
+    assert english.pvalue < english.alpha < wanted[2], "significant alone, and not among four"
+    assert "exploratory" not in "\n".join(text.lines(english))
+    assert len({comparison.key for comparison in found}) == 4
+
+
+def test_other_slices_are_exploratory() -> None:
+    found = compare_statistics(*runs(), [load_statistic("accuracy")], slices=["language"])
+    assert "exploratory" not in "\n".join(text.lines(found[0]))
+    assert all("exploratory" in "\n".join(text.lines(part)) for part in found[1:])
+
+
+def test_a_slice_is_what_a_comparison_of_its_examples_gives(sliced: Statistic) -> None:
+    german = compare_statistics(*runs(), [sliced], correction="none")[1]
+    (alone,) = compare_statistics(
+        *runs(*(table.filter(pl.col("language") == "de") for table in TABLES)), [load_statistic("accuracy")]
+    )
+    assert german.corrected is None
+    assert (german.pvalue, german.difference) == (alone.pvalue, alone.difference)
+
+
+def test_the_order_of_rows_and_the_type_of_a_slice_do_not_matter(sliced: Statistic) -> None:
+    baseline, candidate = (
+        table.with_columns(language=pl.col("language").replace_strict({"de": 1, "en": 2, "fr": 3}))
+        for table in TABLES
+    )
+    first = compare_statistics(*runs(baseline, candidate), [sliced])
+    second = compare_statistics(
+        *runs(baseline.reverse(), candidate.sample(fraction=1, shuffle=True, seed=1)), [sliced]
+    )
+    assert titles(first) == titles(second) == ["sliced", *(f"sliced [language = {i}]" for i in (1, 2, 3))]
+    assert [c.pvalue for c in first] == [c.pvalue for c in second]
+
+
+def test_an_example_in_two_slices_is_refused(sliced: Statistic) -> None:
+    moved = TABLES[1].with_columns(
+        language=pl.when(pl.col("id") == "dev-0003").then(pl.lit("en")).otherwise(pl.col("language"))
+    )
+    with pytest.raises(
+        PairingError, match=r"differs between the runs on 1 examples: first of example 'dev-0003'"
+    ):
+        compare_statistics(*runs(TABLES[0], moved), [sliced])
+
+
+@pytest.mark.parametrize("lacking", [0, 1])
+def test_a_slice_of_one_run_alone_is_named(sliced: Statistic, lacking: int) -> None:
+    tables = list(TABLES)
+    tables[lacking] = tables[lacking].filter(pl.col("language") != "fr")
+    name = ("baseline", "candidate")[lacking]
+    with pytest.raises(PairingError, match=f"^slice language = fr: `{name}` has no examples"):
+        compare_statistics(*runs(*tables), [sliced], missing="drop")
+
+
+def test_a_slice_without_a_score_is_named() -> None:
+    tables = [table.with_columns(label=pl.lit("no")) for table in TABLES]
+    tables = [
+        table.with_columns(label=pl.when(pl.col("language") == "fr").then(pl.lit("x")).otherwise("label"))
+        for table in tables
+    ]
+    spec = load_statistic("recall", parameters={"positive": "no"})
+    with pytest.raises(InputError, match=r"^slice language = fr: `recall` is 0/0 in both runs"):
+        compare_statistics(*runs(*tables), [spec], slices=["language"])
+
+
+def test_two_statistics_of_one_name_are_refused() -> None:
+    with pytest.raises(InputError, match="two statistics are called `accuracy`"):
+        compare_statistics(*runs(), [load_statistic("accuracy"), load_statistic("accuracy")])
+
+
+def test_a_column_that_makes_no_slices_is_refused(sliced: Statistic) -> None:
+    with pytest.raises(InputError, match="`candidate` has no column `language`"):
+        compare_statistics(*runs(TABLES[0], TABLES[1].drop("language")), [sliced])
+    many = [table.with_columns(language=pl.col("id")) for table in by_language({"x": ([True] * 120,) * 2})]
+    with pytest.raises(InputError, match="has 120 values; slices are made of 1 to 100"):
+        compare_statistics(*runs(*many), [sliced])
+
+
+@pytest.mark.parametrize("method", sorted(CORRECTIONS))
+def test_every_correction_is_conservative(method: str, sliced: Statistic) -> None:
+    disjoint = compare_statistics(*runs(), [sliced], correction="none")[1:]
+    for comparison, alone in zip(corrected(disjoint, method), disjoint, strict=True):
+        assert comparison.corrected is not None
+        assert comparison.corrected.n_tests == 3
+        assert comparison.verdict in (alone.verdict, "undecided")
+        if comparison.corrected.pvalue is not None:
+            # A false discovery rate may be below a p-value, where other tests cannot give as small ones.
+            if comparison.corrected.controls == "FWER":
+                assert comparison.corrected.pvalue >= alone.pvalue * (1 - 1e-12)
+            assert comparison.corrected.rejected == (comparison.corrected.pvalue < 0.05)
+
+
+def test_procedures_for_independent_tests_refuse_others(sliced: Statistic) -> None:
+    with pytest.raises(InputError, match="`hsd` is proven for independent tests alone"):
+        compare_statistics(*runs(), [sliced], correction="hsd")
+    with pytest.raises(InputError, match="no correction is called `magic`"):
+        compare_statistics(*runs(), [sliced], correction="magic")
+
+
+def test_tiny_p_values_do_not_become_0() -> None:
+    found = corrected([accuracy(4000, 0), accuracy(3000, 0)])
+    assert [c.corrected.pvalue for c in found if c.corrected] == [0.0, 0.0]
+    logs = [c.corrected.log10_pvalue for c in found if c.corrected and c.corrected.log10_pvalue]
+    assert logs == pytest.approx([np.log10(4) - 4000 * np.log10(2), np.log10(2) - 3000 * np.log10(2)])
+    assert "adjusted 3.03e-1204: Holm over 2 tests" in text.lines(found[0])[1]
+    assert found[0].verdict == "better"
+
+
+def test_bounds_of_an_adjusted_p_value_at_the_level_are_not_below_it() -> None:
+    """0.03125 over 2 tests is 0.0625, which is not below 0.0625."""
+    found = corrected([accuracy(6, 0, alpha=0.0625), accuracy(1, 1, alpha=0.0625)])
+    assert [c.pvalue for c in found] == [0.03125, 1.0]
+    assert [c.verdict for c in found] == ["undecided", "undecided"]
+
+
+def test_of_an_error_rate_the_examples_that_lower_it_are_better(tmp_path: Path) -> None:
+    path = tmp_path / "errors.yaml"
+    path.write_text(ERRORS)
+    (found,) = compare_statistics(
+        *runs(answers([False] * 12 + [True] * 20), answers([True] * 29 + [False] * 3)), [load_statistic(path)]
+    )
+    assert (found.n_better, found.n_worse) == (12, 3)
+    assert found.effect_sizes.odds == 4.0
+    assert found.effect_sizes.odds_interval is not None
+    assert found.effect_sizes.odds_interval.low > 1.0
+    assert (found.to_dict()["n_better"], found.to_dict()["n_worse"]) == (12, 3)
+
+
+def test_the_interval_of_recall_is_that_of_accuracy_on_positives() -> None:
+    from trackperm import compare
+
+    labels = ["yes", "no"] * 60
+    sides = []
+    for shift in (3, 7):
+        prediction = [
+            ("no" if label == "yes" else "yes") if i % shift == 0 else label for i, label in enumerate(labels)
+        ]
+        sides.append(pl.DataFrame({"id": range(120), "prediction": prediction, "label": labels}))
+    recall = compare(*sides, "recall", parameters={"positive": "yes"})
+    accuracy_of_positives = compare(*(side.filter(pl.col("label") == "yes") for side in sides))
+    assert recall.interval == accuracy_of_positives.interval
+    assert recall.interval is not None
+    assert recall.interval.method == "paired proportions"

@@ -1,0 +1,188 @@
+"""The rules of verdicts: sign, size, their order, and what a reader is told."""
+
+from __future__ import annotations
+
+import math
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.comparisons import accuracy, answers
+
+import trackperm
+from trackperm.choices import Alternative
+from trackperm.comparison import Comparison
+from trackperm.comparison.verdict import MARKERS, Verdict, decide, decide_sign, equivalence_level
+from trackperm.errors import InputError
+from trackperm.exact.power import MinimumDetectableEffect, minimum_detectable_effect
+
+DETECTABLE = MinimumDetectableEffect(0.0213, 0.8, 0.05, "two-sided", 1319, exact=True)
+TWO_SIDED = {"alternative": "two-sided", "greater_is_better": True, "alpha": 0.05}
+
+
+def of(comparison: Comparison) -> Verdict:
+    return decide(
+        max(comparison.pvalue, comparison.test.interval[1]),
+        comparison.observed,
+        alternative=comparison.test.alternative,
+        greater_is_better=comparison.statistic.greater_is_better,
+        alpha=comparison.alpha,
+        is_open=comparison.is_open,
+    )
+
+
+@pytest.mark.parametrize("statistic", ["accuracy", "error_rate"])
+@pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
+@pytest.mark.parametrize(("better", "worse"), [(12, 0), (0, 12), (6, 0), (5, 0), (5, 4), (0, 0)])
+def test_as_comparisons_conclude(better: int, worse: int, alternative: Alternative, statistic: str):
+    baseline = answers([False] * better + [True] * worse + [True] * 5)
+    candidate = answers([True] * better + [False] * worse + [True] * 5)
+    comparison = trackperm.compare(baseline, candidate, statistic, alternative=alternative)
+    assert of(comparison).sign == of(comparison).word == comparison.verdict
+
+
+def test_monte_carlo_counts_with_its_whole_interval():
+    options = {"method": "monte-carlo", "n_samples": 200}
+    near = accuracy(28, 13, **options)
+    assert near.pvalue < 0.05 < near.test.interval[1]
+    assert of(near).sign == near.verdict == "undecided"
+    far = accuracy(60, 5, **options)
+    assert of(far).sign == far.verdict == "better"
+
+
+@pytest.mark.parametrize(("better", "verdict"), [(6, "undecided"), (20, "better")])
+def test_missing_predictions_that_could_turn_it(better: int, verdict: str):
+    baseline = answers([False] * better + [True] * 20)
+    candidate = answers([True] * better + [True] * 20).with_columns(
+        prediction=pl.when(pl.col("id") >= f"dev-{better + 18:04d}").then(None).otherwise("prediction")
+    )
+    comparison = trackperm.compare(baseline, candidate, missing="bounds")
+    assert comparison.is_open == (verdict == "undecided")
+    assert of(comparison).sign == comparison.verdict == verdict
+    assert ("depends on the missing predictions" in str(of(comparison))) == comparison.is_open
+
+
+@pytest.mark.parametrize(
+    ("pvalue", "observed", "alternative", "greater_is_better", "sign"),
+    [
+        (0.01, 0.1, "two-sided", True, "better"),
+        (0.01, 0.1, "two-sided", False, "worse"),
+        (0.01, -0.1, "two-sided", True, "worse"),
+        (0.01, -0.1, "two-sided", False, "better"),
+        (0.05, 0.1, "two-sided", True, "undecided"),
+        (0.0499, 0.1, "greater", True, "better"),
+        (0.0499, 0.1, "less", True, "worse"),
+        (0.0499, -0.1, "less", False, "better"),
+        (math.nan, 0.1, "two-sided", True, "undecided"),
+        (1.0, 0.0, "two-sided", True, "undecided"),
+    ],
+)
+def test_sign(pvalue: float, observed: float, alternative: Alternative, greater_is_better: bool, sign: str):
+    options = {"alternative": alternative, "greater_is_better": greater_is_better, "alpha": 0.05}
+    assert decide_sign(pvalue, observed, **options) == sign
+
+
+@pytest.mark.parametrize(
+    ("interval", "equivalent"),
+    [
+        ((-0.009, 0.009), True),
+        ((0.001, 0.009), True),
+        ((-0.01, 0.009), False),
+        ((-0.009, 0.01), False),
+        ((-0.02, 0.02), False),
+        ((0.02, 0.03), False),
+        ((-0.03, -0.02), False),
+        ((-math.inf, math.inf), False),
+        ((math.nan, math.nan), False),
+        (None, None),
+    ],
+)
+def test_size(interval: tuple[float, float] | None, equivalent: bool | None):
+    found = decide(0.5, 0.001, **TWO_SIDED, margin=0.01, interval=interval)
+    assert found.equivalent is equivalent
+    assert found.word == ("equivalent" if equivalent else "undecided")
+    assert decide(0.5, 0.001, **TWO_SIDED, interval=interval).equivalent is None
+
+
+WITHIN = (0.001, 0.009)
+BEYOND = (0.001, 0.011)
+
+
+@pytest.mark.parametrize(
+    ("pvalue", "margin", "interval", "is_open", "word", "sentence"),
+    [
+        (0.01, None, None, False, "better", "better"),
+        (0.01, 0.01, WITHIN, False, "better", "better, and equivalent within 0.01"),
+        (0.01, 0.01, BEYOND, False, "better", "better; not shown to be equivalent within 0.01"),
+        (0.01, 0.01, None, False, "better", "better; no interval tells whether it is equivalent within 0.01"),
+        (0.3, None, None, False, "undecided", "undecided; MDE"),
+        (0.3, 0.01, BEYOND, False, "undecided", "undecided; not shown to be equivalent within 0.01; MDE"),
+        (0.3, 0.01, WITHIN, False, "equivalent", "equivalent within 0.01; the sign is undecided; MDE"),
+        (0.01, None, None, True, "undecided", "undecided; it depends on the missing predictions; MDE"),
+    ],
+)
+def test_what_a_reader_is_told(
+    pvalue: float,
+    margin: float | None,
+    interval: tuple[float, float] | None,
+    is_open: bool,
+    word: str,
+    sentence: str,
+):
+    found = decide(
+        pvalue, 0.005, **TWO_SIDED, margin=margin, interval=interval, is_open=is_open, detectable=DETECTABLE
+    )
+    assert found.word == word
+    assert found.marker == MARKERS[found.word]
+    assert str(found) == sentence.replace("MDE", "minimum detectable effect 0.021 at 80 % power")
+
+
+@given(
+    pvalue=st.floats(0, 1),
+    observed=st.floats(-1, 1),
+    low=st.floats(-1, 1),
+    width=st.floats(0, 1),
+    margin=st.none() | st.floats(1e-6, 1),
+    is_open=st.booleans(),
+)
+def test_laws(pvalue: float, observed: float, low: float, width: float, margin: float | None, is_open: bool):
+    interval = (low, low + width)
+    options = {"margin": margin, "is_open": is_open}
+    found = decide(pvalue, observed, **TWO_SIDED, **options, interval=interval)
+    # p > alpha alone never says that runs are the same
+    if pvalue > 0.05 and margin is None:
+        assert found.word == "undecided"
+    assert (found.word == "equivalent") == (found.sign == "undecided" and bool(found.equivalent))
+    # the size says nothing of the sign, nor the sign of the size
+    assert found.sign == decide(pvalue, observed, **TWO_SIDED, is_open=is_open).sign
+    assert found.equivalent == decide(1.0, observed, **TWO_SIDED, **options, interval=interval).equivalent
+    # exchanging the runs exchanges better and worse
+    if observed:
+        mirrored = decide(pvalue, -observed, **TWO_SIDED, **options, interval=(-interval[1], -interval[0]))
+        assert mirrored.equivalent == found.equivalent
+        other = {"better": "worse", "worse": "better", "undecided": "undecided"}
+        assert mirrored.sign == other[found.sign]
+
+
+def test_beside_an_undecided_comparison_stands_what_it_could_have_shown():
+    comparison = accuracy(95, 83, 935, 206)
+    detectable = minimum_detectable_effect(
+        comparison.n_examples, comparison.n_discordant / comparison.n_examples
+    )
+    found = decide(comparison.pvalue, comparison.observed, **TWO_SIDED, detectable=detectable)
+    assert str(found) == "undecided; minimum detectable effect 0.029 at 80 % power"
+
+
+@pytest.mark.parametrize("margin", [0.0, -0.01, math.inf, math.nan])
+def test_a_margin_is_a_positive_number(margin: float):
+    with pytest.raises(InputError, match=r"`margin` is .*; expected a positive number"):
+        decide(0.5, 0.0, **TWO_SIDED, margin=margin, interval=(-1, 1))
+
+
+def test_equivalence_takes_the_interval_of_twice_alpha():
+    assert equivalence_level(0.05) == pytest.approx(0.9)
+    with pytest.raises(InputError, match=r"equivalence needs a number between 0 and 0\.5"):
+        equivalence_level(0.5)
+    with pytest.raises(InputError, match="equivalence needs"):
+        decide(0.5, 0.0, **{**TWO_SIDED, "alpha": 0.6}, margin=0.1)

@@ -1,0 +1,187 @@
+"""Regions of a plane lattice as intervals in rows, against deciding every point."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from trackperm.errors import CapacityError
+from trackperm.exact import DifferenceHistogram, RationalStatistic
+from trackperm.exact.distributions.characteristic import SwapSum
+from trackperm.exact.distributions.pmf import Window
+from trackperm.exact.engines.lattice import rows as rows_module
+from trackperm.exact.engines.lattice.basis import reduce_rank
+from trackperm.exact.engines.lattice.rational_region import RationalRegion
+from trackperm.exact.engines.lattice.reach import Reach, Strip
+from trackperm.exact.engines.lattice.rows import RowIntervals, plane_region
+from trackperm.exact.engines.lattice.statistic import LatticeStatistic
+from trackperm.exact.types import INSIDE, OUTSIDE, UNDEFINED, IntArray, Membership, Region
+
+X = [RationalStatistic.variable(i, 4) for i in range(4)]
+STATISTICS = {
+    "f1": X[0].divide(X[0] + X[1] / 2, undefined=0) - X[2].divide(X[2] + X[3] / 2, undefined=0),
+    "precision": X[0].divide(X[0] + X[1], undefined=0) - X[2].divide(X[2] + X[3], undefined=0),
+    "odds": X[0] / X[1] - X[2] / X[3],
+    "pole": X[0] / (2 * X[1] - X[0] - 3) - X[2] / (2 * X[3] - X[2] - 3),
+    "product": X[0] * X[1] - X[2] * X[3],
+    "ellipse": (X[0] - X[2]) ** 2 + 3 * (X[1] - X[3]) ** 2,
+    "double line": (X[0] + X[1] - X[2] - X[3]) ** 2,
+    "ties beyond floats": (10**16 + 61) * (3 * X[0] + X[1] - X[2] - 2 * X[3]) ** 2,
+    "cubic": X[0] ** 2 * X[1] - X[2] ** 2 * X[3],
+    "divisor of degree 2": X[0] / (X[0] * X[1] + 1) - X[2] / (X[2] * X[3] + 1),
+}
+EXAMPLES = {"few": (2, 12), "many": (20, 400)}
+BUDGET = 2**30
+
+
+def region_of(
+    name: str, n_examples: int, rng: np.random.Generator, *, upper: bool, strict: bool = False
+) -> tuple[Region, Reach, SwapSum, tuple[int, ...]]:
+    statistic = STATISTICS[name]
+    while True:
+        u = rng.binomial(3, (0.8, 0.2), size=(n_examples, 2))
+        v = rng.binomial(3, (rng.random(), 0.3), size=(n_examples, 2))
+        histogram = DifferenceHistogram.from_pairs(np.hstack([u, v]), np.hstack([v, u]))
+        lattice = reduce_rank(histogram)
+        local = LatticeStatistic(statistic, histogram, lattice)
+        try:
+            observed = statistic(histogram.stay)
+        except ZeroDivisionError:
+            continue
+        if lattice.rank == 2:
+            break
+    law = SwapSum(lattice.coordinates, histogram.multiplicities)
+    region = local.region(observed, local.observed_point, upper=upper, strict=strict)
+    return region, Reach(law, histogram.origin, lattice.basis), law, local.observed_point
+
+
+def painted(rows: RowIntervals, window: Window) -> IntArray:
+    """How often each point of a window is in an interval."""
+    found = np.zeros(window.periods, dtype=np.int64)
+    x, y = window.start
+    for at, first, last in zip(rows.x - x, rows.first - y, rows.last - y, strict=True):
+        assert first <= last
+        found[at, first : last + 1] += 1
+    return found
+
+
+def check_every_point(region: Region, reach: Reach, window: Window) -> None:
+    points = [start + grid for start, grid in zip(window.start, np.indices(window.periods), strict=True)]
+    reached = reach.contains(points)
+    for divisor in (isinstance(region, RationalRegion) and region.affine_divisors) or []:
+        reached &= reach.strip(*divisor).contains(points)
+    expected = np.full(window.periods, OUTSIDE, dtype=np.int8)
+    expected[reached] = region.membership([axis[reached] for axis in points])
+    found = plane_region(region, window, reach, BUDGET)
+    np.testing.assert_array_equal(painted(found.inside, window), expected == INSIDE)
+    np.testing.assert_array_equal(painted(found.undefined, window), expected == UNDEFINED)
+
+
+@pytest.mark.parametrize("upper", [True, False])
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize("size", EXAMPLES)
+@pytest.mark.parametrize("name", STATISTICS)
+def test_against_every_point(name: str, size: str, strict: bool, upper: bool) -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(15):
+        n_examples = int(rng.integers(*EXAMPLES[size]))
+        region, reach, _, (x, y) = region_of(name, n_examples, rng, upper=upper, strict=strict)
+        start = (x - int(rng.integers(0, 70)), y - int(rng.integers(0, 70)))
+        check_every_point(region, reach, Window(start, (int(rng.integers(1, 90)), int(rng.integers(1, 90)))))
+
+
+@pytest.mark.parametrize("name", ["f1", "precision", "odds", "pole"])
+def test_poles_cost_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of the whole support, poles included, are not decided point by point."""
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        region, reach, law, _ = region_of(name, 200, rng, upper=True)
+        (x0, x1), (y0, y1) = law.support
+        window = Window((x0, y0), (x1 - x0 + 1, y1 - y0 + 1))
+        check_every_point(region, reach, window)
+        with monkeypatch.context() as patched:
+            patched.setattr(rows_module, "MOST_CELLS", 4 * (x1 - x0 + 1))
+            plane_region(region, window, reach, BUDGET)
+
+
+class Checkered:
+    """A region without a formula, undefined here and there."""
+
+    def membership(self, points: Sequence[IntArray]) -> Membership:
+        x, y = np.broadcast_arrays(*points)
+        return np.where((x * y) % 7 == 3, UNDEFINED, np.where((x + y // 5) % 3 == 0, INSIDE, OUTSIDE)).astype(
+            np.int8
+        )
+
+
+@pytest.mark.parametrize("block", [1, 7, 64, 2**18])
+def test_any_region_in_blocks_of_any_size(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows_module, "BLOCK", block)
+    _, reach, _, (x, y) = region_of("f1", 40, np.random.default_rng(2), upper=True)
+    window = Window((x - 20, y - 30), (40, 60))
+    found = plane_region(Checkered(), window, reach, BUDGET)
+    points = [start + grid for start, grid in zip(window.start, np.indices(window.periods), strict=True)]
+    expected = np.where(reach.contains(points), Checkered().membership(points), OUTSIDE)
+    np.testing.assert_array_equal(painted(found.inside, window) > 0, expected == INSIDE)
+    np.testing.assert_array_equal(painted(found.undefined, window) > 0, expected == UNDEFINED)
+    assert painted(found.inside, window).max() == 1
+
+
+def test_too_many_points_or_intervals_are_refused() -> None:
+    law = SwapSum(np.array([[1, 0], [0, 1]]), np.array([20_000, 20_000]))
+    reach = Reach(law, (0, 0), ((1, 0), (0, 1)))
+    with pytest.raises(CapacityError, match="400040001 lattice points are to be decided one by one"):
+        plane_region(Checkered(), Window((0, 0), (20_001, 20_001)), reach, BUDGET)
+    with pytest.raises(CapacityError, match="intervals, beyond the memory budget"):
+        plane_region(Checkered(), Window((0, 0), (2_000, 2_000)), reach, 2**20)
+
+
+@pytest.mark.parametrize("scale", [1, 2**61])
+def test_strips_against_integers(scale: int) -> None:
+    """Rows cut to least <= constant + slopes . x <= greatest, where int64 is wide enough and where not."""
+    rng = np.random.default_rng(3)
+    grid = np.indices((17, 19)) - 8
+    for _ in range(200):
+        constant, *slopes = (int(value) * scale for value in rng.integers(-6, 7, size=3))
+        least, greatest = sorted(int(value) * scale for value in rng.integers(-40, 41, size=2))
+        strip = Strip(constant, (slopes[0], slopes[1]), least, greatest)
+        values = constant + slopes[0] * grid[0].astype(object) + slopes[1] * grid[1].astype(object)
+        expected = (values >= least) & (values <= greatest)
+        np.testing.assert_array_equal(strip.contains(list(grid)), expected.astype(bool))
+        x = grid[0][:, 0]
+        low, high = strip.cut(x, np.full_like(x, -8), np.full_like(x, 10))
+        rows = RowIntervals(x, low, high).chosen(low <= high)
+        np.testing.assert_array_equal(painted(rows, Window((-8, -8), (17, 19))) > 0, expected.astype(bool))
+
+
+def test_reach_is_attained() -> None:
+    """Each total's range is that over all swaps; parallel totals give one strip."""
+    rng = np.random.default_rng(4)
+    u, v = rng.integers(0, 4, (2, 6, 2))
+    histogram = DifferenceHistogram.from_pairs(np.hstack([u, v]), np.hstack([v, u]))
+    lattice = reduce_rank(histogram)
+    reach = Reach(SwapSum(lattice.coordinates, histogram.multiplicities), histogram.origin, lattice.basis)
+    swaps = np.indices((2,) * 6).reshape(6, -1).T
+    totals = swaps @ u + (1 - swaps) @ v
+    assert len(reach.strips) == 2
+    for strip, values in zip(reach.strips, totals.T, strict=True):
+        assert (strip.least, strip.greatest) == (values.min(), values.max())
+
+
+@pytest.mark.parametrize("name", ["f1", "ellipse", "ties beyond floats"])
+def test_signs_along_rows_against_integers(name: str) -> None:
+    rng = np.random.default_rng(6)
+    n_ties = 0
+    for _ in range(10):
+        region, _, _, centre = region_of(name, 300, rng, upper=True)
+        assert isinstance(region, RationalRegion)
+        x, y = (at + grid for at, grid in zip(centre, np.indices((81, 81)) - 40, strict=True))
+        quadratics = region.quadratics(x[:, 0])
+        assert quadratics is not None
+        offsets = [axis.astype(object) - at for axis, at in zip((x, y), centre, strict=True)]
+        expected = np.sign(quadratics.polynomial(offsets)).astype(int)
+        np.testing.assert_array_equal(quadratics.signs(y.T).T, expected)
+        n_ties += int((expected == 0).sum())
+    assert n_ties >= (100 if name == "ties beyond floats" else 10)

@@ -1,0 +1,37 @@
+"""Options of a test are checked once, when they are made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from trackperm.errors import InputError
+from trackperm.exact import TestOptions
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"alternative": "more"}, "`alternative` is 'more'; expected 'two-sided', 'less' or 'greater'"),
+        ({"alpha": 0.0}, "`alpha` is 0.0; expected a number between 0 and 1"),
+        ({"alpha": float("nan")}, "`alpha` is nan; expected a number between 0 and 1"),
+        ({"method": "fft"}, "`method` is 'fft'; expected one of 'auto', 'binomial'"),
+        ({"n_samples": 0}, "`n_samples` is 0; expected an integer of at least 1"),
+        ({"n_samples": 1.5}, "`n_samples` is 1.5; expected an integer of at least 1"),
+        ({"seed": -1}, "`seed` is -1; expected an integer of at least 0"),
+        ({"exceedances": 0}, "`exceedances` is 0; expected an integer of at least 1"),
+        ({"mid_p": True, "method": "monte-carlo"}, "the mid-p-value needs an exact method"),
+    ],
+)
+def test_values_that_cannot_be_used_are_refused(options: dict[str, Any], message: str):
+    with pytest.raises(InputError) as caught:
+        TestOptions(**options)
+    assert caught.value.message.startswith(message)
+
+
+def test_what_the_statistic_declares_holds_where_nothing_is_given():
+    assert TestOptions().tested == "two-sided"
+    assert TestOptions().with_default("less").tested == "less"
+    assert not TestOptions().with_default("less").two_sided
+    assert TestOptions(alternative="greater").with_default("less").tested == "greater"

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import io
+import json
+import math
+import re
+from dataclasses import replace
+
+import pandas as pd
+import polars as pl
+import pytest
+from support.comparisons import accuracy, answers
+
+import trackperm
+from trackperm.errors import CapacityError
+from trackperm.exact import CountTable, structured_test
+from trackperm.ledger import comparison_publication
+from trackperm.ledger.comparison_publication import publication
+from trackperm.report import charts
+
+
+def parquet(content: bytes) -> pl.DataFrame:
+    return pl.read_parquet(io.BytesIO(content))
+
+
+def test_metrics_have_the_documented_names():
+    comparison = accuracy(20, 4, both=10)
+    metrics = publication(comparison).metrics
+    assert metrics == {
+        "accuracy/p_value": comparison.pvalue,
+        "accuracy/log10_p": pytest.approx(math.log10(comparison.pvalue)),
+        "accuracy/difference": comparison.difference,
+        "accuracy/baseline_score": 14 / 34,
+        "accuracy/candidate_score": 30 / 34,
+        "accuracy/ci_low": pytest.approx(0.16744881591212787),
+        "accuracy/ci_high": pytest.approx(0.6931000248885829),
+        "accuracy/n_examples": 34.0,
+        "accuracy/n_discordant": 24.0,
+        "accuracy/error_bound": comparison.error_bound,
+    }
+
+
+def test_metrics_are_finite_and_an_underflowed_pvalue_is_not_logged_as_zero():
+    comparison = accuracy(4000, 0)
+    comparison = replace(comparison, test=replace(comparison.test, error_bound=math.inf))
+    metrics = publication(comparison).metrics
+    assert "accuracy/p_value" not in metrics
+    assert "accuracy/error_bound" not in metrics
+    assert metrics["accuracy/log10_p"] == pytest.approx(math.log10(2) * -3999)
+
+
+def test_results_table_has_p_as_text():
+    table = publication(accuracy(4000, 0)).tables["results"]
+    (row,) = table.rows
+    result = dict(zip(table.columns, row, strict=True))
+    assert result["p_value"] == "1.52e-1204"
+    assert result["verdict"] == "▲ better"
+    assert result["n_examples"] == 4000
+
+
+def test_files():
+    comparison = accuracy(20, 4, both=10)
+    files = publication(comparison).files
+    assert set(files) == {
+        "trackperm_report.html",
+        "pmf.png",
+        "trackperm/statistic.yaml",
+        "trackperm/comparison.json",
+        "trackperm/discordant.parquet",
+        "trackperm/count_table.parquet",
+    }
+    assert files["trackperm_report.html"].startswith(b"<!DOCTYPE html>")
+    assert files["pmf.png"].startswith(b"\x89PNG")
+    assert files["trackperm/statistic.yaml"].decode() == comparison.statistic.document()
+    assert json.loads(files["trackperm/comparison.json"]) == comparison.to_dict()
+
+
+def test_viewable_table_is_cut_and_the_parquet_is_whole():
+    text = "é" * 3000
+    comparison = trackperm.compare(answers([False] * 1200, wrong=text), answers([True] * 1200), "accuracy")
+    result = publication(comparison)
+    table = result.tables["discordant"]
+    assert len(table.rows) == 1000
+    cells = [cell for row in table.rows for cell in row]
+    assert max(len(cell) for cell in cells if isinstance(cell, str)) == 1000
+    whole = parquet(result.files["trackperm/discordant.parquet"])
+    assert whole.height == 1200
+    assert whole["baseline.prediction"].to_list() == [text] * 1200
+    assert "first 1000 of 1200; all are in trackperm/discordant.parquet" in result.description.replace(
+        "\\", ""
+    )
+
+
+def test_a_table_that_is_whole_has_no_note():
+    assert "discordant.parquet" not in publication(accuracy(20, 4)).description.replace("\\", "")
+
+
+def test_the_test_can_be_repeated_from_the_count_table():
+    comparison = accuracy(20, 4, both=10, neither=3)
+    frame = parquet(publication(comparison).files["trackperm/count_table.parquet"])
+    names = comparison.count_table.names
+    assert set(frame.schema.values()) == {pl.Int64()}
+    table = CountTable.from_counts(
+        names,
+        frame.select(f"candidate.{name}" for name in names).to_numpy(),
+        frame.select(f"baseline.{name}" for name in names).to_numpy(),
+        frame["multiplicity"].to_numpy(),
+    )
+    stay, swap = comparison.statistic.pairs(table.candidate, table.baseline)
+    test = structured_test(stay, swap, comparison.statistic.h, multiplicities=table.multiplicities)
+    assert test.pvalue == comparison.pvalue
+    assert table.n_examples == 37
+
+
+def test_a_count_table_that_is_too_large_is_left_out_and_that_is_said(monkeypatch):
+    monkeypatch.setattr(comparison_publication, "MAX_COUNT_ROWS", 2)
+    result = publication(accuracy(20, 4, both=10))
+    assert "trackperm/count_table.parquet" not in result.files
+    assert "Count table: not logged, for its 3 distinct rows exceed 2." in result.description.replace(
+        "\\", ""
+    )
+
+
+def test_a_chart_that_is_too_large_is_left_out_and_that_is_said(monkeypatch):
+    def refuse(comparison):
+        raise CapacityError("needs 7 TiB")
+
+    monkeypatch.setattr(charts, "pmf_chart", refuse)
+    result = publication(accuracy(20, 4))
+    assert "pmf.png" not in result.files
+    assert "trackperm_report.html" in result.files
+    assert "Chart: not drawn; needs 7 TiB." in result.description
+
+
+def test_tags():
+    result = publication(accuracy(109, 69, both=935, neither=206))
+    assert result.candidate_tags == {"sig.accuracy": "▲ p=0.0033", "sig.accuracy.vs": "baseline"}
+    assert result.baseline_tags == {"sig.accuracy.baseline_of": "candidate ▲"}
+    assert result.tags["trackperm.verdict"] == "▲ better"
+    assert result.name == "accuracy: candidate vs baseline"
+    assert re.fullmatch("[0-9a-f]{64}", result.key)
+
+
+def test_equal_comparisons_give_equal_publications():
+    assert publication(accuracy(20, 4, both=10)) == publication(accuracy(20, 4, both=10))
+
+
+def test_pandas_frames():
+    frames = [
+        pd.DataFrame(answers(right).to_dict(as_series=False)) for right in ([True, False], [True, True])
+    ]
+    result = publication(trackperm.compare(*frames, "accuracy"))
+    assert parquet(result.files["trackperm/discordant.parquet"])["id"].to_list() == ["dev-0001"]
+    assert result.tables["discordant"].rows[0][0] == "dev-0001"

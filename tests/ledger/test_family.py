@@ -1,0 +1,119 @@
+"""``family`` in Python and on the command line: which families a run or an experiment is in."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.comparisons import answers
+from support.mlflow_stores import MlflowStore
+from typer.testing import CliRunner
+
+import trackperm
+from trackperm import cli
+from trackperm.comparison import Comparison
+from trackperm.errors import InputError
+from trackperm.ledger.family import family as listed
+from trackperm.ledger.family_text import families_csv
+from trackperm.ledger.looks import families
+from trackperm.trackers.publication import TEST_SET_TAG, Published
+
+pytestmark = pytest.mark.tracker
+
+
+class Ledger:
+    """A store with two comparisons on one test set and one on another."""
+
+    def __init__(self, folder: Path) -> None:
+        self.store = MlflowStore.local(folder)
+        self.large = [self.logged("old", "new", 14), self.logged("old", "mid", 14)]
+        self.small = self.logged("old", "new", 9)
+
+    def logged(self, baseline: str, candidate: str, size: int) -> tuple[Comparison, Published]:
+        right = {"old": [True] * 6 + [False] * 8, "new": [True] * 14, "mid": [False] + [True] * 13}
+        runs = [
+            self.store.run_with_predictions(
+                "digits", f"{name} {size}", answers(right[name][:size]).to_dict(as_series=False)
+            )
+            for name in (baseline, candidate)
+        ]
+        compared = trackperm.compare(*(f"mlflow:{run}" for run in runs), tracking_uri=self.store.uri)
+        return compared, trackperm.log(compared)
+
+
+@pytest.fixture(scope="module")
+def ledger(tmp_path_factory: pytest.TempPathFactory) -> Ledger:
+    return Ledger(tmp_path_factory.mktemp("ledger"))
+
+
+def test_an_experiment_lists_all_families(ledger: Ledger):
+    found = trackperm.family(experiment="mlflow:digits", tracking_uri=ledger.store.uri)
+    assert found == families(ledger.store.tracker().comparisons("digits"))
+    assert [each.n_comparisons for each in found] == [2, 1]
+    smallest, other = sorted(compared.log10_pvalue for compared, _ in ledger.large)
+    adjusted = sorted(found[0].adjusted("bonferroni").values())
+    assert adjusted == pytest.approx([smallest + 0.30103, other + 0.30103], abs=1e-5)
+    digest = found[1].test_set
+    chosen = trackperm.family(experiment="mlflow:digits", test_set=digest[:6], tracking_uri=ledger.store.uri)
+    assert chosen == [found[1]]
+
+
+def test_a_run_and_a_comparison_list_their_own(ledger: Ledger):
+    """As text or as what a tracker returns."""
+    uri = ledger.store.uri
+    first, second = trackperm.family(experiment="mlflow:digits", tracking_uri=uri)
+    for (compared, published), wanted in ((ledger.large[0], first), (ledger.small, second)):
+        for run in (published.run, compared.candidate_run, compared.baseline_run):
+            assert run is not None
+            assert trackperm.family(run, tracking_uri=uri) == [wanted]
+            assert trackperm.family(str(run.reference), tracking_uri=uri) == [wanted]
+
+
+def test_what_names_no_test_set_is_counted(ledger: Ledger, monkeypatch: pytest.MonkeyPatch):
+    """As older versions logged it."""
+    tracker = ledger.store.tracker()
+    logged = tracker.comparisons("digits")
+    stray = replace(
+        logged[0], tags={name: tag for name, tag in logged[0].tags.items() if name != TEST_SET_TAG}
+    )
+    monkeypatch.setattr(type(tracker), "comparisons", lambda *_, **__: [stray, *logged[1:]])
+    found = trackperm.family(experiment="mlflow:digits", tracking_uri=ledger.store.uri)
+    assert {each.n_without_test_set for each in found} == {1}
+    assert found[0].notes()[-1] == "in no family: 1 logged without a test set, as older versions did"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "says where to look"),
+        ({"run": "mlflow:x", "experiment": "mlflow:digits"}, "says where to look"),
+        ({"run": Path("predictions.csv")}, "`predictions.csv` names no tracker"),
+        ({"experiment": "digits"}, "`digits` names no tracker"),
+        ({"experiment": "mlflow:digits", "test_set": "zz"}, "on the test set `zz` is logged for"),
+    ],
+)
+def test_what_is_not_there_is_said(ledger: Ledger, arguments: dict[str, Any], message: str):
+    with pytest.raises(InputError, match=message):
+        trackperm.family(**arguments, tracking_uri=ledger.store.uri)
+
+
+def test_the_command_writes_files(ledger: Ledger, tmp_path: Path):
+    where = ("family", "--experiment", "mlflow:digits", "--tracking-uri", ledger.store.uri, "--spend")
+    files = [tmp_path / f"family.{suffix}" for suffix in ("txt", "json", "csv")]
+    result = CliRunner().invoke(cli.app, [*where, *(each for file in files for each in ("-o", str(file)))])
+    assert result.exit_code == 0, result.output
+    text, data, table = (file.read_text(encoding="utf-8") for file in files)
+    assert text == result.stdout
+    found = listed(experiment="mlflow:digits", tracking_uri=ledger.store.uri)
+    assert json.loads(data) == json.loads(json.dumps([each.to_dict(spend=True) for each in found]))
+    assert table == families_csv(found, "holm", spend=True)
+    rows = list(csv.DictReader(io.StringIO(table)))
+    assert [row["test_set"] for row in rows] == [each.test_set for each in found for _ in each.looks]
+    assert float(rows[0]["log10_p_spent"]) == found[0].spent()[1]
+    refused = CliRunner().invoke(cli.app, [*where, "-o", "family.html"])
+    assert "`family.html` does not say its format" in str(refused.exception)

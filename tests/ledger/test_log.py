@@ -1,0 +1,31 @@
+"""What `trackperm.log` refuses; what it writes is in the contracts of trackers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.comparisons import answers
+
+import trackperm
+from trackperm.errors import InputError, InputTypeError
+
+
+def test_files_do_not_say_where_to_log():
+    comparison = trackperm.compare(answers([True, False]), answers([True, True]))
+    for result in (comparison, [comparison]):
+        with pytest.raises(InputError, match="the candidate `candidate` is in no tracker") as caught:
+            trackperm.log(result)
+        assert "trackperm.open_tracker" in str(caught.value)
+
+
+def test_a_leaderboard_has_no_alert():
+    board = trackperm.leaderboard({"a": answers([True, False]), "b": answers([True, True])})
+    with pytest.raises(InputError, match="a leaderboard has no alert"):
+        trackperm.log(board, alert=True)
+
+
+@pytest.mark.parametrize("result", ["a.parquet", None, {"a": 1}, ["a"]])
+def test_only_results_are_logged(result: Any):
+    with pytest.raises(InputTypeError, match="expected a comparison, several, or a leaderboard"):
+        trackperm.log(result)

@@ -1,0 +1,368 @@
+"""The ledger of a test set: numbers that stay, p-values adjusted for all that was logged."""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.comparisons import accuracy, answers
+from support.mlflow_stores import MlflowStore
+from typer.testing import CliRunner
+
+import trackperm
+from trackperm import cli
+from trackperm.errors import InputError, SourceError
+from trackperm.exact.multiplicity import adjust_log10
+from trackperm.exact.multiplicity.alpha_spending import spending_levels
+from trackperm.ledger import TestFamily, families, without_test_set
+from trackperm.ledger.comparison_publication import look_sentence, looks_sentence, parquet
+from trackperm.ledger.leaderboard_publication import LOG10_COLUMN, PAIRS_FILE
+from trackperm.trackers.publication import LoggedComparison
+from trackperm.trackers.references import RunReference, TrackedRun
+
+START = datetime(2025, 7, 1, tzinfo=timezone.utc)
+
+
+def logged(
+    run: str,
+    seconds: float,
+    log10_p: float | str = -2.0,
+    key: str = "",
+    *,
+    finished: bool = True,
+    **tags: str,
+) -> LoggedComparison:
+    found = {"test_set": "aa", "key": key or run, "log10_p": str(log10_p), "verdict": "▲ better"} | tags
+    return LoggedComparison(
+        TrackedRun(RunReference("mlflow", run), f"accuracy: {run}", "1"),
+        START + timedelta(seconds=seconds),
+        finished,
+        {f"trackperm.{name}": value for name, value in found.items()},
+    )
+
+
+def family(*comparisons: LoggedComparison) -> TestFamily:
+    (found,) = families(comparisons)
+    return found
+
+
+class TestNumbers:
+    def test_order_is_by_beginning_and_then_by_id(self):
+        found = family(logged("c", 5), logged("b", 1), logged("a", 5), logged("d", 0))
+        assert [(look.number, look.key) for look in found.looks] == [(1, "d"), (2, "b"), (3, "a"), (4, "c")]
+        assert [found.place(key) for key in "dbac"] == [1, 2, 3, 4]
+        assert found.place("e") is None
+
+    @given(st.permutations(range(6)))
+    @settings(max_examples=20)
+    def test_the_order_of_the_listing_does_not_matter(self, order: list[int]):
+        made = [logged(f"r{i}", i // 2, -i) for i in range(6)]
+        assert family(*(made[i] for i in order)) == family(*made)
+
+    def test_a_later_comparison_changes_no_number(self):
+        made = [logged("a", 0), logged("b", 1)]
+        before = family(*made).looks
+        assert family(*made, logged("c", 2)).looks[:2] == before
+
+    def test_an_unfinished_one_keeps_its_place_when_it_is_completed(self):
+        others = [logged("a", 0), logged("c", 2)]
+        broken, whole = logged("b", 1, finished=False), logged("b", 1)
+        for second in (broken, whole):
+            assert [look.key for look in family(*others, second).looks] == ["a", "b", "c"]
+        assert family(*others, broken).looks[1].log10_pvalue is None
+
+    def test_runs_of_one_key_are_one_look_since_the_first(self):
+        found = family(
+            logged("x", 0, -1, "k", finished=False),
+            logged("y", 1, -5),
+            logged("z", 2, -3, "k"),
+            logged("w", 3, -9, "k", finished=False),
+        )
+        assert [(look.number, look.key, look.log10_pvalue) for look in found.looks] == [
+            (1, "k", -3.0),
+            (2, "y", -5.0),
+        ]
+        assert found.looks[0].run.name == "accuracy: z"
+
+    def test_test_sets_are_families_of_their_own(self):
+        made = [logged("a", 3), logged("b", 1, test_set="bb"), logged("c", 4)]
+        stray = LoggedComparison(made[0].run, START, True, {"trackperm.key": "s"})
+        found = families([*made, stray])
+        assert [(each.test_set, len(each.looks)) for each in found] == [("bb", 1), ("aa", 2)]
+        assert without_test_set([*made, stray]) == [stray]
+
+
+class TestAdjusted:
+    def test_holm_by_hand(self):
+        pvalues = [0.01, 0.04, 0.03, 0.005]
+        found = family(*(logged(str(i), i, math.log10(p)) for i, p in enumerate(pvalues)))
+        adjusted = {number: 10**value for number, value in found.adjusted("holm").items()}
+        assert adjusted == pytest.approx({1: 0.03, 2: 0.06, 3: 0.06, 4: 0.02})
+
+    def test_pvalues_below_the_range_of_floats(self):
+        found = family(logged("a", 0, -1204.5), logged("b", 1, -2))
+        assert found.adjusted("bonferroni")[1] == pytest.approx(-1204.5 + math.log10(2))
+
+    def test_unfinished_ones_are_in_no_adjustment_and_change_no_spending(self):
+        made = [logged("a", 0, -2), logged("b", 1, -2, finished=False), logged("c", 2, -2)]
+        found = family(*made)
+        assert set(found.adjusted()) == set(found.spent()) == {1, 3}
+        assert found.adjusted("bonferroni")[1] == pytest.approx(-2 + math.log10(2))
+        completed = family(made[0], logged("b", 1, -2), made[2])
+        assert {number: completed.spent()[number] for number in (1, 3)} == found.spent()
+
+    def test_spending_rejects_exactly_below_the_level_of_the_look(self):
+        levels = spending_levels(4, 0.05)
+        for factor in (0.999, 1.001):
+            found = family(*(logged(str(i), i, math.log10(x * factor)) for i, x in enumerate(levels)))
+            assert all((10**value < 0.05) == (factor < 1) for value in found.spent().values())
+
+    @pytest.mark.parametrize("log10_p", ["nan", "-inf", "0.5", "much", ""])
+    def test_what_cannot_be_read_counts_as_one(self, log10_p: str):
+        found = family(logged("a", 0, -3), logged("b", 1, log10_p))
+        assert [look.number for look in found.unreadable] == [2]
+        assert found.adjusted("bonferroni") == pytest.approx({1: -3 + math.log10(2), 2: 0.0})
+        assert "no p-value can be read of 2" in found.notes()[-1]
+
+    def test_mid_p_is_said(self):
+        signature = accuracy(9, 2, mid_p=True).signature
+        found = family(
+            logged("a", 0, signature=signature), logged("b", 1, signature=accuracy(9, 2).signature)
+        )
+        assert [note for note in found.notes() if note.startswith("mid-p: 1;")]
+
+    def test_an_unknown_method_is_refused(self):
+        with pytest.raises(InputError, match="unknown adjustment"):
+            family(logged("a", 0)).adjusted("none")
+
+
+def board(
+    run: str, seconds: float, log10_ps: list[float | None], *, finished: bool = True, **tags: str
+) -> LoggedComparison:
+    own = {"kind": "leaderboard", "n_pairs": str(len(log10_ps)), "statistic": "accuracy", "log10_p": "-99"}
+    return logged(run, seconds, finished=finished, **{**own, **tags})
+
+
+class Files:
+    """As much of a tracker as the ledger reads pairs from."""
+
+    def __init__(self, **pairs: list[Any]) -> None:
+        self.pairs = pairs
+
+    def files(self, run: TrackedRun) -> dict[str, bytes]:
+        if run.reference.locator not in self.pairs:
+            raise SourceError("gone")
+        values = self.pairs[run.reference.locator]
+        names = [f"mlflow:{i}" for i in range(len(values))]
+        frame = pl.DataFrame({"candidate_run": names, "baseline_run": names, LOG10_COLUMN: values})
+        return {PAIRS_FILE: parquet(frame)}
+
+
+class TestLeaderboards:
+    """One look of as many hypotheses as it has pairs."""
+
+    PAIRS = (-4.0, -0.5, -2.0)
+
+    def read(self, *others: LoggedComparison, pairs: tuple[Any, ...] = PAIRS, **tags: str) -> TestFamily:
+        made = family(
+            logged("a", 0, -3), board("b", 1, list(self.PAIRS), **tags), logged("c", 2, -2), *others
+        )
+        return made.with_pairs(Files(b=list(pairs)))
+
+    def test_each_pair_is_counted(self):
+        found = self.read(board("d", 3, [-1.0], finished=False), logged("e", 4))
+        assert [(look.number, look.n_pairs, look.in_leaderboards) for look in found.looks] == [
+            (1, 1, 0),
+            (2, 3, 0),
+            (5, 1, 3),
+            (6, 1, 3),
+            (7, 1, 4),
+        ]
+        assert found.n_comparisons == 7
+        assert found.looks[1].log10_pvalue == -4.0
+
+    @pytest.mark.parametrize("method", ["holm", "by", "bonferroni"])
+    def test_the_correction_is_that_of_all_hypotheses(self, method: str):
+        found = self.read()
+        expected = adjust_log10([-3.0, *self.PAIRS, -2.0], method).tolist()
+        assert found.adjusted_pairs(method) == {1: expected[:1], 2: expected[1:4], 5: expected[4:]}
+        assert found.adjusted(method)[2] == min(expected[1:4])
+
+    def test_spending_takes_as_many_shares_and_no_order_of_pairs(self):
+        found = self.read()
+        shares = spending_levels(5, 0.05) / 0.05
+        each = math.log10(sum(shares[1:4]) / 3)
+        assert found.spent_pairs()[2] == pytest.approx([min(p - each, 0.0) for p in self.PAIRS])
+        reverse = self.read(pairs=self.PAIRS[::-1])
+        assert reverse.spent_pairs()[2] == found.spent_pairs()[2][::-1]
+        assert {n: found.spent()[n] for n in (1, 5)} == pytest.approx(
+            {1: -3 - math.log10(shares[0]), 5: -2 - math.log10(shares[4])}
+        )
+
+    @pytest.mark.parametrize(
+        "pairs", [(-4.0, -2.0), (-4.0, None, -2.0), (-4.0, math.nan, -2.0), (-4.0, 0.5, -2.0)]
+    )
+    def test_pairs_that_cannot_be_read_count_as_one(self, pairs: tuple[Any, ...]):
+        found = self.read(pairs=pairs)
+        assert found.looks[1].pairs == ()
+        assert found.adjusted("bonferroni") == pytest.approx(
+            {1: -3 + math.log10(5), 2: 0, 5: -2 + math.log10(5)}
+        )
+        assert "no p-value can be read of 2" in found.notes()[-1]
+        gone = family(board("x", 0, list(self.PAIRS))).with_pairs(Files())
+        assert gone.adjusted_pairs() == {1: [0.0, 0.0, 0.0]}
+
+    def test_plain_values_have_all_pairs(self):
+        entry = self.read().to_dict("bonferroni")["comparisons"][1]
+        assert (entry["kind"], entry["n_pairs"], entry["log10_p"]) == ("leaderboard", 3, -4.0)
+        adjusted = [min(p + math.log10(5), 0.0) for p in self.PAIRS]
+        assert [pair["log10_p_bonferroni"] for pair in entry["pairs"]] == pytest.approx(adjusted)
+
+
+@pytest.mark.parametrize(
+    ("number", "written"),
+    [
+        (1, "1st"),
+        (2, "2nd"),
+        (3, "3rd"),
+        (4, "4th"),
+        (11, "11th"),
+        (12, "12th"),
+        (13, "13th"),
+        (21, "21st"),
+        (112, "112th"),
+    ],
+)
+def test_the_sentence(number: int, written: str):
+    assert look_sentence(number) == f"{written} logged comparison on this test set"
+
+
+def test_the_sentence_says_what_is_counted():
+    counted = "(5 before in leaderboards, each pair counted)"
+    assert look_sentence(7, 5) == f"7th logged comparison on this test set {counted}"
+    places = "logged comparisons 7 to 9 on this test set, one for each pair"
+    assert looks_sentence(7, 3) == places
+    assert looks_sentence(7, 3, 5) == f"{places} {counted}"
+    assert looks_sentence(7, 1, 5) == look_sentence(7, 5)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> tuple[MlflowStore, list[Any]]:
+    """A store with three comparisons on one test set and one on another."""
+    store = MlflowStore.local(tmp_path_factory.mktemp("ledger"))
+    right = {"old": [True] * 6 + [False] * 8, "new": [True] * 14, "mid": [False] + [True] * 13}
+    runs = {
+        name: store.run_with_predictions("digits", name, answers(each).to_dict(as_series=False))
+        for name, each in right.items()
+    }
+    small = [
+        store.run_with_predictions("digits", f"small {name}", answers(each[:9]).to_dict(as_series=False))
+        for name, each in list(right.items())[:2]
+    ]
+    pairs = [("old", "new", "accuracy"), ("old", "new", "error_rate"), ("old", "mid", "accuracy")]
+    published = []
+    for baseline, candidate, statistic in pairs:
+        comparison = trackperm.compare(
+            f"mlflow:{runs[baseline]}", f"mlflow:{runs[candidate]}", statistic, tracking_uri=store.uri
+        )
+        published.append((comparison, trackperm.log(comparison)))
+    other = trackperm.compare(*(f"mlflow:{run}" for run in small), tracking_uri=store.uri)
+    published.append((other, trackperm.log(other)))
+    return store, published
+
+
+@pytest.mark.tracker
+class TestInMlflow:
+    def listed(self, *arguments: str) -> str:
+        result = CliRunner().invoke(cli.app, ["family", *arguments])
+        if result.exception is not None:
+            raise result.exception
+        return result.stdout
+
+    def test_looks_are_counted_and_said(self, store: tuple[MlflowStore, list[Any]]):
+        tracked, published = store
+        assert [each.look for _, each in published] == [1, 2, 3, 1]
+        for _, each in published:
+            note = tracked.get(each.run.reference.locator).data.tags["mlflow.note.content"]
+            assert look_sentence(each.look).capitalize() in note.replace("\\", "")
+
+    def test_the_same_again_keeps_its_number_and_changes_nothing(self, store: tuple[MlflowStore, list[Any]]):
+        tracked, published = store
+        comparison, first = published[0]
+        before = tracked.get(first.run.reference.locator).to_dictionary()
+        again = trackperm.log(comparison)
+        assert (again.created, again.look, again.run) == (False, 1, first.run)
+        assert tracked.get(first.run.reference.locator).to_dictionary() == before
+
+    def test_a_comparison_lists_its_family(self, store: tuple[MlflowStore, list[Any]]):
+        tracked, published = store
+        text = self.listed(str(published[1][1].run.reference), "--tracking-uri", tracked.uri, "--spend")
+        lines = text.splitlines()
+        assert lines[0] == f"test set {published[0][0].pairing.test_set[:12]}: 3 logged comparisons"
+        assert [line.split()[0] for line in lines[2:5]] == ["1", "2", "3"]
+        assert "accuracy: new vs old" in lines[2]
+        assert "error_rate: new vs old" in lines[3]
+        assert all("▲ better" in line for line in lines[2:4])
+        assert any("not for candidates that were built" in line for line in lines)
+        assert any("deleted, not logged" in line for line in lines)
+
+    def test_json_says_the_same_every_time(self, store: tuple[MlflowStore, list[Any]]):
+        tracked, published = store
+        arguments = [
+            "--experiment",
+            "mlflow:digits",
+            "--tracking-uri",
+            tracked.uri,
+            "--format",
+            "json",
+            "--correction",
+            "by",
+        ]
+        text = self.listed(*arguments)
+        assert self.listed(*arguments) == text
+        first, second = json.loads(text)
+        assert (first["n_looks"], second["n_looks"]) == (3, 1)
+        for entry, (comparison, each) in zip(first["comparisons"], published, strict=False):
+            assert entry["log10_p"] == comparison.log10_pvalue
+            assert (entry["key"], entry["number"]) == (comparison.key, each.look)
+            assert entry["log10_p_by"] >= entry["log10_p"]
+        prefix = second["test_set"][:6]
+        assert json.loads(self.listed(*arguments, "--test-set", prefix)) == [second]
+
+    def test_a_run_lists_the_test_sets_it_was_compared_on(self, store: tuple[MlflowStore, list[Any]]):
+        tracked, published = store
+        for baseline, sizes in ((published[0][0].baseline, [3]), (published[3][0].baseline, [1])):
+            found = json.loads(self.listed(baseline, "--tracking-uri", tracked.uri, "--format", "json"))
+            assert [each["n_looks"] for each in found] == sizes
+
+    def test_nothing_logged_is_said(self, store: tuple[MlflowStore, list[Any]], tmp_path: Path):
+        tracked, _ = store
+        lonely = tracked.run("digits", "lonely")
+        with pytest.raises(InputError, match="is logged for"):
+            self.listed(f"mlflow:{lonely}", "--tracking-uri", tracked.uri)
+        with pytest.raises(InputError, match="on the test set `ff`"):
+            self.listed("--experiment", "mlflow:digits", "--test-set", "ff", "--tracking-uri", tracked.uri)
+        with pytest.raises(InputError, match="says where to look"):
+            self.listed()
+        with pytest.raises(InputError, match="names no tracker"):
+            self.listed("predictions.csv")
+
+    def test_a_logged_comparison_verifies_until_it_is_changed(self, store: tuple[MlflowStore, list[Any]]):
+        tracked, published = store
+        run = published[2][1].run
+        arguments = ["verify", str(run.reference), "--from-runs", "--tracking-uri", tracked.uri]
+        result = CliRunner().invoke(cli.app, arguments)
+        assert result.exit_code == 0, result.stdout
+        assert "from the runs" in result.stdout
+        tracked.client.log_metric(run.reference.locator, "accuracy/p_value", 0.25)
+        result = CliRunner().invoke(cli.app, arguments)
+        assert result.exit_code == 4
+        (line,) = (line for line in result.stdout.splitlines() if line.startswith("MISMATCH"))
+        assert "metric accuracy/p_value" in line

@@ -1,0 +1,88 @@
+"""``power`` in Python: one function that plans from a discordance, a pilot, or what was logged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.comparisons import answers
+from support.mlflow_stores import MlflowStore
+
+import trackperm
+from trackperm.comparison.sample_size import plan_from_pilot, plan_paired
+from trackperm.errors import InputError
+from trackperm.ledger.past_comparisons import plan_from_past
+
+OLD, NEW = [True] * 24 + [False] * 16, [True] * 30 + [False] * 10
+
+
+def test_from_a_discordance() -> None:
+    """The exact numbers of McNemar's test."""
+    plan = trackperm.power(
+        difference=0.03, discordance=0.1, n_examples=1319, power=0.9, alternative="greater"
+    )
+    assert plan == plan_paired(0.03, 0.1, n_examples=1319, power=0.9, alternative="greater")
+
+
+def test_from_a_pilot_in_files_and_frames(tmp_path: Path) -> None:
+    runs = {"old": answers(OLD), "new": answers(NEW)}
+    for name, frame in runs.items():
+        frame.write_csv(tmp_path / f"{name}.csv")
+    wanted = plan_from_pilot(trackperm.compare(runs["old"], runs["new"]))
+    assert trackperm.power(*runs.values()) == wanted
+    assert trackperm.power(tmp_path / "old.csv", str(tmp_path / "new.csv")) == wanted
+
+
+def test_other_statistics_are_resampled_with_the_seed(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"n_resamples": 40, "seed": 3, "difference": 0.1}
+    runs = [answers(OLD), answers(NEW)]
+    parameters = {"positive": runs[0]["label"][0]}
+    plan = trackperm.power(*runs, statistic="f1", parameters=parameters, **options)
+    pilot = trackperm.compare(*runs, "f1", parameters=parameters)
+    assert plan == plan_from_pilot(pilot, **options)
+
+
+@pytest.mark.tracker
+def test_from_runs_and_past_comparisons_of_a_tracker(tmp_path: Path) -> None:
+    """As references, as what the tracker lists, and as the experiment in which they were compared."""
+    store = MlflowStore.local(tmp_path)
+    for name, right in (("old", OLD), ("new", NEW)):
+        store.run_with_predictions("digits", name, answers(right).to_dict(as_series=False))
+    uri = store.uri
+    tracker = trackperm.open_tracker("mlflow", uri)
+    found = {run.name: run for run in tracker.runs("digits")}
+    wanted = trackperm.power(answers(OLD), answers(NEW), difference=0.1)
+    assert trackperm.power(found["old"], found["new"], difference=0.1) == wanted
+    named = trackperm.power("mlflow:digits/old", "mlflow:digits/new", difference=0.1, tracking_uri=uri)
+    assert named == wanted
+    compared = trackperm.compare("mlflow:digits/old", "mlflow:digits/new", tracking_uri=uri)
+    trackperm.log(compared)
+    past = trackperm.power(experiment="mlflow:digits", difference=0.1, tracking_uri=uri)
+    assert past == [plan_from_past(tracker, "digits", difference=0.1)]
+    assert past[0].greatest == wanted
+    for names in (["accuracy", "accuracy"], [trackperm.load_statistic("accuracy")]):
+        several = trackperm.power(
+            experiment="mlflow:digits", statistic=names, difference=0.1, tracking_uri=uri
+        )
+        assert several == past * len(names)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "plans from a pilot"),
+        ({"baseline": "a.csv", "discordance": 0.1}, "plans from a pilot"),
+        ({"discordance": 0.1}, "`--discordance` needs the `--difference`"),
+        ({"baseline": "a.csv"}, "a pilot has two runs"),
+        ({"baseline": "a", "candidate": "b", "statistic": ["f1", "mean"]}, "compared by one statistic"),
+        ({"baseline": "a", "candidate": "b", "statistic": []}, "compared by one statistic"),
+        ({"experiment": "mlflow:e"}, "`--experiment` needs the `--difference`"),
+        ({"experiment": "e", "difference": 0.1}, "`e` names no tracker"),
+        ({"experiment": "mlflow:e", "difference": 0.1, "parameters": {"positive": 1}}, "is for a pilot"),
+        ({"discordance": 0.1, "difference": 0.1, "test_set": "a"}, "in an experiment"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        trackperm.power(**arguments)

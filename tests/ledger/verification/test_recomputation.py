@@ -1,0 +1,312 @@
+"""Logged files give every number again, and a change to any of them is seen."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.comparisons import accuracy, answers
+
+import trackperm
+from trackperm.comparison import Comparison, RunData, compare_statistics, corrected
+from trackperm.errors import InputError
+from trackperm.ledger.comparison_publication import evidence
+from trackperm.ledger.verification import Verification, references, verify_files, verify_from_runs
+from trackperm.tables.table import ExampleTable
+
+EXAMPLES = Path(__file__).parents[3] / "examples" / "statistics"
+N = 60
+
+
+def frames(**columns: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
+    rng = np.random.default_rng(7)
+    label = rng.choice(["a", "b", "c"], N).tolist()
+    made = []
+    for keep in (0.6, 0.8):
+        predictions = [x if rng.random() < keep else "a" for x in label]
+        scores = np.round(rng.random(N), 3).tolist()
+        made.append(
+            pl.DataFrame(
+                {"id": range(N), "label": label, "prediction": predictions, "score": scores, **columns}
+            )
+        )
+    return made[0], made[1]
+
+
+def spec(folder: Path, text: str) -> str:
+    path = folder / "own.yaml"
+    path.write_text(f"name: own\ncounts: {{right: prediction == label, n: 1}}\n{text}\n")
+    return str(path)
+
+
+def gaps(column: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    first, second = frames()
+    silent = pl.when(pl.col("id") < 2).then(None).otherwise(column)
+    return first, second.with_columns(silent.alias(column))
+
+
+def sliced(correction: str) -> Comparison:
+    """One slice among three; slices alone are independent."""
+    topics = ["x", "y", "z"] * (N // 3)
+    runs = (
+        RunData(ExampleTable.from_native(frame.with_columns(topic=pl.Series(topics)), name), name)
+        for frame, name in zip(frames(), ("baseline", "candidate"), strict=True)
+    )
+    accuracy_ = trackperm.load_statistic("accuracy")
+    found = compare_statistics(*runs, [accuracy_], slices=["topic"], correction="none")
+    return corrected(found[1:], correction)[1]
+
+
+CASES: dict[str, Callable[[Path], Comparison]] = {
+    "accuracy": lambda _: accuracy(20, 4, both=10, neither=3),
+    "underflow": lambda _: accuracy(4000, 0),
+    "identical": lambda _: accuracy(0, 0, both=5),
+    "one-sided": lambda _: accuracy(9, 4, alternative="greater", alpha=0.01),
+    "margin": lambda _: accuracy(9, 8, both=400, margin=0.05),
+    "corrected": lambda _: corrected([accuracy(20, 4, both=10, neither=3), accuracy(9, 4)])[0],
+    "step-up": lambda _: sliced("hsu"),
+    "slice": lambda _: sliced("tarone-holm"),
+    "mid-p": lambda _: accuracy(9, 2, mid_p=True),
+    "f1": lambda _: trackperm.compare(*frames(), "f1", parameters={"positive": "b"}),
+    "mcc": lambda _: trackperm.compare(*frames(), "mcc", parameters={"positive": "b"}),
+    "classes": lambda _: trackperm.compare(*frames(), "macro_f1"),
+    "decimals": lambda _: trackperm.compare(*frames(), "mean", columns={"score": "score"}),
+    "resolution": lambda _: trackperm.compare(*frames(), "mean", resolution="0.05"),
+    "strata": lambda p: trackperm.compare(
+        *frames(topic=["x", "y", "z"] * (N // 3)), spec(p, "score: right / n\nstrata: topic")
+    ),
+    "weights": lambda p: trackperm.compare(
+        *frames(topic=["x", "y"] * (N // 2)),
+        spec(p, "score: right / n\nstrata: topic\nweights: {x: 1/3, y: 2/3}"),
+    ),
+    "clusters": lambda p: trackperm.compare(
+        *frames(topic=[str(i // 4) for i in range(N)]), spec(p, "score: right / n\ncluster: topic")
+    ),
+    "log ratio": lambda p: trackperm.compare(
+        *frames(), spec(p, "score: (right + 0.5) / (n + 1)\ncontrast: log ratio")
+    ),
+    "long form": lambda p: trackperm.compare(
+        *frames(), spec(p, "g: {x: u.right - v.right}\nh: x\nalternative: greater")
+    ),
+    "monte carlo": lambda _: accuracy(12, 5, method="monte-carlo", n_samples=2000, seed=11),
+    "stopped": lambda _: accuracy(12, 5, method="monte-carlo", n_samples=2000, seed=3, exceedances=20),
+    "bounds": lambda _: trackperm.compare(*gaps("prediction"), "accuracy", missing="bounds"),
+    "by position": lambda _: trackperm.compare(*frames(), "accuracy", by_position=True),
+}
+
+
+def failures(found: Verification) -> set[str]:
+    return {check.what for check in found.checks if not check.matches}
+
+
+def changed(files: dict[str, bytes], **fields: Any) -> dict[str, bytes]:
+    data = json.loads(files["trackperm/comparison.json"])
+    for name, value in fields.items():
+        assert data[name] != value
+        data[name] = value
+    return {**files, "trackperm/comparison.json": json.dumps(data).encode()}
+
+
+def rewritten(
+    files: dict[str, bytes], name: str, change: Callable[[pl.DataFrame], pl.DataFrame]
+) -> dict[str, bytes]:
+    path, buffer = f"trackperm/{name}.parquet", io.BytesIO()
+    change(pl.read_parquet(io.BytesIO(files[path]))).write_parquet(buffer)
+    return {**files, path: buffer.getvalue()}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_was_logged_is_found_again(name: str, tmp_path: Path):
+    comparison = CASES[name](tmp_path)
+    found = verify_files(evidence(comparison))
+    assert not failures(found)
+    numbers = {check.what: check.found for check in found.checks}
+    assert numbers["log10 p"] == repr(comparison.log10_pvalue)
+    for field in ("baseline_score", "candidate_score", "difference"):
+        assert numbers[field] == json.dumps(comparison.to_dict()[field])
+
+
+@pytest.fixture(scope="module")
+def files() -> dict[str, bytes]:
+    return evidence(accuracy(20, 4, both=10, neither=3))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "seen_as"),
+    [
+        ("pvalue", 0.04, "p-value"),
+        ("pvalue", None, "p-value"),
+        ("pvalue", "0.0015", "p-value"),
+        ("log10_pvalue", -1.5, "log10 p"),
+        ("error_bound", 0.9, "error bound"),
+        ("pvalue_interval", [0.0, 1.0], "upper end of p"),
+        ("pvalue_interval", None, "lower end of p"),
+        ("difference", 0.5, "difference"),
+        ("baseline_score", 0.1, "baseline_score"),
+        ("candidate_score", None, "candidate_score"),
+        ("score", "correct / (n + 1)", "spec"),
+        ("n_examples", 38, "n_examples"),
+        ("n_discordant", 23, "n_discordant"),
+        ("n_better", 21, "n_better"),
+        ("alpha", 0.5, "alpha"),
+        ("verdict", "worse", "verdict"),
+        ("alternative", "less", "alternative"),
+        ("method", "dp", "method"),
+        ("ties", "approximate", "ties"),
+        ("key", "ab" * 32, "key"),
+        ("signature", "accuracy|n:37|trackperm:1", "signature"),
+        ("baseline", "mlflow:" + "a" * 32, "key"),
+        (
+            "options",
+            {"alternative": "two-sided", "alpha": "0.01", "missing": "error", "method": "auto"},
+            "key",
+        ),
+        (
+            "options",
+            {"alternative": "less", "alpha": "0.05", "missing": "error", "method": "auto"},
+            "p-value",
+        ),
+        ("options", {}, "recomputation"),
+        ("options", None, "recomputation"),
+        ("cases", [{"missing": "worst"}], "recomputation"),
+        ("pairing", None, "trackperm/comparison.json"),
+    ],
+)
+def test_a_changed_result_is_seen(files: dict[str, bytes], field: str, value: Any, seen_as: str):
+    found = verify_files(changed(files, **{field: value}))
+    assert seen_as in failures(found)
+
+
+def test_a_changed_digest_of_the_data_is_seen(files: dict[str, bytes]):
+    pairing = json.loads(files["trackperm/comparison.json"])["pairing"]
+    found = verify_files(changed(files, pairing={**pairing, "baseline_digest": "0" * 64}))
+    assert failures(found) == {"key", "signature"}
+
+
+@pytest.mark.parametrize("field", ["pvalue", "name"])
+def test_a_changed_second_opinion_is_seen(field: str):
+    files = evidence(accuracy(9, 2, both=20).with_second_opinions())
+    assert verify_files(files).matches
+    said = json.loads(files["trackperm/comparison.json"])["second_opinions"]
+    said[0][field] = {"pvalue": 0.04, "name": "z-test"}[field]
+    seen = {"pvalue": {"paired t-test"}, "name": {"z-test"}}[field]
+    found = failures(verify_files(changed(files, second_opinions=said)))
+    assert {f"second opinion, {name}" for name in seen} <= found
+
+
+def test_changed_counts_are_seen(files: dict[str, bytes]):
+    more = rewritten(files, "count_table", lambda frame: frame.with_columns(pl.col("multiplicity") + 1))
+    assert {"p-value", "log10 p", "difference", "n_examples", "n_better", "n_paired"} <= failures(
+        verify_files(more)
+    )
+    swap = {"candidate.correct": "baseline.correct", "baseline.correct": "candidate.correct"}
+    swapped = rewritten(files, "count_table", lambda f: f.rename(swap).select(f.columns))
+    assert {"difference", "verdict", "n_better"} <= failures(verify_files(swapped))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda frame: frame.rename({"candidate.correct": "x"}),
+        lambda frame: frame.drop("multiplicity"),
+        lambda frame: frame.cast(pl.Float64),
+        lambda frame: frame.with_columns(multiplicity=pl.lit(None, pl.Int64)),
+        lambda frame: frame.with_columns(multiplicity=pl.lit(0, pl.Int64)),
+        lambda frame: frame.with_columns(pl.lit(2**63 - 1, pl.Int64).alias("candidate.correct")),
+        lambda frame: frame.head(0),
+        lambda frame: pl.concat([frame, frame]),
+    ],
+)
+def test_counts_of_another_shape_are_seen(files: dict[str, bytes], change: Any):
+    assert failures(verify_files(rewritten(files, "count_table", change))) == {
+        "trackperm/count_table.parquet"
+    }
+
+
+def test_changed_discordant_examples_are_seen(files: dict[str, bytes]):
+    fewer = rewritten(files, "discordant", lambda frame: frame.head(3))
+    assert failures(verify_files(fewer)) == {"rows of discordant examples", "counts of discordant examples"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "seen_as"),
+    [
+        ("prediction == label", "prediction != label", "key"),
+        ("alternative: two-sided", "alternative: less", "key"),
+        ("greater_is_better: true", "greater_is_better: false", "verdict"),
+        ("name: accuracy", "name: accurate", "statistic"),
+        ("name: accuracy", "# a remark\nname: accuracy", "spec"),
+        ("name: accuracy", "name: [", "trackperm/statistic.yaml"),
+        ("counts:", "count:", "trackperm/statistic.yaml"),
+    ],
+)
+def test_a_changed_spec_is_seen(files: dict[str, bytes], old: str, new: str, seen_as: str):
+    text = files["trackperm/statistic.yaml"].decode()
+    assert old in text
+    found = verify_files({**files, "trackperm/statistic.yaml": text.replace(old, new).encode()})
+    assert seen_as in failures(found)
+
+
+@pytest.mark.extended
+@given(st.data())
+@settings(max_examples=15)
+def test_any_changed_byte_of_spec_or_counts_is_seen_or_says_the_same(data: st.DataObject):
+    original = evidence(accuracy(6, 1, both=2))
+    path = data.draw(st.sampled_from(sorted(original)))
+    content = bytearray(original[path])
+    content[data.draw(st.integers(0, len(content) - 1))] ^= data.draw(st.integers(1, 255))
+    found = verify_files({**original, path: bytes(content)})
+    if not found.matches:
+        return
+    assert not path.endswith(".yaml")
+    if path.endswith("count_table.parquet"):
+        assert pl.read_parquet(bytes(content)).equals(pl.read_parquet(original[path]))
+
+
+@pytest.mark.parametrize("name", ["count_table", "discordant"])
+def test_a_table_on_which_the_reader_aborts_is_seen(files: dict[str, bytes], name: str):
+    path, written = f"trackperm/{name}.parquet", io.BytesIO()
+    pl.DataFrame({"n": [1, 2, 3]}).write_parquet(written, compression="uncompressed", statistics=False)
+    of_page, changed = b"\x2c\x15\x06", b"\x2c\x15\x07"  # 3 values, -4 values, in Thrift's compact protocol
+    assert of_page in written.getvalue()
+    assert path in failures(verify_files({**files, path: written.getvalue().replace(of_page, changed)}))
+
+
+@pytest.mark.parametrize("path", ["comparison.json", "statistic.yaml", "count_table.parquet"])
+def test_files_that_lack_are_refused(files: dict[str, bytes], path: str):
+    fewer = {name: content for name, content in files.items() if not name.endswith(path)}
+    with pytest.raises(InputError, match="is not there"):
+        verify_files(fewer)
+
+
+class TestFromRuns:
+    def runs(self, *tables: pl.DataFrame) -> tuple[RunData, RunData]:
+        names = ("baseline", "candidate")
+        first, second = (
+            RunData(ExampleTable.from_native(t, n), n) for t, n in zip(tables, names, strict=True)
+        )
+        return first, second
+
+    @pytest.mark.parametrize("name", ["f1", "classes", "strata", "bounds", "monte carlo"])
+    def test_the_same_runs_give_the_same(self, name: str, tmp_path: Path):
+        comparison = CASES[name](tmp_path)
+        files = evidence(comparison)
+        assert references(files) == ("baseline", "candidate")
+        found = verify_from_runs(files, comparison.baseline_data, comparison.candidate_data)
+        assert not failures(found)
+
+    def test_other_predictions_are_seen(self):
+        tables = [answers([True] * 4 + [False] * 5), answers([False] * 3 + [True] * 6)]
+        files = evidence(trackperm.compare(*tables))
+        tables[0][0, "prediction"] = "perhaps"
+        found = failures(verify_from_runs(files, *self.runs(*tables)))
+        assert {"baseline_digest, from the runs", "p-value, from the runs"} <= found
+        assert "candidate_digest, from the runs" not in found

@@ -1,0 +1,134 @@
+"""``verify`` in Python and on the command line: of folders, of files that are read again, of runs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.comparisons import accuracy, answers
+from support.mlflow_stores import MlflowStore
+from typer.testing import CliRunner
+
+import trackperm
+from trackperm import cli
+from trackperm.errors import InputError, InputTypeError
+from trackperm.ledger.comparison_publication import evidence
+from trackperm.trackers.references import TrackedRun
+
+
+@pytest.fixture(scope="module")
+def files() -> dict[str, bytes]:
+    return evidence(accuracy(20, 4, both=10, neither=3))
+
+
+def changed(files: dict[str, bytes], **fields: Any) -> dict[str, bytes]:
+    data = json.loads(files["trackperm/comparison.json"])
+    assert all(data[name] != value for name, value in fields.items())
+    return {**files, "trackperm/comparison.json": json.dumps({**data, **fields}).encode()}
+
+
+def saved(files: dict[str, bytes], folder: Path) -> Path:
+    for path, content in files.items():
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_bytes(content)
+    return folder
+
+
+class TestInPython:
+    def test_a_folder(self, files: dict[str, bytes], tmp_path: Path):
+        folder = saved(files, tmp_path)
+        found = trackperm.verify(folder)
+        assert found.matches
+        assert trackperm.verify(str(folder / "trackperm")) == found
+        assert list(found.lines())[-1] == f"all {len(found.checks)} match"
+
+    def test_a_mismatch_is_a_value(self, files: dict[str, bytes], tmp_path: Path):
+        found = trackperm.verify(saved(changed(files, pvalue=0.04), tmp_path))
+        assert not found.matches
+        assert [check.what for check in found.checks if not check.matches] == ["p-value"]
+        assert list(found.lines())[-1] == f"1 of {len(found.checks)} do not match"
+
+    def test_labels_and_artifacts_are_for_runs(self, files: dict[str, bytes], tmp_path: Path):
+        for options in ({"labels": "gold.csv"}, {"artifact": "predictions.json"}):
+            with pytest.raises(InputError, match="say how runs are read"):
+                trackperm.verify(saved(files, tmp_path), **options)
+
+    def test_something_else_is_refused(self):
+        with pytest.raises(InputTypeError, match="a run is given as 'int'; expected text"):
+            trackperm.verify(3)
+
+    @pytest.mark.tracker
+    def test_a_run_as_it_was_logged(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        """By its reference or as an object, with the predictions read again from artifacts of two names."""
+        store = MlflowStore.local(tmp_path)
+        right = {"old": [True] * 6 + [False] * 8, "new": [True] * 14}
+        for name, each in right.items():
+            run = store.run_with_predictions("digits", name, answers(each).to_dict(as_series=False))
+            store.log_columns(run, answers(each).to_dict(as_series=False), f"{name}.parquet")
+        comparison = trackperm.compare(
+            *(f"mlflow:digits/{name}" for name in right),
+            artifact=("old.parquet", "new.parquet"),
+            tracking_uri=store.uri,
+        )
+        run_of = trackperm.log(comparison).run
+        assert isinstance(run_of, TrackedRun)
+        options: dict[str, Any] = {"tracking_uri": store.uri}
+        found = trackperm.verify(run_of, **options)
+        assert found.matches
+        assert trackperm.verify(str(run_of.reference), **options) == found
+        again = trackperm.verify(run_of, from_runs=True, artifact=("old.parquet", "new.parquet"), **options)
+        assert again.matches
+        assert len(again.checks) > len(found.checks)
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/other.db")
+        in_its_store = trackperm.verify(run_of, from_runs=True, artifact=("old.parquet", "new.parquet"))
+        assert in_its_store == again
+        with pytest.raises(InputError, match=r"has no artifact `new\.parquet`"):
+            trackperm.verify(run_of, from_runs=True, artifact=("new.parquet", "old.parquet"), **options)
+        wrong = replace(run_of, reference=comparison.candidate_run.reference)
+        with pytest.raises(InputError):
+            trackperm.verify(wrong, **options)
+
+
+class TestCommand:
+    def run(self, *arguments: str | Path) -> Any:
+        return CliRunner().invoke(cli.app, ["verify", *map(str, arguments)])
+
+    def test_a_folder_that_matches(self, files: dict[str, bytes], tmp_path: Path):
+        for folder in (saved(files, tmp_path), tmp_path / "trackperm"):
+            result = self.run(folder)
+            assert result.exit_code == 0
+            assert "MISMATCH" not in result.stdout
+            assert "match" in result.stdout.splitlines()[-1]
+
+    def test_a_mismatch_is_exit_code_4(self, files: dict[str, bytes], tmp_path: Path):
+        folder = saved(changed(files, pvalue=0.04), tmp_path)
+        result = self.run(folder)
+        assert result.exit_code == 4
+        (line,) = (line for line in result.stdout.splitlines() if line.startswith("MISMATCH"))
+        assert "logged 0.04, found 0.0015" in line
+        result = self.run(folder, "--format", "json")
+        assert (result.exit_code, json.loads(result.stdout)["matches"]) == (4, False)
+        written = self.run(folder, "-o", tmp_path / "found.json", "-o", tmp_path / "found.txt")
+        assert written.exit_code == 4
+        assert (tmp_path / "found.json").read_text() == result.stdout
+        assert (tmp_path / "found.txt").read_text() == written.stdout
+
+    def test_files_are_read_again(self, tmp_path: Path):
+        for name, right in (("old", [True, False] * 6), ("new", [True] * 12)):
+            answers(right).write_csv(tmp_path / f"{name}.csv")
+        comparison = trackperm.compare(tmp_path / "old.csv", tmp_path / "new.csv")
+        (tmp_path / "logged").mkdir()
+        folder = saved(evidence(comparison), tmp_path / "logged")
+        assert self.run(folder, "--from-runs").exit_code == 0
+        answers([False] * 12).write_csv(tmp_path / "old.csv")
+        assert self.run(folder).exit_code == 0
+        assert self.run(folder, "--from-runs").exit_code == 4
+
+    def test_what_cannot_be_verified_is_bad_input(self, tmp_path: Path):
+        with pytest.raises(InputError, match="names no tracker"):
+            raise self.run(tmp_path).exception
+        with pytest.raises(InputError, match="--from-runs"):
+            raise self.run(tmp_path, "--labels", "gold.csv").exception

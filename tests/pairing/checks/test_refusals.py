@@ -1,0 +1,168 @@
+"""What cannot be proved to belong together is refused, once and clearly, from the command line."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+from support.processes import run, script
+
+ROWS = [
+    {"id": f"q{i:03}", "prediction": i % 3, "label": (i + i // 7) % 3, "doc_hash": f"h{i}"} for i in range(40)
+]
+Rows = list[dict[str, object]]
+
+
+def changed(index: int, **values: object) -> Callable[[Rows], Rows]:
+    return lambda rows: [{**row, **values} if i == index else row for i, row in enumerate(rows)]
+
+
+def renamed(rename: Callable[[int, str], object]) -> Callable[[Rows], Rows]:
+    return lambda rows: [{**row, "id": rename(i, str(row["id"]))} for i, row in enumerate(rows)]
+
+
+def lines(rows: Rows) -> bytes:
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+def table(rows: Rows) -> bytes:
+    return pl.DataFrame(rows).write_csv().encode()
+
+
+def lm_eval(filters: tuple[str, ...]) -> Callable[[Rows], bytes]:
+    """A log in the layout of lm-evaluation-harness, each row once for every filter."""
+    return lambda rows: lines(
+        [
+            {
+                "doc_id": i,
+                "doc": {"q": row["id"]},
+                "target": str(row["label"]),
+                "arguments": {},
+                "resps": [["x"]],
+                "filtered_resps": [str(row["prediction"])],
+                "filter": name,
+                "metrics": ["exact_match"],
+                "doc_hash": row["doc_hash"],
+                "prompt_hash": "p",
+                "target_hash": "t",
+                "exact_match": float(row["prediction"] == row["label"]),
+            }
+            for name in filters
+            for i, row in enumerate(rows)
+        ]
+    )
+
+
+Case = tuple[Callable[[Rows], bytes], Callable[[Rows], Rows], Callable[[Rows], Rows], str]
+"""How both are written, the baseline, the candidate, what the refusal says."""
+
+REFUSED: dict[str, Case] = {
+    "duplicate id": (lines, list, changed(7, id="q003"), "2 of 40 rows of `candidate` share their `id`"),
+    "missing id": (lines, list, changed(7, id=None), "1 of 40 examples of `candidate` have no `id`"),
+    "missing row": (lines, list, lambda rows: rows[1:], "have no partner (first: 'q000')"),
+    "changed label": (lines, list, changed(5, label=7), "`label` differs between the runs on 1 of 40"),
+    "other dataset": (
+        lines,
+        list,
+        renamed(lambda i, id_: f"other-{i}"),
+        "40 of 40 examples of `baseline` and 40 of 40",
+    ),
+    "other dataset, same numbers for ids": (
+        lm_eval(("none",)),
+        list,
+        lambda rows: [{**row, "doc_hash": "z"} for row in rows],
+        "`doc_hash` differs between the runs on 40 of 40",
+    ),
+    "two filters": (
+        lm_eval(("strict-match", "flexible-extract")),
+        list,
+        list,
+        "has 2 filters, which must not be mixed",
+    ),
+    "leading zeros": (
+        table,
+        renamed(lambda i, id_: f"{i + 1:03}"),
+        renamed(lambda i, id_: str(i + 1)),
+        "40 of them differ in leading zeros alone",
+    ),
+    "ids of two types": (
+        lines,
+        list,
+        renamed(lambda i, id_: i),
+        "column `id` is text in `baseline` (first: 'q000') but integer in `candidate`",
+    ),
+    "ids in two normal forms": (
+        lines,
+        renamed(lambda i, id_: f"é{i}"),
+        renamed(lambda i, id_: f"e\u0301{i}"),
+        "40 of them differ in Unicode normal form alone",
+    ),
+    "twins in one run": (
+        lines,
+        list,
+        lambda rows: [*rows[:-2], {**rows[-2], "id": "é"}, {**rows[-1], "id": "e\u0301"}],
+        "one text in two Unicode normal forms",
+    ),
+}
+
+
+def refused(folder: Path, *arguments: str) -> str:
+    result = run([script("trackperm"), "compare", *arguments], cwd=folder)
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    assert result.stderr.count("error:") == 1
+    assert "Hint: " in result.stderr
+    return result.stderr
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED)
+def test_runs(case: Case, tmp_path: Path) -> None:
+    write, baseline, candidate, said = case
+    (tmp_path / "baseline").write_bytes(write(baseline(ROWS)))
+    (tmp_path / "candidate").write_bytes(write(candidate(ROWS)))
+    assert said in refused(tmp_path, "baseline", "candidate")
+
+
+def test_files(tmp_path: Path) -> None:
+    (tmp_path / "good").write_bytes(lines(ROWS))
+    (tmp_path / "empty").write_bytes(b"")
+    whole = tmp_path / "whole"
+    pl.DataFrame(ROWS).write_parquet(whole)
+    (tmp_path / "truncated").write_bytes(whole.read_bytes()[:-100])
+    mixed = tmp_path / "mixed"
+    mixed.mkdir()
+    (mixed / "a.csv").write_bytes(table(ROWS))
+    (mixed / "b.jsonl").write_bytes(lines(ROWS))
+    assert "`empty` is empty" in run([script("trackperm"), "compare", "good", "empty"], cwd=tmp_path).stderr
+    assert "`truncated` is not a readable Parquet file" in refused(tmp_path, "good", "truncated")
+    assert "`mixed` is a directory" in refused(tmp_path, "good", "mixed")
+
+
+@pytest.mark.extended
+def test_order_of_rows_does_not_matter(tmp_path: Path) -> None:
+    shuffled = random.Random(4).sample(ROWS, len(ROWS))
+    (tmp_path / "baseline").write_bytes(lines(ROWS))
+    better = [
+        {**row, "prediction": row["label"] if i % 2 else row["prediction"]} for i, row in enumerate(ROWS)
+    ]
+    for rows in (better, [better[ROWS.index(row)] for row in shuffled]):
+        (tmp_path / "candidate").write_bytes(lines(rows))
+        for form in (
+            (),
+            (
+                "--format",
+                "json",
+            ),
+        ):
+            printed = run([script("trackperm"), "compare", "baseline", "candidate", *form], cwd=tmp_path)
+            assert printed.returncode == 0
+            name = tmp_path / f"printed{len(form)}"
+            if name.exists():
+                assert name.read_text() == printed.stdout
+            name.write_text(printed.stdout)

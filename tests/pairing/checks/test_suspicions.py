@@ -1,0 +1,122 @@
+"""Hints about pairings that nothing disproves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from trackperm.pairing.pair import pair
+from trackperm.statistic import load_statistic
+from trackperm.tables.table import ExampleTable
+
+N = 2_000
+RNG = np.random.default_rng(5)
+LABELS = RNG.integers(0, 4, N)
+
+
+def noisy(labels: Any, share: float, seed: int) -> Any:
+    rng = np.random.default_rng(seed)
+    return np.where(rng.random(len(labels)) < share, labels, rng.integers(0, 4, len(labels)))
+
+
+FIRST, SECOND = noisy(LABELS, 0.6, 1), noisy(LABELS, 0.7, 2)
+QUALITY = RNG.normal(size=N)
+
+
+def table(origin: str, identity: tuple[str, ...] = (), **columns: Any) -> ExampleTable:
+    frame = ExampleTable.from_native(
+        pl.DataFrame({"id": np.arange(len(next(iter(columns.values())))), **columns}), origin
+    )
+    return ExampleTable(frame.frame, origin, identity=identity)
+
+
+def looks(
+    baseline: ExampleTable, candidate: ExampleTable, name: str = "accuracy", **options: Any
+) -> list[str]:
+    report = pair(baseline, candidate, load_statistic(name), **options).report
+    return [note.removeprefix("look: ") for note in report.notes if note.startswith("look: ")]
+
+
+def test_ordinary_runs_raise_no_eyebrow() -> None:
+    assert (
+        looks(table("a", prediction=FIRST, label=LABELS), table("b", prediction=SECOND, label=LABELS)) == []
+    )
+    scores = [QUALITY + np.random.default_rng(seed).normal(size=N) for seed in (1, 2)]
+    assert looks(table("a", score=scores[0]), table("b", score=scores[1]), "mean") == []
+
+
+@pytest.mark.parametrize("shift", [1, -2])
+def test_shifted_rows(shift: int) -> None:
+    moved = np.roll(SECOND, -shift)
+    found = looks(
+        table("a", prediction=FIRST, label=LABELS),
+        table("b", prediction=moved, label=LABELS),
+        by_position=True,
+    )
+    assert found == [
+        f"`prediction` of the runs agrees if the candidate's rows move by {shift:+d}: are they shifted?"
+    ]
+
+
+def test_unrelated_rows() -> None:
+    other = np.random.default_rng(9).permutation(SECOND)
+    found = looks(table("a", prediction=FIRST, label=LABELS), table("b", prediction=other, label=LABELS))
+    assert found == ["`prediction` of the runs agrees no better than by chance: do the rows belong together?"]
+    scores = [np.random.default_rng(seed).normal(size=N) for seed in (1, 2)]
+    assert (
+        "`score` of the runs agrees no better"
+        in looks(table("a", score=scores[0]), table("b", score=scores[1]), "mean")[0]
+    )
+
+
+def test_too_little_to_tell_is_not_told() -> None:
+    few = slice(0, 40)
+    other = np.random.default_rng(9).permutation(SECOND[few])
+    assert (
+        looks(
+            table("a", prediction=FIRST[few], label=LABELS[few]),
+            table("b", prediction=other, label=LABELS[few]),
+        )
+        == []
+    )
+    rare = (np.arange(N) % 100 == 0).astype(int), (np.arange(N) % 90 == 7).astype(int)  # hardly ever 1
+    assert (
+        looks(
+            table("a", prediction=rare[0], label=rare[0] * 0),
+            table("b", prediction=rare[1], label=rare[0] * 0),
+        )
+        == []
+    )
+    texts = [[f"answer {seed} {i}" for i in range(N)] for seed in (1, 2)]
+    assert (
+        looks(
+            table("a", prediction=texts[0], label=texts[1]),
+            table("b", prediction=texts[1][::-1], label=texts[1]),
+        )
+        == []
+    )
+
+
+def test_copies_and_shifted_copies() -> None:
+    run = table("a", prediction=FIRST, label=LABELS)
+    assert looks(run, run) == ["`prediction` are the same in both runs: is one a copy of the other?"]
+    assert looks(table("a", score=QUALITY), table("b", score=QUALITY + 0.25), "mean") == [
+        "`score` differs by +0.25 on every example: is one a shifted copy?"
+    ]
+
+
+def test_labels_logged_as_predictions() -> None:
+    found = looks(table("a", prediction=FIRST, label=LABELS), table("b", prediction=LABELS, label=LABELS))
+    assert found == ["`prediction` is `label` on every example of `b`: was it logged instead?"]
+
+
+def test_inputs_that_repeat() -> None:
+    hashes = [f"{i % (N - 3)}" for i in range(N)]
+    runs = [
+        table(name, ("doc_hash",), prediction=prediction, label=LABELS, doc_hash=hashes)
+        for name, prediction in (("a", FIRST), ("b", SECOND))
+    ]
+    assert looks(*runs) == [f"6 of {N} examples share their `doc_hash` with another, and count apart"]

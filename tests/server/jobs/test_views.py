@@ -1,0 +1,152 @@
+"""What pages show of comparisons and leaderboards: plain values that agree with the results."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import pairwise
+
+import polars as pl
+import pytest
+from support.comparisons import accuracy, answers
+
+import trackperm
+from trackperm.errors import CapacityError
+from trackperm.report import charts
+from trackperm.server.jobs import views
+
+ATTACK = "<script>alert(1)</script>"
+
+
+def strict(value):
+    """Take `value` through JSON that knows no infinity."""
+    return json.loads(json.dumps(value, allow_nan=False))
+
+
+def board(**options):
+    runs = [answers([i % (k + 2) != 0 for i in range(60)]) for k in range(4)]
+    return trackperm.leaderboard(runs, "accuracy", **options)
+
+
+def test_comparison():
+    comparison = accuracy(20, 4, both=10)
+    view = strict(views.comparison_view(comparison))
+    assert (view["marker"], view["verdict"]) == ("▲", "better")
+    assert view["headline"] == "candidate is better than baseline by accuracy (p = 0.00154)"
+    assert [name for name, _, _ in view["facts"]] == [
+        *("baseline", "candidate", "difference", "p-value", "95% CI", "examples")
+    ]
+    assert view["flips"] == {"total": 24, "better": 20, "worse": 4}
+    assert view["comparison"] == strict(comparison.to_dict())
+    assert view["logged"] is None
+    assert view["baseline"] == {"name": "baseline", "id": None, "experiment_id": None, "url": None}
+    assert "title" not in view["chart"]["spec"]
+    assert view["chart"]["caption"].startswith("The bars show")
+
+
+def test_texts_of_runs_are_left_as_they_are():
+    comparison = accuracy(3, 1, both=2)
+    named = replace(comparison, candidate_data=replace(comparison.candidate_data, name=ATTACK))
+    view = views.comparison_view(named)
+    assert view["candidate"]["name"] == ATTACK
+    assert ATTACK in view["headline"]
+
+
+def test_a_distribution_that_is_too_large_is_not_drawn(monkeypatch):
+    def refuse(comparison):
+        raise CapacityError("too large")
+
+    monkeypatch.setattr(charts, "pmf_chart", refuse)
+    assert views.comparison_view(accuracy(3, 1))["chart"] == {"refusal": "too large"}
+
+
+def test_every_changed_example_has_its_direction():
+    flips = views.flips(accuracy(20, 4, both=10, neither=3))
+    assert flips.columns == (
+        *("change", "id", "label", "baseline.prediction", "candidate.prediction"),
+        *("baseline.correct", "candidate.correct"),
+    )
+    assert [row[0] for row in flips.rows] == ["better"] * 20 + ["worse"] * 4
+    assert flips.rows[0] == ("better", "dev-0000", "yes", "no", "yes", 0, 1)
+
+
+def test_less_may_be_better():
+    baseline, candidate = answers([True, False, False, True]), answers([False, True, True, True])
+    flips = views.flips(trackperm.compare(baseline, candidate, "error_rate"))
+    assert [(row[0], row[1]) for row in flips.rows] == [
+        ("worse", "dev-0000"),
+        ("better", "dev-0001"),
+        ("better", "dev-0002"),
+    ]
+
+
+def test_decimal_scores_have_directions():
+    ids = [f"x{i}" for i in range(5)]
+    baseline = pl.DataFrame({"id": ids, "score": [0.1, 0.25, 0.5, 0.3, 1.0]})
+    candidate = pl.DataFrame({"id": ids, "score": [0.3, 0.2, 0.5, 0.31, 1.0]})
+    comparison = trackperm.compare(baseline, candidate, "mean")
+    flips = views.flips(comparison)
+    assert [row[0] for row in flips.rows] == ["better", "worse", "better"]
+    assert (comparison.n_better, comparison.n_worse) == (2, 1)
+
+
+def test_where_examples_have_no_sign_of_their_own_none_is_shown():
+    label = [1, 1, 0, 0, 1, 0] * 3
+    ids = [f"x{i}" for i in range(18)]
+    runs = [
+        pl.DataFrame({"id": ids, "prediction": [(i // k) % 2 for i in range(18)], "label": label})
+        for k in (1, 2)
+    ]
+    comparison = trackperm.compare(*runs, "f1")
+    flips = views.flips(comparison)
+    assert comparison.n_better is None
+    assert flips.columns[0] == "id"
+    assert len(flips.rows) == comparison.n_discordant
+    assert views.comparison_view(comparison)["flips"]["better"] is None
+
+
+def test_long_texts_are_whole_and_large_integers_are_text():
+    long = "a" * 5_000
+    ids = [2**53 + 1, 2]
+    baseline = pl.DataFrame({"id": ids, "prediction": [long, "b"], "label": [long, "b"]})
+    candidate = baseline.with_columns(prediction=pl.Series(["c", "b"]))
+    (row,) = views.flips(trackperm.compare(baseline, candidate, "accuracy")).rows
+    assert str(2**53 + 1) in row
+    assert long in row
+    strict(row)
+
+
+def test_leaderboard():
+    found = board()
+    view = strict(views.leaderboard_view(found))
+    assert [row["name"] for row in view["rows"]] == [row.name for row in found.rows]
+    names = [column["name"] for column in view["columns"]]
+    scores = [row["sort"][names.index("accuracy")] for row in view["rows"]]
+    assert all(a >= b for a, b in pairwise(scores))
+    assert scores == [row.score for row in found.rows]
+    assert view["rows"][0]["verdict"] == "reference"
+    assert view["board"] == strict(found.to_dict())
+    assert view["markdown"] == trackperm.report.render(found, "markdown").decode()
+    assert view["latex"] == trackperm.report.render(found, "latex").decode()
+
+
+def test_matrix_is_of_all_pairs_and_antisymmetric():
+    found = board()
+    matrix = views.leaderboard_view(found)["matrix"]
+    opposite = {"better": "worse", "worse": "better", "undecided": "undecided"}
+    for i, first in enumerate(matrix["names"]):
+        assert matrix["cells"][i][i] is None
+        for j, second in enumerate(matrix["names"]):
+            if i != j:
+                cell, mirrored = matrix["cells"][i][j], matrix["cells"][j][i]
+                assert cell["p"] == mirrored["p"]
+                assert cell["verdict"] == opposite[mirrored["verdict"]]
+                scores = {row.name: row.score for row in found.rows}
+                assert float(cell["difference"]) == pytest.approx(scores[first] - scores[second], abs=1e-4)
+                assert cell["difference"] != "-0.0000"
+
+
+def test_against_a_baseline_there_is_no_matrix():
+    view = views.leaderboard_view(board(baseline=answers([True] * 60)))
+    assert view["matrix"] is None
+    assert sum(row["verdict"] == "reference" for row in view["rows"]) == 1

@@ -1,0 +1,18 @@
+"""How many cases tests draw: few with every change, many before a release (`make test-nightly`)."""
+
+from __future__ import annotations
+
+import os
+
+NIGHTLY = os.environ.get("TRACKPERM_NIGHTLY") == "1"
+
+CASES = 50
+"""Of a test that does not say how many it needs."""
+
+MORE = 10
+"""How many times as many are drawn at night."""
+
+
+def cases(number: int) -> int:
+    """Return how many cases to draw where `number` are drawn by default."""
+    return MORE * number if NIGHTLY else number

@@ -1,0 +1,36 @@
+"""What `trackperm compare` prints and refuses, called in this process."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from typer.testing import CliRunner
+
+from support.reference_data import reference
+from trackperm import cli
+
+
+def compared(*arguments: str | Path) -> dict[str, Any]:
+    """The result of one statistic, as `--format json` prints it."""
+    result = CliRunner().invoke(cli.app, ["compare", *map(str, arguments), "--no-log", "--format", "json"])
+    if result.exception is not None:
+        raise result.exception
+    (found,) = json.loads(result.stdout)
+    assert isinstance(found, dict)
+    return found
+
+
+def check_reference(identifier: str, *arguments: str | Path) -> dict[str, Any]:
+    """The two-sided result of a comparison whose p-values, of all alternatives, are as the reference says."""
+    expected = reference(identifier)
+    results = {}
+    for alternative in ("two-sided", "greater", "less"):
+        found = compared(*arguments, "--alternative", alternative)
+        exact = float(expected.pvalue(alternative))
+        assert abs(found["pvalue"] - exact) <= 1e-9 * exact, alternative
+        assert found["n_discordant"] == expected.n_discordant
+        assert found["n_examples"] == expected.n_examples
+        results[alternative] = found
+    return results["two-sided"]

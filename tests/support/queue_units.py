@@ -1,0 +1,25 @@
+"""Units of work for tests of the queue, and a clock that they set."""
+
+from __future__ import annotations
+
+from trackperm.automation.queue.queue import Entry, Queue, Unit
+
+KEY = "d" * 64
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def unit(number: int = 0, queue_key: str = KEY, stamp: str | None = None) -> Unit:
+    return Unit(queue_key, f"mlflow:run{number}", "nightly", stamp)
+
+
+def claimed(queue: Queue, owner: str = "a") -> Entry:
+    claim = queue.claim([KEY], owner)
+    assert claim is not None
+    return claim

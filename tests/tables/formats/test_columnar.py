@@ -1,0 +1,217 @@
+"""Parquet in parts, Arrow, NumPy archives, and tables at a URL."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow.feather
+import pytest
+from support.cli_comparison import compared
+from support.served_objects import Served, served_objects
+
+from trackperm.errors import SourceError
+from trackperm.tables import read_examples, split_part
+from trackperm.tables.remote import shown_locator
+from trackperm.trackers.files import read_file
+
+FRAME = pl.DataFrame({"id": ["a", "b", "c"], "prediction": [1, 0, 1], "label": [1, 1, 1]})
+
+
+class TestParts:
+    def write(self, folder: Path) -> Path:
+        folder.mkdir()
+        FRAME[:2].write_parquet(folder / "part-00000.parquet")
+        FRAME[2:].write_parquet(folder / "part-00001.parquet")
+        (folder / "_SUCCESS").write_bytes(b"")
+        (folder / ".part-00000.parquet.crc").write_bytes(b"crc")
+        return folder
+
+    def test_parts_are_one_table(self, tmp_path: Path) -> None:
+        assert read_examples(self.write(tmp_path / "run")).frame.to_polars().equals(FRAME)
+
+    def test_parts_with_other_columns_are_refused(self, tmp_path: Path) -> None:
+        folder = self.write(tmp_path / "run")
+        FRAME.with_columns(pl.col("label").cast(pl.String)).write_parquet(folder / "part-00002.parquet")
+        with pytest.raises(
+            SourceError, match=r"`part-00000.parquet` and `part-00002.parquet` .* differ in `label`"
+        ):
+            read_examples(folder)
+
+    def test_a_part_that_is_cut_is_named(self, tmp_path: Path) -> None:
+        folder = self.write(tmp_path / "run")
+        (folder / "part-00002.parquet").write_bytes(b"PAR1 and no more")
+        with pytest.raises(SourceError, match=r"run/part-00002.parquet` is not a readable Parquet file"):
+            read_examples(folder)
+
+    def test_another_file_among_them_is_no_part(self, tmp_path: Path) -> None:
+        folder = self.write(tmp_path / "run")
+        (folder / "notes.txt").write_text("x")
+        with pytest.raises(SourceError, match="is a directory"):
+            read_examples(folder)
+
+
+class TestArrow:
+    def test_file_stream_and_feather(self, tmp_path: Path) -> None:
+        FRAME.write_ipc(tmp_path / "file")
+        FRAME.write_ipc_stream(tmp_path / "stream")
+        pyarrow.feather.write_feather(FRAME.to_arrow(), tmp_path / "feather")
+        for name in ("file", "stream", "feather"):
+            assert read_examples(tmp_path / name).frame.to_polars().equals(FRAME)
+
+    def test_feather_of_version_1_is_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "old").write_bytes(b"FEA1\0\0\0\0")
+        with pytest.raises(SourceError, match="is Feather of version 1"):
+            read_examples(tmp_path / "old")
+
+    @pytest.mark.parametrize("write", ["write_ipc", "write_ipc_stream"])
+    def test_cut_short(self, write: str, tmp_path: Path) -> None:
+        getattr(FRAME, write)(tmp_path / "whole")
+        data = (tmp_path / "whole").read_bytes()
+        for size in range(16, len(data) - 16, 41):
+            (tmp_path / "cut").write_bytes(data[:size])
+            with pytest.raises(SourceError, match=r"`.*cut` is not readable as Arrow IPC"):
+                read_examples(tmp_path / "cut")
+
+
+REFUSED_NPZ = {
+    "objects": ({"id": np.array(["a", None])}, r"array `id` of `.*` cannot be read: Object arrays"),
+    "lengths": ({"id": np.arange(2), "p": np.arange(3)}, r"differ in length: `id` 2, `p` 3"),
+    "no columns": ({"x": np.zeros((2, 2))}, r"has no array of one dimension: `x`"),
+}
+
+
+class TestNpz:
+    def save(self, path: Path, **arrays: Any) -> Path:
+        with path.open("wb") as file:
+            np.savez(file, **arrays)
+        return path
+
+    def test_arrays_are_columns(self, tmp_path: Path) -> None:
+        path = self.save(
+            tmp_path / "predictions.npz",
+            id=np.array(["a", "b"]),
+            prediction=np.array([1, 0], dtype=">i2"),
+            score=np.array([0.5, 0.25], dtype=np.float16),
+            passed=np.array([True, False]),
+            logits=np.zeros((2, 3)),
+        )
+        table = read_examples(path)
+        assert table.frame.to_polars().to_dict(as_series=False) == {
+            "id": ["a", "b"],
+            "prediction": [1, 0],
+            "score": [0.5, 0.25],
+            "passed": [True, False],
+        }
+        assert "`logits` (float64, shape (2, 3))" in table.notes[0]
+
+    def test_compressed(self, tmp_path: Path) -> None:
+        with (tmp_path / "p").open("wb") as file:
+            np.savez_compressed(file, id=np.arange(2))
+        assert read_examples(tmp_path / "p").frame["id"].to_list() == [0, 1]
+
+    @pytest.mark.parametrize("case", REFUSED_NPZ.values(), ids=REFUSED_NPZ)
+    def test_refused(self, case: tuple[dict[str, Any], str], tmp_path: Path) -> None:
+        arrays, message = case
+        with pytest.raises(SourceError, match=message):
+            read_examples(self.save(tmp_path / "p.npz", **arrays))
+
+    def test_damaged(self, tmp_path: Path) -> None:
+        path = self.save(tmp_path / "p.npz", id=np.arange(1000))
+        data = bytearray(path.read_bytes())
+        data[4000] ^= 255
+        path.write_bytes(data)
+        with pytest.raises(SourceError, match="is not a readable NumPy archive"):
+            read_examples(path)
+
+
+@pytest.fixture
+def objects() -> Iterator[Served]:
+    with served_objects() as served:
+        yield served
+
+
+class TestUrls:
+    @pytest.mark.parametrize(
+        ("locator", "expected"),
+        [
+            ("s3://bucket//a.parquet", ("s3://bucket//a.parquet", None)),
+            ("hf://datasets/o/d@~parquet/x.parquet::A", ("hf://datasets/o/d@~parquet/x.parquet", "A")),
+            ("~/a.csv::A", (Path.home() / "a.csv", "A")),
+            ("odd name://a.csv", (Path("odd name://a.csv"), None)),
+        ],
+    )
+    def test_a_url_stays_as_it_is_written(self, locator: str, expected: Any) -> None:
+        assert split_part(locator) == expected
+
+    def test_file(self, tmp_path: Path) -> None:
+        FRAME.write_parquet(tmp_path / "a")
+        FRAME.write_ipc(tmp_path / "b")
+        for name in ("a", "b"):
+            url = f"file://{tmp_path}/{name}"
+            assert read_file(url).frame.to_polars().equals(FRAME)
+            assert read_file(url).origin == url
+
+    def test_http(self, objects: Served, tmp_path: Path) -> None:
+        address, served = objects
+        FRAME.write_parquet(tmp_path / "a")
+        served["/runs/a.parquet"] = (tmp_path / "a").read_bytes()
+        url = f"{address}/runs/a.parquet"
+        assert read_file(url).frame.to_polars().equals(FRAME)
+        assert read_file(f"{url}::label").origin == f"{url}::label"
+        assert compared(url, url, "-s", "accuracy")["pvalue"] == 1
+
+    def test_nothing_says_the_credentials(self, objects: Served, tmp_path: Path) -> None:
+        address, served = objects
+        FRAME.write_parquet(tmp_path / "a")
+        served["/a.parquet"] = (tmp_path / "a").read_bytes()
+        url = f"{address.replace('//', '//ann:hunter2@')}/a.parquet?sig=hunter2"
+        assert read_file(f"{url}::label").origin == f"{address}/a.parquet?sig=…::label"
+        found = compared(url, url, "-s", "accuracy")
+        assert found["candidate"] == f"{address}/a.parquet?sig=…"
+        assert "hunter" not in json.dumps(found)
+        with pytest.raises(SourceError) as caught:
+            read_file(url.replace("a.parquet", "nowhere"))
+        assert "hunter" not in str(caught.value)
+
+    @pytest.mark.parametrize(
+        ("locator", "shown"),
+        [
+            ("https://host/a?token=b::A", "https://host/a?token=…::A"),
+            ("https://ann:b::c@host/a", "https://host/a"),
+            ("https://host/a?key=b::c&token=d", "https://host/a?key=…&token=…"),
+            ("a?token=b", "a?token=b"),
+        ],
+    )
+    def test_what_is_shown_of_a_locator(self, locator: str, shown: str) -> None:
+        assert shown_locator(locator) == shown
+
+    def test_s3(self, objects: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        address, served = objects
+        for name, value in {
+            "AWS_ENDPOINT_URL": address,
+            "AWS_ACCESS_KEY_ID": "a",
+            "AWS_SECRET_ACCESS_KEY": "b",
+            "AWS_REGION": "us-east-1",
+            "AWS_ALLOW_HTTP": "true",
+        }.items():
+            monkeypatch.setenv(name, value)
+        FRAME.write_parquet(tmp_path / "a")
+        served["/bucket/runs/a.parquet"] = (tmp_path / "a").read_bytes()
+        assert read_file("s3://bucket/runs/a.parquet").frame.to_polars().equals(FRAME)
+
+    def test_what_is_no_table_is_refused_once(self, tmp_path: Path) -> None:
+        (tmp_path / "a.csv").write_text("id,p\n1,2\n")
+        url = f"file://{tmp_path}/a.csv"
+        with pytest.raises(SourceError) as caught:
+            read_file(url)
+        assert str(caught.value).startswith(f"`{url}` cannot be read\n\n    as Parquet: ")
+        assert "as Arrow IPC: " in caught.value.message
+
+    def test_what_is_not_there(self, tmp_path: Path) -> None:
+        with pytest.raises(SourceError, match=r"nowhere.parquet` cannot be read"):
+            read_file(f"file://{tmp_path}/nowhere.parquet")

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import reference_data
+from support.cli_comparison import compared
+from support.eval_logs import HELM, helm_instance, helm_stat, write_json
+
+from trackperm.errors import SourceError
+from trackperm.tables import read_examples
+
+RUNS = reference_data.DATA / "per_example" / "every_eval_ever" / "helm"
+needs_data = pytest.mark.skipif(not reference_data.available(), reason=reference_data.ABSENT)
+
+TYPOS = {"name": "typos", "prob": 0.1}
+OF_TYPOS = {**TYPOS, "computed_on": "perturbed"}
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Any:
+    def write(instances: Any) -> Path:
+        path = tmp_path / "per_instance_stats.json"
+        write_json(path, instances)
+        return path
+
+    return write
+
+
+def columns(path: Path, part: str | None = None) -> dict[str, list[Any]]:
+    table = read_examples(path, part=part)
+    return {name: table.frame[name].to_list() for name in table.columns}
+
+
+def test_columns(write: Any) -> None:
+    assert columns(write(HELM)) == {
+        "id": ["id0", "id1", "id2"],
+        "split": ["test"] * 3,
+        "train_trial_index": [0, 0, 0],
+        "exact_match": [0, 1, 0],
+        "co2": [None, None, None],
+    }
+
+
+def test_a_metric_of_several_values_counts_by_their_mean(write: Any) -> None:
+    path = write([helm_instance("id0", helm_stat("logprob", -1.0, -2.5))])
+    assert columns(path)["logprob"] == [-1.75]
+
+
+def test_sub_splits_have_columns_of_their_own(write: Any) -> None:
+    stats = [helm_stat("toxic", 1), helm_stat("toxic", 0, sub_split="non-toxic")]
+    found = columns(write([helm_instance("id0", *stats)]))
+    assert (found["toxic"], found["toxic/non-toxic"]) == ([1], [0])
+
+
+def test_perturbations_are_refused_until_one_is_chosen(write: Any) -> None:
+    worst = helm_stat("exact_match", 0, perturbation={**TYPOS, "computed_on": "worst"})
+    before = helm_stat("exact_match", 1, perturbation={**TYPOS, "computed_on": "original"})
+    path = write(
+        [
+            helm_instance("id0", helm_stat("exact_match", 1), before, worst),
+            helm_instance(
+                "id1", helm_stat("exact_match", 1, perturbation=OF_TYPOS), worst, perturbation=TYPOS
+            ),
+        ]
+    )
+    with pytest.raises(SourceError, match=r"has 2 perturbations, .*: `original`, `typos`"):
+        read_examples(path)
+    assert columns(path, "original")["exact_match"] == [1]
+    assert columns(path, "typos")["exact_match"] == [1]
+    scenario = "one of the metrics `exact_match`"
+    assert read_examples(path, part="typos").facts == {"scenario": scenario, "perturbation": "typos"}
+    found = compared(f"{path}::original", f"{path}::typos", "-s", "mean", "--column", "score=exact_match",
+                     "--by-position")  # fmt: skip
+    assert (
+        "perturbation differs: `original` in the baseline, `typos` in the candidate"
+        in found["pairing"]["notes"]
+    )
+
+
+def test_the_run_beside_tells_the_scenario(write: Any) -> None:
+    path = write(HELM)
+    scenario = {"class_name": "helm.scenarios.MMLUScenario", "args": {"subject": "law"}}
+    write_json(path.with_name("run_spec.json"), {"scenario_spec": scenario})
+    assert read_examples(path).facts["scenario"] == "MMLUScenario subject=law"
+
+
+def test_trials_are_paired_by_both_columns(write: Any) -> None:
+    path = write([{**instance, "train_trial_index": trial} for trial in (0, 1) for instance in HELM])
+    assert read_examples(path).notes == (
+        "instances have up to 2 trials; `--id id,train_trial_index` pairs each by itself",
+    )
+    arguments = ("-s", "mean", "--column", "score=exact_match", "--id", "id,train_trial_index")
+    assert compared(path, path, *arguments)["n_examples"] == 6
+
+
+REFUSED = {
+    "no statistics": ([*HELM, {"instance_id": "id9"}], "item 3: no instance with its statistics"),
+    "a statistic without a name": (
+        [helm_instance("id0", {"count": 1, "sum": 1})],
+        "item 0: no instance with its statistics",
+    ),
+    "no sum": (
+        [helm_instance("id0", {"name": {"name": "f1"}, "count": 1})],
+        "instance 'id0': `f1` has no `count` and `sum`",
+    ),
+    "two values": (
+        [helm_instance("id0", helm_stat("f1", 0), helm_stat("f1", 1))],
+        "instance 'id0': two values of `f1`: 0 and 1",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED)
+def test_other_instances_are_refused(case: Any, write: Any) -> None:
+    instances, message = case
+    with pytest.raises(SourceError, match=message):
+        read_examples(write(instances))
+
+
+@needs_data
+@pytest.mark.parametrize(("name", "n"), [("mmlu", 10), ("commonsense", 10), ("narrative_qa", 5)])
+def test_published(name: str, n: int) -> None:
+    (path,) = RUNS.glob(f"{name}*/per_instance_stats.json")
+    exact_match = {
+        row["instance_id"]: stat["mean"]
+        for row in json.loads(path.read_text(encoding="utf-8"))
+        for stat in row["stats"]
+        if stat["name"]["name"] == "exact_match"
+    }
+    found = columns(path)
+    assert dict(zip(found["id"], found["exact_match"], strict=True)) == exact_match
+    assert len(found["id"]) == n
+    result = compared(path, path, "-s", "mean", "--column", "score=exact_match")
+    assert result["baseline_score"] == pytest.approx(sum(exact_match.values()) / n)

@@ -1,0 +1,245 @@
+from __future__ import annotations
+
+import copy
+import hashlib
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import reference_data
+from support.cli_comparison import check_reference, compared
+from support.eval_logs import INSPECT, inspect_log, inspect_sample, write_eval, write_json
+from support.processes import run, script
+
+from trackperm.errors import MissingDependencyError, PairingError, SourceError
+from trackperm.tables import read_examples
+
+DATA = reference_data.DATA / "per_example"
+needs_data = pytest.mark.skipif(not reference_data.available(), reason=reference_data.ABSENT)
+
+
+@pytest.fixture(params=["json", "eval"])
+def write(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    """Write a log in both forms."""
+
+    def write(log: dict[str, Any], name: str = "log") -> Path:
+        path = tmp_path / f"{name}.{request.param}"
+        (write_json if request.param == "json" else write_eval)(path, log)
+        return path
+
+    return write
+
+
+def scores(path: Path, part: str | None = None) -> list[Any]:
+    return read_examples(path, part=part).frame["score"].to_list()
+
+
+class TestSamples:
+    def test_columns(self, write: Any) -> None:
+        table = read_examples(write(INSPECT))
+        assert {name: table.frame[name].to_list() for name in table.columns} == {
+            "id": [1, 2],
+            "epoch": [1, 1],
+            "prediction": ["4", "4"],
+            "label": ["2", "4"],
+            "score": [0.0, 1.0],
+            "input_hash": [hashlib.sha256(text).hexdigest() for text in (b"1+1?", b"2+2?")],
+        }
+        assert table.identity == ("input_hash",)
+        assert table.facts == {"task": "sums", "dataset": "small", "scorer": "match"}
+        assert table.notes == ()
+
+    @pytest.mark.parametrize(
+        ("value", "score"),
+        [
+            *(("C", 1), ("I", 0), ("P", 0.5), ("N", 0), (True, 1), (False, 0), (3, 3), (0.25, 0.25)),
+            *(("yes", 1), ("No", 0), ("TRUE", 1), ("false", 0), ("0.5", 0.5), (None, None)),
+        ],
+    )
+    def test_values_are_scores_as_inspect_has_them(self, write: Any, value: Any, score: Any) -> None:
+        assert scores(write(inspect_log([inspect_sample(1, 1, match=value)]))) == [score]
+
+    @pytest.mark.parametrize("value", ["good", "c", [1, 0]])
+    def test_other_values_are_refused(self, write: Any, value: Any) -> None:
+        with pytest.raises(SourceError, match=r"sample 1: the value .* of scorer `match` is no score"):
+            read_examples(write(inspect_log([inspect_sample(1, 1, match=value)])))
+
+    def test_several_targets_are_lists_everywhere(self, write: Any) -> None:
+        log = copy.deepcopy(INSPECT)
+        log["samples"][1]["target"] = ["4", "four"]
+        assert read_examples(write(log)).frame["label"].to_list() == [["2"], ["4", "four"]]
+
+    def test_several_scorers_are_refused_until_one_is_chosen(self, write: Any) -> None:
+        log = write(inspect_log([inspect_sample(1, 1, match="C", judge={"tone": 0.5, "facts": 1})]))
+        with pytest.raises(SourceError, match=r"has 3 scorers, .*: `match`, `judge/tone`, `judge/facts`"):
+            read_examples(log)
+        assert [scores(log, part) for part in ("match", "judge/tone", "judge/facts")] == [[1], [0.5], [1]]
+        with pytest.raises(SourceError, match=r"has no scorer `mach`(.|\n)*Did you mean `match`"):
+            read_examples(log, part="mach")
+
+    def test_ids_of_messages_are_no_part_of_the_input(self, write: Any) -> None:
+        def log(message_id: str, content: str) -> Path:
+            sample = inspect_sample(1, 1, match="C")
+            sample["input"] = [{"id": message_id, "role": "user", "content": content}]
+            return write(inspect_log([sample]), message_id)
+
+        first, second, other = (
+            read_examples(log(*message)).frame["input_hash"][0]
+            for message in (("a", "1+1?"), ("b", "1+1?"), ("c", "1+2?"))
+        )
+        assert first == second != other
+
+    def test_an_input_that_is_attached(self, write: Any) -> None:
+        log = copy.deepcopy(INSPECT)
+        log["samples"][0] |= {"input": "attachment://ab12", "attachments": {"ab12": "1+1?"}}
+        hashes = [read_examples(write(document)).frame["input_hash"][0] for document in (log, INSPECT)]
+        assert hashes[0] == hashes[1]
+
+    def test_other_inputs_are_refused_when_paired(self, write: Any) -> None:
+        other = copy.deepcopy(INSPECT)
+        other["samples"][0]["input"] = "one plus one?"
+        with pytest.raises(PairingError, match="`input_hash` differs between the runs on 1 of 2"):
+            compared(write(INSPECT), write(other, "other"), "-s", "mean")
+
+
+class TestEpochs:
+    LOG = inspect_log(
+        [inspect_sample(i, epoch, match="C" if i == epoch else "I") for epoch in (1, 2) for i in (1, 2)]
+    )
+
+    def test_are_said(self, write: Any) -> None:
+        table = read_examples(write(self.LOG))
+        assert table.frame.select("id", "epoch", "score").rows() == [
+            (1, 1, 1),
+            (2, 1, 0),
+            (1, 2, 0),
+            (2, 2, 1),
+        ]
+        assert table.notes == (
+            "samples have up to 2 epochs: `--statistic pass_at_1 --column passed=score` adds them up,"
+            " `--id id,epoch` takes each for an example of its own",
+        )
+
+    def test_are_paired_by_both_columns(self, write: Any) -> None:
+        log = write(self.LOG)
+        with pytest.raises(PairingError, match="share their `id`"):
+            compared(log, log, "-s", "mean")
+        assert compared(log, log, "-s", "mean", "--id", "id,epoch")["n_examples"] == 4
+
+    def test_are_added_up_as_attempts(self, write: Any) -> None:
+        log = write(self.LOG)
+        found = compared(log, log, "-s", "pass_at_1", "--column", "passed=score")
+        assert (found["n_examples"], found["baseline_score"]) == (2, 0.5)
+
+
+class TestHeaders:
+    def test_that_claim_more_than_is_there(self, write: Any) -> None:
+        log = inspect_log(INSPECT["samples"], results={"total_samples": 790})
+        assert read_examples(write(log)).notes == ("the header claims 790 samples, and 2 are there",)
+
+    def test_of_runs_that_failed(self, write: Any) -> None:
+        log = inspect_log(INSPECT["samples"], status="error")
+        assert read_examples(write(log)).notes == ("the run did not end well: its status is `error`",)
+
+    def test_without_samples(self, write: Any) -> None:
+        with pytest.raises(SourceError, match="is an Inspect log without samples, although it claims 1000"):
+            read_examples(write(inspect_log([], results={"total_samples": 1000})))
+
+    def test_without_scores(self, write: Any) -> None:
+        with pytest.raises(SourceError, match="has no scores: the status of its run is `error`"):
+            read_examples(write(inspect_log([inspect_sample(1, 1)], status="error")))
+
+    def test_a_sample_that_failed_has_no_score(self, write: Any) -> None:
+        assert scores(write(inspect_log([inspect_sample(1, 1), inspect_sample(2, 1, match="C")]))) == [
+            None,
+            1,
+        ]
+
+    def test_a_sample_that_is_none(self, write: Any) -> None:
+        log = inspect_log([{"id": 1, "epoch": 1, "scores": {}}])
+        with pytest.raises(SourceError, match="sample 0: no object with `id` and `input`"):
+            read_examples(write(log))
+
+
+class TestArchives:
+    def test_without_a_header_did_not_end(self, tmp_path: Path) -> None:
+        path = tmp_path / "log.eval"
+        write_eval(path, INSPECT)
+        with zipfile.ZipFile(path) as archive:
+            members = {name: archive.read(name) for name in archive.namelist() if name != "header.json"}
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, data in members.items():
+                archive.writestr(name, data)
+        assert read_examples(path).notes == ("the run did not end well: its status is `started`",)
+
+    def test_of_zstandard(self, tmp_path: Path) -> None:
+        if sys.version_info < (3, 14):
+            pytest.importorskip("zipfile_zstd")
+        path = tmp_path / "log.eval"
+        write_eval(path, INSPECT, compression=93)
+        found = run([script("trackperm"), "compare", path, path, "-s", "mean"])  # where nothing is imported
+        assert found.stdout.startswith("mean   baseline 0.5000 ")
+
+    def test_of_a_compression_that_cannot_be_read(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = tmp_path / "log.eval"
+        write_eval(path, INSPECT)
+
+        def refuse(self: zipfile.ZipFile, name: str) -> bytes:
+            raise NotImplementedError("compression type 93 (None)")
+
+        monkeypatch.setattr(zipfile.ZipFile, "read", refuse)
+        with pytest.raises(
+            MissingDependencyError, match=r"Zstandard(.|\n)*pip install 'trackperm\[inspect\]'"
+        ):
+            read_examples(path)
+
+    def test_damaged(self, tmp_path: Path) -> None:
+        path = tmp_path / "log.eval"
+        write_eval(path, INSPECT, compression=zipfile.ZIP_STORED)
+        path.write_bytes(path.read_bytes().replace(b"1+1?", b"1+2?"))
+        with pytest.raises(SourceError, match="is a damaged archive: Bad CRC-32"):
+            read_examples(path)
+
+    def test_cut_short(self, tmp_path: Path) -> None:
+        path = tmp_path / "log.eval"
+        write_eval(path, INSPECT)
+        path.write_bytes(path.read_bytes()[:-30])
+        with pytest.raises(SourceError, match="in no format that can be read"):
+            read_examples(path)
+
+
+@needs_data
+class TestPublished:
+    def test_arc_easy(self) -> None:
+        files = [
+            DATA / "every_eval_ever" / "inspect" / f"data_arc_{name}.json" for name in ("qwen", "sonnet")
+        ]
+        found = check_reference(
+            "inspect/arc_easy_sonnet__vs__qwen", *files, "-s", "mean", "--missing", "drop", "--id", "id,epoch"
+        )
+        assert found["pairing"]["n_dropped"] == 2
+        assert found["pairing"]["labels_checked"]
+        with pytest.raises(PairingError, match=r"2 of 5 examples of .*sonnet.json` have no partner"):
+            compared(*files, "-s", "mean")
+
+    def test_an_archive_that_claims_790_samples(self) -> None:
+        table = read_examples(DATA / "inspect_eval_docent" / "log.eval")
+        assert len(table) == 15
+        assert table.notes == ("the header claims 790 samples, and 15 are there",)
+        assert table.facts == {
+            "task": "inspect_evals/luce_intercode_ctf",
+            "dataset": "ic_ctf",
+            "scorer": "includes",
+        }
+
+    def test_a_log_without_samples(self) -> None:
+        with pytest.raises(SourceError, match="without samples, although it claims 1000"):
+            read_examples(DATA / "every_eval_ever" / "inspect" / "data_with_llm_scoring.json")
+
+    def test_numeric_values(self) -> None:
+        path = DATA / "every_eval_ever" / "inspect" / "data_cyse2_vuln_exploit_challenges.json"
+        assert scores(path) == [0.65]

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.cli_comparison import compared
+from support.eval_logs import PROMPTFOO, promptfoo, promptfoo_result, write_json
+
+from trackperm.errors import PairingError, SourceError
+from trackperm.tables import read_examples
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Any:
+    def write(results: list[dict[str, Any]], name: str = "results") -> Path:
+        path = tmp_path / f"{name}.json"
+        write_json(path, promptfoo(results))
+        return path
+
+    return write
+
+
+RESULTS: list[dict[str, Any]] = PROMPTFOO["results"]["results"]
+
+
+def columns(path: Path, part: str | None = None) -> dict[str, list[Any]]:
+    table = read_examples(path, part=part)
+    return {name: table.frame[name].to_list() for name in table.columns}
+
+
+def test_columns(write: Any) -> None:
+    path = write(RESULTS)
+    found = columns(path)
+    assert len(set(found.pop("input_hash"))) == 3
+    assert found == {
+        "id": [0, 1, 2],
+        "passed": [False, True, False],
+        "score": [0, 1, 0],
+        "prediction": ["Say hi"] * 3,
+        "equal": [0, 1, 0],
+        "word": ["hi 0", "hi 1", "hi 2"],
+    }
+    assert read_examples(path).identity == ("input_hash",)
+
+
+def test_passes_are_compared(write: Any) -> None:
+    path = write(RESULTS)
+    assert compared(path, path, "-s", "pass_at_1")["baseline_score"] == pytest.approx(1 / 3)
+
+
+def test_results_stand_in_the_order_in_which_calls_returned(write: Any) -> None:
+    paths = write(RESULTS), write(RESULTS[::-1], "reversed")
+    assert compared(*paths, "-s", "mean")["n_discordant"] == 0
+
+
+@pytest.mark.parametrize(
+    ("systems", "parts"),
+    [
+        ([("a", "Say"), ("b", "Say")], ["a", "b"]),
+        ([("a", "Say"), ("a", "Repeat")], ["Say {{word}}", "Repeat {{word}}"]),
+        ([("a", "Say"), ("b", "Repeat")], ["a | Say {{word}}", "b | Repeat {{word}}"]),
+    ],
+)
+def test_several_systems_are_refused_until_one_is_chosen(write: Any, systems: Any, parts: list[str]) -> None:
+    path = write(
+        [
+            promptfoo_result(i, *system, score=float(system == systems[1]))
+            for i in (0, 1)
+            for system in systems
+        ]
+    )
+    with pytest.raises(SourceError) as caught:
+        read_examples(path)
+    assert f"has 2 providers, which must not be mixed: `{parts[0]}`, `{parts[1]}`" in caught.value.message
+    assert [columns(path, part)["score"] for part in parts] == [[0.0, 0.0], [1.0, 1.0]]
+    found = compared(f"{path}::{parts[0]}", f"{path}::{parts[1]}", "-s", "mean")
+    assert (found["n_examples"], found["difference"]) == (2, 1.0)
+
+
+def test_labels_of_providers_win_over_their_ids(write: Any) -> None:
+    results = [
+        {**promptfoo_result(0, "echo", "Say", 1.0), "provider": {"id": "echo", "label": label}}
+        for label in ("first", "second")
+    ]
+    assert columns(write(results), "second")["id"] == [0]
+
+
+def test_without_indices_variables_are_the_id(write: Any) -> None:
+    results = [{k: v for k, v in result.items() if k != "testIdx"} for result in RESULTS]
+    assert columns(write(results))["id"][0] == '{"word": "hi 0"}'
+
+
+def test_errors_of_the_provider_are_said(write: Any) -> None:
+    path = write([*RESULTS, promptfoo_result(3, "echo", "Say", 0, failureReason=2, response=None)])
+    table = read_examples(path)
+    assert table.notes == ("1 of 4 results are errors of the provider, and have failed",)
+    assert table.frame["prediction"].to_list()[-1] is None
+
+
+def test_other_variables_are_refused_when_paired(write: Any) -> None:
+    other = [{**RESULTS[0], "vars": {"word": "bye"}}, *RESULTS[1:]]
+    with pytest.raises(PairingError, match="`input_hash` differs between the runs on 1 of 3"):
+        compared(write(RESULTS), write(other, "other"), "-s", "mean")
+
+
+@pytest.mark.parametrize("result", [7, {"vars": ["hi"], "success": True}])
+def test_other_results_are_refused(write: Any, result: Any) -> None:
+    with pytest.raises(SourceError, match="result 3: no object with `vars` and `success`"):
+        read_examples(write([*RESULTS, result]))

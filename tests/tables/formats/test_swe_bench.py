@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.cli_comparison import compared
+from support.eval_logs import SWE_BENCH, write_json
+
+from trackperm.errors import PairingError, SourceError
+from trackperm.tables import read_examples
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Any:
+    def write(document: Any, name: str = "report") -> Path:
+        path = tmp_path / f"{name}.json"
+        write_json(path, document)
+        return path
+
+    return write
+
+
+def passed(path: Path) -> dict[str, int | None]:
+    frame = read_examples(path).frame
+    return dict(zip(frame["id"].to_list(), frame["passed"].to_list(), strict=True))
+
+
+class TestReport:
+    def test_submitted_instances_pass_or_do_not(self, write: Any) -> None:
+        path = write(SWE_BENCH)
+        assert passed(path) == {"a__a-5": None, "a__a-1": 1, "a__a-2": 0, "a__a-3": 0, "a__a-4": 0}
+        assert read_examples(path).notes == ("counted as not resolved: empty patches (1), errors (1)",)
+
+    def test_without_submitted_ids_the_other_lists_say(self, write: Any) -> None:
+        names = ("resolved_ids", "unresolved_ids", "error_ids")
+        path = write({name: SWE_BENCH[name] for name in names})
+        assert passed(path) == {"a__a-1": 1, "a__a-2": 0, "a__a-4": 0}
+
+    def test_instances_without_prediction_are_missing(self, write: Any) -> None:
+        better = {**SWE_BENCH, "resolved_ids": ["a__a-1", "a__a-2", "a__a-3"]}
+        paths = write(SWE_BENCH), write(better, "better")
+        with pytest.raises(PairingError, match=r"1 of 5 examples .* have no value in `passed`"):
+            compared(*paths, "-s", "pass_at_1")
+        found = compared(*paths, "-s", "pass_at_1", "--missing", "wrong")
+        assert (found["n_examples"], found["n_discordant"], found["pvalue"]) == (5, 2, 0.5)
+        assert found["candidate_score"] == 0.6
+
+    def test_resolved_without_being_submitted(self, write: Any) -> None:
+        with pytest.raises(SourceError, match=r"1 instances are resolved that were not submitted .*'a__a-9'"):
+            read_examples(write({**SWE_BENCH, "resolved_ids": ["a__a-1", "a__a-9"]}))
+
+    @pytest.mark.parametrize("ids", [[1], {"a__a-1": True}, "a__a-1"])
+    def test_ids_that_are_none(self, write: Any, ids: Any) -> None:
+        with pytest.raises(SourceError, match="`error_ids` is no list of instance ids"):
+            read_examples(write({**SWE_BENCH, "error_ids": ids}))
+
+    def test_without_instances(self, write: Any) -> None:
+        with pytest.raises(SourceError, match="names no instances"):
+            read_examples(write({"resolved_ids": [], "submitted_ids": []}))
+
+
+RESULTS = {"no_generation": ["a__a-3"], "no_logs": [], "resolved": ["a__a-1"]}
+
+
+class TestList:
+    def test_what_is_listed_passes_or_does_not(self, write: Any) -> None:
+        path = write(RESULTS)
+        assert passed(path) == {"a__a-1": 1, "a__a-3": 0}
+        (note,) = read_examples(path).notes
+        assert "the size of the benchmark is unknown; use `--missing wrong`" in note
+
+    def test_what_is_not_listed_is_not_resolved(self, write: Any) -> None:
+        other = {"no_generation": [], "no_logs": [], "resolved": ["a__a-1", "a__a-2", "a__a-3", "a__a-4"]}
+        found = compared(write(RESULTS), write(other, "other"), "-s", "pass_at_1", "--missing", "wrong")
+        assert (found["n_examples"], found["n_discordant"], found["pvalue"]) == (4, 3, 0.25)
+
+    def test_with_all_that_was_generated(self, write: Any) -> None:
+        path = write({**RESULTS, "generated": ["a__a-1", "a__a-2"]})
+        assert passed(path) == {"a__a-1": 1, "a__a-2": 0, "a__a-3": 0}
+        assert read_examples(path).notes == ()
+
+
+def test_reports_of_instances(write: Any) -> None:
+    path = write({"a__a-1": {"patch_exists": True, "resolved": True}, "a__a-2": {"resolved": False}})
+    assert passed(path) == {"a__a-1": 1, "a__a-2": 0}

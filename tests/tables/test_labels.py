@@ -1,0 +1,227 @@
+"""Reference answers in a file of their own, joined to predictions."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from support.cli_comparison import compared
+
+from trackperm.errors import InputError, InputTypeError, PairingError, SourceError
+from trackperm.tables import Gold, read_examples
+from trackperm.tables.labels import with_labels
+from trackperm.tables.table import ExampleTable
+
+
+def lines(path: Path, *rows: dict[str, Any]) -> Path:
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return path
+
+
+def text(path: Path, content: str) -> Path:
+    path.write_text(content)
+    return path
+
+
+def columns(table: ExampleTable) -> dict[str, Any]:
+    return table.frame.to_dict(as_series=False)
+
+
+GOLD = "id,label\n1,0\n2,1\n3,1\n"
+
+
+@pytest.fixture
+def gold(tmp_path: Path) -> Path:
+    return text(tmp_path / "gold.csv", GOLD)
+
+
+def run(path: Path, *predictions: Any, **others: Any) -> Path:
+    return lines(path, *({"id": i, "prediction": p, **others} for i, p in enumerate(predictions, start=1)))
+
+
+class TestRows:
+    def test_those_left_out_stand_behind_the_others(self, tmp_path: Path, gold: Path) -> None:
+        file = text(tmp_path / "p.csv", "id,prediction\n3,1\n1,0\n")
+        assert columns(read_examples(file, gold=Gold(gold))) == {
+            "id": ["3", "1", "2"],
+            "prediction": ["1", "0", None],
+            "label": ["1", "0", "1"],
+        }
+
+    def test_without_an_id(self, tmp_path: Path) -> None:
+        rows = [{"id": i, "prediction": "a"} for i in (1, 2, None, 3)]
+        file = lines(tmp_path / "p.jsonl", *rows)
+        answers = lines(tmp_path / "gold.jsonl", *({"id": i, "label": "a"} for i in (1, 2, 3)))
+        with pytest.raises(
+            PairingError, match=r"1 of 4 examples of .* have no `id` \(rows counted from 0: 2\)"
+        ):
+            compared(file, file, "--labels", answers)
+        found = compared(file, file, "--labels", answers, "--missing", "drop")
+        assert (found["n_examples"], found["pairing"]["n_dropped"]) == (3, 2)
+
+    def test_strangers_and_repeated_ids(self, tmp_path: Path, gold: Path) -> None:
+        file = run(tmp_path / "p.jsonl", 0, 1, 1, 0)
+        with pytest.raises(SourceError, match=r"has no label for 1 of 4 examples of .*\(first: '4'\)"):
+            read_examples(file, gold=Gold(gold))
+        gold.write_text(GOLD + "3,0\n,1\n")
+        with pytest.raises(SourceError, match=r"are missing or repeat \(first: '3', '3', None\)"):
+            read_examples(file, gold=Gold(gold))
+
+
+class TestOwnLabels:
+    @pytest.mark.parametrize("options", [(), ("--by-position",)])
+    def test_that_contradict(self, tmp_path: Path, options: tuple[str, ...]) -> None:
+        file = text(tmp_path / "p.csv", "id,prediction,label\n1,a,a\n2,b,b\n3,c,c\n")
+        answers = text(tmp_path / "gold.csv", "id,label\n1,c\n2,b\n3,a\n")
+        with pytest.raises(SourceError, match=r"`label` of .* in 2 of 3 examples:\n.*'a', and 'c'") as caught:
+            compared(file, file, "--labels", answers, *options)
+        assert "--label gold_label" in str(caught.value.hint)
+        found = compared(file, file, "--labels", answers, "--label", "gold_label", *options)
+        assert found["baseline_score"] == pytest.approx(1 / 3)
+
+    @pytest.mark.parametrize("own", [[0, 1, 1], [0.0, 1.0, 1.0], [False, True, True], ["0", "1", None]])
+    def test_that_agree(self, tmp_path: Path, gold: Path, own: list[Any]) -> None:
+        rows = ({"id": i, "prediction": 1, "label": label} for i, label in enumerate(own, start=1))
+        table = read_examples(lines(tmp_path / "p.jsonl", *rows), gold=Gold(gold))
+        assert columns(table)["label"] == ["0", "1", "1"]
+
+    def test_of_another_type(self, tmp_path: Path) -> None:
+        file = run(tmp_path / "p.jsonl", 1, label=1)
+        answers = lines(tmp_path / "gold.jsonl", {"id": 1, "label": "yes"})
+        with pytest.raises(SourceError, match="'1', and 'yes' in the labels"):
+            read_examples(file, gold=Gold(answers))
+
+    def test_of_no_type_give_way(self, tmp_path: Path, gold: Path) -> None:
+        rows = ({"id": i, "prediction": 1, "label": label} for i, label in ((1, 0), (2, "x"), (3, [1])))
+        file = lines(tmp_path / "p.jsonl", *rows)
+        table = read_examples(file, gold=Gold(gold))
+        assert table.unusable == {}
+        (note,) = table.notes
+        assert note.startswith("its own `label` gave way to the labels, and was not compared: column `label`")
+        assert compared(file, file, "--labels", gold)["baseline_score"] == pytest.approx(2 / 3)
+
+
+class TestTypes:
+    def test_untyped_labels_of_typed_predictions(self, tmp_path: Path, gold: Path) -> None:
+        first, second = run(tmp_path / "a.jsonl", 0, 1, 0), run(tmp_path / "b.jsonl", 0, 1, 1)
+        found = compared(first, second, "--labels", gold)
+        assert (found["baseline_score"], found["candidate_score"]) == (pytest.approx(2 / 3), 1)
+
+    def test_untyped_labels_of_text(self, tmp_path: Path, gold: Path) -> None:
+        file = run(tmp_path / "a.jsonl", "0", "1", "0")
+        other = text(tmp_path / "b.csv", "id,prediction\n1,0\n2,1\n3,1\n")
+        found = compared(file, other, "--labels", gold)
+        assert (found["baseline_score"], found["candidate_score"]) == (pytest.approx(2 / 3), 1)
+
+    @pytest.mark.parametrize("labels", [["0", "1", "1"], [0, 1, 1]])
+    def test_typed_labels_of_untyped_predictions(self, tmp_path: Path, labels: list[Any]) -> None:
+        file = text(tmp_path / "p.csv", "id,prediction\n1,0\n2,1\n3,0\n")
+        rows = ({"id": i, "label": label} for i, label in enumerate(labels, start=1))
+        answers = lines(tmp_path / "gold.jsonl", *rows)
+        assert compared(file, file, "--labels", answers)["baseline_score"] == pytest.approx(2 / 3)
+
+    def test_mixed_labels_are_refused_with_the_reason(self, tmp_path: Path) -> None:
+        file = run(tmp_path / "p.jsonl", 0, 1)
+        answers = lines(tmp_path / "gold.jsonl", {"id": 1, "label": 0}, {"id": 2, "label": "x"})
+        assert "label" in read_examples(file, gold=Gold(answers)).unusable
+        with pytest.raises(
+            InputTypeError, match=r"`label` of .*p.jsonl` is that of .*gold.jsonl`, which mixes"
+        ):
+            compared(file, file, "--labels", answers)
+
+    def test_notes_and_facts_of_the_labels_are_kept(self) -> None:
+        run, gold = (
+            ExampleTable.from_native(pl.DataFrame({"id": [1], name: [1]}), name)
+            for name in ("prediction", "label")
+        )
+        run = replace(run, notes=("one skipped",), facts={"task": "a"})
+        gold = replace(gold, notes=("two skipped",), facts={"task": "b", "dataset": "c"})
+        table = with_labels(run, gold)
+        assert table.notes == ("one skipped", "its labels `label`: two skipped")
+        assert table.facts == {"task": "a", "dataset": "c"}
+
+
+class TestSeveralIds:
+    ROWS = tuple({"id": i, "epoch": e, "prediction": i % 2} for i in (1, 2, 3) for e in (1, 2))
+
+    def test_labels_by_one_of_them(self, tmp_path: Path, gold: Path) -> None:
+        file = lines(tmp_path / "p.jsonl", *self.ROWS)
+        found = compared(file, file, "--labels", gold, "--id", "id,epoch")
+        assert (found["n_examples"], found["baseline_score"]) == (6, pytest.approx(1 / 3))
+        assert any("were found by `id` alone" in note for note in found["pairing"]["notes"])
+
+    def test_labels_by_all_of_them(self, tmp_path: Path) -> None:
+        file = lines(tmp_path / "p.jsonl", *self.ROWS)
+        answers = lines(
+            tmp_path / "gold.jsonl", *({"id": r["id"], "epoch": r["epoch"], "label": 1} for r in self.ROWS)
+        )
+        found = compared(file, file, "--labels", answers, "--id", "id,epoch")
+        assert (found["n_examples"], found["baseline_score"]) == (6, pytest.approx(2 / 3))
+
+    def test_an_example_left_out_is_refused(self, tmp_path: Path, gold: Path) -> None:
+        file = lines(tmp_path / "p.jsonl", *self.ROWS[:4])
+        with pytest.raises(PairingError, match=r"1 of 5 examples of .* have no `id,epoch`"):
+            compared(file, file, "--labels", gold, "--id", "id,epoch")
+
+    def test_labels_by_none_of_them(self, tmp_path: Path, gold: Path) -> None:
+        file = lines(tmp_path / "p.jsonl", {"doc": 1, "epoch": 1, "prediction": 1})
+        with pytest.raises(SourceError, match="has none of the columns `doc`, `epoch` to find labels by"):
+            compared(file, file, "--labels", gold, "--id", "doc,epoch")
+        with pytest.raises(SourceError, match="has no column `id` to find its labels by"):
+            compared(file, file, "--labels", gold, "--id", "id,epoch")
+
+
+class TestByPosition:
+    def test_ids_in_another_order(self, tmp_path: Path, gold: Path) -> None:
+        file = text(tmp_path / "p.csv", "id,prediction\n3,1\n2,1\n1,0\n")
+        with pytest.raises(SourceError, match=r"differ in 2 of 3 rows, first in row 0: '3' and '1'"):
+            compared(file, file, "--labels", gold, "--by-position")
+
+    def test_other_ids(self, tmp_path: Path, gold: Path) -> None:
+        file = text(tmp_path / "p.csv", "id,prediction\na,1\nb,1\nc,0\n")
+        (note,) = read_examples(file, gold=Gold(gold, by_position=True)).notes
+        assert note.startswith("look: `id` of ")
+        assert note.endswith("do the rows belong together?")
+
+    def test_no_ids(self, tmp_path: Path, gold: Path) -> None:
+        file = text(tmp_path / "p.csv", "prediction,n\n1,1\n1,1\n0,1\n")
+        assert read_examples(file, gold=Gold(gold, by_position=True)).notes == ()
+
+
+def test_inputs_of_another_type(tmp_path: Path) -> None:
+    paragraph = {"context": "", "qas": [{"id": "q1", "question": "Who?", "answers": [{"text": "I"}]}]}
+    answers = tmp_path / "gold.json"
+    answers.write_text(json.dumps({"data": [{"title": "t", "paragraphs": [paragraph]}]}))
+    file = lines(tmp_path / "p.jsonl", {"id": "q1", "prediction": "I", "question": 7})
+    with pytest.raises(SourceError, match=r"column `question` is integer in .* but text in"):
+        read_examples(file, gold=Gold(answers))
+
+
+@pytest.mark.parametrize("id_", ["", " ", "id,", ","])
+@pytest.mark.parametrize("options", [[], ["--labels", "gold.csv"]])
+def test_an_id_without_a_name(
+    tmp_path: Path, gold: Path, monkeypatch: pytest.MonkeyPatch, id_: str, options: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=f"`--id '{id_}'` names no column"):
+        compared(gold, gold, "--id", id_, *options, "--prediction", "label")
+
+
+@pytest.mark.parametrize("labels", ["", "  "])
+def test_labels_without_a_name(gold: Path, labels: str) -> None:
+    with pytest.raises(SourceError, match=f"'{labels}' names no file"):
+        compared(gold, gold, "--labels", labels, "--prediction", "label")
+
+
+def test_runs_by_position_with_other_ids(tmp_path: Path) -> None:
+    first = text(tmp_path / "a.csv", "id,score\n1,1\n2,0\n3,0\n")
+    second = text(tmp_path / "b.csv", "id,score\n1,1\n3,1\n2,0\n")
+    notes = compared(first, second, "-s", "mean", "--by-position")["pairing"]["notes"]
+    look = "look: `id` differs between the runs in 2 of 3 rows, first in row 1: '2' and '3'"
+    assert [note for note in notes if note.startswith(look)]
+    notes = compared(first, first, "-s", "mean", "--by-position")["pairing"]["notes"]
+    assert not [note for note in notes if "look" in note]

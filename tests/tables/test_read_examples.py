@@ -1,0 +1,388 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from trackperm.errors import InputTypeError, SourceError
+from trackperm.tables import SourceFile, is_readable, read_examples
+from trackperm.tables.formats import uniform_json_lines
+from trackperm.tables.formats.delimited import exact, fast
+from trackperm.tables.formats.json_lines import json_rows
+from trackperm.tables.formats.uniform_json_lines import read_uniform, scan_uniform
+from trackperm.tables.json_values import table
+from trackperm.tables.table import ColumnType, ExampleTable, typed_columns
+
+NAMES = ["a.csv", "b.TSV", "x/y.parquet", "c.jsonl", "d.ndjson", "e.json"]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Any:
+    def write(name: str, content: str | bytes) -> Path:
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write
+
+
+def columns(table: ExampleTable) -> dict[str, list[Any]]:
+    return {name: table.frame[name].to_list() for name in table.columns}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_formats_are_told_by_the_suffix(name: str) -> None:
+    assert is_readable(name)
+
+
+@pytest.mark.parametrize("name", ["a.txt", "csv", "model.pkl", "a.csv.bak", "plot.png"])
+def test_other_files_are_not_readable(name: str) -> None:
+    assert not is_readable(name)
+
+
+def test_origin_is_the_path_unless_given(write: Any) -> None:
+    path = write("a.csv", "id\n1\n")
+    assert read_examples(path).origin == str(path)
+    assert read_examples(path, origin="mlflow:3f2a").origin == "mlflow:3f2a"
+
+
+class TestPlaces:
+    def test_missing(self, tmp_path: Path) -> None:
+        with pytest.raises(SourceError, match=r"there is no file `.*a\.csv`"):
+            read_examples(tmp_path / "a.csv")
+
+    def test_directory(self, write: Any) -> None:
+        folder = write("a.csv", "id,p\n1,2\n").parent
+        write("b.txt", "notes")
+        with pytest.raises(
+            SourceError, match=r"is a directory, .*\n\nHint: name one file in it: `a\.csv`, `b\.txt`"
+        ):
+            read_examples(folder)
+
+    def test_unknown_format(self, write: Any) -> None:
+        with pytest.raises(
+            SourceError, match=r"`.*a\.csv` is in no format that can be read\n\nHint: these can: .*Parquet, "
+        ):
+            read_examples(write("a.csv", b"\x89PNG\r\n\x1a\n\0\0"))
+
+    def test_what_the_system_refuses(self, write: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        path = write("a.csv", "id\n1\n")
+
+        def refuse(self: Path) -> bytes:
+            raise PermissionError(13, "Permission denied")
+
+        monkeypatch.setattr(Path, "read_bytes", refuse)
+        with pytest.raises(SourceError, match=r"`.*a\.csv` cannot be read: Permission denied"):
+            read_examples(path)
+
+    def test_names_with_wildcards_are_plain_names(self, write: Any) -> None:
+        write("run1.parquet", b"")
+        path = write("run[1]*.parquet", b"")
+        pl.DataFrame({"id": [1]}).write_parquet(path)
+        assert columns(read_examples(path)) == {"id": [1]}
+
+
+REFUSED = {
+    "empty csv": ("a.csv", "", "is empty"),
+    "empty tsv": ("a.tsv", "", "is empty"),
+    "empty parquet": ("a.parquet", "", "is empty"),
+    "empty jsonl": ("a.jsonl", "", "is empty"),
+    "empty json": ("a.json", "", "is empty"),
+    "blank csv": ("a.csv", "\n\n", "is blank"),
+    "blank jsonl": ("a.jsonl", "\n  \n", "is blank"),
+    "csv row too short": ("a.csv", "id,p\n1,2\n3\n", ", line 3: 1 fields under a header of 2"),
+    "csv row too long": ("a.csv", "id,p\n1,2\n\n3,4,5\n", ", line 4: 3 fields under a header of 2"),
+    "csv row ends in a comma": ("a.csv", "id,p\n1,2,", ", line 2: 3 fields under a header of 2"),
+    "csv row ends early after newlines in a field": ("a.csv", 'id,p\n"1\n\n1",2\n3\n', ", line 5: 1 fields"),
+    "csv quote does not close": ("a.csv", 'id,p\n1,"2\n3,4\n', ", line 3: unexpected end of data"),
+    "csv text after a quote": ("a.csv", 'id,p\n1,"2"x\n', ", line 2: ',' expected after '\"'"),
+    "csv column twice": ("a.csv", "id,p,id\n1,2,3\n", "more than one column `id`"),
+    "csv column twice without rows": ("a.csv", "id,id\n", "more than one column `id`"),
+    "tsv column twice": ("a.tsv", "id\tid\n1\t2\n", "more than one column `id`"),
+    "csv in latin-1": ("a.csv", "id,p\n1,x\n2,é\n".encode("latin-1"), ", line 3: byte 0xe9 is not UTF-8"),
+    "csv in utf-16": ("a.csv", "id,p\n1,2\n".encode("utf-16"), "is UTF-16 text"),
+    "jsonl in latin-1": (
+        "a.jsonl",
+        '{"a": "x"}\n{"a": "é"}\n'.encode("latin-1"),
+        ", line 2: byte 0xe9 is not UTF-8",
+    ),
+    "json in latin-1": (
+        "a.json",
+        '{"columns": ["é"], "data": []}'.encode("latin-1"),
+        "byte 0xe9 is not UTF-8",
+    ),
+    "jsonl is not JSON": ("a.jsonl", '{"a": 1}\n{"a": 2\n', ", line 2: not JSON: Expecting ',' delimiter"),
+    "jsonl holds arrays": ("a.jsonl", '{"a": 1}\n\n[1]\n', ", line 3: not an object"),
+    "jsonl is one document": (
+        "a.jsonl",
+        '{\n"a": 1\n}\n',
+        "no format that can be read: it is a JSON object with `a`",
+    ),
+    "jsonl object names a member twice": (
+        "a.jsonl",
+        '{"a": 1, "b": 2, "a": 3}\n',
+        "begins as JSON does, and is none (more than one value for `a`)",
+    ),
+    "jsonl is nested too deeply": (
+        "a.jsonl",
+        '{"a": ' + "[" * 10**5 + "\n",
+        "begins as JSON does, and is none (nested too deeply)",
+    ),
+    "json is not JSON": ("a.json", '{"columns": [', "and is none (Expecting value"),
+    "json is a list of numbers": ("a.json", "[1]", "it is a JSON array of other things than objects"),
+    "json is a list of objects and others": ("a.json", '[{"id": 1}, 2]', ", item 1: not an object"),
+    "json is another object": ("a.json", '{"id": [1],\n"p": [2]}', "it is a JSON object with `id`, `p`"),
+    "json data are no list": (
+        "a.json",
+        '{"columns": ["a"], "data": {"a": 1}}',
+        "has `columns` and `data`, but they are no lists",
+    ),
+    "json column names are numbers": (
+        "a.json",
+        '{"columns": [0], "data": [[1]]}',
+        "a column named 0, which is not text",
+    ),
+    "json column twice": ("a.json", '{"columns": ["a", "a"], "data": [[1, 2]]}', "more than one column `a`"),
+    "json row too short": (
+        "a.json",
+        '{"columns": ["a", "b"], "data": [[1, 2], [3]]}',
+        ", row 1: 1 values for 2 columns",
+    ),
+    "json row is no list": (
+        "a.json",
+        '{"columns": ["a"], "data": [[1], 2]}',
+        ", row 1: no list for 1 columns",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED)
+def test_files_that_hold_no_table_are_refused(case: Any, write: Any) -> None:
+    name, content, message = case
+    path = write(name, content)
+    with pytest.raises(SourceError) as caught:
+        read_examples(path)
+    assert caught.value.message.startswith(f"`{path}`")
+    assert message in caught.value.message
+
+
+def test_parquet_cut_anywhere_is_refused(write: Any) -> None:
+    buffer = io.BytesIO()
+    pl.DataFrame({"id": [1, 2], "p": ["a", "b"]}).write_parquet(buffer)
+    for size in range(1, len(buffer.getvalue()), 7):
+        with pytest.raises(
+            SourceError, match="is not a readable Parquet file" if size > 3 else "in no format"
+        ):
+            read_examples(write("a.parquet", buffer.getvalue()[:size]))
+
+
+CSV = {
+    "plain": (b"id,p\n001,1\n1,\n", {"id": ["001", "1"], "p": ["1", None]}),
+    "no newline at the end": (b"id,p\n1,2", {"id": ["1"], "p": ["2"]}),
+    "windows": (b"id,p\r\n1,2\r\n3,4\r\n", {"id": ["1", "3"], "p": ["2", "4"]}),
+    "old mac": (b"id,p\r1,2\r3,4\r", {"id": ["1", "3"], "p": ["2", "4"]}),
+    "byte order mark": (b"\xef\xbb\xbfid,p\n1,2\n", {"id": ["1"], "p": ["2"]}),
+    "byte order mark and quotes": (b'\xef\xbb\xbf"id",p\n1,2\n', {"id": ["1"], "p": ["2"]}),
+    "quotes": (b'id,p\n"a,b","say ""hi"""\n', {"id": ["a,b"], "p": ['say "hi"']}),
+    "newline in a field": (b'id,p\n"a\nb",2\n', {"id": ["a\nb"], "p": ["2"]}),
+    "windows newline in a field": (b'id,p\r\n"a\r\nb",2\r\n', {"id": ["a\r\nb"], "p": ["2"]}),
+    "quote within a field": (b'id,p\n5" pipe,6" pipe\n', {"id": ['5" pipe'], "p": ['6" pipe']}),
+    "empty quotes": (b'id,p\n"",""\n', {"id": [None], "p": [None]}),
+    "blank lines": (b"\nid,p\n1,2\n\n\n3,4\n\n", {"id": ["1", "3"], "p": ["2", "4"]}),
+    "empty last field": (b"id,p\n1,\n2,x\n", {"id": ["1", "2"], "p": [None, "x"]}),
+    "spaces stay": (b"id, p\n 1,2 \n", {"id": [" 1"], " p": ["2 "]}),
+    "no rows": (b"id,p\n", {"id": [], "p": []}),
+    "one column": (b"id\n1\n\n2\n", {"id": ["1", "2"]}),
+    "a column without a name": (b",id\n0,1\n", {"column_1": ["0"], "id": ["1"]}),
+    "a name that polars would give": (b"id,id_duplicated_0\n1,2\n", {"id": ["1"], "id_duplicated_0": ["2"]}),
+    "text for nothing stays": (b"id,p\nNA,null\nNone,nan\n", {"id": ["NA", "None"], "p": ["null", "nan"]}),
+    "a hash is no comment": (b"id,p\n#1,2\n", {"id": ["#1"], "p": ["2"]}),
+    "a field of a megabyte": (
+        b'id,p\n1,"' + b"x" * 10**6 + b'"\n',
+        {"id": ["1"], "p": ["x" * 10**6]},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CSV.values(), ids=CSV)
+def test_csv(case: Any, write: Any) -> None:
+    content, expected = case
+    table = read_examples(write("a.csv", content))
+    assert table.untyped
+    assert columns(table) == expected
+    assert set(table.frame.to_polars().dtypes) == {pl.String}
+    if b"\t" not in content:
+        tabs = content.replace(b",", b"\t")
+        unquoted = {key: [v and v.replace(",", "\t") for v in values] for key, values in expected.items()}
+        assert columns(read_examples(write("a.tsv", tabs))) == unquoted
+
+
+def test_csv_field_limit_is_put_back(write: Any) -> None:
+    limit = csv.field_size_limit()
+    read_examples(write("a.csv", 'id\n"1"\n'))
+    assert csv.field_size_limit() == limit
+
+
+@settings(deadline=None)
+@example(body='1,""1"a"', windows=False)
+@example(body="a,b\rc", windows=False)
+@example(body="1,2,", windows=False)
+@given(body=st.text(st.sampled_from(',,\n\n\r"ab1 '), max_size=14), windows=st.booleans())
+def test_polars_reads_csv_as_the_exact_reader_does_or_not_at_all(body: str, windows: bool) -> None:
+    text = "p,q\n" + body.replace("\r", "\r\n" if windows else "\r")
+    frame = fast(text.encode(), ",")
+    if frame is not None:
+        assert frame.fill_null("").rows() == exact(text, "a.csv", ",").rows()
+
+
+JSON_VALUES = {
+    "ids stay text": (["001", "1", "01"], pl.String, ["001", "1", "01"]),
+    "integers": ([1, 2], pl.Int64, [1, 2]),
+    "integers and null": ([1, None], pl.Int64, [1, None]),
+    "integers and NaN": ([2**53 + 1, math.nan], pl.Int64, [2**53 + 1, None]),
+    "integers above 2^53": ([2**53 + 1, 2**63 - 1], pl.Int64, [2**53 + 1, 2**63 - 1]),
+    "decimals": ([0.1, 2, None], pl.Float64, [0.1, 2.0, None]),
+    "booleans": ([True, None, False], pl.Boolean, [True, None, False]),
+    "text": (["a", None, "\u2028 ü"], pl.String, ["a", None, "\u2028 ü"]),
+    "text and NaN": (["a", math.nan], pl.String, ["a", None]),
+    "null": ([None, None], pl.Null, [None, None]),
+    "lists of text": ([["a", None], None, []], pl.List(pl.String), [["a", None], None, []]),
+    "lists of integers": ([[1], [-1, 2]], pl.List(pl.Int64), [[1], [-1, 2]]),
+    "lists of booleans": ([[True]], pl.List(pl.Boolean), [[True]]),
+    "empty lists": ([[], None], pl.List(pl.String), [[], None]),
+}
+
+
+@pytest.mark.parametrize("case", JSON_VALUES.values(), ids=JSON_VALUES)
+@pytest.mark.parametrize("ascii_only", [True, False])
+def test_json_values_keep_their_types(case: Any, ascii_only: bool, write: Any) -> None:
+    values, dtype, expected = case
+    lines = "\r\n \n".join(json.dumps({"x": value}, ensure_ascii=ascii_only) for value in values)
+    split = json.dumps({"columns": ["x"], "data": [[value] for value in values]}, ensure_ascii=ascii_only)
+    for path in (write("a.jsonl", lines), write("a.json", split)):
+        table = read_examples(path)
+        assert not table.untyped
+        assert table.frame.to_polars().schema["x"] == dtype
+        assert columns(table) == {"x": expected}
+
+
+UNUSABLE = {
+    "text and integers": (["a", None, 1, 2], "mixes text (line 1) and integers (line 3)"),
+    "booleans and integers": ([True, 1], "mixes booleans (line 1) and integers (line 2)"),
+    "objects and text": ([{"a": 1}, "a"], "mixes objects (line 1) and text (line 2)"),
+    "lists of both types": ([[1], ["a"]], "holds lists that are not of text alone or of integers alone"),
+    "lists of decimals": ([[0.5], []], "holds lists that are not of text alone or of integers alone"),
+    "lists of lists": ([[[1]]], "holds lists that are not of text alone or of integers alone"),
+    "objects": ([{"a": 1}, {"b": 2}, [3]], "holds lists or objects"),
+    "an integer beyond int64": ([1, 2**63], "has an integer outside the range of int64 (line 2)"),
+    "an integer below int64": ([1, -(2**63) - 1], "has an integer outside the range of int64 (line 2)"),
+    "an integer that would round": ([0.5, 2**53 + 1], "mixes decimals with an integer above 2^53 (line 2)"),
+    "half a surrogate pair": (["a", "\ud800"], "has half a surrogate pair (line 2), which is no text"),
+}
+
+
+@pytest.mark.parametrize("case", UNUSABLE.values(), ids=UNUSABLE)
+def test_json_columns_without_one_type_are_refused_when_used(case: Any, write: Any) -> None:
+    values, reason = case
+    path = write("a.jsonl", "\n".join(json.dumps({"id": i, "x": v}) for i, v in enumerate(values)))
+    table = read_examples(path)
+    assert columns(table) == {"id": list(range(len(values))), "x": values}
+    assert typed_columns(table, table, ["id"])[2] == {"id": ColumnType.INTEGER}
+    with pytest.raises(InputTypeError) as caught:
+        typed_columns(table, table, ["x"])
+    assert caught.value.message == f"column `x` of `{path}` {reason}"
+
+
+def test_json_lines_may_lack_members(write: Any) -> None:
+    table = read_examples(write("a.jsonl", '\ufeff{"a": 1}\n{"b": "x"}\n{}'))
+    assert columns(table) == {"a": [1, None, None], "b": [None, "x", None]}
+
+
+def test_log_table_without_rows(write: Any) -> None:
+    table = read_examples(write("a.json", '{"columns": ["a", "b"], "data": []}'))
+    assert columns(table) == {"a": [], "b": []}
+
+
+def test_log_table_of_pandas_with_an_index(write: Any) -> None:
+    frame = pd.DataFrame({"id": ["001", "1"], "p": [1, 2]})
+    table = read_examples(write("a.json", frame.to_json(orient="split")))
+    assert columns(table) == {"id": ["001", "1"], "p": [1, 2]}
+
+
+def test_parquet_keeps_types_and_nested_columns(write: Any) -> None:
+    path = write("a.parquet", b"")
+    frame = pl.DataFrame(
+        {"id": [2**63], "l": [[1]], "c": ["a"]}, schema_overrides={"id": pl.UInt64, "c": pl.Categorical}
+    )
+    frame.write_parquet(path)
+    table = read_examples(path)
+    assert (columns(table), table.untyped) == ({"id": [2**63], "l": [[1]], "c": ["a"]}, False)
+
+
+UNIFORM = {
+    "as programs write them": '{"a": 1, "b": "x", "c": 0.5}\n{"a": null, "b": "ü", "c": 2}\n',
+    "booleans": '{"a": true}\n{"a": null}\n{"a": false}\n',
+    "without blanks": '{"a":1,"b":"x"}\n{"a":-2,"b":""}',
+    "decimals": '{"a": 0.1}\n{"a": 1e-7}\n{"a": -0.00006236271698000001}\n{"a": 1.7976931348623157e99}\n',
+}
+NOT_UNIFORM = {
+    "a member twice": '{"a": 1}\n{"a": 1, "a": 2}\n',
+    "a member missing": '{"a": 1, "b": 2}\n{"a": 1}\n',
+    "text and integers": '{"a": "x"}\n{"a": 1}\n',
+    "integers and decimals": '{"a": 1}\n{"a": 0.5}\n',
+    "integers that would round": '{"a": 0.5}\n{"a": 9007199254740993}\n',
+    "an integer beyond int64": '{"a": 1}\n{"a": 9223372036854775808}\n',
+    "escapes": '{"a": "x"}\n{"a": "\\u0041"}\n',
+    "a blank line": '{"a": 1}\n\n{"a": 2}\n',
+    "an object in two lines": '{"a": 1}\n{"a":\n2}\n',
+    "a control character": '{"a": "x"}\n{"a": "\x01"}\n',
+    "lists": '{"a": [1]}\n{"a": [2]}\n',
+    "nothing on the first line": '{"a": null}\n{"a": 2}\n',
+    "windows": '{"a": 1}\r\n{"a": 2}\r\n',
+}
+
+
+@pytest.fixture
+def in_small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let large JSON Lines be read a few bytes, and then to the end of the line, at a time."""
+    monkeypatch.setattr(uniform_json_lines, "_PART", 2)
+
+
+@pytest.mark.parametrize("text", UNIFORM.values(), ids=UNIFORM)
+def test_polars_reads_uniform_json_lines_as_the_exact_reader_does(
+    text: str, write: Any, in_small_parts: None
+) -> None:
+    file = SourceFile(write("a.jsonl", text))
+    frame = read_uniform(text.encode(), file.first_record or {})
+    assert frame is not None
+    rows, _ = json_rows(file)
+    exact = table({name: [row[name] for row in rows] for name in rows[0]}, str, "a.jsonl")
+    assert frame.equals(exact.frame.to_polars())
+    assert frame.schema == exact.frame.to_polars().schema
+    scan = scan_uniform(file.path, file.first_record or {}, "a.jsonl")
+    assert scan is not None
+    assert scan.read(frame.columns).to_polars().equals(frame)
+
+
+@pytest.mark.parametrize("text", NOT_UNIFORM.values(), ids=NOT_UNIFORM)
+def test_other_json_lines_are_left_to_the_exact_reader(text: str, write: Any, in_small_parts: None) -> None:
+    file = SourceFile(write("a.jsonl", text))
+    assert read_uniform(text.encode(), file.first_record or {}) is None
+    assert scan_uniform(file.path, file.first_record or {}, "a.jsonl") is None
+
+
+@settings(deadline=None)
+@given(values=st.lists(st.floats(-1e99, 1e99).filter(lambda x: x == 0 or abs(x) > 1e-90), min_size=1))
+def test_decimals_of_uniform_json_lines_are_not_rounded(values: list[float]) -> None:
+    data = "".join(json.dumps({"a": value}) + "\n" for value in values).encode()
+    frame = read_uniform(data, {"a": values[0]})
+    assert frame is None or frame["a"].to_list() == values

@@ -1,0 +1,135 @@
+"""Columns of files that are read when they are asked for."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+from support.cli_comparison import compared
+
+from trackperm.errors import SourceError
+from trackperm.pairing.pair import pair
+from trackperm.statistic import load_statistic
+from trackperm.tables import read_examples
+from trackperm.tables.formats import json_lines, uniform_json_lines
+from trackperm.tables.scan import Scan
+
+N = 300_000
+PEAK = """
+import re, sys, trackperm
+if sys.argv[1:]:
+    assert trackperm.compare(*sys.argv[1:]).test.n_examples == {n}
+else:
+    trackperm.compare
+print(re.search(r"VmHWM:\\s*(\\d+) kB", open("/proc/self/status").read())[1])
+"""
+
+
+def runs(n: int = 2000) -> Iterator[pl.DataFrame]:
+    for every in (3, 4):
+        yield pl.DataFrame({"id": range(n), "label": [1] * n}).with_columns(
+            prediction=(pl.col("id") % every == 0).cast(pl.Int64), prompt=pl.format("prompt {}", pl.col("id"))
+        )
+
+
+def write(folder: Path, kind: str) -> tuple[Path, Path]:
+    paths = folder / f"baseline.{kind}", folder / f"candidate[1]*.{kind}"
+    for path, frame in zip(paths, runs(), strict=True):
+        if kind == "folder":
+            path.mkdir()
+            frame[:1000].write_parquet(path / "part-0")
+            frame[1000:].write_parquet(path / "part-1")
+        else:
+            (frame.write_ipc if kind == "arrow" else frame.write_parquet)(path)
+    return paths
+
+
+@pytest.fixture
+def asked_for(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
+    """The columns that were read, in the order of the readings."""
+    found: list[set[str]] = []
+    read = Scan.read
+
+    def noted(self: Scan, names: list[str]) -> object:
+        found.append(set(names))
+        return read(self, names)
+
+    monkeypatch.setattr(Scan, "read", noted)
+    return found
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow", "folder"])
+def test_what_no_statistic_reads_is_not_read(kind: str, tmp_path: Path, asked_for: list[set[str]]) -> None:
+    baseline, candidate = (read_examples(path) for path in write(tmp_path, kind))
+    assert baseline.columns == ["id", "label", "prediction", "prompt"]
+    assert len(baseline) == 2000
+    assert not asked_for
+    pair(baseline, candidate, load_statistic("accuracy"))
+    assert asked_for == [{"id", "label", "prediction"}] * 2
+
+
+def test_one_system_of_a_file_is_read_alone(tmp_path: Path, asked_for: list[set[str]]) -> None:
+    for baseline, frame in zip(("prediction", "own"), runs(), strict=True):
+        frame = frame.with_columns(pl.struct(prediction="prediction", time="id").alias("own"))
+        frame.write_parquet(tmp_path / f"{baseline}.parquet")
+    paths = tmp_path / "prediction.parquet::prediction", tmp_path / "own.parquet::own"
+    assert compared(*map(str, paths), "-s", "accuracy")["n_examples"] == 2000
+    assert asked_for == [{"id", "label", "prediction"}] * 2
+    assert read_examples(tmp_path / "own.parquet", part="own").frame.columns == [
+        *("id", "label", "prompt", "prediction", "time")
+    ]
+
+
+def test_a_file_that_is_broken_in_a_column_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "run.parquet"
+    next(runs()).select("id", "label", "prediction").write_parquet(path, compression="zstd")
+    table = read_examples(path)
+    data = bytearray(path.read_bytes())
+    data[4:200] = bytes(196)
+    path.write_bytes(data)
+    with pytest.raises(SourceError, match=r"`.*run\.parquet` is not a readable Parquet file"):
+        table.only(["id"])
+
+
+def test_large_json_lines_are_in_temporary_files_as_long_as_they_are_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(json_lines, "LARGE", 1000)
+    monkeypatch.setattr(uniform_json_lines, "_PART", 10_000)
+    path, frame = tmp_path / "run.jsonl", next(runs())
+    frame.write_ndjson(path)
+    tables = [read_examples(path)]
+    assert isinstance(tables[0].data, Scan)
+    path.unlink()
+    (folder,) = Path(tempfile.gettempdir()).glob("trackperm-*")
+    assert len(list(folder.iterdir())) > 5
+    tables.append(tables.pop().head(1500))
+    assert tables[0].frame.to_polars().equals(frame[:1500])
+    part = folder / "3.arrow"
+    part.write_bytes(part.read_bytes()[:100])
+    with pytest.raises(SourceError, match=r"what was read of `.*run\.jsonl` is not there any more"):
+        tables[0].only(["id"])
+    tables.clear()
+    gc.collect()
+    assert not folder.exists()
+
+
+@pytest.mark.extended
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of a process is read from /proc")
+def test_memory_does_not_grow_with_columns_that_are_not_used(tmp_path: Path) -> None:
+    paths = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    for path, frame in zip(paths, runs(N), strict=True):
+        wide = frame.with_columns(prompt=pl.format("{} {}", pl.col("id"), pl.lit("x" * 1024)))
+        wide.write_parquet(path, row_group_size=N // 10)
+    peaks = [
+        int(subprocess.check_output([sys.executable, "-c", PEAK.format(n=N), *arguments], text=True))
+        for arguments in ([], paths)
+    ]
+    assert peaks[1] - peaks[0] < N  # KiB, half of what the columns that are not used hold

@@ -1,0 +1,57 @@
+"""Wording of messages: suggestions, and addresses without their credentials."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from trackperm.messages import did_you_mean, masked, without_credentials
+
+ADDRESSES = [
+    ("postgresql://ann:hunter2@db:5432/runs", "postgresql://db:5432/runs"),
+    ("postgresql://ann:hun@ter@2@db/runs", "postgresql://db/runs"),
+    ("at `https://token@host/a`, not https://host/b", "at `https://host/a`, not https://host/b"),
+    ("https://host/?api_key=abc&page=2", "https://host/?api_key=…&page=2"),
+    ("`https://host/a?X-Amz-Signature=abc`", "`https://host/a?X-Amz-Signature=…`"),
+    ("https://host/@ann?mail=ann@host and ann@host", "https://host/@ann?mail=ann@host and ann@host"),
+    ("https://host?mail=ann@host", "https://host?mail=ann@host"),
+    ("postgresql://ann:hun/ter#2?@db:5432/runs", "postgresql://db:5432/runs"),
+    ("http://ann:hunter#2@host, not http://host", "http://host, not http://host"),
+    ("http://ann:hunter?2@host/", "http://host/"),
+    ("http://host:5000/@ann and http://host:5000?mail=ann@host", None),
+    ("http://[::1]:5000/@ann", None),
+    ("https://host/a?sv=1&sig=abc%3D&se=2", "https://host/a?sv=1&sig=…&se=2"),
+    ("https://host/?access_token=abc", "https://host/?access_token=…"),
+    ("https://host/?design=1", None),
+    ("postgresql://db/runs?sslmode=verify-full&sslkey=/home/ann/client.key", None),
+    ("sqlite:////home/ann@work/mlflow.db", "sqlite:////home/ann@work/mlflow.db"),
+]
+
+
+@pytest.mark.parametrize(("text", "said"), ADDRESSES)
+def test_addresses(text: str, said: str | None):
+    assert without_credentials(text) == (text if said is None else said)
+
+
+@pytest.mark.parametrize(("text", "said"), ADDRESSES)
+def test_what_is_masked_leaves_everything_else_in_its_place(text: str, said: str | None):
+    shown = masked(text)
+    assert all(c in (before, "…") for before, c in zip(text, shown, strict=True))
+    assert (shown == text) == (said is None or said == text)
+    assert without_credentials(shown) == masked(shown) == shown
+    for secret in ("hun", "ter", "token@", "abc"):
+        assert secret not in shown
+
+
+@pytest.mark.parametrize("text", ["?", "&key", "?key=", "://", "://:", "://a:", "://a@", "a?token", "://a:@"])
+def test_long_lines_take_seconds_at_most(text: str):
+    """Regression: the time grew with the square of a line's length."""
+    began = time.process_time()
+    masked((text * 2**18)[: 2**18])
+    assert time.process_time() - began < 5
+
+
+def test_did_you_mean() -> None:
+    assert did_you_mean("fpp", ["tp", "fp", "fn"]) == " Did you mean `fp`?"
+    assert did_you_mean("zzz", ["tp"]) == ""

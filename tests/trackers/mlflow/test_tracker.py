@@ -1,0 +1,306 @@
+"""MLflow's own traps: stores made by accident, servers that vanish, odd names, tables that are none."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sqlite3
+import time
+from pathlib import Path
+from uuid import uuid4
+
+import mlflow
+import pandas as pd
+import pytest
+from mlflow.entities import Dataset, DatasetInput
+from support.faulty_proxy import FaultyProxy, is_write
+from support.json_api import json_api
+from support.mlflow_publication import check_complete, publication
+from support.mlflow_server import free_port
+from support.mlflow_stores import MlflowStore
+
+import trackperm
+from trackperm.errors import InputError, TrackerError
+from trackperm.trackers.mlflow.tracker import MlflowTracker
+
+pytestmark = pytest.mark.tracker
+
+
+@pytest.fixture
+def experiment() -> str:
+    return f"digits-{uuid4().hex[:8]}"
+
+
+class TestNoStoreIsMadeByAccident:
+    def test_without_a_uri(self, tmp_path: Path):
+        with pytest.raises(InputError, match="--tracking-uri"):
+            MlflowTracker()
+        assert not list(tmp_path.iterdir())
+
+    @pytest.mark.parametrize(
+        "uri",
+        [
+            "sqlite:///nowhere.db",
+            "sqlite:////nowhere/mlflow.db",
+            "sqlite+pysqlite:///nowhere.db",
+            "sqlite:///nowhere.db?timeout=10",
+            "sqlite://",
+            "sqlite:///:memory:",
+            "mlruns",
+            "./mlruns",
+            "file:mlruns",
+            "file:///nowhere/mlruns",
+            "~/mlruns",
+        ],
+    )
+    def test_where_nothing_is(self, uri: str, tmp_path: Path):
+        with pytest.raises(InputError, match="no MLflow store"):
+            MlflowTracker(uri)
+        assert not list(tmp_path.iterdir())
+
+    def test_in_an_empty_folder(self, tmp_path: Path):
+        Path("mlruns").mkdir()
+        with pytest.raises(InputError, match="no MLflow store"):
+            MlflowTracker("mlruns")
+        assert not list(Path("mlruns").iterdir())
+
+    @pytest.mark.parametrize("made_by", ["touch", "another program"])
+    def test_in_a_database_of_something_else(self, made_by: str):
+        file = Path("other.db")
+        file.touch()
+        if made_by == "another program":
+            connection = sqlite3.connect(file)
+            connection.execute("create table users (id integer)")
+            connection.close()
+        before = file.read_bytes()
+        with pytest.raises(InputError, match="holds no MLflow store"):
+            MlflowTracker("sqlite:///other.db")
+        assert file.read_bytes() == before
+
+    def test_in_what_is_no_database(self):
+        Path("notes.db").write_text("no database, " * 100)
+        with pytest.raises(TrackerError, match="not a database"):
+            MlflowTracker("sqlite:///notes.db")
+
+    def test_the_store_that_is_configured_is_opened(
+        self, sqlite_store: MlflowStore, experiment: str, monkeypatch: pytest.MonkeyPatch
+    ):
+        run_id = sqlite_store.run(experiment, "forest")
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", sqlite_store.uri)
+        assert MlflowTracker().find(run_id).name == "forest"
+        monkeypatch.delenv("MLFLOW_TRACKING_URI")
+        mlflow.set_tracking_uri(sqlite_store.uri)
+        assert MlflowTracker().find(run_id).name == "forest"
+
+    def test_a_folder_of_runs_is_opened(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")  # needed since 3.12 or so
+        store = MlflowStore(Path("runs").absolute().as_uri())
+        run_id = store.run_with_predictions("digits", "forest")
+        for uri in (store.uri, "runs", "./runs", "file:runs"):
+            tracker = MlflowTracker(uri)
+            run = tracker.find("digits/forest")
+            assert run.reference.locator == run_id
+        assert len(tracker.read(run).frame) == 4
+        wanted = publication(run)
+        published = tracker.publish(wanted)
+        check_complete(store, published.run.reference.locator, wanted)
+
+
+class TestOutOfReach:
+    def test_nobody_listens(self):
+        environment = dict(os.environ)
+        tracker = MlflowTracker(f"http://me:secret@127.0.0.1:{free_port()}")
+        start = time.monotonic()
+        with pytest.raises(TrackerError, match="does not answer") as caught:
+            tracker.find("abc")
+        assert time.monotonic() - start < 15
+        assert "secret" not in str(caught.value)
+        assert dict(os.environ) == environment
+
+    @pytest.mark.slow
+    def test_somebody_listens_and_is_silent(self):
+        with socket.socket() as silent:
+            silent.bind(("127.0.0.1", 0))
+            silent.listen()
+            tracker = MlflowTracker(f"http://127.0.0.1:{silent.getsockname()[1]}")
+            start = time.monotonic()
+            with pytest.raises(TrackerError, match="does not answer"):
+                tracker.find("digits/forest")
+            assert time.monotonic() - start < 20
+
+    def test_patience_is_the_users_to_choose(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+        monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "1")
+        environment = dict(os.environ)
+        with socket.socket() as silent:
+            silent.bind(("127.0.0.1", 0))
+            silent.listen()
+            start = time.monotonic()
+            with pytest.raises(TrackerError, match="does not answer"):
+                MlflowTracker(f"http://127.0.0.1:{silent.getsockname()[1]}").find("abc")
+            assert time.monotonic() - start < 15
+        assert dict(os.environ) == environment
+
+    def test_it_does_not_sleep_for_as_long_as_a_server_asks(self):
+        with json_api(lambda _: (429, {}, {"Retry-After": "600"})) as uri:
+            start = time.monotonic()
+            with pytest.raises(TrackerError, match="429"):
+                MlflowTracker(uri).find("abc")
+            assert time.monotonic() - start < 60
+
+    @pytest.mark.extended
+    def test_permission_to_write_is_denied(
+        self, http_store: MlflowStore, proxy: FaultyProxy, experiment: str
+    ):
+        http_store.run_with_predictions(experiment, "forest")
+        proxy.fate = lambda method, path: "refuse" if is_write(method, path) else "pass"
+        tracker = MlflowTracker(proxy.uri)
+        run = tracker.find(f"{experiment}/forest")
+        assert len(tracker.read(run).frame) == 4
+        with pytest.raises(TrackerError, match=r"denies permission[\s\S]*--no-log[\s\S]*--log-to"):
+            tracker.publish(publication(run))
+        assert not http_store.comparisons(experiment)
+
+    def test_permission_to_write_artifacts_is_denied(
+        self, http_store: MlflowStore, proxy: FaultyProxy, experiment: str
+    ):
+        http_store.run(experiment, "forest")
+        proxy.fate = lambda method, path: "refuse" if method == "PUT" else "pass"
+        tracker = MlflowTracker(proxy.uri)
+        with pytest.raises(TrackerError, match=r"denies permission[\s\S]*--no-log"):
+            tracker.publish(publication(tracker.find(f"{experiment}/forest")))
+        (run,) = http_store.comparisons(experiment)
+        assert run.info.status == "FAILED"
+
+    def test_permission_to_read_is_denied(self, proxy: FaultyProxy):
+        proxy.fate = lambda method, path: "refuse"
+        with pytest.raises(TrackerError, match=r"denies permission[\s\S]*permission to read"):
+            MlflowTracker(proxy.uri).find("abc")
+
+    def test_credentials_are_missing(self, proxy: FaultyProxy):
+        proxy.fate = lambda method, path: "challenge"
+        with pytest.raises(TrackerError, match=r"credentials[\s\S]*MLFLOW_TRACKING_USERNAME"):
+            MlflowTracker(proxy.uri).find("abc")
+
+
+class TestFinding:
+    @pytest.mark.parametrize(
+        "name", ["it's", 'the "best"', "50% off", "a\\b", "sig `x`", "Größe ▲", " padded "]
+    )
+    def test_names_with_quotes(self, http_store: MlflowStore, experiment: str, name: str):
+        run_id = http_store.run(f"{experiment}/a'b", name)
+        assert http_store.tracker().find(f"{experiment}/a'b/{name}").reference.locator == run_id
+
+    def test_names_with_slashes(self, http_store: MlflowStore, experiment: str):
+        run_id = http_store.run(f"{experiment}/nested", "eval/2026/forest")
+        tracker = http_store.tracker()
+        assert tracker.find(f"{experiment}/nested/eval/2026/forest").reference.locator == run_id
+        with pytest.raises(
+            InputError, match=f"experiment `{experiment}/nested` has no run called `eval/forest`"
+        ):
+            tracker.find(f"{experiment}/nested/eval/forest")
+        http_store.run(f"{experiment}/nested/eval", "2026/forest")
+        with pytest.raises(InputError, match="2 runs"):
+            tracker.find(f"{experiment}/nested/eval/2026/forest")
+
+    def test_a_bare_name_gets_a_hint(self, sqlite_store: MlflowStore, experiment: str):
+        sqlite_store.run(experiment, f"only-{experiment}")
+        with pytest.raises(InputError, match=rf"did you mean `mlflow:{experiment}/only-{experiment}`"):
+            sqlite_store.tracker().find(f"only-{experiment}")
+
+    def test_a_name_with_every_quote_is_refused(self, sqlite_store: MlflowStore, experiment: str):
+        sqlite_store.run(experiment, "'\"`")
+        with pytest.raises(InputError, match="by its id"):
+            sqlite_store.tracker().find(f"{experiment}/'\"`")
+
+    def test_deleted_runs_are_refused(self, sqlite_store: MlflowStore, experiment: str):
+        tracker = sqlite_store.tracker()
+        run = tracker.find(sqlite_store.run(experiment, "forest"))
+        sqlite_store.client.delete_run(run.reference.locator)
+        with pytest.raises(InputError, match=r"is deleted[\s\S]*mlflow runs restore"):
+            tracker.find(run.reference.locator)
+        with pytest.raises(InputError, match="no run called"):
+            tracker.find(f"{experiment}/forest")
+        with pytest.raises(InputError, match="is deleted"):
+            tracker.publish(publication(run))
+        assert not sqlite_store.comparisons(experiment)
+
+    def test_deleted_experiments_are_refused(self, sqlite_store: MlflowStore, experiment: str):
+        sqlite_store.run(experiment, "forest")
+        sqlite_store.client.delete_experiment(sqlite_store.experiment(experiment))
+        with pytest.raises(InputError, match="no experiment called"):
+            sqlite_store.tracker().find(f"{experiment}/forest")
+
+    @pytest.mark.parametrize("locator", ["/", "x/", "/x", "a b", "日本", "x" * 300])
+    def test_odd_locators_are_bad_input(self, http_store: MlflowStore, locator: str):
+        with pytest.raises(InputError):
+            http_store.tracker().find(locator)
+
+
+class TestDatasets:
+    def test_those_of_both_runs_are_compared(self, http_store: MlflowStore, experiment: str):
+        frame = pd.DataFrame({"id": range(4), "prediction": [1, 0, 1, 1], "label": [1, 1, 0, 1]})
+        run_ids = [http_store.run(experiment, name) for name in ("forest", "logistic", "boosting")]
+        for run_id, rows in zip(run_ids, (4, 3, 4), strict=True):
+            http_store.log_frame(run_id, frame.to_dict("list"), "predictions.parquet")
+            described = mlflow.data.from_pandas(frame.head(rows), name="digits").to_dict()
+            dataset = Dataset(**{key: described[key] for key in ("name", "digest", "source_type", "source")})
+            http_store.client.log_inputs(run_id, datasets=[DatasetInput(dataset=dataset, tags=[])])
+        notes = [
+            trackperm.compare(
+                f"mlflow:{run_ids[0]}", f"mlflow:{other}", tracking_uri=http_store.uri
+            ).pairing.notes
+            for other in run_ids[1:]
+        ]
+        assert [note for note in notes[0] if note.startswith("dataset differs: `digits ")]
+        assert not [note for note in notes[1] if note.startswith("dataset differs")]
+
+
+class TestDiscovery:
+    def test_model_folders_and_settings_are_no_tables(self, http_store: MlflowStore, experiment: str):
+        run_id = http_store.run_with_predictions(experiment, "forest", artifact="eval/predictions.parquet")
+        client = http_store.client
+        client.log_text(run_id, "flavors:", "model/MLmodel")
+        client.log_text(run_id, '{"columns": ["a"], "data": [[1]]}', "model/input_example.json")
+        client.log_text(run_id, '{"columns": ["a"], "data": [[1]]}', "model/data/example.json")
+        client.log_dict(run_id, {"depth": 3}, "params.json")
+        http_store.log_frame(run_id, {"id": ["x"]}, "trackperm/discordant.parquet")
+        tracker = http_store.tracker()
+        assert len(tracker.read(tracker.find(run_id)).frame) == 4
+
+    def test_a_table_that_log_table_did_not_note_counts(self, sqlite_store: MlflowStore, experiment: str):
+        run_id = sqlite_store.run(experiment, "forest")
+        sqlite_store.client.log_text(run_id, '\n{ "data": [["7"]], "columns": ["id"]}', "mine.json")
+        tracker = sqlite_store.tracker()
+        run = tracker.find(run_id)
+        assert tracker.read(run).frame["id"].to_list() == ["7"]
+        sqlite_store.client.log_table(run_id, {"id": ["8"]}, "noted.json")
+        with pytest.raises(InputError, match=r"2 artifacts[\s\S]*mine\.json[\s\S]*noted\.json"):
+            tracker.read(run)
+
+    def test_a_broken_note_is_passed_over(self, sqlite_store: MlflowStore, experiment: str):
+        run_id = sqlite_store.run_with_predictions(experiment, "forest")
+        tracker = sqlite_store.tracker()
+        for note in ("no json", '{"path": 1}', '[{"type": "table"}]', "null"):
+            sqlite_store.client.set_tag(run_id, "mlflow.loggedArtifacts", note)
+            assert len(tracker.read(tracker.find(run_id)).frame) == 4
+
+    def test_too_many_folders_are_not_half_searched(self, sqlite_store: MlflowStore, experiment: str):
+        run_id = sqlite_store.run_with_predictions(experiment, "forest")
+        for i in range(70):
+            sqlite_store.client.log_text(run_id, "", f"images/{i}/x.txt")
+        tracker = sqlite_store.tracker()
+        with pytest.raises(InputError, match=r"too many to look through[\s\S]*--artifact"):
+            tracker.read(tracker.find(run_id))
+        assert len(tracker.read(tracker.find(run_id), "predictions.json").frame) == 4
+
+    def test_nothing_is_left_in_the_temporary_folder(
+        self, http_store: MlflowStore, experiment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ):
+        run_id = http_store.run_with_predictions(experiment, "forest", artifact="predictions.parquet")
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+        tracker = http_store.tracker()
+        table = tracker.read(tracker.find(run_id))
+        tracker.publish(publication(tracker.find(run_id)))
+        assert not list(tmp_path.iterdir())
+        assert len(table.frame) == 4

@@ -1,0 +1,115 @@
+"""The native chart of a comparison: drawn by a preset that every server has, or by ours once installed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import vl_convert
+from support.comparisons import accuracy, answers
+from support.processes import run, script
+from support.wandb_projects import WandbProjects
+from support.wandb_publication import charted, check_complete
+from support.wandb_standin import Standin, environment
+
+import trackperm
+from trackperm.errors import InputError, TrackerError
+from trackperm.ledger.comparison_publication import publication
+from trackperm.trackers.wandb.charts import CURVES, PRESET, SPEC, VARIABLE
+from trackperm.trackers.wandb.tracker import WandbTracker
+
+pytestmark = [pytest.mark.tracker, pytest.mark.extended]
+
+PANEL = "null_distribution"
+
+
+def panel(standin: Standin, path: str) -> dict[str, object]:
+    """Configuration of the panel that a run's page shows."""
+    config = json.loads(standin.run(path).config)
+    found: dict[str, object] = config["_wandb"]["value"]["visualize"][PANEL]["panel_config"]
+    return found
+
+
+def test_the_null_distribution_is_drawn_as_lines(standin: Standin):
+    project = WandbProjects(standin).container("charts-of-lines")
+    published = WandbTracker(standin.url).publish(charted(), project)
+    shown = panel(standin, published.run.reference.locator)
+    assert shown["panelDefId"] == "wandb/line/v0"
+    assert shown["fieldSettings"] == {"x": "value", "y": "probability", "stroke": "curve"}
+    assert shown["stringSettings"] == {"title": "null distribution"}
+    summary = standin.run(published.run.reference.locator).read_summary()
+    assert summary[f"{PANEL}_table"]["nrows"] == 2
+    check_complete(standin, project, charted())
+
+
+def test_our_chart_is_used_once_it_is_installed(
+    standin: Standin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    project = WandbProjects(standin).container("charts-of-ours")
+    tracker = WandbTracker(standin.url)
+    tracker.publish(charted(), project)
+    command = [script("trackperm"), "install-chart", "wandb:team"]
+    installed = run(command, cwd=tmp_path, env=environment(tmp_path, standin))
+    assert installed.stdout == f"export {VARIABLE}=team/{PRESET}\n", installed.stderr
+    kept = standin.state.charts[f"team/{PRESET}"]
+    assert (kept["type"], kept["access"], json.loads(kept["spec"])) == ("vega2", "PRIVATE", SPEC)
+
+    monkeypatch.setenv(VARIABLE, f"team/{PRESET}")
+    assert not tracker.publish(charted(), project).created
+    shown = panel(standin, f"{project}/trackperm-{charted().key}")
+    assert shown["panelDefId"] == f"team/{PRESET}"
+    assert set(shown["fieldSettings"]) >= {"from", "to", "base", "top", "curve"}  # of before, the others
+    with pytest.raises(TrackerError, match="installing the chart `team/trackperm-null-distribution`"):
+        tracker.install_chart("team")
+
+
+def test_what_is_no_entity_is_refused(standin: Standin):
+    for entity in ("", "a/b", "https://wandb.ai/team"):
+        with pytest.raises(InputError, match="names no user or team"):
+            WandbTracker(standin.url).install_chart(entity)
+
+
+def test_a_setting_that_names_no_chart_is_refused(standin: Standin, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv(VARIABLE, "our chart")
+    with pytest.raises(InputError, match=rf"`{VARIABLE}` is `our chart`, which is no chart"):
+        WandbTracker(standin.url).publish(charted(), WandbProjects(standin).container("charts-of-none"))
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
+def test_the_curves_are_the_null_distribution(alternative: str):
+    comparison = trackperm.compare(
+        answers([False] * 20 + [True] * 4), answers([True] * 20 + [False] * 4), alternative=alternative
+    )
+    chart = publication(comparison).charts[PANEL]
+    assert {*chart.table.columns} >= {chart.x, chart.y, chart.curve}
+    points = [dict(zip(chart.table.columns, row, strict=True)) for row in chart.table.rows]
+    observed = [point for point in points if point["curve"] == "observed"]
+    bars = [point for point in points if point["curve"] != "observed"]
+    extreme = sum(point["probability"] for point in bars if "extreme, " in point["curve"])
+    assert comparison.pvalue - 2e-5 < extreme < comparison.pvalue * (1 + 1e-9)  # ends of tails are not drawn
+    assert {point["curve"] for point in bars} <= {*CURVES}
+    assert {point["value"] for point in observed} == {comparison.observed}
+    assert all(point["top"] - point["base"] == pytest.approx(point["probability"]) for point in bars)
+
+
+def test_a_chart_has_few_points():
+    chart = publication(accuracy(30_000, 29_000)).charts[PANEL]
+    assert 100 < len(chart.table.rows) <= 1000
+
+
+def test_our_spec_is_drawn_by_vega():
+    chart = publication(accuracy(20, 4)).charts[PANEL]
+    text = json.dumps(SPEC)
+    for name in chart.table.columns:
+        text = text.replace("${field:" + name + "}", name)
+    text = text.replace("${string:title}", chart.title)
+    assert "${" not in text
+    rows = [dict(zip(chart.table.columns, row, strict=True)) for row in chart.table.rows]
+    spec = json.loads(text)
+    drawn = vl_convert.vegalite_to_svg({**spec, "data": {"values": rows}})
+    assert chart.title in drawn
+    assert all(f">{curve}<" in drawn for curve in CURVES)
+    spec["layer"][0]["mark"]["type"] = "no mark"
+    with pytest.raises(ValueError, match="conversion failed"):
+        vl_convert.vegalite_to_svg({**spec, "data": {"values": rows}})

@@ -1,0 +1,223 @@
+"""Evaluations in Weave, read over HTTP from a small server of traces on the loopback interface."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from support.wandb_projects import logged_run
+from support.wandb_standin import API_KEY, Standin
+
+from trackperm.errors import SourceError, TrackerError
+from trackperm.tables.table import ExampleTable
+from trackperm.trackers.wandb.artifacts import read_run
+from trackperm.trackers.wandb.evaluations import traces_url
+from trackperm.trackers.wandb.store import Store
+
+pytestmark = [pytest.mark.tracker, pytest.mark.extended]
+
+CALL = "0192-evaluate"
+
+
+class Traces:
+    """Answers ``calls/stream_query`` with calls that it was given, as Weave's server does."""
+
+    def __init__(self) -> None:
+        self.calls: list[dict[str, Any]] = []
+        self.queries: list[dict[str, Any]] = []
+        self.status = 200
+        self.cut = 0
+        traces = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                query = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                key = base64.b64decode(self.headers["Authorization"].removeprefix("Basic ")).decode()
+                traces.queries.append({"path": self.path, "key": key, **query})
+                parents = query["filter"]["parent_ids"]
+                found = [call for call in traces.calls if call["parent_id"] in parents]
+                lines = [{name: call.get(name) for name in query["columns"]} for call in found]
+                body = "".join(json.dumps(line) + "\n" for line in lines).encode()
+                self.send_response(traces.status)
+                self.send_header("Location", "http://127.0.0.1:9/elsewhere")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body[: len(body) - traces.cut])
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = HTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def add(self, example: object, output: object, parent: str = CALL, **more: Any) -> None:
+        """Add the call that one example of an evaluation makes."""
+        self.calls.append(
+            {
+                "id": f"call-{len(self.calls)}",
+                "parent_id": parent,
+                "op_name": "weave:///team/digits/op/Evaluation.predict_and_score:x7",
+                "inputs": {"self": "weave:///team/digits/object/Evaluation:x", "example": example},
+                "output": output,
+                **more,
+            }
+        )
+
+
+@pytest.fixture
+def traces(monkeypatch: pytest.MonkeyPatch) -> Iterator[Traces]:
+    traces = Traces()
+    monkeypatch.setenv("WF_TRACE_SERVER_URL", traces.url + "/")
+    yield traces
+    traces.stop()
+
+
+@pytest.fixture(scope="module")
+def logged(wandb_server: Standin, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A run on the stand-in, whose summary tests write."""
+    with logged_run(
+        f"digits-{uuid4().hex[:8]}", standin=wandb_server, folder=tmp_path_factory.mktemp("evaluated")
+    ) as run:
+        return f"{run.entity}/{run.project}/{run.id}"
+
+
+def read(standin: Standin, locator: str, n_rows: int | None, **entries: Any) -> ExampleTable:
+    entry = {"_type": "eval-table", "evaluate_call_id": CALL, "nrows": n_rows}
+    standin.run(locator).summary = json.dumps({"evaluation": entry, **entries})
+    store = Store(standin.url)
+    return read_run(store, store.tracked(store.fresh_api().run(locator)))[0]
+
+
+def test_inputs_outputs_and_scores_are_columns(standin: Standin, traces: Traces, logged: str):
+    for i in range(3):
+        example = {"id": f"q{i}", "question": "2 + 2?", "label": "4"}
+        scores = {"correct": i > 0, "judge": {"rating": 0.5, "why": {"text": "ok"}}}
+        traces.add(example, {"output": str(i), "scores": scores, "model_latency": 0.1})
+    traces.calls.append(
+        {
+            "id": "s",
+            "parent_id": CALL,
+            "op_name": "weave:///team/digits/op/Evaluation.summarize:y",
+            "inputs": {"self": "weave:///x"},
+            "output": {"correct": {"true_count": 2}},
+        }
+    )
+    traces.add({"id": "other"}, {"output": 1}, parent="another evaluation")
+    table = read(standin, logged, 3)
+    assert table.frame.to_dict(as_series=False) == {
+        "id": ["q0", "q1", "q2"],
+        "question": ["2 + 2?"] * 3,
+        "label": ["4"] * 3,
+        "prediction": ["0", "1", "2"],
+        "correct": [False, True, True],
+        "judge.rating": [0.5] * 3,
+        "judge.why.text": ["ok"] * 3,
+    }
+    assert table.origin == f"wandb:{logged}"
+    (query,) = traces.queries
+    assert (query["path"], query["key"]) == ("/calls/stream_query", f"api:{API_KEY}")
+    assert (query["project_id"], query["filter"]) == (logged.rpartition("/")[0], {"parent_ids": [CALL]})
+
+
+def test_rows_of_a_dataset_have_its_digests_as_ids(standin: Standin, traces: Traces, logged: str):
+    for row in ("aB3", "dE4"):
+        traces.add(f"weave:///team/digits/object/test:v1/attr/rows/id/{row}", {"scores": {"correct": True}})
+    table = read(standin, logged, 2)
+    assert table.frame.to_dict(as_series=False) == {
+        "id": ["aB3", "dE4"],
+        "prediction": [None, None],
+        "correct": [True, True],
+    }
+
+
+def test_names_that_are_taken_get_another(standin: Standin, traces: Traces, logged: str):
+    output = {"output": {"id": 7, "answer": "x"}, "scores": {"answer": 1, "id": 2}}
+    traces.add({"id": "a"}, output)
+    table = read(standin, logged, 1)
+    assert table.frame.row(0) == ("a", 7, "x", 1, 2)
+    assert table.columns == ["id", "output.id", "answer", "score.answer", "score.id"]
+
+
+def test_failed_predictions_are_missing_not_wrong(standin: Standin, traces: Traces, logged: str):
+    traces.add({"id": "a"}, {"output": "x", "scores": {"correct": True}})
+    traces.add({"id": "b"}, None, exception="Traceback\n  ...\nTimeoutError: late\n")
+    table = read(standin, logged, 2)
+    assert table.frame.to_dict(as_series=False) == {
+        "id": ["a", "b"],
+        "prediction": ["x", None],
+        "correct": [True, None],
+        "error": [None, "TimeoutError: late"],
+    }
+
+
+def test_the_older_name_of_outputs(standin: Standin, traces: Traces, logged: str):
+    traces.add({"id": "a"}, {"model_output": "x", "scores": {"correct": True}})
+    assert read(standin, logged, 1).frame.row(0) == ("a", "x", True)
+
+
+def test_examples_that_are_missing(standin: Standin, traces: Traces, logged: str):
+    traces.add({"id": "a"}, {"output": "x"})
+    with pytest.raises(SourceError, match=r"evaluation `evaluation` of run .* has 1 of 2 examples"):
+        read(standin, logged, 2)
+    assert len(read(standin, logged, None)) == 1
+
+
+def test_calls_without_an_example(standin: Standin, traces: Traces, logged: str):
+    traces.add({"id": "a"}, {"output": "x"}, inputs={"self": "x"})
+    with pytest.raises(SourceError, match=r"call `call-0` .* has no example"):
+        read(standin, logged, 1)
+
+
+@pytest.mark.parametrize("status", [401, 404, 500, 307])
+def test_servers_that_refuse(standin: Standin, traces: Traces, logged: str, status: int):
+    traces.status = status
+    with pytest.raises(TrackerError, match=rf"answered {status}[\s\S]*WF_TRACE_SERVER_URL"):
+        read(standin, logged, 1)
+    assert len(traces.queries) == 1  # the key goes nowhere else
+
+
+def test_answers_that_break_off(standin: Standin, traces: Traces, logged: str):
+    traces.add({"id": "a"}, {"output": "x"})
+    traces.cut = 10
+    with pytest.raises(TrackerError, match=r"server of traces at .* failed while reading"):
+        read(standin, logged, 1)
+
+
+def test_a_server_that_is_not_there(standin: Standin, traces: Traces, logged: str):
+    traces.stop()
+    with pytest.raises(TrackerError, match=r"server of traces at .* failed while reading"):
+        read(standin, logged, 1)
+
+
+def test_evaluations_of_another_kind_are_named(standin: Standin, traces: Traces, logged: str):
+    other = {"_type": "eval-table-ces", "dataset_version_id": "x"}
+    with pytest.raises(SourceError, match=r"only `evaluation \(eval-table-ces\)`"):
+        read(standin, logged, 1, evaluation=other)
+
+
+@pytest.mark.parametrize(
+    ("base_url", "environment", "expected"),
+    [
+        ("https://api.wandb.ai", {}, "https://trace.wandb.ai"),
+        ("https://wandb.example.org", {}, "https://wandb.example.org/traces"),
+        ("http://127.0.0.1:8080", {"WANDB_PUBLIC_BASE_URL": "https://w.org/"}, "https://w.org/traces"),
+        ("https://api.wandb.ai", {"WF_TRACE_SERVER_URL": "http://127.0.0.1:1/"}, "http://127.0.0.1:1"),
+    ],
+)
+def test_where_traces_are(
+    base_url: str, environment: dict[str, str], expected: str, monkeypatch: pytest.MonkeyPatch
+):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert traces_url(base_url) == expected

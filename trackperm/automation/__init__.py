@@ -1,0 +1,1 @@
+"""Comparisons that run unattended: on exit, from queues and webhooks, and in gates."""

@@ -1,0 +1,105 @@
+"""What hooks, watchers and receivers say of their decisions: one JSON object a line, without secrets."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import threading
+from collections.abc import Callable
+from datetime import datetime, timezone
+from typing import Any, TextIO
+
+from trackperm.messages import without_credentials
+
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
+_SHORTEST = 6  # values that are shorter, such as `1`, are everywhere
+_BEARER = re.compile(r"\b(Bearer|Basic) +[A-Za-z0-9._~+/=-]{6,}")
+_LONGEST = 2000
+
+
+class Notes:
+    """Writes what is decided, one line each, as it happens.
+
+    Parameters
+    ----------
+    stream : file, optional
+        Where to; by default standard output.
+    broken : callable, optional
+        Called where a line cannot be written, in place of the error, which is kept.
+    **always
+        What every line says.
+
+    Attributes
+    ----------
+    failure : Exception or None
+        What the last line failed of that could not be written, where `broken` was called.
+    """
+
+    def __init__(
+        self, stream: TextIO | None = None, *, broken: Callable[[], object] | None = None, **always: Any
+    ) -> None:
+        self.failure: Exception | None = None
+        self._stream = stream
+        self._broken = broken
+        self._always = always
+        self._lock = threading.Lock()
+
+    def __call__(self, event: str, **facts: Any) -> None:
+        """Write one line; what is None is left out, and text is without secrets.
+
+        Where the encoding of the stream lacks a character, the line is written with escapes.
+
+        Parameters
+        ----------
+        event : str
+            What was decided, or happened.
+        **facts
+            Text, numbers, and lists of these.
+
+        Raises
+        ------
+        OSError, ValueError
+            If the line cannot be written and nobody is called then.
+        """
+        moment = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+        stream = sys.stdout if self._stream is None else self._stream
+        if stream is None:  # a process without standard output
+            return
+        said = {"time": moment, "event": event, **self._always, **facts}
+        said = {name: _clean(value) for name, value in said.items() if value is not None}
+        line = json.dumps(said, ensure_ascii=False)
+        try:
+            line.encode(stream.encoding or "utf-8")
+        except UnicodeEncodeError:
+            line = json.dumps(said)
+        try:
+            with self._lock:
+                stream.write(f"{line}\n")
+                stream.flush()
+        except (OSError, ValueError) as error:  # the latter if it is closed
+            if self._broken is None:
+                raise
+            self.failure = error
+            self._broken()
+
+
+def scrubbed(text: str) -> str:
+    """Return `text` without what may be secret, and not too long.
+
+    Taken out are the values of environment variables whose names say that they are secret, credentials in
+    URLs, and credentials as HTTP writes them.
+    """
+    names = filter(_SECRET_NAME.search, list(os.environ))  # which other threads change meanwhile
+    secrets = {os.environ.get(name, "") for name in names}
+    for value in sorted((each for each in secrets if len(each) >= _SHORTEST), key=len, reverse=True):
+        text = text.replace(value, "…")
+    text = _BEARER.sub(r"\1 …", without_credentials(text))
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        return scrubbed(value)
+    return [_clean(each) for each in value] if isinstance(value, list | tuple) else value

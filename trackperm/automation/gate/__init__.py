@@ -1,0 +1,1 @@
+"""Reports of the gate that CI runs on a candidate."""

@@ -1,0 +1,198 @@
+"""What a gate found, as Markdown for a pull request or a job summary: the answer first, the rest folded."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from urllib.parse import quote
+
+from trackperm.automation.gate.report import GateReport, one_line
+from trackperm.automation.judging.judge import Finding
+from trackperm.comparison import Comparison
+from trackperm.report import text
+from trackperm.report.changed_examples import WORSE, directions
+from trackperm.report.description import explanation
+from trackperm.trackers.references import TrackedRun
+
+_SIGNS = {"pass": "✅", "fail": "❌", "undecided": "⚠️", "no baseline": "✅", "error": "❌"}
+_RANK = {"fail": 0, "undecided": 1, "pass": 2}
+_MOST_ROWS = 50
+_MOST_WORSE = 10
+_LIMIT = 60_000  # a comment on GitHub has up to 65,536 characters
+_NAME = 80
+_MENTION = re.compile(r"([@#])(?=\w)")
+
+Row = tuple[Finding, Comparison, str | None]
+
+
+def markdown(report: GateReport) -> str:
+    """Render a report: the outcome, a table of the comparisons with the worst first, and what is behind it.
+
+    The first line, which is not shown, is the same for all reports of a policy: a bot finds its comment by
+    it.
+
+    Returns
+    -------
+    str
+        At most 60,000 characters, in which no name of the user's can act as markup or mention anybody.
+    """
+    parts = [f"<!-- trackperm gate: {report.policy.name} -->\n{_heading(report)}", *_body(report)]
+    found = "\n\n".join(parts)
+    folded = [part for part in parts if part.startswith("<details>")]
+    while len(found) > _LIMIT and folded:
+        parts.remove(folded.pop())
+        found = "\n\n".join(parts)
+    return found + "\n"
+
+
+def _heading(report: GateReport) -> str:
+    return f"### {_SIGNS[report.outcome]} {text.escape_markdown(report.summary)}"
+
+
+def _body(report: GateReport) -> Iterator[str]:
+    yield _runs(report)
+    if report.message:
+        yield _quoted(report.message)
+    if report.findings:
+        rows = _rows(report)
+        yield _reasons(report)
+        yield _table(rows[:_MOST_ROWS])
+        if len(rows) > _MOST_ROWS:
+            yield f"and {len(rows) - _MOST_ROWS} more, which are no worse."
+        yield from _folded(rows)
+
+
+def _rows(report: GateReport) -> list[Row]:
+    """Put findings, comparisons and where they are logged together, the worst outcome first."""
+    urls = [each.run.url for each in report.published] or [None] * len(report.findings)
+    rows = zip(report.findings, report.comparisons, urls, strict=False)
+    return sorted(rows, key=lambda row: _RANK[row[0].outcome])
+
+
+def _runs(report: GateReport) -> str:
+    if report.candidate is None:
+        return "The candidate was not found."
+    candidate = _run(report.candidate)
+    if report.baseline is None:
+        return f"Candidate {candidate}"
+    why = _prose(report.baseline.why)
+    return f"{candidate} against {_run(report.baseline.run)} ({why})"
+
+
+def _reasons(report: GateReport) -> str:
+    """Say what decides: one sentence, or a list."""
+    reasons = [f"**{_code(each.title)}**: {_prose(each.reason)}" for each in report.deciding]
+    if len(reasons) == 1:
+        return reasons[0]
+    shown = reasons[:_MOST_WORSE] if report.outcome != "pass" else []
+    if shown:
+        return "\n".join(f"- {reason}" for reason in shown)
+    if report.policy.fail_on == "regression":
+        return "No comparison shows that the candidate is worse."
+    return f"Every comparison shows that the candidate is at most {report.policy.margin:g} worse."
+
+
+def _table(rows: Sequence[Row]) -> str:
+    lines = [
+        "| | statistic | baseline | candidate | difference | interval | p | verdict |",
+        "|---|---|---:|---:|---:|---|---|---|",
+    ]
+    for finding, comparison, url in rows:
+        values = dict(text.scores(comparison))
+        interval = comparison.interval
+        cells = [
+            _SIGNS[finding.outcome],
+            _linked(_code(comparison.title), url),
+            values.get("baseline", ""),
+            values.get("candidate", ""),
+            values.get("difference", values.get("observed", "")),
+            "" if interval is None else f"{text.ends(interval)} ({text.confidence(interval)})",
+            _pvalue(comparison),
+            f"{comparison.marker} {comparison.verdict}",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _pvalue(comparison: Comparison) -> str:
+    found = comparison.format_pvalue()
+    if comparison.corrected is None:
+        return found
+    return f"{found} (adjusted {comparison.corrected.format_pvalue(level=comparison.alpha)})"
+
+
+def _folded(rows: Sequence[Row]) -> Iterator[str]:
+    """Give what a reader may want to know next, folded."""
+    for finding, comparison, _ in rows[:_MOST_WORSE]:
+        worse = _worse(comparison) if finding.outcome != "pass" else []
+        if worse:
+            number = comparison.n_worse or len(worse)
+            more = f" (the first {len(worse)})" if number > len(worse) else ""
+            yield _details(
+                f"{number} example{'s' * (number != 1)} that got worse by {comparison.title}{more}",
+                "\n".join(f"- {_code(example)}" for example in worse),
+            )
+    first = rows[0][1]
+    notes = [f"- {_prose(note)}" for note in text.notes(first)]
+    signatures = "\n".join(html.escape(one_line(each.signature)) for _, each, _ in rows[:_MOST_ROWS])
+    yield _details(
+        "What was tested",
+        "\n\n".join(
+            filter(
+                None,
+                [
+                    f"{text.examples(first)}.",
+                    _prose(" ".join(explanation(first))),
+                    "\n".join(notes),
+                    f"<pre>\n{signatures}\n</pre>",
+                ],
+            )
+        ),
+    )
+
+
+def _worse(comparison: Comparison) -> list[str]:
+    """Name the first examples on which the candidate is worse, where single examples have a sign."""
+    words = directions(comparison) or []
+    ids = [
+        name
+        for name in comparison.statistic.columns["id"].split(",")
+        if name in comparison.discordant.columns
+    ]
+    rows = comparison.discordant.select(ids or comparison.discordant.columns[:1]).rows()
+    worse = (row for row, word in zip(rows, words, strict=False) if word == WORSE)
+    return [" ".join(map(str, row)) for row in islice(worse, _MOST_WORSE)]
+
+
+def _details(summary: str, content: str) -> str:
+    shown = html.escape(_unlinked(one_line(summary)))
+    return f"<details>\n<summary>{shown}</summary>\n\n{content}\n\n</details>"
+
+
+def _run(run: TrackedRun) -> str:
+    return _linked(_code(run.name), run.url)
+
+
+def _linked(shown: str, url: str | None) -> str:
+    """Link to a page, whose address cannot end the link early."""
+    return shown if not url else f"[{shown}]({quote(url, safe=':/?#@!$&*+,;=%~')})"
+
+
+def _code(name: str) -> str:
+    """Write a name as code, in which nobody is mentioned and no number becomes a link."""
+    return f"<code>{text.escape_markdown(text.shorten(name, _NAME))}</code>"
+
+
+def _quoted(message: str) -> str:
+    return "\n>\n".join(f"> {_prose(paragraph)}" for paragraph in message.split("\n\n"))
+
+
+def _prose(found: str) -> str:
+    """Write text so that it is shown as it is, and mentions nobody and no issue."""
+    return _unlinked(text.escape_markdown(found))
+
+
+def _unlinked(found: str) -> str:
+    return _MENTION.sub("\\1\u200b", found)

@@ -1,0 +1,1 @@
+"""Policies: what is compared with what, and when that fails."""

@@ -1,0 +1,182 @@
+"""The parts of a policy: references, selections of runs, rules for the baseline, choices of statistics."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, model_validator
+from pydantic_core import PydanticCustomError
+
+from trackperm.messages import kind, listed
+from trackperm.statistic.schema import Parameter, Resolution
+from trackperm.trackers.base import schemes
+from trackperm.trackers.references import RunReference
+
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_ALIAS = re.compile(r"models:/[^@]+@[^@/]+|(wandb:)?([^/:@]+/){1,2}[^/:]+:[^/:]+")
+_CHOICES = ("run", "newest", "alias", "champion", "branch")
+
+
+def _name(value: str) -> str:
+    if _NAME.fullmatch(value):
+        return value
+    raise PydanticCustomError(
+        "policy_name", "expected lower-case letters, digits and hyphens, found `{value}`", {"value": value}
+    )
+
+
+def _container(value: object) -> RunReference:
+    """Parse the reference of an experiment or project."""
+    if isinstance(value, RunReference):
+        return value
+    known, found = schemes(), kind(value)
+    if isinstance(value, str):
+        reference = RunReference("file", value) if value.endswith(":") else RunReference.parse(value)
+        if reference.scheme in known:
+            return reference
+        found = f"`{value}`"
+    raise PydanticCustomError(
+        "container",
+        "expected an experiment or project, such as {examples}, found {found}",
+        {"examples": " or ".join(f"`{scheme}:NAME`" for scheme in known), "found": found},
+    )
+
+
+def _one_or_more(value: object) -> object:
+    if isinstance(value, list):
+        return tuple(value)
+    return (value,) if isinstance(value, str) else value
+
+
+def _as_choice(value: object) -> object:
+    return {"name": value} if isinstance(value, str) else value
+
+
+def as_tuple(value: object) -> object:
+    """Make a tuple of a list, as strict models want it."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+_TEXTS: dict[str, Any] = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+_CONTAINER: dict[str, Any] = {"type": "string", "pattern": "^[a-z][a-z0-9+.-]+:.+"}
+
+Container = Annotated[RunReference, BeforeValidator(_container), WithJsonSchema(_CONTAINER)]
+Containers = Annotated[
+    tuple[Container, ...],
+    BeforeValidator(_one_or_more),
+    WithJsonSchema({"anyOf": [_CONTAINER, {"type": "array", "items": _CONTAINER}]}),
+]
+
+
+Texts = Annotated[tuple[str, ...], BeforeValidator(_one_or_more), WithJsonSchema(_TEXTS)]
+Name = Annotated[
+    str, AfterValidator(_name), WithJsonSchema({"type": "string", "pattern": f"^{_NAME.pattern}$"})
+]
+
+
+class Part(BaseModel):
+    """Keys and values, of which none are unknown."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True)
+
+
+class Selection(Part):
+    """Which runs are meant."""
+
+    tags: dict[str, str] = {}
+    """Tags that a run has. In W&B: values of its config, or tags such as `stage:test`."""
+
+    name: str | None = None
+    """Pattern of its name, such as `cand-*`."""
+
+    def __str__(self) -> str:
+        """Say what a run has, for people."""
+        parts = [f"{tag}={value}" for tag, value in self.tags.items()]
+        return ", ".join(parts + ([] if self.name is None else [f"name {self.name}"])) or "any"
+
+
+class BaselineRule(Part):
+    """How the baseline is found: one of `run`, `newest`, `alias`, `champion` and `branch`."""
+
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [choice]} for choice in _CHOICES]})
+
+    run: str | None = None
+    """A run, or a file beside the policy file."""
+
+    newest: Selection | None = None
+    """The finished run that was started last before the candidate, of those selected."""
+
+    alias: str | None = None
+    """The run behind `models:/NAME@ALIAS` in MLflow, or `ENTITY/PROJECT/ARTIFACT:ALIAS` in W&B."""
+
+    champion: str | None = None
+    """The run behind the version of this registered model that has the alias `champion`."""
+
+    branch: str | None = None
+    """The finished run of this Git branch that was started last before the candidate."""
+
+    branch_tag: str | None = None
+    """The tag that has the branch, in place of `mlflow.source.git.branch`, or of `branch` in W&B."""
+
+    among: Container | None = None
+    """The experiment or project where `newest` and `branch` look; by default that of the candidate."""
+
+    @model_validator(mode="after")
+    def _is_one(self) -> BaselineRule:
+        given = [choice for choice in _CHOICES if getattr(self, choice) is not None]
+        if len(given) != 1:
+            found = " and ".join(f"`{choice}`" for choice in given) or "none"
+            raise PydanticCustomError(
+                "baseline",
+                "expected one of {choices}, found {found}",
+                {"choices": listed(_CHOICES), "found": found},
+            )
+        if self.alias is not None and not _ALIAS.fullmatch(self.alias):
+            raise PydanticCustomError(
+                "alias",
+                "expected `models:/NAME@ALIAS`, or in W&B `ENTITY/PROJECT/ARTIFACT:ALIAS`, found `{alias}`",
+                {"alias": self.alias},
+            )
+        for extra, owners in {"branch_tag": ("branch",), "among": ("newest", "branch")}.items():
+            if getattr(self, extra) is not None and given[0] not in owners:
+                raise PydanticCustomError(
+                    "baseline",
+                    "`{extra}` does not go with `{given}`",
+                    {"extra": extra, "given": given[0]},
+                )
+        return self
+
+    def __str__(self) -> str:
+        """Say how the baseline is found, for people."""
+        where = "" if self.among is None else f" in {self.among}"
+        if self.run is not None:
+            return f"the run {self.run}"
+        if self.newest is not None:
+            return f"the newest finished run before the candidate{where} ({self.newest})"
+        if self.branch is not None:
+            return f"the newest finished run of the branch {self.branch} before the candidate{where}"
+        if self.champion is not None:
+            return f"the champion of the model {self.champion}"
+        return f"the run behind {self.alias}"
+
+
+class StatisticChoice(Part):
+    """A statistic, with values and columns of its own."""
+
+    name: str
+    """A built-in statistic, or a spec: a path that starts at the policy file's folder."""
+
+    parameters: dict[str, Parameter] = {}
+    """Values of its parameters."""
+
+    columns: dict[str, str] = {}
+    """Columns of the data by the name that they have in the spec."""
+
+    resolution: Resolution = None
+    """What decimal counts are rounded to multiples of."""
+
+
+Statistics = Annotated[
+    tuple[Annotated[StatisticChoice, BeforeValidator(_as_choice)], ...], BeforeValidator(as_tuple)
+]

@@ -1,0 +1,203 @@
+"""The watcher: lists the finished runs of every policy now and then, and works off the queue meanwhile.
+
+Whether a run was compared is not read off its age or its place in a list, so that nothing is lost by downtime
+and nothing is compared twice: every finished run that a policy selects is added to the queue, which ignores
+what it has (:mod:`trackperm.automation.queue.queue`), and the tracker is asked before anything is compared
+(:mod:`trackperm.automation.queue.worker`). Lists of all runs are made at the start and every quarter of an
+hour, lists of those that ended lately in between. When a run ended is said by the clock of its client, so
+that "lately" has an hour to spare.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+
+from trackperm.automation.decision_log import Notes
+from trackperm.automation.judging.baseline import is_wanted
+from trackperm.automation.policy.policy import Policy, hint_for_policies
+from trackperm.automation.queue.backoff import delay, retry_after
+from trackperm.automation.queue.database import QueueError
+from trackperm.automation.queue.health import Health, HealthError
+from trackperm.automation.queue.queue import LONGEST_WAIT, Queue, Unit
+from trackperm.automation.queue.worker import Turn, Worker, stamp_of
+from trackperm.errors import TrackerError, TrackpermError
+from trackperm.trackers.history import history_of
+from trackperm.trackers.references import RunReference
+
+SWEEP_SECONDS = 900.0
+_SPARE = timedelta(hours=1)
+_MANY = 3  # failures in a row, after which it seems to be the tracker
+_LONGEST_PAUSE = 60.0
+_LOOK_SECONDS = 2.0  # at the queue, to which other processes add
+
+
+@dataclass
+class _Place:
+    """An experiment or project that a policy names, and when it is listed next."""
+
+    policy: Policy
+    reference: RunReference
+    due: float = 0.0
+    swept: float | None = None
+    sweep_began: datetime | None = None
+    failures: int = 0
+    error: TrackpermError | None = None
+
+
+class Watcher:
+    """Watches the experiments and projects of some policies.
+
+    Parameters
+    ----------
+    policies : sequence of Policy
+        Those without `runs` are left out.
+    queue : Queue
+        Shared by all watchers of this machine.
+    notes : Notes
+        Is told every decision.
+    interval : float
+        Seconds between two lists of the same experiment.
+    since : datetime, optional
+        Runs that ended before are not compared.
+    health : Health, optional
+        Is told how it goes.
+    is_listing : bool
+        Whether experiments are listed, or only the queue is worked off.
+    """
+
+    def __init__(
+        self,
+        policies: Sequence[Policy],
+        queue: Queue,
+        notes: Notes,
+        *,
+        interval: float = 30.0,
+        since: datetime | None = None,
+        health: Health | None = None,
+        is_listing: bool = True,
+    ) -> None:
+        self._queue = queue
+        self._notes = notes
+        self._interval = interval
+        self._since = since
+        self._health = health
+        self._worker = Worker(policies, queue, notes)
+        listed = policies if is_listing else ()
+        self._places = [_Place(policy, place) for policy in listed for place in policy.runs]
+        self._paused: dict[tuple[object, ...], float] = {}
+        self._failures: dict[tuple[object, ...], int] = {}
+
+    def once(self, stop: threading.Event) -> TrackpermError | None:
+        """List everything, work off what is due, and return the worst error there was, if any.
+
+        That of a tracker is the worst; what cannot be compared at all is no error.
+        """
+        for place in self._places:
+            if not stop.is_set():
+                self._list(place)
+        found = [place.error for place in self._places if place.error is not None]
+        while not stop.is_set() and (turn := self._turn()) is not None:
+            if turn.event == "retry":
+                found.append(TrackerError("a comparison could not be made, and will be tried again"))
+        self._beat()
+        found.sort(key=lambda error: isinstance(error, TrackerError))
+        return found[-1] if found else None
+
+    def run(self, stop: threading.Event) -> None:
+        """List and work off until `stop` is set; what is being compared then is finished."""
+        while not stop.is_set():
+            for place in self._places:
+                if place.due <= time.monotonic() and not stop.is_set():
+                    self._list(place)
+            try:
+                self._beat()
+                is_idle = stop.is_set() or self._turn() is None
+            except QueueError as error:
+                self._notes("queue-failed", reason=error.message, hint=error.hint)
+                is_idle = True
+            if is_idle:
+                due = min((place.due for place in self._places), default=math.inf)
+                stop.wait(min(max(due - time.monotonic(), 0.05), _LOOK_SECONDS))
+
+    def _list(self, place: _Place) -> None:
+        """Add the finished runs of a place to the queue."""
+        began, now = datetime.now(timezone.utc), time.monotonic()
+        is_sweep = place.swept is None or now - place.swept >= SWEEP_SECONDS
+        try:
+            added = self._queue.add(list(self._units(place, is_sweep=is_sweep)), "watch")
+        except TrackpermError as error:
+            place.failures += 1
+            place.error = error
+            asked = retry_after(error)
+            wait = max(self._interval, delay(place.failures) if asked is None else min(asked, LONGEST_WAIT))
+            place.due = time.monotonic() + wait
+            self._notes(
+                "list-failed",
+                policy=place.policy.name,
+                runs=str(place.reference),
+                reason=error.message,
+                hint=hint_for_policies(error),
+                wait=round(wait, 1),
+                told_to_wait=asked,
+            )
+            return
+        if is_sweep:
+            place.swept, place.sweep_began = now, began
+        place.failures, place.error = 0, None
+        place.due = time.monotonic() + self._interval
+        for unit in added:
+            self._notes(
+                "queued",
+                policy=unit.policy,
+                digest=place.policy.digest[:12],
+                candidate=unit.candidate,
+            )
+
+    def _units(self, place: _Place, *, is_sweep: bool) -> Iterator[Unit]:
+        lately = None if is_sweep or place.sweep_began is None else place.sweep_began - _SPARE
+        history = history_of(place.policy.tracker_for(place.reference))
+        for record in history.finished(place.reference.locator, lately):
+            is_late = self._since is None or record.ended is None or record.ended >= self._since
+            if is_late and is_wanted(place.policy, record):
+                candidate, stamp = str(record.run.reference), stamp_of(record)
+                yield Unit(place.policy.queue_key, candidate, place.policy.name, stamp)
+
+    def _turn(self) -> Turn | None:
+        """Let the worker see to one row, of a policy whose tracker is not to be left alone.
+
+        It is left alone for as long as it asks, and after several failures in a row: one alone may be about
+        the run, whose predictions are out of reach, and is no reason to keep others waiting.
+        """
+        now = time.monotonic()
+        able = [policy for policy in self._worker.policies if self._paused.get(_tracker(policy), 0.0) <= now]
+        turn = self._worker.turn(able)
+        if turn is None:
+            return None
+        tracker = _tracker(turn.policy)
+        failures = self._failures.get(tracker, 0) + 1 if turn.event == "retry" else 0
+        self._failures[tracker] = failures
+        wait = turn.told_to_wait
+        if wait is None and failures >= _MANY:
+            wait = delay(failures - _MANY, _LONGEST_PAUSE)
+        if wait is not None:
+            self._paused[tracker] = time.monotonic() + wait
+        return turn
+
+    def _beat(self) -> None:
+        if self._health is None:
+            return
+        errors = [place.error.message for place in self._places if place.error is not None]
+        try:
+            self._health.beat(is_good=not errors, queue=self._queue.counts(), errors=errors)
+        except HealthError as error:
+            self._notes("health-failed", reason=error.message, hint=error.hint)
+
+
+def _tracker(policy: Policy) -> tuple[object, ...]:
+    """Return what the policies of one tracker have in common."""
+    return policy.tracking_uri, *sorted({place.scheme for place in policy.runs})

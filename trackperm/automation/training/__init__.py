@@ -1,0 +1,1 @@
+"""Callbacks and hooks of training frameworks."""

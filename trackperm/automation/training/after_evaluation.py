@@ -1,0 +1,189 @@
+"""What follows an evaluation: predictions are logged to the run, and the run is compared, at a bounded price.
+
+The callbacks of training frameworks end in it, in the one process that logs. Whatever fails is a warning of
+the logger ``trackperm``, and raised by nobody; predictions that could not be logged are kept in a file.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from trackperm.automation.decision_log import scrubbed
+from trackperm.automation.policy.policy import Policy, PolicyFile, load_policies
+from trackperm.automation.queue.database import default_folder
+from trackperm.automation.training.on_exit import BUDGET_SECONDS, budget_of, compare_on_exit
+from trackperm.errors import InputError, TrackpermError
+from trackperm.messages import listed
+from trackperm.trackers.log_predictions import log_predictions
+from trackperm.trackers.open_runs import OpenRun, Snapshot
+
+_MOST_EXACT = 2**53  # to which floating-point numbers keep all whole numbers
+_LOGGER = logging.getLogger("trackperm")
+
+
+class AfterEvaluation:
+    """Logs the predictions of a run, and compares it as a policy says.
+
+    Parameters
+    ----------
+    policy : str, Path, PolicyFile, Policy or None
+        As of ``trackperm.compare_on_exit``; None only logs.
+    policy_name : str, optional
+        Which policy of the file.
+    name : str
+        What the predictions are called in the run.
+    budget_seconds : float
+        What logging and comparing may take together.
+    state : str or Path, optional
+        Folder of the queue; by default ``TRACKPERM_STATE``, else ``~/.local/state/trackperm``.
+    """
+
+    def __init__(
+        self,
+        policy: str | Path | PolicyFile | Policy | None,
+        *,
+        policy_name: str | None = None,
+        name: str = "predictions",
+        budget_seconds: float = BUDGET_SECONDS,
+        state: str | Path | None = None,
+    ) -> None:
+        self._policy = policy
+        self._policy_name = policy_name
+        self._name = name
+        self._budget = budget_of(budget_seconds)
+        self._state = state
+        self._before = Snapshot(None, None, None)
+
+    def prepare(self) -> None:
+        """Read the policy and look which runs there are, before the training: what is wrong is said now."""
+        try:
+            self._before = Snapshot.taken()
+            if isinstance(self._policy, str | Path):
+                self._policy = load_policies(self._policy)
+            if isinstance(self._policy, PolicyFile) and self._policy_name is not None:
+                self._policy = self._policy.find(self._policy_name)
+        except Exception as error:
+            self._policy = None
+            warn("predictions will be logged, but nothing will be compared", error)
+
+    def finish(self, columns: Callable[[], Any], runs: Callable[[], Sequence[OpenRun]] = lambda: ()) -> None:
+        """Log predictions to the runs that are open, and compare these.
+
+        Parameters
+        ----------
+        columns : callable
+            Returns the predictions: columns of a data frame by name, with ``id``.
+        runs : callable
+            Returns the runs of the framework's own loggers; where there are none, the active runs are taken.
+        """
+        try:
+            frame = _frame(columns())
+        except Exception as error:
+            warn("the predictions were not logged", error)
+            return
+        deadline = time.monotonic() + self._budget
+        try:
+            active = Snapshot.taken().runs_since(self._before)  # MLflow knows those of each thread
+            logged = self._logged(frame, lambda: runs() or active)
+        except Exception as error:
+            self._keep(frame, None, error)
+            return
+        if self._policy is None:
+            return
+        for run in logged:
+            left = max(0.0, deadline - time.monotonic())
+            with compare_on_exit(self._policy, run=run, budget_seconds=left, state=self._state):
+                pass
+
+    def _logged(self, frame: pl.DataFrame, find: Callable[[], Sequence[OpenRun]]) -> list[OpenRun]:
+        """Log to all runs in another thread, and return those that have kept the predictions in time."""
+        logged: list[OpenRun] = []
+        failed: list[tuple[OpenRun | None, Exception]] = []
+        found: list[OpenRun] = []
+
+        def log() -> None:
+            try:
+                found.extend(find())
+                if not found:
+                    raise InputError("no run of MLflow or W&B is open")
+            except Exception as error:
+                failed.append((None, error))
+            for run in tuple(found):
+                uri = run.environment.get("MLFLOW_TRACKING_URI")
+                try:
+                    log_predictions(run.handle, frame, name=self._name, tracking_uri=uri)
+                    logged.append(run)
+                except Exception as error:
+                    failed.append((run, error))
+
+        thread = threading.Thread(target=log, name="trackperm-predictions", daemon=True)
+        thread.start()
+        thread.join(self._budget)
+        if thread.is_alive():
+            late = TimeoutError(f"there was no answer within {self._budget:g} seconds")
+            pending = [run for run in found if run not in logged and run not in [each for each, _ in failed]]
+            failed.extend((run, late) for run in pending)
+            if not pending:
+                failed.append((None, late))
+        for run, error in tuple(failed):
+            self._keep(frame, run, error)
+        return list(logged)
+
+    def _keep(self, frame: pl.DataFrame, run: OpenRun | None, error: Exception) -> None:
+        """Keep predictions that could not be logged, and say so."""
+        name, whose = ("no-run", "") if run is None else (str(run.reference), f" of {run.reference}")
+        name = re.sub(r"[^A-Za-z0-9_.-]+", "-", f"{name}-{self._name}-{time.time_ns()}")
+        try:
+            state = default_folder() if self._state is None else Path(self._state).expanduser()
+            folder = state / "unlogged"
+            folder.mkdir(parents=True, exist_ok=True)
+            frame.write_parquet(folder / f"{name}.parquet")
+        except Exception as failure:
+            where = f"could not be kept either ({type(failure).__name__}: {failure})"
+        else:
+            where = f"are kept in {folder / name}.parquet"
+        warn(f"the predictions{whose} were not logged, and nothing is compared; they {where}", error)
+
+
+def _frame(columns: Mapping[str, Any]) -> pl.DataFrame:
+    """Make a data frame of columns."""
+    series = [_series(name, values) for name, values in columns.items()]
+    if len({len(each) for each in series}) > 1:
+        sizes = ", ".join(f"`{each.name}` {len(each)}" for each in series)
+        raise InputError(
+            f"the columns of the predictions differ in length: {sizes}",
+            hint="every example needs a value of each column: does a batch lack one?",
+        )
+    return pl.DataFrame(series)
+
+
+def _series(name: str, values: Any) -> pl.Series:
+    """Make a column; whole numbers among others are made floating-point numbers, where that keeps them."""
+    try:
+        return pl.Series(name, values)
+    except Exception:  # as of a value that is of another type than the first
+        given = [value for value in values if value is not None]
+    is_exact = all(not isinstance(value, Integral) or abs(int(value)) <= _MOST_EXACT for value in given)
+    if all(isinstance(value, Real) for value in given) and is_exact:
+        return pl.Series(name, [None if value is None else float(value) for value in values])
+    types = listed(sorted({type(value).__name__ for value in given}))
+    raise InputError(
+        f"column `{name}` of the predictions cannot be made of values of the types {types}"
+        + ("" if is_exact else ", with whole numbers above 2**53"),
+        hint="let all batches return values of one type, numbers or text.",
+    )
+
+
+def warn(what: str, error: Exception) -> None:
+    """Log what went wrong, without secrets."""
+    said = error if isinstance(error, TrackpermError) else f"{type(error).__name__}: {error}"
+    _LOGGER.warning("%s: %s", what, scrubbed(str(said)))

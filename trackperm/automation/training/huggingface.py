@@ -1,0 +1,260 @@
+"""A callback for ``transformers.Trainer``: logs predictions when training ends, and compares the run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trackperm.automation.policy.policy import Policy, PolicyFile
+from trackperm.automation.training.after_evaluation import AfterEvaluation, warn
+from trackperm.automation.training.example_ids import as_array, example_digest, numbered
+from trackperm.automation.training.on_exit import BUDGET_SECONDS
+from trackperm.errors import InputError, MissingDependencyError
+from trackperm.messages import listed
+
+try:
+    from transformers import TrainerCallback
+except ImportError as error:
+    raise MissingDependencyError(
+        f"`transformers` cannot be imported: {error}", hint="pip install 'trackperm[huggingface]'"
+    ) from error
+
+_LABELS = ("label", "labels", "label_ids")
+_OWN = "`examples=` takes a function that makes columns of what `Trainer.predict` returns."
+_WHOLE = {
+    "batch_eval_metrics": False,
+    "eval_do_concat_batches": True,
+    "prediction_loss_only": False,
+    "group_by_length": False,
+    "train_sampling_strategy": "random",
+}
+"""Arguments that keep predictions from being whole, or sort the test set by length."""
+
+
+def classified(output: Any) -> dict[str, Any]:
+    """Take the class of the highest score as prediction; numbers and classes are taken as they are.
+
+    Parameters
+    ----------
+    output : transformers.trainer_utils.PredictionOutput
+        What ``Trainer.predict`` returns. Of several arrays of predictions the first is read.
+
+    Returns
+    -------
+    dict
+        ``prediction`` and, where there are labels, ``label``.
+
+    Raises
+    ------
+    InputError
+        If there is more than one label or prediction to an example, as in tagging; if scores are not finite;
+        or if they tell no class: whole numbers, such as the best classes in order, or a single logit.
+    """
+    scores = _column(output.predictions)
+    columns = {"prediction": _classes(scores) if scores.ndim == 2 else scores}
+    if output.label_ids is not None:
+        columns["label"] = _column(output.label_ids)
+    for what, values in columns.items():
+        if values.ndim != 1:
+            raise InputError(
+                f"there is more than one {what} to an example: an array of shape {values.shape}", hint=_OWN
+            )
+    if scores.ndim == 1:
+        _require_no_logits(scores, columns.get("label"))
+    return {what: values.tolist() for what, values in columns.items()}
+
+
+class ComparisonCallback(TrainerCallback):
+    """Predicts on a data set when training ends, logs the predictions, and compares the run.
+
+    It goes to ``trainer.add_callback``. The runs are those that MLflow and W&B have open in this process,
+    whether the trainer's own callbacks began them or you did. The data set is predicted with
+    ``Trainer.predict``, by all processes together, after the best model was loaded if that is asked for; the
+    process of rank 0 logs, within `budget_seconds`, and nothing that fails is raised.
+
+    Parameters
+    ----------
+    trainer : transformers.Trainer
+        The trainer.
+    dataset : object, optional
+        Examples with labels; by default the trainer's ``eval_dataset``.
+    policy : str, Path, PolicyFile, Policy or None
+        What the run is compared with: as of ``trackperm.compare_on_exit``. None only logs.
+    policy_name : str, optional
+        Name of the policy; by default every policy of the file that is about the run.
+    columns : mapping, optional
+        Columns of the data set to be logged, by what they are called in the run. ``{"id": "question_id"}``
+        names the column that identifies examples; without it, an example is known by a digest of its inputs,
+        so that runs with other inputs, such as those of another tokeniser, are refused.
+    examples : callable
+        Makes columns of what ``Trainer.predict`` returns, row by row: ``prediction``, ``label`` and others.
+    name : str
+        What the predictions are called in the run.
+    budget_seconds : float
+        What logging and comparing may take together. What is not compared in time waits in the queue for
+        ``trackperm watch``.
+    state : str or Path, optional
+        Folder of the queue, as of ``trackperm.compare_on_exit``.
+
+    Raises
+    ------
+    InputError
+        If there is no such data set or column: before training, not after it.
+    """
+
+    def __init__(
+        self,
+        trainer: Any,
+        dataset: Any = None,
+        *,
+        policy: str | Path | PolicyFile | Policy | None = "trackperm.yaml",
+        policy_name: str | None = None,
+        columns: Mapping[str, str] | None = None,
+        examples: Callable[[Any], Mapping[str, Any]] = classified,
+        name: str = "predictions",
+        budget_seconds: float = BUDGET_SECONDS,
+        state: str | Path | None = None,
+    ) -> None:
+        self._trainer = trainer
+        self._dataset = trainer.eval_dataset if dataset is None else dataset
+        self._columns = dict(columns or {})
+        self._examples = examples
+        self._after = AfterEvaluation(
+            policy, policy_name=policy_name, name=name, budget_seconds=budget_seconds, state=state
+        )
+        if self._dataset is None or isinstance(self._dataset, Mapping):
+            found = "none" if self._dataset is None else f"several, {listed(map(str, self._dataset))}"
+            raise InputError(
+                f"one data set to be predicted is expected, found {found}",
+                hint="`ComparisonCallback(trainer, dataset)` names it.",
+            )
+        if hasattr(self._dataset, "__getitem__") and hasattr(self._dataset, "__len__") and len(self._dataset):
+            self._described([self._dataset[0]])
+        if trainer.is_world_process_zero():
+            self._after.prepare()
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Take the first place among the callbacks: that of MLflow ends the run when training ends."""
+        handler = self._trainer.callback_handler
+        handler.callbacks = [self, *(each for each in handler.callbacks if each is not self)]
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Predict, log and compare."""
+        self.log_and_compare()
+
+    def log_and_compare(self) -> None:
+        """Predict, log and compare now, as a script without training does; in all processes."""
+        try:
+            with _whole(self._trainer):
+                output = self._trainer.predict(self._dataset)
+        except Exception as error:
+            warn("the data set was not predicted, and the run is not compared", error)
+            return
+        if self._trainer.is_world_process_zero():
+            self._after.finish(lambda: self._predicted(output))
+
+    def _predicted(self, output: Any) -> dict[str, Any]:
+        described = self._described(self._dataset)
+        own, labels = described.pop("", None), output.label_ids
+        if own and isinstance(labels, np.ndarray) and labels.shape == (len(own),) and labels.tolist() != own:
+            raise InputError(
+                "the labels that were predicted are not those of the data set in its order",
+                hint="does a data loader of your own sort it? `log_predictions` takes ids with predictions.",
+            )
+        columns = {**self._examples(output), **described}
+        sizes = {name: len(values) for name, values in columns.items()}
+        if len(set(sizes.values())) > 1:
+            raise InputError(f"the columns of the predictions differ in length: {sizes}")
+        return columns
+
+    def _described(self, examples: Iterable[Any]) -> dict[str, list[Any]]:
+        """Id and further columns of examples in their order; their labels, if plain, under the empty name."""
+        found: dict[str, list[Any]] = {name: [] for name in ("id", *self._columns)}
+        labels = {*_LABELS, *(self._trainer.label_names or ())}
+        own: list[Any] = []
+        for example in examples:
+            for name, column in self._columns.items():
+                found[name].append(_plain(_value(example, column)))
+            if isinstance(example, Mapping):
+                given = [_plain(value) for key, value in example.items() if key in labels]
+                own += [given[0]] if len(given) == 1 and isinstance(given[0], int | float) else []
+                inputs: Any = {key: value for key, value in example.items() if key not in labels}
+            else:
+                inputs = example
+            if "id" not in self._columns:
+                found["id"].append(example_digest(inputs))
+        if "id" not in self._columns:
+            found["id"] = numbered(found["id"])
+        return {**found, **({"": own} if len(own) == len(found["id"]) else {})}
+
+
+def _column(arrays: Any) -> Any:
+    """Return the first of several arrays, without an axis of one."""
+    array = np.asarray(arrays[0] if isinstance(arrays, tuple) else arrays)
+    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+
+
+def _classes(scores: Any) -> Any:
+    """Take the class of the highest score; others may be -inf, as those of classes that are masked."""
+    if scores.dtype.kind in "biu":
+        raise InputError(
+            f"the predictions are whole numbers, {scores.shape[1]} of them to an example, and not scores of"
+            " classes",
+            hint=_OWN,
+        )
+    _require_finite(scores.max(axis=1))
+    return scores.argmax(axis=1)
+
+
+def _require_finite(scores: Any) -> None:
+    if scores.dtype.kind == "f" and not np.isfinite(scores).all():
+        raise InputError(
+            f"the scores of {(~np.isfinite(scores)).sum()} of {len(scores)} examples are not finite, as those"
+            " of a model that has diverged",
+            hint=f"mend the model; {_OWN}",
+        )
+
+
+def _require_no_logits(values: Any, labels: Any) -> None:
+    """Refuse fractions where all labels are 0 or 1: a single logit stands for two classes."""
+    _require_finite(values)
+    fractions = values[values % 1 != 0] if values.dtype.kind == "f" else values[:0]
+    if labels is None or not len(fractions):
+        return
+    if np.isin(labels, (0, 1)).all():
+        raise InputError(
+            f"one score to an example, such as {fractions[0]}, tells no class, and the labels are 0 and 1",
+            hint=f"{_OWN} Of logits, the class is `(output.predictions[:, 0] > 0).astype(int)`.",
+        )
+
+
+@contextmanager
+def _whole(trainer: Any) -> Iterator[None]:
+    """Have all predictions, in the order of the data set, and no metrics of them."""
+    arguments = {name: getattr(trainer.args, name) for name in _WHOLE if hasattr(trainer.args, name)}
+    metrics = trainer.compute_metrics
+    try:
+        for name in arguments:
+            setattr(trainer.args, name, _WHOLE[name])
+        trainer.compute_metrics = None
+        yield
+    finally:
+        trainer.compute_metrics = metrics
+        for name, value in arguments.items():
+            setattr(trainer.args, name, value)
+
+
+def _value(example: Any, column: str) -> Any:
+    if not isinstance(example, Mapping) or column not in example:
+        there = listed(map(str, example)) if isinstance(example, Mapping) else f"a {type(example).__name__}"
+        raise InputError(f"the examples of the data set have no column `{column}`, only {there}")
+    return example[column]
+
+
+def _plain(value: Any) -> Any:
+    value = as_array(value)
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

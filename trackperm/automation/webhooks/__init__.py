@@ -1,0 +1,1 @@
+"""HTTP receiver of the webhooks of MLflow and W&B."""

@@ -1,0 +1,240 @@
+"""The HTTP side of the webhook receiver: one request for each connection, within limits.
+
+What a sender can make this process hold or wait for is bounded before anything that it says is believed: the
+bytes of a request, head included, the seconds until all of it is there, however slowly it trickles in, and
+the requests that are seen to at the same time. Senders beyond that wait in the backlog of the socket.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import socket
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from trackperm.automation.webhooks.receive import MOST_BYTES, Receiver, RefusedError
+from trackperm.errors import InputError
+
+MOST_AT_ONCE = 128
+
+_MOST_HEAD_BYTES = 32 * 1024
+_MOST_DISCARDED_BYTES = 2**20
+_READ_SECONDS = 5.0
+_DISCARD_SECONDS = 2.0
+_ANSWER_SECONDS = 3.0
+_BACKLOG = 512
+_LOOK_SECONDS = 0.2
+
+
+class ReceiverServer(ThreadingHTTPServer):
+    """Answers at an address for a receiver.
+
+    Parameters
+    ----------
+    receiver : Receiver
+        Decides.
+    host : str
+        Address to listen at.
+    port : int
+        0 takes any that is free.
+
+    Raises
+    ------
+    InputError
+        If it cannot be listened on.
+    """
+
+    daemon_threads = True
+    request_queue_size = _BACKLOG
+
+    def __init__(self, receiver: Receiver, host: str = "127.0.0.1", port: int = 0) -> None:
+        self.receiver = receiver
+        self._places = threading.BoundedSemaphore(MOST_AT_ONCE)
+        self._is_ending = False
+        try:
+            super().__init__((host, port), _Handler)
+        except (OSError, OverflowError) as error:
+            raise InputError(
+                f"`{host}:{port}` cannot be listened on: {getattr(error, 'strerror', None) or error}",
+                hint="`--port` names another port; 0 takes any that is free.",
+            ) from error
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """See to a request in a thread of its own, as soon as one of the places is free."""
+        while not self._places.acquire(timeout=_LOOK_SECONDS):
+            if self._is_ending:
+                self.shutdown_request(request)
+                return
+        try:
+            super().process_request(request, client_address)
+        except BaseException:  # the system has no thread left
+            self._places.release()
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """See to a request, and give its place to the next one."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._places.release()
+
+    def shutdown(self) -> None:
+        """Accept nothing any more, and wait a little for the answers to what was accepted."""
+        self._is_ending = True
+        super().shutdown()
+        deadline = time.monotonic() + _ANSWER_SECONDS
+        for _ in range(MOST_AT_ONCE):
+            self._places.acquire(timeout=max(0.0, deadline - time.monotonic()))
+
+    def handle_error(self, *_: Any) -> None:
+        """Note that a sender went away, or a fault of our own, without a traceback."""
+        error = sys.exc_info()[1]
+        if isinstance(error, OSError):
+            self.receiver.notes("delivery-broken-off")
+        else:
+            self.receiver.notes("delivery-failed", fault=type(error).__name__)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One request, on a connection of its own, which is closed after the answer."""
+
+    server: ReceiverServer
+    timeout = _READ_SECONDS
+    server_version = "trackperm"
+    sys_version = ""
+    default_request_version = request_version = "HTTP/1.0"
+    requestline = ""
+    path = ""
+    _is_unread = True
+
+    def setup(self) -> None:
+        super().setup()
+        self.rfile.close()
+        self.rfile = io.BufferedReader(_Incoming(self.connection))
+
+    def handle(self) -> None:
+        try:
+            self.handle_one_request()
+        except RefusedError as error:
+            self._is_unread &= error.status != HTTPStatus.REQUEST_TIMEOUT
+            self._refuse(error.status, error.message)
+        except OSError:
+            raise
+        except Exception:
+            self._answer(500, {"status": "failed"})
+            raise
+
+    def finish(self) -> None:
+        """Close, after a moment for a sender in the middle of a body, who could not read the answer."""
+        with suppress(OSError, ValueError):
+            self.wfile.flush()
+            if self._is_unread:
+                self.connection.shutdown(socket.SHUT_WR)
+                _discard(self.connection)
+        super().finish()
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(self._length())
+        self._is_unread = False
+        if len(body) < self._length():
+            raise RefusedError(400, "the body is shorter than its stated length")
+        self._answer(*self.server.receiver.take(self._route, self.headers, body))
+
+    def do_GET(self) -> None:
+        self._is_unread = False
+        is_known = self._route in ("/health", "/healthz")
+        self._answer(200 if is_known else 404, {"status": "ok" if is_known else "not found"})
+
+    @property
+    def _route(self) -> str:
+        return self.path.partition("?")[0]
+
+    def _length(self) -> int:
+        """Return the stated length of the body.
+
+        Raises
+        ------
+        RefusedError
+            If there is none, or too many, or it is beyond the limit.
+        """
+        stated = self.headers.get_all("Content-Length", [])
+        if "Transfer-Encoding" in self.headers or not stated:
+            raise RefusedError(411, "the length of the body is not stated")
+        if len(stated) != 1 or not (stated[0].isascii() and stated[0].isdecimal()):
+            raise RefusedError(400, "the stated length of the body is no number")
+        if len(stated[0]) > 9 or int(stated[0]) > MOST_BYTES:
+            raise RefusedError(413, f"the body is longer than {MOST_BYTES} bytes")
+        return int(stated[0])
+
+    def _refuse(self, status: int, reason: str) -> None:
+        self._answer(*self.server.receiver.refused(self._route, status, reason))
+
+    def _answer(self, status: int, document: Mapping[str, Any]) -> None:
+        content = json.dumps(document).encode()
+        self.connection.settimeout(_READ_SECONDS)
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(content)
+
+    def send_error(self, code: int, *_: Any, **__: Any) -> None:
+        """Refuse what is no request, without repeating any of it."""
+        self._refuse(code, HTTPStatus(code).phrase.lower())
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing: the receiver notes what matters, and addresses may hold secrets."""
+
+
+class _Incoming(io.RawIOBase):
+    """What comes in on a connection, all of it before one deadline and up to one number of bytes."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._deadline = time.monotonic() + _READ_SECONDS
+        self._left = _MOST_HEAD_BYTES + MOST_BYTES
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read what is there.
+
+        Raises
+        ------
+        RefusedError
+            If it is too late, or too much.
+        """
+        seconds = self._deadline - time.monotonic()
+        if self._left <= 0:
+            raise RefusedError(
+                HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "the head of the request is too long"
+            )
+        try:
+            if seconds <= 0:
+                raise TimeoutError
+            self._connection.settimeout(seconds)
+            count = self._connection.recv_into(memoryview(buffer)[: self._left])
+        except TimeoutError:
+            raise RefusedError(408, "the request did not come in time") from None
+        self._left -= count
+        return count
+
+
+def _discard(connection: socket.socket) -> None:
+    """Read what is left, for a moment: closing with unread bytes would take back what was answered."""
+    deadline, left = time.monotonic() + _DISCARD_SECONDS, _MOST_DISCARDED_BYTES
+    while left > 0 and (seconds := deadline - time.monotonic()) > 0:
+        connection.settimeout(seconds)
+        part = connection.recv(65536)
+        if not part:
+            return
+        left -= len(part)

@@ -1,0 +1,322 @@
+"""How many examples it takes to see a difference, from a pilot comparison or from a discordance."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any
+
+from trackperm.choices import Alternative
+from trackperm.comparison import Comparison
+from trackperm.errors import CapacityError
+from trackperm.exact import CountTable, PermutationTest, structured_test
+from trackperm.exact.intervals.additive import additive_scores
+from trackperm.exact.power import (
+    ExamplesNeeded,
+    MinimumDetectableEffect,
+    SimulatedPower,
+    approximate_examples_needed,
+    examples_needed,
+    minimum_detectable_effect,
+    null_standard_deviation,
+    paired_power,
+    simulated_power,
+)
+from trackperm.exact.power.needed import require_sought
+from trackperm.exact.power.paired import MOST_EXAMPLES
+from trackperm.exact.power.simulated import N_RESAMPLES
+from trackperm.statistic import Statistic
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What it takes to see a difference.
+
+    Attributes
+    ----------
+    difference : float
+        The true difference that is planned for.
+    discordance : float or None
+        The share of examples on which exactly one run is right; None for other than 0/1 scores.
+    power, alpha : float
+        The chance that p < alpha, and alpha.
+    alternative : {'two-sided', 'less', 'greater'}
+        Of the test.
+    needed : ExamplesNeeded or None
+        For 0/1 scores, the exact numbers of examples.
+    about : int or None
+        For other statistics, the number by the normal approximation.
+    n_examples : int or None
+        The number of examples that was asked about.
+    power_there : float or None
+        The exact power with so many examples, for 0/1 scores.
+    simulated : SimulatedPower or None
+        Its estimate for other statistics, or at `about` examples where no number was asked about.
+    detectable : MinimumDetectableEffect or None
+        What so many examples show.
+    from_pilot : bool
+        Whether the difference is that of a pilot comparison.
+    taking_part : tuple of int or None
+        How many of the pilot's examples the statistic counts, such as positives for recall, and of how many;
+        all numbers are of such examples. None where it counts all.
+    """
+
+    difference: float
+    discordance: float | None
+    power: float
+    alpha: float
+    alternative: Alternative
+    needed: ExamplesNeeded | None = None
+    about: int | None = None
+    n_examples: int | None = None
+    power_there: float | None = None
+    simulated: SimulatedPower | None = None
+    detectable: MinimumDetectableEffect | None = None
+    from_pilot: bool = False
+    taking_part: tuple[int, int] | None = None
+
+    def lines(self) -> list[str]:
+        """Say it in lines for a terminal."""
+        seen = f"to see a difference of {self.difference:+.4g} with {100 * self.power:.4g} % power"
+        test = f"alpha {self.alpha:g}, {self.alternative}"
+        found = []
+        if self.needed is not None:
+            first, stays = self.needed.first, self.needed.stays
+            later = "" if first == stays else f", and always from {stays:,} on"
+            found.append(
+                f"{seen} ({test}, discordance {self.discordance:.4g}): {first:,} examples{later} (exact)"
+            )
+        if self.about is not None:
+            found.append(f"{seen} ({test}): about {self.about:,} examples (normal approximation)")
+        if self.n_examples is not None and self.power_there is not None:
+            found.append(f"with {self.n_examples:,} examples the power is {self.power_there:.4f} (exact)")
+        if self.simulated is not None:
+            found.append(str(self.simulated))
+        if self.detectable is not None:
+            found.append(f"with {self.detectable.n_examples:,} examples: {self.detectable}")
+        if self.taking_part is not None:
+            counted, n = self.taking_part
+            found.append(f"these are examples that the statistic counts, as {counted:,} of the pilot's {n:,}")
+        if self.from_pilot:
+            found.append(
+                "the difference is that of the pilot, too large as a rule where it is why one goes on;"
+                " `--difference` gives the smallest that matters"
+            )
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values that JSON can hold."""
+        return asdict(self)
+
+
+def plan_paired(
+    difference: float,
+    discordance: float,
+    *,
+    n_examples: int | None = None,
+    power: float = 0.8,
+    alpha: float = 0.05,
+    alternative: Alternative = "two-sided",
+    from_pilot: bool = False,
+) -> Plan:
+    """Plan for 0/1 scores, exactly.
+
+    Parameters
+    ----------
+    difference : float
+        The difference of the scores to be seen.
+    discordance : float
+        Share of examples on which exactly one of the runs is right; see past comparisons.
+    n_examples : int, optional
+        A number of examples whose power is asked for as well.
+    power, alpha, alternative
+        Of the test.
+    from_pilot : bool
+        Whether the difference is that of a pilot.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range.
+    CapacityError
+        If it takes more than 10^7 examples.
+    """
+    options: dict[str, Any] = {"alpha": alpha, "alternative": alternative}
+    there = detectable = None
+    if n_examples is not None:
+        there = paired_power(n_examples, difference, discordance, **options)
+        detectable = minimum_detectable_effect(n_examples, discordance, power=power, **options)
+    return Plan(
+        difference,
+        discordance,
+        power,
+        alpha,
+        alternative,
+        needed=examples_needed(difference, discordance, power, alpha, alternative),
+        n_examples=n_examples,
+        power_there=there,
+        detectable=detectable,
+        from_pilot=from_pilot,
+    )
+
+
+def plan_from_pilot(
+    pilot: Comparison,
+    *,
+    difference: float | None = None,
+    n_examples: int | None = None,
+    power: float = 0.8,
+    n_resamples: int = N_RESAMPLES,
+    seed: int = 0,
+) -> Plan:
+    """Plan a comparison like a pilot: exactly for 0/1 scores, else by resampling the pilot's examples.
+
+    Parameters
+    ----------
+    pilot : Comparison
+        A comparison by the same statistic, level and alternative.
+    difference : float, optional
+        The difference to be seen; by default that of the pilot.
+    n_examples, power, n_resamples, seed
+        As in :func:`plan_from_counts`.
+
+    Raises
+    ------
+    InputError
+        If the pilot has no discordant examples, or the difference is beyond what they show.
+    CapacityError
+        If it takes too many examples.
+    """
+    plan = plan_from_counts(
+        pilot.statistic,
+        pilot.count_table,
+        pilot.test,
+        pilot.difference if difference is None else difference,
+        n_examples=n_examples,
+        power=power,
+        alpha=pilot.alpha,
+        n_resamples=n_resamples,
+        seed=seed,
+    )
+    return replace(plan, from_pilot=difference is None)
+
+
+def plan_from_counts(
+    statistic: Statistic,
+    table: CountTable,
+    test: PermutationTest,
+    difference: float,
+    *,
+    n_examples: int | None = None,
+    power: float = 0.8,
+    alpha: float = 0.05,
+    n_resamples: int = N_RESAMPLES,
+    seed: int = 0,
+) -> Plan:
+    """Plan a comparison like that which had these counts.
+
+    Parameters
+    ----------
+    statistic : Statistic
+        What is tested.
+    table : CountTable
+        The counts of a pilot; of clusters where these are exchanged as a whole.
+    test : PermutationTest
+        Their test, with the alternative that is planned for.
+    difference : float
+        The difference to be seen.
+    n_examples : int, optional
+        A number of examples whose power is asked for; in clusters where these are exchanged as a whole.
+    power, alpha : float
+        The chance of p < alpha to be had, and alpha.
+    n_resamples, seed : int
+        Resampled comparisons, each of which is tested, and their seed. There are none where the pilot shows
+        less than `difference`, or the other sign of a one-sided test.
+
+    Raises
+    ------
+    InputError
+        If the pilot has no discordant examples, or the difference is beyond what they show.
+    CapacityError
+        If it takes too many examples.
+    """
+    alternative = test.alternative
+    share, counted = paired_discordance(statistic, table)
+    n = table.n_examples
+    if share is not None:
+        plan = plan_paired(
+            difference, share, n_examples=n_examples, power=power, alpha=alpha, alternative=alternative
+        )
+        return replace(plan, taking_part=None if counted == n else (counted, n))
+    require_sought(difference, alternative)
+    spread = null_deviation(statistic, table)
+    about = approximate_examples_needed(
+        difference, spread, n, power=power, alpha=alpha, alternative=alternative
+    )
+    effect = difference / test.observed if test.observed else 0.0
+    if alternative == "two-sided":
+        effect = abs(effect)
+    simulated = None
+    if 0.0 < effect <= 1.0:
+        simulated = simulated_power(
+            table,
+            partial(_tested, statistic, test),
+            about if n_examples is None else n_examples,
+            effect=effect,
+            alpha=alpha,
+            n_resamples=n_resamples,
+            seed=seed,
+        )
+    return Plan(
+        difference,
+        None,
+        power,
+        alpha,
+        alternative,
+        about=about,
+        n_examples=n_examples,
+        simulated=simulated,
+    )
+
+
+def paired_discordance(statistic: Statistic, table: CountTable) -> tuple[float | None, int]:
+    """Return the share of examples on which one run alone is right, and of how many that are counted.
+
+    The share is None for other than 0/1 scores, and where there are too many examples for the exact power.
+    """
+    stay, swap = statistic.pairs(table.candidate, table.baseline)
+    scores = additive_scores(stay, swap, statistic.h, table.multiplicities)
+    is_paired = scores is not None and scores.gap == 1 and scores.equally_weighted
+    if scores is None or not is_paired or table.n_examples > MOST_EXAMPLES:
+        return None, table.n_examples
+    return (scores.n_up + scores.n_down) / scores.n_rows, scores.n_rows
+
+
+def null_deviation(statistic: Statistic, table: CountTable) -> float:
+    """Return the standard deviation of the null distribution, to first order.
+
+    Raises
+    ------
+    UndefinedStatisticError
+        If the statistic has no slopes at its mean.
+    """
+    stay, swap = statistic.pairs(table.candidate, table.baseline)
+    return null_standard_deviation(stay, swap, statistic.h, table.multiplicities)
+
+
+def _tested(statistic: Statistic, like: PermutationTest, table: CountTable) -> PermutationTest:
+    """Test counts as the pilot was tested."""
+    stay, swap = statistic.pairs(table.candidate, table.baseline)
+    try:
+        return structured_test(
+            stay,
+            swap,
+            statistic.tested(stay, swap, table.multiplicities),
+            alternative=like.alternative,
+            multiplicities=table.multiplicities,
+            mid_p=like.mid_p,
+        )
+    except CapacityError as error:
+        raise CapacityError(
+            f"the pilot cannot be resampled at this size: {error.message}", hint="ask about fewer examples."
+        ) from error

@@ -1,0 +1,298 @@
+"""What the usual tests say of the same counts, for readers who ask; none of them decides a verdict.
+
+Each test is given what it is made for: one difference for each example, or cluster where these are exchanged
+as a whole. A statistic has such differences where exchanging the outputs of an example always changes it by
+the same amount, as means and shares do. The counts are grouped, so that nothing here grows with the number of
+examples: ranks, moments and signs come from distinct differences and their multiplicities.
+
+A standard error is also known to first order for ratios such as F1, from the slopes v of h at the observed
+sums S = sum_k c_k a_k. With y_k = v . a_k the variance of h(S) is near sum_k c_k (y_k - mean of y)^2, over
+clusters where there are such (Liang and Zeger 1986; for ratios, the delta method).
+
+References
+----------
+F. Wilcoxon (1945), "Individual comparisons by ranking methods", Biometrics Bulletin 1.
+Q. McNemar (1947), "Note on the sampling error of the difference between correlated proportions or
+percentages", Psychometrika 12.
+K.-Y. Liang and S. L. Zeger (1986), "Longitudinal data analysis using generalized linear models",
+Biometrika 73.
+A. C. Cameron and D. L. Miller (2015), "A practitioner's guide to cluster-robust inference", Journal of
+Human Resources 50.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from trackperm.choices import Alternative
+from trackperm.exact import CountTable, PermutationTest, RationalStatistic
+from trackperm.exact.counts import exact_column_sums
+from trackperm.exact.differences import Differences
+from trackperm.exact.types import IntArray
+from trackperm.statistic import Statistic
+
+SAME = 0.01
+"""Relative distance up to which two p-values are called the same."""
+
+FEW = 30
+"""Differences that are not 0, below which a normal mean is called doubtful."""
+
+FEW_CLUSTERS = 40
+"""Clusters below which their standard error is known to be too small as a rule (Cameron and Miller 2015)."""
+
+LARGE_SHARE = 0.1
+"""Share of the sum of squares from one difference, above which a normal mean is called doubtful."""
+
+RANKED_EXACTLY = 50
+"""Differences up to which SciPy's exact signed-rank test is used, if no two have the same size."""
+
+STEP = 1e-6
+"""Relative distance over which slopes are taken."""
+
+SMALLEST = 1e-300
+"""p-value below which a float has lost digits."""
+
+
+@dataclass(frozen=True)
+class SecondOpinion:
+    """What another test says.
+
+    Attributes
+    ----------
+    name : str
+        The test.
+    pvalue : float or None
+        Its p-value; None where it does not apply.
+    differs : bool
+        Whether the p-value is more than 1 % away from that of the permutation test.
+    overturns : bool
+        Whether it lies on the other side of alpha.
+    sentence : str
+        How it compares, and why; or why the test does not apply.
+    """
+
+    name: str
+    pvalue: float | None
+    differs: bool
+    overturns: bool
+    sentence: str
+
+    @property
+    def shown(self) -> str:
+        """The p-value as text, which no viewer rounds to 0; nothing where the test does not apply."""
+        return "" if self.pvalue is None else _written(self.pvalue)
+
+
+def second_opinions(
+    statistic: Statistic, table: CountTable, test: PermutationTest, alpha: float = 0.05
+) -> tuple[SecondOpinion, ...]:
+    """Return what the paired t, Wilcoxon, sign and McNemar tests and a clustered standard error say.
+
+    Parameters
+    ----------
+    statistic : Statistic
+        What was tested.
+    table : CountTable
+        The counts that were tested, of clusters where the statistic declares them.
+    test : PermutationTest
+        The result to compare with; its alternative is theirs.
+    alpha : float
+        Level of the verdict.
+    """
+    stay, swap = statistic.pairs(table.candidate, table.baseline)
+    reader = _Reader(test, alpha)
+    units = "examples" if statistic.cluster is None else "clusters"
+    differences = Differences.of(statistic.h, stay, swap, table.multiplicities)
+    refusal = ""
+    if differences is None:
+        refusal = f"`{statistic.name}` is not a mean of one difference for each of the {units}"
+    elif statistic.weights:
+        refusal = f"`{statistic.name}` weights its strata or classes, and this test knows none"
+    found = []
+    for name, opinion in (
+        ("paired t-test", _t_test),
+        ("Wilcoxon signed-rank test", _signed_rank_test),
+        ("sign test", _sign_test),
+        ("McNemar's test, exact", _mcnemar_exact),
+        ("McNemar's test, chi-squared", _mcnemar),
+        ("McNemar's test, chi-squared with continuity correction", _mcnemar_corrected),
+    ):
+        said = refusal if differences is None or refusal else opinion(differences, test.alternative)
+        found.append(reader.opinion(name, said))
+    said = _clustered(statistic, stay, table.multiplicities, test, is_linear=differences is not None)
+    return (*found, reader.opinion("clustered standard error", said))
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Sets a p-value beside that of the permutation test."""
+
+    test: PermutationTest
+    alpha: float
+
+    def opinion(self, name: str, said: str | tuple[float, str]) -> SecondOpinion:
+        """Return the opinion from a p-value and what the test takes for granted, or why there is none."""
+        if isinstance(said, str):
+            return SecondOpinion(name, None, False, False, f"Does not apply: {said}.")
+        pvalue, why = said
+        exact = self.test.pvalue
+        is_exact = self.test.method not in ("monte-carlo", "bracket") and not self.test.mid_p
+        kind = "the exact" if is_exact else "the permutation test's"
+        shown = f"{kind} {'mid-' if self.test.mid_p else ''}p = {self.test.format_pvalue(3, self.alpha)}"
+        differs = abs(pvalue - exact) > SAME * max(pvalue, exact)
+        overturns = (pvalue < self.alpha) != (exact < self.alpha)
+        digits = 3
+        while digits < 17 and (float(f"{pvalue:.{digits}g}") < self.alpha) != (pvalue < self.alpha):
+            digits += 1
+        beside = f"p {'= ' * (pvalue >= SMALLEST)}{_written(pvalue, digits)} beside {shown}"
+        if differs or overturns:
+            beside += f", on the {'other' if overturns else 'same'} side of {self.alpha:g}"
+        return SecondOpinion(name, pvalue, differs, overturns, f"{beside}. {why}.")
+
+
+def _written(pvalue: float, digits: int = 3) -> str:
+    """Write a p-value; one that floats cannot hold, or not with all digits, is not written as 0."""
+    return f"{pvalue:.{digits}g}" if pvalue >= SMALLEST else f"< {SMALLEST:g}"
+
+
+def _t_test(differences: Differences, alternative: Alternative) -> str | tuple[float, str]:
+    from scipy import stats
+
+    n = differences.n
+    values, counts = differences.values.astype(np.float64), differences.counts
+    mean = float(counts @ values) / n
+    squares = float(counts @ (values - mean) ** 2)
+    if differences.values.size == 1:
+        return f"all {n} differences are equal"
+    t = mean / math.sqrt(squares / (n - 1) / n)
+    n_moved = differences.n_moved
+    share = float((values**2).max() / (counts @ values**2))
+    why = f"It takes the mean of {n} differences, {n_moved} of them not 0, for normally distributed"
+    if n_moved < FEW:
+        why += ", which is doubtful with so few"
+    elif share > LARGE_SHARE:
+        why += f", which is doubtful where one makes up {100.0 * share:.0f} % of the sum of squares"
+    return _two_or_one_sided(stats.t(n - 1), t, alternative), why
+
+
+def _signed_rank_test(differences: Differences, alternative: Alternative) -> str | tuple[float, str]:
+    from scipy import stats
+
+    if not (n := differences.n_moved):
+        return "no difference is other than 0"
+    moved = differences.values != 0
+    values, counts = differences.values[moved], differences.counts[moved]
+    sizes, rows = np.unique(np.abs(values), return_inverse=True)
+    ties = np.zeros(sizes.size, dtype=np.int64)
+    np.add.at(ties, rows, counts)
+    ends = np.cumsum(ties)
+    ranks = (ends - ties + 1 + ends) / 2.0
+    up = values > 0
+    n_tied = int(ties[ties > 1].sum())
+    zeros = differences.n - n
+    dropped = f"drops {zeros} differences of 0 and " if zeros else ""
+    why = (
+        f"It {dropped}ranks the sizes of {n} differences, {n_tied} of them tied: it asks for a shift of the"
+        " typical difference, not of the mean"
+    )
+    if sizes.size == 1:
+        why = f"It {dropped}gives the other {n} one rank, as they are of one size, and so is the sign test"
+    if n_tied == 0 and n <= RANKED_EXACTLY:
+        signed = np.where(up, ranks[rows], -ranks[rows])
+        return float(stats.wilcoxon(signed, alternative=alternative, method="exact").pvalue), why
+    total = float(counts[up] @ ranks[rows][up])
+    # The variance of a sum of midranks with fair signs is a quarter of the sum of their squares.
+    z = (total - n * (n + 1) / 4.0) / math.sqrt(float(ties @ ranks**2) / 4.0)
+    return _two_or_one_sided(stats.norm, z, alternative), f"{why}; its p is a normal approximation"
+
+
+def _sign_test(differences: Differences, alternative: Alternative) -> str | tuple[float, str]:
+    from scipy import stats
+
+    up, down = differences.n_up, differences.n_down
+    if not up + down:
+        return "no difference is other than 0"
+    pvalue = float(stats.binomtest(up, up + down, alternative=alternative).pvalue)
+    if differences.size is not None:
+        return pvalue, f"It counts {up} up and {down} down: with differences of one size, the same test"
+    return pvalue, f"It counts {up} up and {down} down, whatever their size"
+
+
+def _mcnemar_exact(differences: Differences, alternative: Alternative) -> str | tuple[float, str]:
+    refusal = _not_mcnemar(differences)
+    if refusal:
+        return refusal
+    said = _sign_test(differences, alternative)
+    return said if isinstance(said, str) else (said[0], "With differences of one size it is the same test")
+
+
+def _mcnemar(differences: Differences, alternative: Alternative) -> str | tuple[float, str]:
+    return _not_mcnemar(differences) or _mcnemar_normal(differences, alternative, 0)
+
+
+def _mcnemar_corrected(differences: Differences, alternative: Alternative) -> str | tuple[float, str]:
+    return _not_mcnemar(differences) or _mcnemar_normal(differences, alternative, 1)
+
+
+def _mcnemar_normal(differences: Differences, alternative: Alternative, correction: int) -> tuple[float, str]:
+    from scipy import stats
+
+    up, down = differences.n_up, differences.n_down
+    excess = up - down
+    if alternative == "two-sided":
+        excess = max(abs(excess) - correction, 0)
+    else:
+        excess += correction if alternative == "less" else -correction
+    z = excess / math.sqrt(up + down)
+    why = f"It puts a normal distribution in the place of the binomial one of {up + down} coins"
+    return _two_or_one_sided(stats.norm, z, alternative), why
+
+
+def _not_mcnemar(differences: Differences) -> str:
+    if not differences.n_moved:
+        return "no difference is other than 0"
+    return (
+        "" if differences.size is not None else "it is for differences of one size, as of scores of 0 and 1"
+    )
+
+
+def _clustered(
+    statistic: Statistic, stay: IntArray, counts: IntArray, test: PermutationTest, *, is_linear: bool
+) -> str | tuple[float, str]:
+    from scipy import stats
+
+    h = statistic.h
+    if not isinstance(h, RationalStatistic):
+        return f"`{statistic.name}` is not a quotient of sums"
+    units = "examples" if statistic.cluster is None else "clusters"
+    n = int(counts.sum())
+    if n < 2:
+        return f"there is but one of the {units}"
+    sums = np.array(exact_column_sums(stay, counts), dtype=np.float64)
+    steps = STEP * np.maximum(np.abs(sums), 1.0)
+    slopes = (h.values(sums + np.diag(steps)) - h.values(sums - np.diag(steps))) / (2.0 * steps)
+    if not np.isfinite(slopes).all():
+        return f"`{statistic.name}` is undefined near the observed counts"
+    parts = stay @ slopes
+    variance = n / (n - 1) * float(counts @ (parts - float(counts @ parts) / n) ** 2)
+    if variance <= (STEP * test.observed) ** 2:
+        return f"all {units} contribute the same"
+    why = f"Its standard error {math.sqrt(variance):.3g} takes {n} {units} for independent draws"
+    if statistic.cluster is None:
+        why += ", as none are declared to belong together"
+    if not is_linear:
+        why += ", and the statistic for linear near its value (delta method)"
+    if statistic.cluster is not None and n < FEW_CLUSTERS:
+        why += f"; with fewer than {FEW_CLUSTERS} it is too small as a rule"
+    return _two_or_one_sided(stats.t(n - 1), test.observed / math.sqrt(variance), test.alternative), why
+
+
+def _two_or_one_sided(law: Any, value: float, alternative: Alternative) -> float:
+    """Return the p-value of a statistic whose law is symmetric about 0."""
+    if alternative == "two-sided":
+        return float(2.0 * law.sf(abs(value)))
+    return float(law.sf(value) if alternative == "greater" else law.cdf(value))

@@ -1,0 +1,194 @@
+"""Compare two runs by one statistic: pair the examples, count, test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from trackperm.choices import Missing, MissingRule
+from trackperm.comparison.context import Case
+from trackperm.comparison.result import Comparison, score_of
+from trackperm.comparison.runs import RunData
+from trackperm.comparison.verdict import require_margin
+from trackperm.errors import InputError, UndefinedStatisticError
+from trackperm.exact import CountTable, PermutationTest, RationalStatistic, TestOptions
+from trackperm.exact.permutation import structured_test_of
+from trackperm.pairing import PairedRuns, paired
+from trackperm.statistic import Statistic
+
+_RATIO_HINT = (
+    "`contrast: difference` tests the difference of the scores; a constant keeps them above 0, as in"
+    " `score: (wrong + 0.5) / (n + 1)`."
+)
+
+
+def compare_runs(
+    baseline: RunData,
+    candidate: RunData,
+    statistic: Statistic,
+    options: TestOptions | None = None,
+    *,
+    margin: float | None = None,
+    missing: MissingRule = "error",
+    by_position: bool = False,
+    progress: Callable[[float], object] | None = None,
+) -> Comparison:
+    """Compare two runs that were read before by one statistic.
+
+    Parameters
+    ----------
+    baseline, candidate : RunData
+        The runs.
+    statistic : Statistic
+        What is tested.
+    options : TestOptions, optional
+        Alternative, level and engine.
+    margin, missing, by_position
+        As in :func:`~trackperm.comparison.compare.compare`.
+    progress : callable, optional
+        Receives the share of the pairing that is done, from 0 to 1, where that takes long.
+
+    Raises
+    ------
+    InputError
+        If anything about the input cannot be used; subclasses say what.
+    """
+    options = TestOptions() if options is None else options
+    require_margin(margin, options.alpha)
+    options = options.with_default(statistic.alternative)
+
+    def compared(case: Missing) -> Comparison:
+        pairing = paired(
+            baseline.table,
+            candidate.table,
+            statistic,
+            missing=case,
+            by_position=by_position,
+            progress=progress,
+        )
+        return _tested(baseline, candidate, pairing, options, margin)
+
+    if missing != "bounds":
+        return compared(missing)
+    both = [compared("worst"), compared("best")]
+    cases = tuple(
+        Case(each.pairing.missing, each.difference, each.pvalue, each.decision.sign) for each in both
+    )
+    weaker = max(both, key=lambda comparison: comparison.pvalue)
+    return replace(weaker, options={**weaker.options, "missing": "bounds"}, cases=cases, outcomes=tuple(both))
+
+
+def _tested(
+    baseline: RunData, candidate: RunData, pairing: PairedRuns, options: TestOptions, margin: float | None
+) -> Comparison:
+    statistic, table = pairing.statistic, pairing.count_table
+    _require_defined_scores(statistic, table)
+    _require_ratio(statistic, table, baseline, candidate)
+    test = count_table_test(statistic, table, options)
+    return Comparison(
+        statistic=statistic,
+        baseline_data=baseline,
+        candidate_data=candidate,
+        test=test,
+        alpha=options.alpha,
+        count_table=table,
+        pairing=pairing.report,
+        discordant=pairing.discordant,
+        options=_logged_options(options, test, pairing.report.missing, margin),
+        margin=margin,
+    )
+
+
+def _logged_options(
+    options: TestOptions, test: PermutationTest, missing: Missing, margin: float | None
+) -> dict[str, str]:
+    """Return the options that make the comparison what it is, as text."""
+    logged = {
+        "alternative": options.tested,
+        "alpha": repr(options.alpha),
+        "missing": missing,
+        "method": options.method,
+    }
+    if options.mid_p:
+        logged["mid_p"] = "true"
+    if margin is not None:
+        logged["margin"] = repr(margin)
+    if test.method == "monte-carlo":
+        logged |= {
+            "n_samples": str(options.n_samples),
+            "seed": str(options.seed),
+            "exceedances": str(options.exceedances),
+        }
+    return logged
+
+
+def count_table_test(statistic: Statistic, table: CountTable, options: TestOptions) -> PermutationTest:
+    """Test a statistic on counts alone.
+
+    Raises
+    ------
+    InputError
+        If the counts leave 64 bits, or a division by zero has no value.
+    UndefinedStatisticError
+        If some swaps of outputs leave the statistic without a value.
+    CapacityError
+        If the engine that was named cannot take the problem.
+    """
+    stay, swap = statistic.pairs(table.candidate, table.baseline)
+    try:
+        return structured_test_of(
+            stay,
+            swap,
+            statistic.tested(stay, swap, table.multiplicities),
+            options,
+            multiplicities=table.multiplicities,
+        )
+    except UndefinedStatisticError as error:
+        if statistic.contrast != "log ratio":
+            raise
+        raise UndefinedStatisticError(
+            f"some swaps of outputs make a score by `{statistic.name}` 0 in one of the runs, of which"
+            " `contrast: log ratio` cannot take the logarithm",
+            hint=_RATIO_HINT,
+        ) from error
+
+
+def _require_defined_scores(statistic: Statistic, table: CountTable) -> None:
+    """Refuse two scores that are both 0/0: a declared value would be compared with itself.
+
+    Raises
+    ------
+    InputError
+        If every division is by 0, in both scores and in every stratum or class.
+    """
+    score, p = statistic.part_score, len(statistic.count_names)
+    if not isinstance(score, RationalStatistic) or not score.divisors:
+        return
+    parts = [totals[i : i + p] for totals in table.totals() for i in range(0, len(totals), p)]
+    if all(divisor(part) == 0 for divisor in score.divisors for part in parts):
+        given = ", ".join(f"`{name}` is {value!r}" for name, value in statistic.parameters.items())
+        raise InputError(
+            f"`{statistic.name}` is 0/0 in both runs, so there is nothing to compare",
+            hint=f"{given}: does it occur in the data as written?" if given else None,
+        )
+
+
+def _require_ratio(statistic: Statistic, table: CountTable, baseline: RunData, candidate: RunData) -> None:
+    """Refuse a log ratio of scores that are not above 0.
+
+    Raises
+    ------
+    InputError
+        If one of the scores is not; says whose.
+    """
+    if statistic.contrast != "log ratio":
+        return
+    sides = ("candidate", candidate), ("baseline", baseline)
+    for (role, run), totals in zip(sides, table.totals(), strict=True):
+        score = score_of(statistic, totals)
+        if score is not None and score <= 0:
+            raise InputError(
+                f"the {role} `{run.table.origin}` has a score of {score:.4g} by `{statistic.name}`, of which"
+                " `contrast: log ratio` cannot take the logarithm",
+                hint=_RATIO_HINT,
+            )

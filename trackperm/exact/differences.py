@@ -1,0 +1,112 @@
+"""The differences that a statistic adds up, one for each example, where it does nothing else."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from trackperm.errors import CapacityError
+from trackperm.exact.counts import LARGEST, exact_column_sums
+from trackperm.exact.engines.lattice.statistic import Statistic
+from trackperm.exact.functions.rational import RationalStatistic
+from trackperm.exact.types import IntArray
+
+
+@dataclass(frozen=True)
+class Differences:
+    """Distinct differences with multiplicities: the statistic is unit * sum_k counts_k values_k.
+
+    Attributes
+    ----------
+    values : ndarray of int64, or of Python integers where these are too large; shape (J,)
+        Distinct differences in ascending order, 0 included.
+    counts : ndarray of int64, shape (J,)
+        How many examples have each.
+    unit : Fraction
+        What a difference of 1 adds to the statistic.
+    """
+
+    values: npt.NDArray[Any]
+    counts: IntArray
+    unit: Fraction
+
+    @classmethod
+    def of(cls, h: Statistic, stay: IntArray, swap: IntArray, multiplicities: IntArray) -> Differences | None:
+        """Return the differences of examples, or None where the statistic is not made of them.
+
+        It is if h is affine in the sums that a swap changes, the others being what they are, and a swap of
+        everything turns its sign: then h(stay) = (h(stay) - h(swap)) / 2, and each example adds its share.
+
+        Parameters
+        ----------
+        h : RationalStatistic, RealStatistic or callable
+            The statistic; only a RationalStatistic can be seen to be affine.
+        stay, swap : ndarray of int64, shape (K, m)
+            g of pairs as they are, and with their outputs exchanged.
+        multiplicities : ndarray of int64, shape (K,)
+            How many examples each row stands for.
+        """
+        if not isinstance(h, RationalStatistic):
+            return None
+        n = stay.shape[1]
+        changes = stay - swap
+        moves = set(np.flatnonzero((changes != 0).sum(axis=0)).tolist())
+        totals = exact_column_sums(stay, multiplicities)
+        arguments = [
+            RationalStatistic.variable(i, n) if i in moves else RationalStatistic.constant(totals[i], n)
+            for i in range(n)
+        ]
+        try:
+            affine = h.substitute(arguments).simplified().affine
+        except CapacityError:  # too long to multiply out: no plain mean
+            return None
+        if affine is None:
+            return None
+        constant, by_variable = affine
+        swapped = exact_column_sums(swap, multiplicities)
+        if 2 * constant + sum(s * (totals[i] + swapped[i]) for i, s in by_variable.items()) != 0:
+            return None
+        slopes = [by_variable.get(i, Fraction(0)) for i in range(n)]
+        denominator = math.lcm(*(slope.denominator for slope in slopes))
+        weights = [int(slope * denominator) for slope in slopes]
+        common = math.gcd(*weights) or 1
+        weights = [weight // common for weight in weights]
+        reach = sum(abs(w) * int(x) for w, x in zip(weights, np.abs(changes).max(axis=0), strict=True))
+        dtype = np.int64 if max([reach, *map(abs, weights)]) <= LARGEST else object
+        values, rows = np.unique(changes.astype(dtype) @ np.array(weights, dtype=dtype), return_inverse=True)
+        counts = np.zeros(values.size, dtype=np.int64)
+        np.add.at(counts, rows, multiplicities)
+        return cls(values, counts, Fraction(common, 2 * denominator))
+
+    @property
+    def n(self) -> int:
+        """Number of differences, those of 0 included."""
+        return int(self.counts.sum())
+
+    @property
+    def n_up(self) -> int:
+        """How many are above 0."""
+        return int(self.counts[self.values > 0].sum())
+
+    @property
+    def n_down(self) -> int:
+        """How many are below 0."""
+        return int(self.counts[self.values < 0].sum())
+
+    @property
+    def n_moved(self) -> int:
+        """How many are not 0."""
+        return self.n_up + self.n_down
+
+    @property
+    def size(self) -> int | None:
+        """The one size that all differences other than 0 have, as those of 0/1 scores do; else None."""
+        moved = self.values[self.values != 0]
+        if moved.size not in (1, 2) or abs(moved[0]) != abs(moved[-1]):
+            return None
+        return abs(int(moved[0]))

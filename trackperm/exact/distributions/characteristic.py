@@ -1,0 +1,221 @@
+r"""The law of X = sum_k sum_{j <= c_k} B_kj x_k, and its characteristic function under exponential tilts.
+
+With B fair coins and E = sum_k c_k x_k, X - E/2 is symmetric. The tilt lambda gives each coin of row k
+the odds exp(lambda . x_k) : 1. With the centred cumulant function
+K(lambda) = sum_k c_k log cosh(lambda . x_k / 2),
+
+    P(X = x) = exp(K(lambda) - lambda . (x - E/2)) P_lambda(X = x),
+    E_lambda exp(i theta . X) = exp(i theta . E/2) prod_k (cos b_k + i tanh a_k sin b_k)^c_k,
+
+where a_k = lambda . x_k / 2 and b_k = theta . x_k / 2. The squared modulus of a factor is
+1 - sech^2(a) sin^2(b), and its phase is atan(tanh a tan b), plus pi where cos b < 0.
+
+How the numbers stay accurate. Phases are integers modulo 2Q, reduced before any sine, so that b is known to
+one rounding wherever it lies. The logarithm of a factor's modulus comes from log1p(-sech^2 sin^2) / 2 where
+sin^2 <= 1/2 and from log(cos^2 + tanh^2 sin^2) / 2 elsewhere, with the cosine as a sine of the complement:
+a few units of relative accuracy everywhere, exact zeros included. log cosh a is log1p(2 sinh^2(a/2)).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from trackperm.exact.counts import exact_column_sums
+from trackperm.exact.types import IntArray
+
+FloatArray = npt.NDArray[np.float64]
+ComplexArray = npt.NDArray[np.complex128]
+
+UNIT = 2.0**-53
+"""Unit roundoff of float64."""
+
+FACTOR_ROUNDINGS = 16.0
+"""Relative roundings in log modulus and phase of one factor: sine, square, products, log1p, atan."""
+
+CHUNK = 2**17
+"""Frequency-row pairs evaluated at a time, so that work arrays stay in cache."""
+
+ROWS = 2**9
+"""Rows whose logarithms are added at a time: a sum of sums has fewer roundings than one sum."""
+
+
+def log_cosh(a: FloatArray) -> FloatArray:
+    """Return log cosh a, accurate relative to its value (about a^2/2 near 0)."""
+    magnitude = np.abs(a)
+    small = np.log1p(2.0 * np.sinh(np.minimum(magnitude, 1.0) / 2.0) ** 2)
+    return np.asarray(np.where(magnitude <= 1.0, small, magnitude + log_cosh_excess(magnitude)))
+
+
+def log_cosh_excess(a: FloatArray) -> FloatArray:
+    """Return log cosh a - |a|, between -log 2 and 0, accurate relative to its value."""
+    magnitude = np.abs(a)
+    small = np.log1p(2.0 * np.sinh(np.minimum(magnitude, 1.0) / 2.0) ** 2) - magnitude
+    large = np.log1p(np.exp(-2.0 * magnitude)) - math.log(2.0)
+    return np.asarray(np.where(magnitude <= 0.5, small, large))
+
+
+@dataclass(frozen=True)
+class SwapSum:
+    """The random vector X on the lattice Z^r.
+
+    Attributes
+    ----------
+    coordinates : ndarray of int64, shape (K, r)
+        Steps x_k.
+    multiplicities : ndarray of int64, shape (K,)
+        How many independent fair coins take each step, c_k.
+    """
+
+    coordinates: IntArray
+    multiplicities: IntArray
+
+    @property
+    def rank(self) -> int:
+        """Dimension r of X."""
+        return int(self.coordinates.shape[1])
+
+    @cached_property
+    def n_coins(self) -> int:
+        """Number of coins."""
+        return int(self.multiplicities.sum())
+
+    @cached_property
+    def total(self) -> tuple[int, ...]:
+        """E, the value of X when every coin falls on 1; X and E - X have the same law."""
+        return exact_column_sums(self.coordinates, self.multiplicities)
+
+    @cached_property
+    def support(self) -> tuple[tuple[int, int], ...]:
+        """Least and greatest value of X on each axis."""
+        low = exact_column_sums(np.minimum(self.coordinates, 0), self.multiplicities)
+        high = exact_column_sums(np.maximum(self.coordinates, 0), self.multiplicities)
+        return tuple(zip(low, high, strict=True))
+
+    @cached_property
+    def ranges(self) -> tuple[float, ...]:
+        """Upper bounds of sqrt(sum_k c_k x_ki^2) on each axis, the scale of Hoeffding's inequality."""
+        squares = self.coordinates.astype(object) ** 2
+        sums = exact_column_sums(squares, self.multiplicities) if self.coordinates.size else ()
+        return tuple(math.sqrt(s) * (1 + 4 * UNIT) for s in sums)
+
+    def radius(self, axis: int, probability_log: float) -> float:
+        """Return t with P_lambda(|X_axis - mean| >= t) <= exp(probability_log) under every tilt.
+
+        Hoeffding (1963), Theorem 2: 2 exp(-2 t^2 / sum_k c_k x_k^2), for any law of the coins.
+        """
+        return self.ranges[axis] * math.sqrt((math.log(2.0) - probability_log) / 2.0)
+
+    def log_outside(self, axis: int, below: float, above: float) -> float:
+        """Return a log bound of P_lambda(X_axis < mean - below or X_axis > mean + above)."""
+        scale = self.ranges[axis]
+        if scale == 0.0:
+            return -math.inf
+        return float(np.logaddexp(-2.0 * (below / scale) ** 2, -2.0 * (above / scale) ** 2))
+
+    def cumulant(self, tilt: FloatArray) -> float:
+        """Return K(tilt), relative accuracy about K roundings."""
+        return math.fsum(self.multiplicities * log_cosh(self.coordinates @ tilt / 2.0))
+
+    def centred_mean(self, tilt: FloatArray) -> FloatArray:
+        """Return the mean of X - E/2 under `tilt`, shape (r,): the gradient of K."""
+        weights = self.multiplicities * np.tanh(self.coordinates @ tilt / 2.0) / 2.0
+        return np.asarray(weights @ self.coordinates)
+
+    def covariance(self, tilt: FloatArray) -> FloatArray:
+        """Return the covariance matrix of X under `tilt`, shape (r, r)."""
+        sech = 1.0 / np.cosh(np.minimum(np.abs(self.coordinates @ tilt / 2.0), 350.0))
+        weights = self.multiplicities * sech**2 / 4.0
+        return np.asarray((self.coordinates.T * weights) @ self.coordinates)
+
+
+def characteristic_function(
+    law: SwapSum, tilt: FloatArray, start: Sequence[int], periods: Sequence[int], frequencies: IntArray
+) -> tuple[ComplexArray, FloatArray]:
+    """Evaluate the characteristic function of X - start under a tilt at grid frequencies.
+
+    Parameters
+    ----------
+    law : SwapSum
+        The law of X.
+    tilt : ndarray of float, shape (r,)
+        lambda.
+    start : sequence of int, length r
+        Origin; it only turns the phase.
+    periods : sequence of int, length r
+        Grid sizes P_i.
+    frequencies : ndarray of int64, shape (n, r)
+        l, standing for theta_i = 2 pi l_i / P_i.
+
+    Returns
+    -------
+    values : ndarray of complex128, shape (n,)
+        Conjugates of E_lambda exp(i theta . (X - start)).
+    errors : ndarray of float64, shape (n,)
+        Bounds on the moduli of their errors.
+    """
+    modulus = math.lcm(*periods)
+    a = law.coordinates @ tilt / 2.0
+    n, n_rows = frequencies.shape[0], law.multiplicities.size
+    log_modulus, angle, angle_size = np.zeros(n), np.zeros(n), np.zeros(n)
+    shift = np.array([[total - 2 * low for total, low in zip(law.total, start, strict=True)]], dtype=object)
+    shifted = _phases(frequencies, shift, periods, modulus)[:, 0]
+    half_turns = np.zeros(n, dtype=np.int64)
+    rows = max(1, min(CHUNK // max(n, 1), ROWS))
+    for first in range(0, n_rows, rows):
+        chunk = slice(first, first + rows)
+        counts = law.multiplicities[chunk]
+        phases = _phases(frequencies, law.coordinates[chunk], periods, modulus)
+        # b = pi phase / modulus, folded to (-pi/2, pi/2]; each half turn is a factor -1.
+        folded = phases % modulus
+        folded -= np.where(2 * folded > modulus, modulus, 0)
+        half_turns ^= ((phases - folded) // modulus @ (counts % 2)) % 2
+        sine = np.sin(folded * (math.pi / modulus))
+        cosine = np.sin((modulus - 2 * np.abs(folded)) * (math.pi / (2 * modulus)))
+        sech2 = 1.0 / np.cosh(np.minimum(np.abs(a[chunk]), 350.0)) ** 2
+        tanh = np.tanh(a[chunk])
+        with np.errstate(divide="ignore"):
+            logs = np.where(
+                4 * np.abs(folded) <= modulus,
+                np.log1p(-np.minimum(sech2 * sine**2, 0.75)),
+                np.log(cosine**2 + tanh**2 * sine**2),
+            )
+        log_modulus += logs @ (counts / 2.0)
+        if tanh.any():
+            turns = np.arctan2(tanh * sine, cosine) * counts
+            angle += turns.sum(axis=1)
+            angle_size += np.abs(turns).sum(axis=1)
+    angle += (shifted + half_turns * modulus) % (2 * modulus) * (math.pi / modulus)
+    size = np.exp(log_modulus)
+    roundings = FACTOR_ROUNDINGS + min(rows, n_rows) + n_rows / rows
+    with np.errstate(invalid="ignore"):
+        logs_error = np.where(size > 0.0, size * roundings * (angle_size - log_modulus), 0.0)
+    errors = UNIT * (logs_error + size * (4.0 * (angle_size + 2.0 * math.pi) + 8.0))
+    return size * np.exp(-1j * angle), errors
+
+
+def _phases(frequencies: IntArray, steps: npt.NDArray[Any], periods: Sequence[int], modulus: int) -> IntArray:
+    """Return sum_i l_i x_i (modulus / P_i) modulo 2 modulus, shape (n, K), without overflow."""
+    total = np.zeros((frequencies.shape[0], steps.shape[0]), dtype=np.int64)
+    for axis, period in enumerate(periods):
+        reduced = (steps[:, axis] % (2 * period)).astype(np.int64)
+        products = remainders(frequencies[:, axis, None], reduced, 2 * period)
+        total += products * (modulus // period)
+    return total % (2 * modulus)
+
+
+def remainders(factors: IntArray, others: IntArray, modulus: int) -> IntArray:
+    """Return factors * others modulo a modulus of at most 2^51, for integers from 0 to the modulus.
+
+    Beyond 2^31, a quotient in floats is at most 2 off, and products modulo 2^64 give the remainder.
+    """
+    if modulus <= 2**31:
+        return factors * others % modulus
+    quotients = (factors * (others / modulus)).astype(np.int64)
+    return (factors * others - quotients * modulus) % modulus

@@ -1,0 +1,300 @@
+r"""The few frequencies that matter, found by branch and bound.
+
+A factor's modulus depends on the distance d of b_k = theta . x_k / 2 from the nearest multiple of pi alone,
+and falls with it: |cos b| = cos d. Over a box of frequencies with centre theta_0 the distance is at least
+max(d_0 - h, 0), where h = sum_i |x_ki| delta_i / 2 bounds how far b_k moves inside the box. The product
+of the bounds over any of the k bounds the characteristic function over the whole box, so boxes below the
+threshold are dropped and the others split, down to single frequencies. Every grid frequency is covered by
+some box: secondary peaks are found like the main one.
+
+Few rows are enough to bound a box far from any peak, whatever their number. Over a uniform phase the log
+modulus of a coin under a tilt has the mean log((1 + tanh |a|) / 2), of which a reach of h leaves about
+(1 - 2 h / pi)^4. So wide boxes are bounded by small steps, narrow ones by those that the tilt leaves some
+variance. Rows about as good as each other come in random order: steps of nearly the same size, or in
+arithmetic progression, would agree on frequencies that the others rule out. A bound holds for every choice.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from trackperm.errors import CapacityError
+from trackperm.exact.distributions.characteristic import UNIT, FloatArray, SwapSum
+from trackperm.exact.types import IntArray
+
+ENOUGH = 1.25
+"""Expected loss of log modulus, in terms of the threshold, by the rows that bound a box at first."""
+
+FEW_ROWS = 48
+"""Rows up to which all take part at once."""
+
+FEW_BOXES = 64
+"""Boxes that are split rather than bounded by more rows."""
+
+MOST_DOUBLINGS = 4
+"""How often the rows that bound a box are doubled, unless it is a single frequency."""
+
+BLOCK = 2**14
+"""Widest boxes that are followed down to single frequencies together."""
+
+CHUNK = 2**15
+"""Box-row pairs bounded at a time, so that work arrays stay in cache."""
+
+MOST_FACTORS = 2**32
+"""Box-row pairs bounded at the most (a quarter of a minute)."""
+
+
+def surviving_frequencies(
+    law: SwapSum, tilt: FloatArray, periods: Sequence[int], log_threshold: float, limit: int
+) -> IntArray:
+    """Return the grid frequencies whose characteristic function may exceed exp(log_threshold).
+
+    One of each conjugate pair is returned: those with l_r <= P_r // 2.
+
+    Parameters
+    ----------
+    law : SwapSum
+        The law of X.
+    tilt : ndarray of float, shape (r,)
+        lambda.
+    periods : sequence of int, length r
+        Grid sizes P_i; frequency l stands for theta_i = 2 pi l_i / P_i.
+    log_threshold : float
+        Frequencies with a smaller logarithm of the modulus may be left out.
+    limit : int
+        Most frequencies to return.
+
+    Returns
+    -------
+    ndarray of int64, shape (n, r)
+        Frequencies with 0 <= l_i < P_i, the last one up to P_r // 2 (the others are their conjugates).
+
+    Raises
+    ------
+    CapacityError
+        If there are more than `limit`, or too many boxes to find them.
+    """
+    return FrequencySearch(law, tilt, tuple(periods), log_threshold).survivors(limit)
+
+
+class FrequencySearch:
+    """What :func:`surviving_frequencies` does, and beforehand what it would take; parameters as there."""
+
+    def __init__(
+        self, law: SwapSum, tilt: FloatArray, periods: tuple[int, ...], log_threshold: float
+    ) -> None:
+        a = law.coordinates @ tilt / 2.0
+        self.periods, self.log_threshold = periods, log_threshold
+        self._steps = law.coordinates / np.array(periods, dtype=np.float64)
+        self._counts = law.multiplicities.astype(np.float64)
+        self._sech2 = 1.0 / np.cosh(np.minimum(np.abs(a), 350.0)) ** 2
+        self._losses = -self._counts * np.log((1.0 + np.tanh(np.abs(a))) / 2.0)
+        self._extents = np.array([*periods[:-1], periods[-1] // 2 + 1], dtype=np.int64)
+        self._sizes = list(_box_sizes(self._extents, np.abs(self._steps).max(axis=0)))
+        self._levels: dict[int, BoxBounds] = {}
+
+    @cached_property
+    def least_factors(self) -> int:
+        """Box-row pairs that are bounded if no box survives its first bound."""
+        return math.prod(self._shape) * max(self._level(self._first).ends[0], 1)
+
+    @cached_property
+    def share_of_survivors(self) -> float:
+        """About which share of random frequencies exceeds the threshold.
+
+        The variance of a row's log modulus is pi^2 / 12 where a = 0, taken to shrink with its mean's square.
+        """
+        deviation = math.pi / math.sqrt(12.0) / math.log(2.0) * float(np.linalg.norm(self._losses))
+        excess = self.log_threshold + float(self._losses.sum())
+        return math.erfc(excess / (max(deviation, 1e-300) * math.sqrt(2.0))) / 2.0
+
+    def survivors(self, limit: int) -> IntArray:
+        """Return the frequencies, at most `limit`, or raise CapacityError."""
+        if self.least_factors > MOST_FACTORS:
+            raise self._refusal(f"which frequencies matter takes {self.least_factors:.0e} factors to find")
+        found, n_found, n_factors, n_boxes = [], 0, 0, math.prod(self._shape)
+        for first in range(0, n_boxes, BLOCK):
+            widest = np.arange(first, min(first + BLOCK, n_boxes))
+            boxes = np.stack(np.unravel_index(widest, self._shape), axis=1) * self._sizes[self._first]
+            for index in range(self._first, len(self._sizes)):
+                if index > self._first:
+                    boxes = self._halved(boxes, index)
+                if boxes.shape[0] == 0:
+                    break
+                boxes, n_bounded = self._level(index).survivors(boxes, self.log_threshold)
+                n_factors += n_bounded
+                if n_factors > MOST_FACTORS or n_found + boxes.shape[0] > 4 * limit:
+                    raise self._refusal(f"more than {limit} frequencies matter")
+            found.append(boxes)
+            n_found += boxes.shape[0]
+            if n_found > limit:
+                raise self._refusal(f"more than {limit} frequencies matter")
+        return np.concatenate(found)
+
+    def _refusal(self, reason: str) -> CapacityError:
+        return CapacityError(
+            f"{reason} on a grid of {' x '.join(map(str, self.periods))} points",
+            hint="give a statistic with smaller integers.",
+        )
+
+    @cached_property
+    def _first(self) -> int:
+        """Index of the widest boxes most of which can be dropped, or of single frequencies."""
+        return bisect_left(
+            range(len(self._sizes) - 1),
+            -ENOUGH * self.log_threshold,
+            key=lambda index: float(self._expected(self._reach(index)).sum()),
+        )
+
+    @cached_property
+    def _shape(self) -> tuple[int, ...]:
+        """Numbers of the widest boxes on each axis."""
+        return tuple((-(-self._extents // self._sizes[self._first])).tolist())
+
+    def _reach(self, index: int) -> FloatArray:
+        """Return how far phases move inside a box, in half turns, shape (K,)."""
+        return np.asarray(np.abs(self._steps) @ ((self._sizes[index] - 1) / 2.0))
+
+    def _expected(self, reach: FloatArray) -> FloatArray:
+        """Return what each row takes off a bound far from any peak, on average."""
+        return np.asarray(self._losses * np.maximum(1.0 - 2.0 * reach, 0.0) ** 4)
+
+    def _level(self, index: int) -> BoxBounds:
+        if index not in self._levels:
+            self._levels[index] = self._box_bounds(index)
+        return self._levels[index]
+
+    def _box_bounds(self, index: int) -> BoxBounds:
+        """Choose the rows that bound boxes of one size, in their order."""
+        reach = self._reach(index)
+        expected = self._expected(reach)
+        rows = np.flatnonzero(expected)
+        ends = [rows.size]
+        if rows.size > FEW_ROWS:
+            luck = np.random.default_rng(index).random(rows.size)
+            rows = rows[np.lexsort((luck, -np.frexp(expected[rows])[1]))]
+            enough = int(np.searchsorted(np.cumsum(expected[rows]), -ENOUGH * self.log_threshold)) + 1
+            ends = [max(enough, FEW_ROWS)]
+            is_single = index == len(self._sizes) - 1
+            while ends[-1] < rows.size and (is_single or len(ends) <= MOST_DOUBLINGS):
+                ends.append(2 * ends[-1])
+            ends[-1] = min(ends[-1], rows.size)
+            rows = rows[: ends[-1]]
+        steps = self._steps[rows]
+        # Phases err by a few roundings of the sizes of their terms.
+        roundings = 16.0 * UNIT * (np.abs(steps) @ self._extents)
+        return BoxBounds(
+            self._sizes[index],
+            steps,
+            reach[rows] + roundings,
+            self._counts[rows],
+            self._sech2[rows],
+            ends,
+        )
+
+    def _halved(self, corners: IntArray, index: int) -> IntArray:
+        """Return the boxes of one size that make up those of the size before."""
+        sizes = self._sizes[index]
+        for axis in np.flatnonzero(sizes < self._sizes[index - 1]):
+            upper = corners.copy()
+            upper[:, axis] += sizes[axis]
+            corners = np.concatenate([corners, upper[upper[:, axis] < self._extents[axis]]])
+        return corners
+
+
+def _box_sizes(extents: IntArray, longest: FloatArray) -> Iterator[IntArray]:
+    """Yield sizes of boxes from all frequencies to single ones; `longest` are the largest steps by axis."""
+    sizes = [1 << (extent - 1).bit_length() for extent in extents.tolist()]
+    yield np.array(sizes)
+    while max(sizes) > 1:
+        # Halving the relatively widest axes keeps boxes about as long as the peak they cover.
+        reach = [size * step for size, step in zip(sizes, longest.tolist(), strict=True)]
+        widest = max(r for r, size in zip(reach, sizes, strict=True) if size > 1)
+        sizes = [
+            size // 2 if size > 1 and r >= 0.5 * widest else size
+            for r, size in zip(reach, sizes, strict=True)
+        ]
+        yield np.array(sizes)
+
+
+@dataclass(frozen=True)
+class BoxBounds:
+    """Upper bounds of the log modulus over boxes of one size, by some rows of the histogram.
+
+    Attributes
+    ----------
+    sizes : ndarray of int64, shape (r,)
+        How many frequencies a box has on each axis.
+    steps : ndarray of float64, shape (m, r)
+        Half turns of each row's phase from one frequency to the next.
+    reach : ndarray of float64, shape (m,)
+        Half turns from the phase at a box's centre at the most, with room for roundings.
+    counts, sech2 : ndarray of float64, shape (m,)
+        c_k and sech^2 a_k.
+    ends : list of int
+        How many rows take part, at first and for boxes that are left.
+    """
+
+    sizes: IntArray
+    steps: FloatArray
+    reach: FloatArray
+    counts: FloatArray
+    sech2: FloatArray
+    ends: list[int]
+
+    def survivors(self, corners: IntArray, log_threshold: float) -> tuple[IntArray, int]:
+        """Return the boxes that may exceed the threshold, and how many box-row pairs were bounded."""
+        logs, first, n_bounded = np.zeros(corners.shape[0]), 0, 0
+        for end in self.ends:
+            logs = logs + self._log_bounds(corners, slice(first, end))
+            n_bounded += corners.shape[0] * (end - first)
+            kept = logs >= log_threshold
+            corners, logs, first = corners[kept], logs[kept], end
+            if corners.shape[0] <= (0 if (self.sizes == 1).all() else FEW_BOXES):
+                break
+        return corners, n_bounded
+
+    def _log_bounds(self, corners: IntArray, rows: slice) -> FloatArray:
+        """Return the bounds that some of the rows make."""
+        steps, reach, counts = self.steps[rows], self.reach[rows, None], self.counts[rows]
+        minus_sech2, single = -self.sech2[rows, None], counts == 1.0
+        bounds = np.empty(corners.shape[0])
+        n_together = max(1, CHUNK // max(counts.size, 1))
+        for first in range(0, corners.shape[0], n_together):
+            # Boxes that stick out of the grid are bounded as if they did not: more, never less, survives.
+            centres = corners[first : first + n_together] + (self.sizes - 1) / 2.0
+            distance = steps[:, :1] * centres[:, 0]
+            for axis in range(1, self.sizes.size):
+                distance += steps[:, axis, None] * centres[:, axis]
+            distance -= np.rint(distance)
+            np.abs(distance, out=distance)
+            distance -= reach
+            np.maximum(distance, 0.0, out=distance)
+            factors = _least_square_sines(distance)
+            # Squared moduli, with room for their roundings.
+            factors *= minus_sech2
+            factors += 1.0 + 32.0 * UNIT
+            # A product below the range of floats is below any threshold.
+            with np.errstate(divide="ignore", under="ignore"):
+                logs = np.log((factors if single.all() else factors[single]).prod(axis=0))
+                if not single.all():
+                    logs += counts[~single] @ np.log(np.minimum(factors[~single], 1.0))
+            bounds[first : first + n_together] = logs
+        return (1.0 - 1e-6) / 2.0 * bounds
+
+
+def _least_square_sines(half_turns: FloatArray) -> FloatArray:
+    """Return lower bounds of sin^2(pi x) for x from 0 to 1/2: cos 2y is less than its series to y^8."""
+    square = half_turns * half_turns
+    square *= math.pi**2
+    sines = square * (-1.0 / 315.0)
+    for coefficient in (2.0 / 45.0, -1.0 / 3.0, 1.0):
+        sines += coefficient
+        sines *= square
+    return sines

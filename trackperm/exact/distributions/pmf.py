@@ -1,0 +1,213 @@
+r"""Probability mass functions on windows of the lattice, by one inverse transform.
+
+Sampling the characteristic function on a grid of period P_i folds the mass outside a window of P_i points
+back into it: the *wrapped* mass, at most the sum over axes of Hoeffding's bounds, and exactly 0 on an axis
+where the window covers the support. All other errors are bounded in the Euclidean norm over the window:
+
+- errors of the spectrum (pruned frequencies, roundings of factors), divided by sqrt(P) (Parseval);
+- the transform itself, at most FFT_ROUNDINGS log2(P) u times the norm of its result
+  (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., Theorem 24.2).
+
+A weighted sum over cells then errs by at most the norm of the weights times that norm, by Cauchy and Schwarz.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from trackperm.errors import CapacityError
+from trackperm.exact.distributions.characteristic import UNIT, FloatArray, SwapSum, characteristic_function
+from trackperm.exact.distributions.frequencies import surviving_frequencies
+from trackperm.exact.types import IntArray
+
+FFT_ROUNDINGS = 8.0
+
+LOG_WINDOW = -46.0
+"""Logarithm of the mass that a window may leave out under its own tilt (1e-20)."""
+
+LARGEST_PERIOD = 2**44
+"""Largest size of a window on an axis: products of steps within it and a tilt of 9 bits are exact."""
+
+MOST_FACTORS = 2**28
+"""Factors of the characteristic function up to which no frequency is left out (a quarter of a minute)."""
+
+MOST_SURVIVING_FACTORS = 2**30
+"""Factors of the characteristic function that are evaluated at the most (a minute)."""
+
+LOG_PRUNED = -50.0
+"""Logarithm of the modulus below which a frequency is left out."""
+
+FEW = 2**18
+"""Frequencies up to which they are listed and evaluated together."""
+
+BYTES_PER_CELL = 40
+"""Spectrum, transform and work arrays for one cell of a window."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """A box of lattice points: X_i from start_i to start_i + periods_i - 1."""
+
+    start: tuple[int, ...]
+    periods: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """Number of points."""
+        return math.prod(self.periods)
+
+
+@dataclass(frozen=True)
+class LatticePMF:
+    """Mass of X under a tilt on a window.
+
+    Attributes
+    ----------
+    window : Window
+        The points.
+    mass : ndarray of float64, shape window.periods
+        P_lambda(X = start + j), wrapped mass included.
+    error_norm : float
+        Bound on the Euclidean norm of the errors of `mass`, apart from wrapping.
+    log_wrapped : float
+        Logarithm of a bound on the mass that lies outside the window, and so is wrapped into it.
+    """
+
+    window: Window
+    mass: FloatArray
+    error_norm: float
+    log_wrapped: float
+
+
+def plan_window(law: SwapSum, boxes: Sequence[tuple[FloatArray, float]], *, fast: bool = True) -> Window:
+    """Choose the least window that leaves no more than exp(log_mass) outside under each of several tilts.
+
+    Parameters
+    ----------
+    law : SwapSum
+        The law of X.
+    boxes : sequence of (tilt, log_mass)
+        Tilts, shape (r,), each with the logarithm of the mass that may lie outside.
+    fast : bool
+        Whether to enlarge the window to sizes that transform fast.
+    """
+    starts, periods = [], []
+    for axis in range(law.rank):
+        least, greatest = law.support[axis]
+        low, high = greatest, least
+        for tilt, log_mass in boxes:
+            centre = law.centred_mean(tilt)[axis] + law.total[axis] / 2
+            radius = law.radius(axis, log_mass - math.log(law.rank))
+            low = min(low, max(least, math.floor(centre - radius)))
+            high = max(high, min(greatest, math.ceil(centre + radius)))
+        starts.append(low)
+        size = high - low + 1
+        periods.append(_fast_length(size) if fast else size)
+    return Window(tuple(starts), tuple(periods))
+
+
+def _fast_length(size: int) -> int:
+    """Return a fast transform length of at least `size`; 2^k and 3 * 2^k have small common multiples."""
+    if size > LARGEST_PERIOD:
+        return size
+    power = 1 << (size - 1).bit_length()
+    return 3 * power // 4 if power >= 4 and 3 * power // 4 >= size else power
+
+
+def log_outside(law: SwapSum, tilt: FloatArray, window: Window) -> float:
+    """Return the logarithm of a bound of P_lambda(X outside `window`); -inf where it covers the support."""
+    total = -math.inf
+    centre = law.centred_mean(tilt)
+    for axis, (start, period) in enumerate(zip(window.start, window.periods, strict=True)):
+        least, greatest = law.support[axis]
+        mean = centre[axis] + law.total[axis] / 2
+        below = math.inf if start <= least else max(mean - start, 0.0)
+        above = math.inf if start + period > greatest else max(start + period - 1 - mean, 0.0)
+        total = float(np.logaddexp(total, law.log_outside(axis, below, above)))
+    return min(total, 0.0)
+
+
+def lattice_pmf(law: SwapSum, tilt: FloatArray, window: Window, memory_budget: int) -> LatticePMF:
+    """Compute the mass of X under `tilt` on `window`.
+
+    Parameters
+    ----------
+    law : SwapSum
+        The law of X.
+    tilt : ndarray of float, shape (r,)
+        lambda; zeros for the null distribution itself.
+    window : Window
+        Where.
+    memory_budget : int
+        Bytes that may be allocated.
+
+    Raises
+    ------
+    CapacityError
+        If the window does not fit `memory_budget`.
+    """
+    needed = BYTES_PER_CELL * window.size
+    if needed > memory_budget:
+        raise CapacityError(
+            f"the exact test needs a window of {' x '.join(map(str, window.periods))} lattice points, about "
+            f"{needed / 2**30:.1f} GiB; the memory budget is {memory_budget / 2**30:.1f} GiB",
+            hint="counts that are fewer, smaller or tied to each other need less; the functions of "
+            "`trackperm.exact` take a larger `memory_budget`.",
+        )
+    half_shape = (*window.periods[:-1], window.periods[-1] // 2 + 1)
+    values = np.zeros(half_shape, dtype=np.complex128)
+    norm_squares, error_squares, kept = [], [], 0
+    for frequencies in frequency_blocks(law, tilt, window.periods):
+        found, errors = characteristic_function(law, tilt, window.start, window.periods, frequencies)
+        values[tuple(frequencies.T)] = found
+        twice = conjugate_weights(frequencies, window.periods)
+        norm_squares.append(float(twice @ (found.real**2 + found.imag**2)))
+        error_squares.append(float(twice @ errors**2))
+        kept += frequencies.shape[0]
+    mass = np.fft.irfftn(values, s=window.periods, axes=range(law.rank))
+    root = math.sqrt(window.size)
+    pruned = 2.0 * (math.prod(half_shape) - kept) * math.exp(2.0 * LOG_PRUNED)
+    factors = math.sqrt(math.fsum(error_squares) + pruned) / root
+    transform = (
+        FFT_ROUNDINGS * UNIT * (math.log2(window.size) + 1.0) * math.sqrt(math.fsum(norm_squares)) / root
+    )
+    return LatticePMF(window, mass, factors + transform, log_outside(law, tilt, window))
+
+
+def conjugate_weights(frequencies: IntArray, periods: Sequence[int]) -> FloatArray:
+    """Return 2 for each frequency that stands for a conjugate pair, and 1 where both are listed."""
+    last = frequencies[:, -1]
+    return np.where((last == 0) | (2 * last == periods[-1]), 1.0, 2.0)
+
+
+def frequency_blocks(law: SwapSum, tilt: FloatArray, periods: Sequence[int]) -> Iterator[IntArray]:
+    """Yield the frequencies that matter, or all of them in blocks where these are not few."""
+    half_shape = (*periods[:-1], periods[-1] // 2 + 1)
+    if max(periods) > LARGEST_PERIOD:
+        raise CapacityError(
+            f"the exact test needs a window of {' x '.join(map(str, periods))} lattice points; "
+            f"the limit is {LARGEST_PERIOD} on an axis",
+            hint="give a statistic with smaller integers.",
+        )
+    limit = min(FEW, MOST_SURVIVING_FACTORS // max(law.multiplicities.size, 1))
+    try:
+        yield surviving_frequencies(law, tilt, periods, LOG_PRUNED, limit)
+    except CapacityError:
+        if math.prod(half_shape) * law.multiplicities.size > MOST_FACTORS:
+            raise
+        for first in range(0, math.prod(half_shape), FEW):
+            flat = np.arange(first, min(first + FEW, math.prod(half_shape)))
+            yield np.stack(np.unravel_index(flat, half_shape), axis=1)
+
+
+def open_mesh(window: Window) -> list[IntArray]:
+    """Return the coordinates of a window's cells, one broadcastable array per axis."""
+    rank = len(window.periods)
+    return [
+        np.arange(start, start + period, dtype=np.int64).reshape([-1 if i == j else 1 for j in range(rank)])
+        for i, (start, period) in enumerate(zip(window.start, window.periods, strict=True))
+    ]

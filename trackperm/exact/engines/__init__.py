@@ -1,0 +1,1 @@
+"""Numerical engines: each computes the p-value, or bounds of it."""

@@ -1,0 +1,194 @@
+"""Rank reduction: the lattice that the differences span, and a short basis of it.
+
+The random part of S is sum_k sum_j B_kj e_k, so S moves on a lattice of rank r <= m only. Its coordinates
+X = sum_k sum_j B_kj x_k, with e_k = basis @ x_k, are what the exact engines work on: for F1 by four counts
+r = 2, for accuracy r = 1. The Hermite form finds a basis; lattice reduction in the covariance metric of X
+then makes the box that holds the mass small.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from trackperm.errors import CapacityError
+from trackperm.exact.counts import LARGEST, DifferenceHistogram
+from trackperm.exact.types import IntArray
+
+IntMatrix = list[list[int]]
+
+MOST_REDUCED = 8
+"""Rank up to which a basis is reduced; beyond it no window fits, and drawing swaps needs no basis."""
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """A basis of the lattice that the differences span.
+
+    Attributes
+    ----------
+    basis : tuple of tuple of int, shape (m, r)
+        Columns are basis vectors; r is the rank.
+    coordinates : ndarray of int64, shape (K, r)
+        e_k = basis @ coordinates[k]; no smaller lattice contains them all, up to rank 8. Beyond it the basis
+        is that of all integers, and the coordinates are the e_k themselves.
+    """
+
+    basis: tuple[tuple[int, ...], ...]
+    coordinates: IntArray
+
+    @property
+    def rank(self) -> int:
+        """Number of basis vectors r."""
+        return int(self.coordinates.shape[1])
+
+
+def reduce_rank(histogram: DifferenceHistogram) -> Lattice:
+    """Find a basis, short in the covariance metric, of the lattice of the differences.
+
+    Raises
+    ------
+    CapacityError
+        If coordinates exceed 2^62.
+    """
+    rows = [[int(value) for value in row] for row in histogram.differences]
+    m = histogram.differences.shape[1]
+    reduced = _echelon_basis(rows)
+    if reduced is None:
+        identity = tuple(tuple(int(i == j) for j in range(m)) for i in range(m))
+        return Lattice(identity, histogram.differences)
+    weights = [int(c) for c in histogram.multiplicities]
+    echelon, pivots = reduced
+    coordinates = [_coordinates(row, echelon, pivots) for row in rows]
+    rank = len(echelon)
+    gram = [
+        [sum(c * x[i] * x[j] for c, x in zip(weights, coordinates, strict=True)) for j in range(rank)]
+        for i in range(rank)
+    ]
+    transform = _short_transform(gram)
+    inverse = _unimodular_inverse(transform)
+    coordinates = [
+        [sum(t * x for t, x in zip(row, point, strict=True)) for row in transform] for point in coordinates
+    ]
+    if any(abs(x) > LARGEST for point in coordinates for x in point):
+        raise CapacityError("lattice coordinates of the differences exceed 2^62")
+    basis = tuple(
+        tuple(sum(echelon[i][row] * inverse[i][j] for i in range(rank)) for j in range(rank))
+        for row in range(m)
+    )
+    return Lattice(basis, np.array(coordinates, dtype=np.int64).reshape(len(rows), rank))
+
+
+def _echelon_basis(rows: IntMatrix) -> tuple[IntMatrix, list[int]] | None:
+    """Return a row-echelon basis of the integer span of `rows`, and the pivot column of each basis row.
+
+    None as soon as there are more than `MOST_REDUCED` basis rows.
+    """
+    basis: dict[int, list[int]] = {}
+    for row in rows:
+        vector = list(row)
+        for column in range(len(vector)):
+            if vector[column] == 0:
+                continue
+            if column not in basis:
+                basis[column] = vector
+                if len(basis) > MOST_REDUCED:
+                    return None
+                break
+            # Euclid on the pivots: afterwards the basis row has the gcd and `vector` a zero here.
+            pivot_row = basis[column]
+            while vector[column] != 0:
+                quotient = pivot_row[column] // vector[column]
+                reduced = [p - quotient * v for p, v in zip(pivot_row, vector, strict=True)]
+                pivot_row, vector = vector, reduced
+            basis[column] = pivot_row
+    pivots = sorted(basis)
+    # Reducing entries above each pivot keeps the numbers small (Hermite normal form up to sign).
+    for position in range(len(pivots) - 1, -1, -1):
+        lower = basis[pivots[position]]
+        for upper in pivots[:position]:
+            quotient = basis[upper][pivots[position]] // lower[pivots[position]]
+            basis[upper] = [a - quotient * b for a, b in zip(basis[upper], lower, strict=True)]
+    return [basis[pivot] for pivot in pivots], pivots
+
+
+def _coordinates(row: Sequence[int], echelon: IntMatrix, pivots: Sequence[int]) -> list[int]:
+    """Solve ``row = sum_i x_i echelon[i]`` for integers x by forward substitution."""
+    rest = list(row)
+    solution = []
+    for vector, pivot in zip(echelon, pivots, strict=True):
+        x = rest[pivot] // vector[pivot]
+        solution.append(x)
+        if x:
+            rest = [a - x * b for a, b in zip(rest, vector, strict=True)]
+    return solution
+
+
+def _short_transform(gram: IntMatrix) -> IntMatrix:
+    """Return a unimodular V whose rows are short in the metric `gram` (LLL, delta = 3/4, exact fractions).
+
+    With x' = V x the variance of x'_i is the squared length of row i, so short rows make a small box.
+    For two dimensions this is the reduction of Lagrange.
+
+    References
+    ----------
+    Lenstra, Lenstra and Lovasz (1982), Factoring polynomials with rational coefficients, section 1.
+    """
+    n = len(gram)
+    rows = [[int(i == j) for j in range(n)] for i in range(n)]
+
+    def product(left: Sequence[int], right: Sequence[int]) -> int:
+        return sum(
+            a * g * b for a, line in zip(left, gram, strict=True) for g, b in zip(line, right, strict=True)
+        )
+
+    def orthogonalise() -> tuple[list[list[Fraction]], list[Fraction]]:
+        mu = [[Fraction(0)] * n for _ in range(n)]
+        norms: list[Fraction] = []
+        for i in range(n):
+            r: list[Fraction] = []
+            for j in range(i + 1):
+                value = Fraction(product(rows[i], rows[j])) - sum(mu[j][k] * r[k] for k in range(j))
+                r.append(value)
+                if j < i:
+                    mu[i][j] = value / norms[j]
+            norms.append(r[i])
+        return mu, norms
+
+    mu, norms = orthogonalise()
+    i = 1
+    while i < n:
+        for j in range(i - 1, -1, -1):
+            nearest = math.floor(mu[i][j] + Fraction(1, 2))
+            if nearest:
+                rows[i] = [a - nearest * b for a, b in zip(rows[i], rows[j], strict=True)]
+                mu, norms = orthogonalise()
+        if norms[i] >= (Fraction(3, 4) - mu[i][i - 1] ** 2) * norms[i - 1]:
+            i += 1
+        else:
+            rows[i - 1], rows[i] = rows[i], rows[i - 1]
+            mu, norms = orthogonalise()
+            i = max(i - 1, 1)
+    return rows
+
+
+def _unimodular_inverse(matrix: IntMatrix) -> IntMatrix:
+    """Invert an integer matrix of determinant +-1 by Gauss-Jordan elimination over fractions."""
+    n = len(matrix)
+    work = [
+        [Fraction(x) for x in row] + [Fraction(int(i == j)) for j in range(n)] for i, row in enumerate(matrix)
+    ]
+    for column in range(n):
+        pivot = next(i for i in range(column, n) if work[i][column] != 0)
+        work[column], work[pivot] = work[pivot], work[column]
+        head = work[column][column]
+        work[column] = [x / head for x in work[column]]
+        for i in range(n):
+            if i != column and work[i][column] != 0:
+                factor = work[i][column]
+                work[i] = [a - factor * b for a, b in zip(work[i], work[column], strict=True)]
+    return [[int(x) for x in row[n:]] for row in work]

@@ -1,0 +1,334 @@
+r"""Tail probabilities on a plane lattice, row by row, without a transform.
+
+A region that is an interval [a, b] in every row x (`rows`) has, under the tilt lambda,
+
+    P(X in R) = exp(K - lambda . (r - E/2)) sum_x sum_{y=a}^{b} exp(-lambda . (z - r)) P_lambda(X = z)
+
+with z = (x, y) and a reference point r, and P_lambda(X = z) is a sum over the few frequencies that matter:
+over y it is geometric, over the frequencies of x one matrix product.
+
+One tilt serves only the rows where its weights stay moderate (`tilted`). So several are used: the first has
+its mean at the dominating point of R, each further one at the end of the row that the others serve worst.
+Every row goes to the tilt with the least Chernoff bound there. Rows and ends of rows that cannot matter are
+left out, and their mass is bounded.
+
+The certificate adds up, for each tilt: spectrum errors and pruned frequencies (norm of weights times norm of
+errors, by Cauchy, Schwarz and Parseval); wrapped mass times the greatest weight; roundings that all rows of a
+frequency share, relative to its sum over rows; the other roundings, taken as independent between rows with
+SPREAD standard deviations; and once: what was left out, and the null mass outside the rows looked at.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from trackperm.errors import CapacityError
+from trackperm.exact.distributions.characteristic import (
+    UNIT,
+    ComplexArray,
+    FloatArray,
+    SwapSum,
+    characteristic_function,
+)
+from trackperm.exact.distributions.frequencies import surviving_frequencies
+from trackperm.exact.distributions.pmf import (
+    FEW,
+    conjugate_weights,
+    log_outside,
+    plan_window,
+)
+from trackperm.exact.distributions.tilt import TailMass, certified, quantised
+from trackperm.exact.engines.lattice.reach import Flags, Reach, without_undefined
+from trackperm.exact.engines.lattice.rows import BYTES_PER_INTERVAL, RowIntervals, plane_region
+from trackperm.exact.engines.lattice.tilted import Tilted, common_scale, least_precision, never_zero, tilt_at
+from trackperm.exact.types import IntArray, Region
+
+LOG_IGNORED = -31.0
+"""Logarithm, relative to the expected tail, of all mass that may be left out of rows."""
+
+LOG_EXCESS = 8.0
+"""Logarithm of the Chernoff bound of a row, relative to the tail, from which another tilt is worth it."""
+
+LOG_WINDOW = -42.0
+"""Logarithm of the mass that a window may leave out, under its tilt, or relative to the expected tail."""
+
+LOG_PRUNED = -42.0
+"""Logarithm of the modulus below which a frequency is left out."""
+
+MOST_TILTS = 24
+"""Tilts at the most."""
+
+LARGEST_WEIGHT = 300.0
+"""Logarithm of the largest weight, relative to the tail, that a tilt gives: points beyond are left out."""
+
+SPREAD = 6.0
+"""Standard deviations of the rounding error of a sum of rows that the certificate covers."""
+
+ROWS = 2**12
+"""Rows summed at a time."""
+
+BYTES_PER_TERM = 128
+"""Memory for one frequency of one row: complex factors, products and their sizes."""
+
+INTERVALS_PER_ROW = 16
+"""Intervals in a row on average, beyond which a transform is cheaper."""
+
+
+def plane_tail(
+    law: SwapSum,
+    first_tilt: FloatArray,
+    log_tail: float,
+    region: Callable[[Sequence[int]], Region],
+    reach: Reach,
+    memory_budget: int,
+) -> TailMass:
+    """Return the probability of a region of a plane lattice.
+
+    Parameters
+    ----------
+    law : SwapSum
+        The law of X, of rank 2.
+    first_tilt : ndarray of float, shape (2,)
+        Zero if the region contains the mean of X, else a tilt with its mean near the dominating point.
+    log_tail : float
+        The expected logarithm of the probability.
+    region : callable
+        Gives the region, made for questions near a lattice point.
+    reach : Reach
+        Says which points swaps may lead to.
+    memory_budget : int
+        Bytes that may be allocated.
+
+    Raises
+    ------
+    CapacityError
+        If the rows, their intervals or the frequencies that matter are too many.
+    InputError
+        If the statistic is undefined at points that swaps lead to.
+    """
+    first = Tilted.of(law, first_tilt, LOG_WINDOW, fast=False)
+    none = np.zeros(2)
+    window = plan_window(law, [(none, LOG_WINDOW + min(log_tail, 0.0))], fast=False)
+    n_rows = window.periods[0]
+    if n_rows * BYTES_PER_INTERVAL > memory_budget:
+        raise CapacityError(f"the region has {n_rows} rows, beyond the memory budget")
+    found = plane_region(region(first.reference), window, reach, memory_budget)
+    if found.inside.x.size > INTERVALS_PER_ROW * n_rows:
+        raise CapacityError(f"the region has {found.inside.x.size} intervals in {n_rows} rows")
+    log_beyond = log_outside(law, none, window)
+    tail = _tail(law, first, found.inside, log_tail, log_beyond, memory_budget)
+    if found.undefined.x.size == 0:
+        return tail
+    undefined = _tail(law, first, found.undefined, log_tail, -math.inf, memory_budget)
+    return without_undefined(tail, undefined, (int(found.undefined.x[0]), int(found.undefined.first[0])))
+
+
+def _tail(
+    law: SwapSum,
+    first: Tilted,
+    rows: RowIntervals,
+    log_tail: float,
+    log_beyond: float,
+    memory_budget: int,
+) -> TailMass:
+    """Return the mass of intervals; `log_beyond` bounds the mass outside the window that holds them."""
+    precision = least_precision(law)
+    tilts = [first]
+    bounds = _log_mass_bounds(first, rows, precision)
+    chosen = np.full(rows.x.size, -1, dtype=np.int64)
+    best = np.full(rows.x.size, np.inf)
+    while True:
+        _reassign(tilts, rows, log_tail, best, chosen)
+        needed = _needed(bounds, log_tail + LOG_IGNORED)
+        worst = int(np.argmax(np.where(needed, best, -np.inf))) if rows.x.size else 0
+        if not needed.any() or best[worst] <= log_tail + LOG_EXCESS or len(tilts) >= MOST_TILTS:
+            break
+        # The row's likeliest point under the null: its conditional mean, moved into the interval.
+        dx = float(rows.x[worst]) - law.total[0] / 2
+        middle = law.total[1] / 2 - precision[0, 1] / precision[1, 1] * dx
+        y = min(max(middle, float(rows.first[worst])), float(rows.last[worst]))
+        further = quantised(tilt_at(law, np.array([float(rows.x[worst]), y])))
+        if any(np.array_equal(further, tilt.tilt) for tilt in tilts):
+            break
+        tilts.append(Tilted.of(law, further, LOG_WINDOW, fast=False))
+        bounds = np.minimum(bounds, _log_mass_bounds(tilts[-1], rows, precision))
+    chosen[~needed] = -1
+    return _summed(law, tilts, rows, chosen, precision, log_tail, log_beyond, memory_budget)
+
+
+def _near(tilt: Tilted, rows: RowIntervals) -> IntArray:
+    """Return the end of each interval with the greater weight."""
+    return rows.first if tilt.tilt[1] >= 0 else rows.last
+
+
+def _trimmed(tilt: Tilted, rows: RowIntervals, log_tail: float) -> RowIntervals:
+    """Return what a tilt's window and the largest weight leave of intervals; first > last for nothing."""
+    (x0, y0), (n_x, n_y) = tilt.window.start, tilt.window.periods
+    first, last = np.maximum(rows.first, y0), np.minimum(rows.last, y0 + n_y - 1)
+    at_reference = tilt.chernoff([rows.x, np.full_like(rows.x, tilt.reference[1])])
+    spare = log_tail + LARGEST_WEIGHT - at_reference
+    slope = float(tilt.tilt[1])
+    if slope == 0.0:
+        last = np.where(spare < 0, first - 1, last)
+    else:
+        end = np.clip(-spare / slope, -n_y, n_y) + tilt.reference[1]
+        if slope > 0:
+            first = np.maximum(first, np.ceil(end).astype(np.int64))
+        else:
+            last = np.minimum(last, np.floor(end).astype(np.int64))
+    outside = (rows.x < x0) | (rows.x >= x0 + n_x)
+    return RowIntervals(rows.x, first, np.where(outside, first - 1, last))
+
+
+def _log_mass_bounds(tilt: Tilted, rows: RowIntervals, precision: FloatArray) -> FloatArray:
+    """Return log bounds of the mass in each interval; -inf for empty ones."""
+    dx = rows.x - tilt.mean[0]
+    vertex = tilt.mean[1] - (tilt.tilt[1] + precision[0, 1] * dx) / precision[1, 1]
+    y = np.clip(vertex, rows.first, rows.last)
+    slope_x, slope_y = tilt.tilt.tolist()
+    chernoff = tilt.scale.log - slope_x * (rows.x - tilt.reference[0]) - slope_y * (y - tilt.reference[1])
+    height = chernoff - tilt.falling_off([rows.x, y], precision)
+    n_cells = np.maximum(rows.sizes, 0)
+    spread = np.minimum(n_cells, 2.0 + math.sqrt(2.0 * math.pi / precision[1, 1]))
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.where(n_cells > 0, height + np.log(spread), -np.inf))
+
+
+def _needed(bounds: FloatArray, log_ignored: float) -> Flags:
+    """Say which rows are left when those of the least mass are dropped, up to exp(log_ignored) in all."""
+    order = np.argsort(bounds)
+    dropped = np.cumsum(np.exp(np.minimum(bounds[order] - log_ignored, 1.0)))
+    needed = np.ones(bounds.size, dtype=np.bool_)
+    needed[order[dropped <= 1.0]] = False
+    return needed
+
+
+def _reassign(
+    tilts: Sequence[Tilted], rows: RowIntervals, log_tail: float, best: FloatArray, chosen: IntArray
+) -> None:
+    """Give the rows that the last of the tilts serves best to it: `best` are least Chernoff bounds."""
+    tilt = tilts[-1]
+    kept = _trimmed(tilt, rows, log_tail)
+    bound = tilt.chernoff([rows.x, _near(tilt, kept)])
+    usable = (kept.first <= kept.last) & (bound < best)
+    best[usable], chosen[usable] = bound[usable], len(tilts) - 1
+
+
+def _summed(
+    law: SwapSum,
+    tilts: Sequence[Tilted],
+    rows: RowIntervals,
+    chosen: IntArray,
+    precision: FloatArray,
+    log_tail: float,
+    log_beyond: float,
+    memory_budget: int,
+) -> TailMass:
+    """Sum every row under its tilt, and what was left out into the certificate."""
+    log_scale = common_scale(tilts, log_tail)
+    total, error = 0.0, float(never_zero(log_beyond - log_scale))
+    left_out = [rows.chosen(chosen == -1)]
+    for index, tilt in enumerate(tilts):
+        mine = rows.chosen(chosen == index)
+        if mine.x.size == 0:
+            continue
+        kept = _trimmed(tilt, mine, log_tail)
+        left_out.append(RowIntervals(mine.x, mine.first, kept.first - 1))
+        left_out.append(RowIntervals(mine.x, kept.last + 1, mine.last))
+        shift = tilt.scale.log - log_scale
+        mass, mass_error = _row_sums(law, tilt, kept, shift, memory_budget)
+        total += mass
+        error += mass_error + (tilt.scale.error + 4.0 * UNIT * abs(shift)) * abs(mass)
+    for part in left_out:
+        bounds = np.min([_log_mass_bounds(tilt, part, precision) for tilt in tilts], axis=0)
+        error += float(never_zero(bounds - log_scale).sum())
+    return certified(log_scale, total, error)
+
+
+def _row_sums(
+    law: SwapSum, tilt: Tilted, rows: RowIntervals, shift: float, memory_budget: int
+) -> tuple[float, float]:
+    """Return the mass of rows under one tilt, and a bound of its absolute error; weights times exp(shift).
+
+    Raises
+    ------
+    CapacityError
+        If the frequencies that matter are too many for `memory_budget` bytes.
+    """
+    periods, reference = tilt.window.periods, tilt.reference
+    frequencies = surviving_frequencies(law, tilt.tilt, periods, LOG_PRUNED, FEW)
+    values, errors = characteristic_function(law, tilt.tilt, reference, periods, frequencies)
+    weights = conjugate_weights(frequencies, periods) / tilt.window.size
+    across, row_index = np.unique(frequencies[:, 0], return_inverse=True)
+    along, column_index = np.unique(frequencies[:, 1], return_inverse=True)
+    n_together = min(ROWS, memory_budget // (BYTES_PER_TERM * (across.size + along.size)))
+    if n_together < 1 or BYTES_PER_TERM * (across.size * along.size + sum(periods)) > memory_budget:
+        raise CapacityError(f"{across.size} x {along.size} frequencies do not fit the memory budget")
+    matrix = np.zeros((across.size, along.size), dtype=np.complex128)
+    matrix[row_index, column_index] = weights * values
+    column_sizes = np.zeros(along.size)
+    np.add.at(column_sizes, column_index, weights * np.abs(values))
+    rate = abs(float(tilt.tilt[1]))
+    forward = float(tilt.tilt[1]) >= 0.0
+    turns = [np.exp(2j * math.pi / period * np.arange(period)) for period in periods]
+    total: list[float] = []
+    columns = np.zeros(along.size, dtype=np.complex128)
+    weight_squares, rounding_squares, largest = 0.0, 0.0, 0.0
+    for first in range(0, rows.x.size, n_together):
+        block = rows.chosen(slice(first, first + n_together))
+        n_cells = block.sizes
+        end = _near(tilt, block)
+        exponents = tilt.log_weight([block.x, end]) + shift
+        row_weights = np.exp(exponents)
+        table = turns[0][(block.x - reference[0])[:, None] * across % periods[0]]
+        transformed = table @ matrix
+        sums, sizes = _geometric(along, n_cells, rate, forward, periods[1])
+        sums *= turns[1][(end - reference[1])[:, None] * along % periods[1]]
+        sums *= transformed
+        total.append(float((row_weights * sums.real.sum(axis=1)).sum()))
+        columns += row_weights @ sums
+        # Roundings of a row: those of the matrix product and of geometric sums, relative to their sizes, and
+        # of the weight's exponent where it is not exact.
+        steps = 8.0 + math.sqrt(across.size) + (np.abs(exponents) if shift else 0.0)
+        roundings = steps * UNIT * (sizes @ column_sizes)
+        rounding_squares += float((row_weights * roundings) @ (row_weights * roundings))
+        squares = np.minimum(n_cells, 1.0 / -np.expm1(-2.0 * rate) if rate > 0 else np.inf)
+        weight_squares += float(row_weights**2 @ squares)
+        largest = max(largest, float(row_weights.max()))
+    error_norm = math.sqrt(float(weights @ errors**2)) + math.exp(LOG_PRUNED)
+    return math.fsum(total), (
+        math.sqrt(weight_squares) * error_norm
+        + SPREAD * math.sqrt(rounding_squares)
+        + 8.0 * UNIT * float(np.abs(columns).sum())
+        + 2.0 * largest * math.exp(log_outside(law, tilt.tilt, tilt.window))
+    )
+
+
+def _geometric(
+    along: IntArray, n_cells: IntArray, rate: float, forward: bool, period: int
+) -> tuple[ComplexArray, FloatArray]:
+    """Return sum_{j < n} exp(-rate j +- 2 pi i l j / P), shape (rows, frequencies), and size bounds.
+
+    Angles are folded as integers, and 1 - q comes from expm1: it cancels near frequency 0.
+    """
+    signed = along if forward else -along
+    step = np.expm1(-rate + 1j * _angles(signed, period))
+    span = np.expm1(-rate * n_cells[:, None] + 1j * _angles(signed * n_cells[:, None], period))
+    zero = along == 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sums = span / step
+        sizes = np.minimum(n_cells[:, None], 2.0 / np.abs(step))
+    plain = n_cells.astype(np.float64) if rate == 0.0 else np.expm1(-rate * n_cells) / np.expm1(-rate)
+    sums[:, zero] = plain[:, None]
+    sizes[:, zero] = plain[:, None]
+    return sums, sizes
+
+
+def _angles(turns: IntArray, period: int) -> FloatArray:
+    """Return 2 pi turns / period, folded to (-pi, pi] before it is rounded."""
+    folded = turns % period
+    folded = np.where(2 * folded > period, folded - period, folded)
+    return np.asarray(folded * (2.0 * math.pi / period))

@@ -1,0 +1,237 @@
+"""Regions of a rational statistic, decided exactly.
+
+With the threshold n/d, the sign of d * numerator - n * denominator is taken in floating point where the value
+is beyond its rounding bound, and in Python integers elsewhere. Points where a division is by zero are
+evaluated one by one in fractions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from trackperm.errors import InputError
+from trackperm.exact.distributions.characteristic import UNIT, FloatArray
+from trackperm.exact.functions.rational import Polynomial, RationalStatistic
+from trackperm.exact.types import INSIDE, OUTSIDE, UNDEFINED, IntArray, Membership
+
+Signs = npt.NDArray[np.int8]
+
+
+class RationalRegion:
+    """The points where a rational function is at least, or at most, a threshold; decided exactly."""
+
+    def __init__(
+        self,
+        local: RationalStatistic,
+        threshold: Fraction,
+        centre: tuple[int, ...],
+        upper: bool,
+        strict: bool,
+        mirror: Sequence[int] | None,
+    ) -> None:
+        numerator, denominator = local.quotient
+        side = 1 if upper else -1
+        excess = numerator.scaled(side * threshold.denominator) - denominator.scaled(
+            side * threshold.numerator
+        )
+        rank = local.n_variables
+        shift = [Polynomial.affine(c, [int(i == j) for j in range(rank)]) for i, c in enumerate(centre)]
+        self._local, self._threshold, self._centre = local, threshold, centre
+        self._upper, self._strict, self._mirror = upper, strict, mirror
+        self._excess = excess.compose(shift)
+        self._denominator = denominator.compose(shift)
+        self._divisors = [divisor.compose(shift) for divisor in local.divisors]
+
+    def membership(self, points: Sequence[IntArray]) -> Membership:
+        """Classify points, given as r broadcastable coordinate arrays: inside, outside or undefined."""
+        offsets = [axis - c for axis, c in zip(points, self._centre, strict=True)]
+        signs = _signs(self._excess, offsets) * _signs(self._denominator, offsets)
+        inside = np.where(signs > 0 if self._strict else signs >= 0, INSIDE, OUTSIDE).astype(np.int8)
+        special = np.zeros(inside.shape, dtype=bool)
+        for divisor in self._divisors:
+            special |= _signs(divisor, offsets) == 0
+        if special.any():
+            grids = [axis[special].tolist() for axis in np.broadcast_arrays(*points)]
+            inside[special] = [self._decide(point) for point in zip(*grids, strict=True)]
+        return inside
+
+    def quadratics(self, x: IntArray) -> RowQuadratics | None:
+        """Return the comparison along rows of a plane lattice; None where its degree in a row is above 2.
+
+        Parameters
+        ----------
+        x : ndarray of int64, shape (n,)
+            First coordinates of the rows.
+        """
+        by_power = self._excess.coefficients_of_last()
+        if self._local.n_variables != 2 or len(by_power) > 3:
+            return None
+        # Scaling by a power of two is exact and keeps huge coefficients within the range of floats.
+        scale = 1 << max(max((abs(c).bit_length() for c in self._excess.terms.values()), default=0) - 400, 0)
+        offsets = (x - self._centre[0]).astype(np.float64)
+        powers = [np.ones(x.size)]
+        for _ in range(self._excess.degree):
+            powers.append(powers[-1] * offsets)
+        coefficients, sizes = np.zeros((3, x.size)), np.zeros((3, x.size))
+        for power, polynomial in enumerate(by_power):
+            for (exponent,), c in polynomial.terms.items():
+                term = c / scale * powers[exponent]
+                coefficients[power] += term
+                sizes[power] += np.abs(term)
+        return RowQuadratics(self._excess, self._centre, x, coefficients, sizes, scale)
+
+    def denominator_signs(self, points: Sequence[IntArray]) -> Signs:
+        """Return the signs of the product of all divisors, at r broadcastable coordinate arrays."""
+        return _signs(self._denominator, [axis - c for axis, c in zip(points, self._centre, strict=True)])
+
+    @property
+    def affine_divisors(self) -> list[tuple[int, tuple[int, ...]]] | None:
+        """Constant and slopes of each divisor in lattice coordinates; None if one is not affine."""
+        rank = self._local.n_variables
+        units = [tuple(int(i == j) for j in range(rank)) for i in range(rank)]
+        if any(divisor.degree > 1 for divisor in self._local.divisors):
+            return None
+        return [
+            (divisor.coefficient(*[0] * rank), tuple(divisor.coefficient(*unit) for unit in units))
+            for divisor in self._local.divisors
+        ]
+
+    @property
+    def strict(self) -> bool:
+        """Whether ties with the threshold are outside."""
+        return self._strict
+
+    def _decide(self, point: tuple[int, ...]) -> int:
+        try:
+            value = self._local(point)
+        except ZeroDivisionError:
+            return UNDEFINED
+        if self._mirror is not None:
+            try:
+                mirrored = str(self._local([e - x for e, x in zip(self._mirror, point, strict=True)]))
+            except ZeroDivisionError:
+                mirrored = "undefined"
+            if mirrored != str(-value):
+                raise InputError(
+                    f"the declared value of 0/0 makes the statistic {value} after some swaps and {mirrored} "
+                    "after the opposite ones; the two-sided test needs opposite numbers",
+                    hint="declare a value of 0/0 that keeps the symmetry, or use `greater` or `less`.",
+                )
+        beyond = value - self._threshold if self._upper else self._threshold - value
+        return INSIDE if (beyond > 0 if self._strict else beyond >= 0) else OUTSIDE
+
+
+@dataclass(frozen=True)
+class RowQuadratics:
+    """A polynomial of degree at most 2 in the last of two coordinates, as c + b v + a v^2 along rows.
+
+    Attributes
+    ----------
+    polynomial : Polynomial
+        The polynomial itself, in offsets from `centre`.
+    centre : tuple of int, length 2
+        Where v is 0.
+    x : ndarray of int64, shape (n,)
+        First coordinates of the rows.
+    coefficients : ndarray of float64, shape (3, n)
+        c, b and a of each row, rounded and divided by `scale`.
+    sizes : ndarray of float64, shape (3, n)
+        Sums of the absolute terms that each coefficient is made of.
+    scale : int
+        A power of two.
+    """
+
+    polynomial: Polynomial
+    centre: tuple[int, ...]
+    x: IntArray
+    coefficients: FloatArray
+    sizes: FloatArray
+    scale: int
+
+    def signs(self, y: IntArray) -> Signs:
+        """Return the exact signs at second coordinates, shape (..., n)."""
+        offsets = y - self.centre[1]
+        v = offsets.astype(np.float64)
+        c, b, a = self.coefficients
+        values = (a * v + b) * v + c
+        signs: Signs = np.sign(values).astype(np.int8)
+        distances = np.abs(v)
+        c, b, a = self.sizes
+        sizes = (a * distances + b) * distances + c
+        if self.scale == 1 and sizes.max(initial=0.0) < 2**52:
+            return signs
+        # Roundings: one for each sum, a few for the factors of each term, four for Horner's rule.
+        roundings = len(self.polynomial.terms) + self.polynomial.degree + 12
+        near = np.abs(values) <= 2.0 * roundings * UNIT * sizes
+        if near.any():
+            rows = np.broadcast_to(self.x - self.centre[0], y.shape)
+            point = [rows[near].astype(object), offsets[near].astype(object)]
+            exact = np.atleast_1d(self.polynomial(point))
+            signs[near] = np.array([(value > 0) - (value < 0) for value in exact], dtype=np.int8)
+        return signs
+
+    @property
+    def roots(self) -> tuple[FloatArray, FloatArray]:
+        """Both real roots in y by the form that does not cancel; NaN for none."""
+        c, b, a = self.coefficients
+        with np.errstate(all="ignore"):
+            root = np.sqrt(np.maximum(b * b - 4.0 * a * c, 0.0))
+            q = -0.5 * (b + np.where(b < 0, -root, root))
+            far, near = q / a + self.centre[1], c / q + self.centre[1]
+        return np.where(np.isfinite(far), far, np.nan), np.where(np.isfinite(near), near, np.nan)
+
+    @property
+    def vertices(self) -> tuple[FloatArray, FloatArray]:
+        """Where each quadratic turns, in y, and bounds of the rounding errors of that."""
+        _, b, a = self.coefficients
+        _, b_error, a_error = 16.0 * UNIT * self.sizes
+        with np.errstate(all="ignore"):
+            vertex = -b / (2.0 * a)
+            error = (b_error + 2.0 * np.abs(vertex) * a_error) / (2.0 * np.abs(a) - 2.0 * a_error)
+        error = np.where(2.0 * a_error < np.abs(a), error, np.inf)
+        # Without a quadratic term there is no vertex and at most one change, which unequal ends show.
+        return vertex + self.centre[1], np.where(self.sizes[2] == 0.0, 0.0, error)
+
+
+def _signs(polynomial: Polynomial, offsets: Sequence[IntArray]) -> Signs:
+    """Return the exact signs of a polynomial at integer points, given as broadcastable arrays."""
+    shape = np.broadcast_shapes(*(axis.shape for axis in offsets))
+    reach = [int(np.abs(axis).max(initial=0)) for axis in offsets]
+    size = polynomial_size(polynomial, reach)
+    # Scaling by a power of two is exact and keeps huge coefficients within the range of floats.
+    scale = 1 << max(size.bit_length() - 900, 0)
+    reals = [axis.astype(np.float64) for axis in offsets]
+    values = np.zeros(shape)
+    for exponents, c in polynomial.terms.items():
+        term: Any = c / scale
+        for x, e in zip(reals, exponents, strict=True):
+            for _ in range(e):
+                term = term * x
+        values += term
+    signs = np.sign(values).astype(np.int8)
+    if size < 2**53:
+        return signs
+    # Each term has at most degree + 1 roundings, the sum one for each term.
+    roundings = polynomial.degree + 2 + len(polynomial.terms)
+    near = np.abs(values) <= 2.0 * roundings * UNIT * (size / scale)
+    if near.any():
+        grids = [axis[near].astype(object) for axis in np.broadcast_arrays(*offsets)]
+        signs[near] = np.array([(v > 0) - (v < 0) for v in np.atleast_1d(polynomial(grids))], dtype=np.int8)
+    return signs
+
+
+def polynomial_size(polynomial: Polynomial, reach: Sequence[int]) -> int:
+    """Return sum_e |c_e| reach^e, a bound of every partial sum where |x_i| <= reach_i."""
+    total = 0
+    for exponents, c in polynomial.terms.items():
+        size = abs(c)
+        for r, e in zip(reach, exponents, strict=True):
+            size *= r**e
+        total += size
+    return total

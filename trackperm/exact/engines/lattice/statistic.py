@@ -1,0 +1,296 @@
+"""The statistic as a function of lattice coordinates, and the regions that its values cut out."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from trackperm.errors import InputError
+from trackperm.exact.counts import LARGEST, DifferenceHistogram
+from trackperm.exact.distributions.characteristic import FloatArray
+from trackperm.exact.engines.lattice.basis import Lattice
+from trackperm.exact.engines.lattice.rational_region import RationalRegion
+from trackperm.exact.engines.lattice.real_region import CallableRegion, ExactValues, RealRegion
+from trackperm.exact.functions.rational import Polynomial, RationalStatistic
+from trackperm.exact.functions.real import RealStatistic
+from trackperm.exact.functions.real_number import RealNumber, UndefinedError
+from trackperm.exact.types import IntArray, Region
+
+Statistic = RationalStatistic | RealStatistic | Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
+"""h: an exact rational or real function, or a NumPy callable from float64 arrays (..., m) to arrays (...)."""
+
+Ties = Literal["exact", "100 digits", "approximate"]
+
+SAMPLES = 64
+"""Random swaps at which antisymmetry that cannot be read off is checked, and a callable's scale is seen."""
+
+SAMPLED_COINS = 2**17
+"""Random numbers drawn for them at most, the order of rows apart."""
+
+
+def not_antisymmetric() -> InputError:
+    """Return the refusal of a two-sided test of a statistic whose sign does not tell the runs apart."""
+    return InputError(
+        "the two-sided test needs a statistic that changes sign when the two runs are exchanged, "
+        "and this one does not",
+        hint="test a difference of scores or the log of their ratio, or use `greater` or `less`.",
+    )
+
+
+@dataclass(frozen=True)
+class LatticeStatistic:
+    """h as a function of the lattice coordinates: t(x) = h(origin + basis @ x).
+
+    Attributes
+    ----------
+    h : RationalStatistic, RealStatistic or callable
+        The statistic of m integers.
+    histogram : DifferenceHistogram
+        Gives the origin and the observed point.
+    lattice : Lattice
+        Gives the basis.
+    """
+
+    h: Statistic
+    histogram: DifferenceHistogram
+    lattice: Lattice
+
+    @property
+    def ties(self) -> Ties:
+        """How ties with the observed value have been decided so far.
+
+        Those of a RealStatistic are exact too, unless a value of no closed form was tied by its digits: ask
+        when all regions have been asked.
+        """
+        if isinstance(self.observed_exact, RealNumber):
+            by_digits = self._exact_values.by_digits or self.observed_exact.compare(0)[1]
+            return "100 digits" if by_digits else "exact"
+        return "exact" if isinstance(self.h, RationalStatistic) else "approximate"
+
+    @cached_property
+    def _exact_values(self) -> ExactValues:
+        if not isinstance(self.h, RealStatistic):
+            raise TypeError("only a RealStatistic has them")
+        return ExactValues(self.h)
+
+    @cached_property
+    def local(self) -> RationalStatistic | None:
+        """The rational function t of the r lattice coordinates; None for a statistic that is not rational."""
+        if not isinstance(self.h, RationalStatistic):
+            return None
+        rank = max(self.lattice.rank, 1)
+        coordinates = [RationalStatistic.variable(j, rank) for j in range(self.lattice.rank)]
+        arguments = [
+            sum(
+                (x * step for x, step in zip(coordinates, row, strict=True) if step),
+                RationalStatistic.constant(start, rank),
+            )
+            for start, row in zip(self.histogram.origin, self.lattice.basis, strict=True)
+        ]
+        return self.h.substitute(arguments).simplified()
+
+    @cached_property
+    def observed_point(self) -> tuple[int, ...]:
+        """Lattice coordinates of the observed value of S."""
+        moves = self.histogram.n_up.astype(object) @ self.lattice.coordinates.astype(object)
+        return tuple(int(x) for x in np.atleast_1d(moves)) if self.lattice.rank else ()
+
+    @cached_property
+    def observed_exact(self) -> Fraction | RealNumber | None:
+        """The observed value of h as a number that compares exactly; None for a callable."""
+        try:
+            if isinstance(self.h, RationalStatistic):
+                return self.h(self.histogram.stay)
+            if isinstance(self.h, RealStatistic):
+                return self._exact_values.at(self.histogram.stay)
+        except (ZeroDivisionError, UndefinedError) as error:
+            raise InputError(
+                f"the observed value of the statistic is undefined: {error}",
+                hint="declare the value of 0/0 with `undefined`, or choose another value by `where`.",
+            ) from error
+        return None
+
+    @cached_property
+    def observed(self) -> float:
+        """The observed value of h.
+
+        Raises
+        ------
+        InputError
+            If it is undefined.
+        """
+        if self.observed_exact is None:
+            value = float(self.values_at_totals(np.array([self.histogram.stay], dtype=np.float64))[0])
+        else:
+            try:
+                value = float(self.observed_exact)
+            except OverflowError:
+                value = math.inf
+            if math.isinf(value):
+                raise InputError(
+                    "the observed value of the statistic is beyond the range of floats",
+                    hint="let `exp` and powers take smaller numbers, or test the log ratio of the scores.",
+                )
+        if not math.isfinite(value):
+            raise InputError(f"the observed value of the statistic is {value}; expected a finite number")
+        return value
+
+    def values_at_totals(self, totals: FloatArray) -> FloatArray:
+        """Return h at values of S, shape (..., m), in floating point; NaN where undefined."""
+        if isinstance(self.h, RationalStatistic):
+            return self.h.values(totals)
+        with np.errstate(all="ignore"):
+            values = np.asarray(self.h(totals), dtype=np.float64)
+        if values.shape != totals.shape[:-1]:
+            raise InputError(
+                f"the statistic returned shape {values.shape} for input of shape {totals.shape}; "
+                f"expected {totals.shape[:-1]}",
+                hint="index the counts on the last axis, as in `x[..., 0] - x[..., 1]`.",
+            )
+        return values
+
+    def values(self, points: Sequence[npt.NDArray[Any]]) -> FloatArray:
+        """Return t at lattice points, given as r broadcastable coordinate arrays, in floating point."""
+        shape = np.broadcast_shapes(*(axis.shape for axis in points))
+        totals = np.empty((*shape, len(self.histogram.origin)))
+        for i, (start, row) in enumerate(zip(self.histogram.origin, self.lattice.basis, strict=True)):
+            totals[..., i] = start
+            for x, step in zip(points, row, strict=True):
+                if step:
+                    totals[..., i] += x * float(step)
+        return self.values_at_totals(totals)
+
+    def totals(self, points: Sequence[IntArray]) -> list[npt.NDArray[Any]]:
+        """Return the m entries of S at lattice points, exactly: int64, or Python integers beyond 2^62."""
+        reach = [int(np.abs(axis).max(initial=0)) for axis in points]
+        shape = np.broadcast_shapes(*(axis.shape for axis in points))
+        found = []
+        for start, row in zip(self.histogram.origin, self.lattice.basis, strict=True):
+            size = abs(start) + sum(abs(step) * r for step, r in zip(row, reach, strict=True))
+            total = np.full(shape, start, dtype=np.int64 if size <= LARGEST else object)
+            for x, step in zip(points, row, strict=True):
+                if step:
+                    total += x * step if total.dtype == np.int64 else x.astype(object) * step
+            found.append(total)
+        return found
+
+    def sample(self, rng: np.random.Generator) -> IntArray:
+        """Return lattice points that swaps can reach, shape (n, r): ends, the observed and random ones."""
+        coordinates, counts = self.lattice.coordinates, self.histogram.multiplicities
+        rows = rng.permutation(counts.size)[: SAMPLED_COINS // SAMPLES]
+        half = counts // 2
+        coins = rng.binomial(counts[rows], 0.5, size=(SAMPLES, rows.size)) - half[rows]
+        ends = np.array([np.zeros_like(half), half, self.histogram.n_up, counts]) @ coordinates
+        return np.vstack([ends, ends[1] + coins @ coordinates[rows]])
+
+    @cached_property
+    def _scale(self) -> float:
+        """The greatest finite absolute value of a callable on a fixed sample of points."""
+        values = np.abs(self.values(list(self.sample(np.random.default_rng(0)).T)))
+        return float(values[np.isfinite(values)].max(initial=abs(self.observed)))
+
+    def affine(self) -> tuple[Fraction, tuple[Fraction, ...]] | None:
+        """Return constant and coefficients of t where t is affine on the lattice, else None."""
+        local = self.local
+        if local is None:
+            return None
+        numerator, denominator = local.quotient
+        if numerator.degree > 1 or denominator.degree > 0 or local.divisors:
+            return None
+        divisor = denominator.coefficient(*[0] * denominator.n_variables)
+        rank = self.lattice.rank
+        units = [tuple(int(i == j) for j in range(numerator.n_variables)) for i in range(rank)]
+        constant = numerator.coefficient(*[0] * numerator.n_variables)
+        return Fraction(constant, divisor), tuple(Fraction(numerator.coefficient(*u), divisor) for u in units)
+
+    def check_antisymmetric(self, total: Sequence[int], rng: np.random.Generator) -> None:
+        """Check that exchanging all pairs negates the statistic: t(E - x) = -t(x).
+
+        As it is written for a difference of one score of both runs, by algebra for another rational h; on
+        random points otherwise.
+
+        Raises
+        ------
+        InputError
+            If it does not.
+        """
+        written = RealStatistic.from_rational(self.h) if isinstance(self.h, RationalStatistic) else self.h
+        if isinstance(written, RealStatistic) and self._is_difference_of_runs(written, total):
+            return
+        local = self.local
+        if local is not None:
+            n, d = local.quotient
+            mirror = [
+                Polynomial.affine(e, [-int(i == j) for j in range(n.n_variables)])
+                for i, e in enumerate(total)
+            ]
+            mirrored = not total or not (n * d.compose(mirror) + n.compose(mirror) * d).terms
+        else:
+            points = self.sample(rng)
+            there, back = (self.values(list(axes)) for axes in (points.T, (np.array(total) - points).T))
+            both = np.isfinite(there) & np.isfinite(back)
+            scale = max(1e-300, *np.abs(there[both]), abs(self.observed))
+            mirrored = bool(np.all(np.abs(there + back)[both] <= 1e-9 * scale))
+        if not mirrored:
+            raise not_antisymmetric()
+
+    def _is_difference_of_runs(self, h: RealStatistic, total: Sequence[int]) -> bool:
+        """Whether h is written f(S) - f(S'), where S' are the sums S after exchanging all pairs."""
+        match h:
+            case RealStatistic("+", _, (score, RealStatistic("*", _, (other, RealStatistic() as factor)))):
+                if factor.operation != "constant" or factor.value != -1:
+                    return False
+            case _:
+                return False
+        here = list(zip(self.histogram.origin, self.lattice.basis, strict=True))
+        there = [
+            (start + sum(map(operator.mul, row, total)), tuple(-step for step in row)) for start, row in here
+        ]
+        # Variables with the same values on the whole lattice are one.
+        first = [here.index(line) for line in here]
+        if any(there[i] not in here for i in score.variables):
+            return False
+        partner = [here.index(line) if line in here else i for i, line in enumerate(there)]
+        return score.renamed(partner) == other.renamed(first)
+
+    def region(
+        self,
+        threshold: Fraction | RealNumber | float,
+        centre: Sequence[int],
+        *,
+        upper: bool,
+        strict: bool = False,
+        mirror: Sequence[int] | None = None,
+    ) -> Region:
+        """Return the points with t(x) >= threshold (`upper`) or t(x) <= threshold; > or < if `strict`.
+
+        Parameters
+        ----------
+        threshold : Fraction, RealNumber or float
+            A float for a callable only.
+        centre : sequence of int, length r
+            A lattice point near which most questions will be asked; it only affects speed.
+        upper : bool
+            Which side.
+        strict : bool
+            Whether ties with the threshold are outside.
+        mirror : sequence of int, length r, optional
+            E, where t(E - x) = -t(x) is relied upon: declared values of 0/0 are then checked for it.
+        """
+        if self.local is not None and not isinstance(threshold, RealNumber):
+            return RationalRegion(self.local, Fraction(threshold), tuple(centre), upper, strict, mirror)
+        if isinstance(self.h, RealStatistic):
+            if not isinstance(threshold, RealNumber):
+                threshold = Fraction(threshold)
+            if mirror is not None and self._is_difference_of_runs(self.h, mirror):
+                mirror = None
+            return RealRegion(self.h, self.totals, self._exact_values, threshold, upper, strict, mirror)
+        return CallableRegion(self.values, float(threshold), self._scale, upper, strict)

@@ -1,0 +1,135 @@
+r"""One tilt, with what is needed to judge which lattice points it serves.
+
+Under the tilt lambda a point z has the probability
+
+    P(X = z) = exp(K - lambda . (z - E/2)) P_lambda(X = z),
+
+and the factor, Chernoff's bound, is the size of the rounding errors that it leaves. A sum over a region
+therefore uses several tilts, each for the points where its bound is the least. As the Hessian of K is at most
+C = sum_k c_k x_k x_k^T / 4 everywhere, one tilt also tells how little mass there is away from its mean:
+
+    P(X = z) <= exp(K - lambda . (z - E/2) - (z - mean)^T C^-1 (z - mean) / 2).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from trackperm.exact.distributions.characteristic import FloatArray, SwapSum
+from trackperm.exact.distributions.pmf import Window, plan_window
+from trackperm.exact.distributions.tilt import ScaleFactor, scale_factor
+from trackperm.exact.types import IntArray
+
+MOST_STEPS = 100
+"""Newton steps to a tilt at the most."""
+
+CLOSE = 1e-3
+"""Decrease that a Newton step promises, below which a tilt is good enough."""
+
+SHORTEST = 2.0**-40
+"""Part of a Newton step below which the search ends."""
+
+
+@dataclass(frozen=True)
+class Tilted:
+    """A tilt of the law of X.
+
+    Attributes
+    ----------
+    tilt : ndarray of float, shape (r,)
+        lambda.
+    reference : tuple of int, length r
+        The lattice point next to the mean.
+    scale : ScaleFactor
+        exp(K - lambda . (reference - E/2)).
+    mean : ndarray of float, shape (r,)
+        The mean of X under the tilt.
+    window : Window
+        Holds all but a negligible part of the tilted law.
+    """
+
+    tilt: FloatArray
+    reference: tuple[int, ...]
+    scale: ScaleFactor
+    mean: FloatArray
+    window: Window
+
+    @classmethod
+    def of(cls, law: SwapSum, tilt: FloatArray, log_outside: float, *, fast: bool) -> Tilted:
+        """Tilt a law; the window leaves out at most exp(log_outside), and is enlarged to transform `fast`."""
+        mean = law.centred_mean(tilt) + np.array([float(e) / 2 for e in law.total])
+        reference = tuple(round(float(x)) for x in mean)
+        window = plan_window(law, [(tilt, log_outside)], fast=fast)
+        return cls(tilt, reference, scale_factor(law, tilt, reference), mean, window)
+
+    def log_weight(self, points: Sequence[IntArray]) -> FloatArray:
+        """Return -lambda . (z - reference), exact, at r coordinate arrays of one shape."""
+        total = np.zeros(points[0].shape)
+        for axis, slope, at in zip(points, self.tilt.tolist(), self.reference, strict=True):
+            if slope:
+                total -= slope * (axis - at)
+        return total
+
+    def chernoff(self, points: Sequence[IntArray]) -> FloatArray:
+        """Return K - lambda . (z - E/2), log bounds of the mass of points."""
+        return self.scale.log + self.log_weight(points)
+
+    def falling_off(self, points: Sequence[IntArray | FloatArray], precision: FloatArray) -> FloatArray:
+        """Return (z - mean)^T C^-1 (z - mean) / 2, what log bounds fall by away from the mean."""
+        offsets = [axis - at for axis, at in zip(points, self.mean.tolist(), strict=True)]
+        total = np.zeros(points[0].shape)
+        for i, j in itertools.combinations_with_replacement(range(len(offsets)), 2):
+            total += (0.5 if i == j else 1.0) * precision[i, j] * offsets[i] * offsets[j]
+        return total
+
+
+def tilt_at(law: SwapSum, point: FloatArray) -> FloatArray:
+    """Return a tilt of about the least Chernoff bound at a point of the lattice's space, shape (r,).
+
+    Newton's method, with halved steps, on the convex function K(lambda) - lambda . (point - E/2). Its minimum
+    is where the tilted mean is the point; on the edge of the support it is approached along a ray.
+    """
+    goal = point - np.array([float(e) / 2 for e in law.total])
+    tilt = np.zeros(law.rank)
+
+    def objective(at: FloatArray) -> float:
+        return law.cumulant(at) - float(at @ goal)
+
+    value = objective(tilt)
+    for _ in range(MOST_STEPS):
+        gradient = goal - law.centred_mean(tilt)
+        # Coins that the tilt has decided leave a covariance of lower rank.
+        step = np.linalg.lstsq(law.covariance(tilt), gradient, rcond=1e-12)[0]
+        if float(gradient @ step) < CLOSE:
+            break
+        size = 1.0
+        while not (moved := objective(tilt + size * step)) < value and size > SHORTEST:
+            size /= 2.0
+        if size <= SHORTEST:
+            break
+        tilt, value = tilt + size * step, moved
+    return tilt
+
+
+def least_precision(law: SwapSum) -> FloatArray:
+    """Return a little less than C^-1, shape (r, r), so that its roundings do not make bounds too small."""
+    covariance = law.covariance(np.zeros(law.rank))
+    return np.asarray(np.linalg.inv(covariance) * (1.0 - 1e-9), dtype=np.float64)
+
+
+def common_scale(tilts: Sequence[Tilted], log_tail: float) -> float:
+    """Return the logarithm of the unit in which masses under several tilts are added up.
+
+    One of the scale factors if possible, which saves roundings, but near enough to the tail for its floats.
+    """
+    nearest = min((tilt.scale.log for tilt in tilts), key=lambda log: abs(log - log_tail))
+    return nearest if abs(nearest - log_tail) < 100.0 else log_tail
+
+
+def never_zero(logs: FloatArray | float) -> FloatArray:
+    """Return exp of logarithms within the range of floats, 0 for -inf alone: small bounds are no proof."""
+    return np.where(np.isneginf(logs), 0.0, np.exp(np.clip(logs, -700.0, 700.0)))

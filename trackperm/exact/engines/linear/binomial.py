@@ -1,0 +1,90 @@
+r"""The tail of a binomial distribution with probability 1/2: every discordant example counts the same.
+
+For n coins and j <= n/2,
+
+    P(X <= j) = P(X = j) sum_{i <= j} prod_{l < i} (j - l) / (n - j + 1 + l),
+
+a sum of positive terms. With e = (n - 2j)/n and the remainder s of Stirling's series for log n!,
+
+    P(X = j) = sqrt(n / (2 pi j (n - j))) exp(s(n) - s(j) - s(n - j) - n/2 (log(1 - e^2) + 2 e atanh e)),
+
+where no terms cancel (Loader 2000, Fast and accurate computation of binomial probabilities, in this form).
+Near the edge, where 1 - e^2 loses digits, the last term is j log(2j/n) + (n - j) log(2(n - j)/n).
+The certificate: the exponent's roundings, and for each term two roundings a factor.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+
+from trackperm.exact.distributions.characteristic import UNIT
+from trackperm.exact.distributions.tilt import CERTAIN, TailMass, share_of_swaps
+
+COUNTED = 64
+"""Terms up to which coefficients are added as integers."""
+
+MOST_COINS = 2**32
+"""Coins up to which the terms of the sum are few enough to be listed."""
+
+STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)
+"""Coefficients of 1/n, 1/n^3, ... in log n! - log(sqrt(2 pi n) (n/e)^n) (Abramowitz and Stegun 6.1.41)."""
+
+
+def binomial_tail(n_coins: int, greatest: int) -> TailMass:
+    """Return P(X <= greatest) for X ~ Binomial(n_coins, 1/2), with n_coins up to 2^32.
+
+    Parameters
+    ----------
+    n_coins : int
+        n, at least 1.
+    greatest : int
+        j, at least 0.
+    """
+    if greatest >= n_coins:
+        return CERTAIN
+    if greatest < COUNTED:
+        return share_of_swaps(_coefficients(n_coins, greatest), n_coins)
+    if 2 * greatest > n_coins and n_coins <= 2 * COUNTED:
+        return share_of_swaps(2**n_coins - _coefficients(n_coins, n_coins - greatest - 1), n_coins)
+    if 2 * greatest > n_coins:
+        rest = binomial_tail(n_coins, n_coins - greatest - 1)
+        share = math.exp(rest.log)
+        off = share * (rest.error + 4.0 * UNIT * (1.0 + abs(rest.log)))
+        return TailMass(0.0, 1.0 - share, off / (1.0 - share) + 2.0 * UNIT)
+    n, j = n_coins, greatest
+    e = (n - 2 * j) / n
+    if e <= 0.5:
+        terms_of_exponent = n / 2 * math.log1p(-e * e), n * e * math.atanh(e)
+        lost = 0.0
+    else:
+        terms_of_exponent = j * math.log(2 * j / n), (n - j) * math.log(2 * (n - j) / n)
+        # The logarithms' arguments are rounded: j and n - j times one rounding.
+        lost = float(n)
+    divergence = sum(terms_of_exponent)
+    log = _stirling(n) - _stirling(j) - _stirling(n - j) - divergence
+    # Beyond 7 sqrt(n) terms the rest is below exp(-98) of the first.
+    index = np.arange(min(j, 7 * math.isqrt(n) + 64), dtype=np.float64)
+    terms = np.concatenate([[1.0], np.cumprod((j - index) / (n - j + 1 + index))])
+    total = float(terms.sum())
+    roundings = 2.0 * float(terms @ np.arange(terms.size)) / total + math.log2(terms.size) + 8.0
+    exponent_roundings = lost + 8.0 * sum(map(abs, terms_of_exponent)) + 4.0 * abs(log) + 32.0
+    error = UNIT * (roundings + exponent_roundings) + math.exp(-90.0)
+    return TailMass(log, total * math.sqrt(n / (2.0 * math.pi * j * (n - j))), error)
+
+
+def _coefficients(n_coins: int, greatest: int) -> int:
+    """Return sum_{i <= greatest} C(n, i)."""
+    total, term = 0, 1
+    for i in range(greatest + 1):
+        total += term
+        term = term * (n_coins - i) // (i + 1)
+    return total
+
+
+@lru_cache(maxsize=4096)
+def _stirling(n: int) -> float:
+    """Return log n! - log(sqrt(2 pi n) (n/e)^n) for n of at least 64: the series then ends in floats."""
+    return math.fsum(coefficient / n ** (2 * k + 1) for k, coefficient in enumerate(STIRLING))

@@ -1,0 +1,140 @@
+r"""Tail probabilities on the integers, without a transform.
+
+With q = exp(-lambda + i theta), a tail is a sum over the few frequencies that matter of phi times a geometric
+sum (q^n - 1) / (q - 1), both ends through expm1. Weights are at most 1, so the certificate adds up: errors of
+phi and roundings, times the size of the geometric sum; pruned frequencies (Cauchy, Schwarz and Parseval);
+wrapped mass, and as much again for the tail beyond the window; roundings of the scale factor's exponent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from trackperm.exact.distributions.characteristic import (
+    UNIT,
+    ComplexArray,
+    FloatArray,
+    SwapSum,
+    characteristic_function,
+    remainders,
+)
+from trackperm.exact.distributions.pmf import (
+    LOG_PRUNED,
+    LOG_WINDOW,
+    conjugate_weights,
+    frequency_blocks,
+)
+from trackperm.exact.distributions.tilt import TailMass, certified, line_tilt, quantised, scale_factor
+from trackperm.exact.types import IntArray
+
+BYTES_PER_FREQUENCY = 256
+"""Work arrays for one frequency."""
+
+STEEP = 0.5
+"""Share of the variance that a tilt leaves, below which Chernoff's bounds are worth their time."""
+
+NORMAL_RATES = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8)
+OWN_RATES = (0.5, 0.8, 0.95)
+"""Further tilts that bound a window, in terms of the best one for a normal law, and of the tilt itself."""
+
+
+def upper_tilt(law: SwapSum, point: int) -> FloatArray:
+    """Return the tilt, shape (1,), that puts the mean at a point of the upper half; 0 for the lower half."""
+    ((_, greatest),) = law.support
+    if 2 * point <= law.total[0]:
+        return np.zeros(1)
+    # At the very edge the tilt would be infinite; a quarter of a step inside does as well.
+    target = min((2 * point - law.total[0]) / 2, (2 * greatest - law.total[0]) / 2 - 0.25)
+    largest = int(np.abs(law.coordinates).max())
+    return quantised(np.array([line_tilt(law, target)]), min(20, 53 - largest.bit_length()))
+
+
+def line_window(law: SwapSum, tilt: FloatArray) -> tuple[int, int, float]:
+    """Return start and length of a window, and the logarithm of the mass outside it under a tilt.
+
+    Hoeffding's bound holds for every tilt. One that leaves little variance has its mass in a narrower window:
+    with K the centred cumulant function and m its derivative, for every s > 0 (Chernoff 1952)
+
+        P_tilt(X - E/2 >= m + t) <= exp(K(tilt + s) - K(tilt) - s (m + t)),
+
+    and likewise below, with -s.
+    """
+    ((least, greatest),) = law.support
+    mean = float(law.centred_mean(tilt)[0])
+    radii = [law.radius(0, LOG_WINDOW) + 1.0] * 2
+    variance = float(law.covariance(tilt)[0, 0])
+    if 0.0 < variance < STEEP * (law.ranges[0] / 2.0) ** 2:
+        log_side, cumulant = LOG_WINDOW - math.log(2.0), law.cumulant(tilt)
+        normal, own = math.sqrt(-2.0 * log_side / variance), abs(float(tilt[0]))
+        roundings = UNIT * (32.0 + law.multiplicities.size)
+        for s in [normal * rate for rate in NORMAL_RATES] + [own * rate for rate in OWN_RATES]:
+            for i, sign in enumerate((-1.0, 1.0)):
+                further = law.cumulant(tilt + sign * s)
+                rise = further - cumulant + roundings * (further + cumulant)
+                radius = (rise - log_side) / s - sign * mean + roundings * abs(mean)
+                radii[i] = min(radii[i], radius + 1.0)
+    centre = mean + law.total[0] / 2
+    low, high = max(least, math.floor(centre - radii[0])), min(greatest, math.ceil(centre + radii[1]))
+    return low, high - low + 1, -math.inf if (low, high) == (least, greatest) else LOG_WINDOW
+
+
+def upper_tails(law: SwapSum, points: Sequence[int]) -> list[TailMass]:
+    """Return P(X >= point) for X on the integers (rank 1), each relative to its own size.
+
+    Parameters
+    ----------
+    law : SwapSum
+        The law of X.
+    points : sequence of int
+        Close to each other: the first one decides the tilt.
+
+    Raises
+    ------
+    CapacityError
+        If too many frequencies matter.
+    """
+    tilt = upper_tilt(law, points[0])
+    start, period, log_outside = line_window(law, tilt)
+    rate = float(tilt[0])
+    n_cells = [min(max(start + period - point, 0), period) for point in points]
+    totals, errors = [0.0] * len(points), [0.0] * len(points)
+    for frequencies in frequency_blocks(law, tilt, (period,)):
+        values, value_errors = characteristic_function(law, tilt, (points[0],), (period,), frequencies)
+        weights = conjugate_weights(frequencies, (period,)) / period
+        moduli = np.abs(values)
+        # Two complex expm1, a quotient and two products: 40 roundings of each term; pairwise summation.
+        roundings = UNIT * (40.0 + math.log2(frequencies.shape[0] + 1))
+        for i, point in enumerate(points):
+            shifts = np.array((point - points[0]) % period)
+            turned = values * np.exp(1j * _angles(remainders(frequencies[:, 0], shifts, period), period))
+            sums = _geometric_sums(frequencies[:, 0], period, n_cells[i], rate)
+            totals[i] += float((weights * (turned * sums).real).sum())
+            errors[i] += float(weights @ (np.abs(sums) * (value_errors + roundings * moduli)))
+    # Wrapped mass enters cells with weights of at most 1, and the mass beyond the window is missing.
+    wrapped = 2.0 * math.exp(log_outside)
+    tails = []
+    for point, n, total, error in zip(points, n_cells, totals, errors, strict=True):
+        if point <= start:
+            tails.append(TailMass(0.0, 1.0, UNIT + wrapped))
+            continue
+        scale = scale_factor(law, tilt, (point,))
+        pruned = math.exp(LOG_PRUNED) * math.sqrt(max(n, 1))
+        tails.append(certified(scale.log, total, error + pruned + wrapped + scale.error * abs(total)))
+    return tails
+
+
+def _geometric_sums(frequencies: IntArray, period: int, n_cells: int, rate: float) -> ComplexArray:
+    """Return sum_{j < n_cells} q^j with q = exp(-rate + 2 pi i l / P), through expm1, for every l."""
+    step = np.expm1(-rate + 1j * _angles(frequencies, period))
+    turns = remainders(frequencies, np.array(n_cells % period), period)
+    span = np.expm1(-rate * n_cells + 1j * _angles(turns, period))
+    still = step == 0.0
+    return np.where(still, float(n_cells), span / np.where(still, 1.0, step))
+
+
+def _angles(turns: IntArray, period: int) -> FloatArray:
+    """Return 2 pi turns / period for turns from 0 to the period, folded to (-pi, pi] before it is rounded."""
+    return np.where(2 * turns > period, turns - period, turns) * (2.0 * math.pi / period)

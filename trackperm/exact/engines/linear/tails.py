@@ -1,0 +1,382 @@
+"""Linear statistics: one weighted sum of fair coins, its tail, and the choice among the engines for it.
+
+Whatever h(g_1..g_m) is affine in the g_i is observed + unit * (X - X observed) with X = sum_k B_k d_k:
+accuracy, means, macro-averages. Swaps that move the sum beyond reach are taken out first: in P(X <= x),
+every coin with a step beyond x must show 0, so only those with smaller steps are left to chance.
+
+Each engine says beforehand what it would cost. The cheapest exact one runs; where none is within reach, the
+sum is bracketed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from trackperm.choices import Method
+from trackperm.errors import CapacityError
+from trackperm.exact.counts import LARGEST
+from trackperm.exact.distributions.characteristic import UNIT
+from trackperm.exact.distributions.frequencies import MOST_FACTORS, FrequencySearch
+from trackperm.exact.distributions.line import LineLaw
+from trackperm.exact.distributions.pmf import FEW, LARGEST_PERIOD, LOG_PRUNED
+from trackperm.exact.distributions.tilt import CERTAIN, TailMass, scale_factor, share_of_swaps
+from trackperm.exact.engines import enumeration
+from trackperm.exact.engines.choice import Engine, cheapest, demanded
+from trackperm.exact.engines.enumeration import counts_up_to, halves
+from trackperm.exact.engines.linear import binomial, dynamic
+from trackperm.exact.engines.linear.bracket import LOG_FAILURE, bracket_tail, rounded, sufficient_spacing
+from trackperm.exact.engines.linear.lattice import BYTES_PER_FREQUENCY, line_window, upper_tails, upper_tilt
+from trackperm.exact.types import INSIDE, OUTSIDE, IntArray, Membership
+
+EXACT_IN_FLOATS = 2**52
+"""Largest integer whose half is exact in float64."""
+
+LOG2_LISTED = 21
+"""Binary logarithm of the ways to swap one half of the examples that are listed at the most."""
+
+QUICK = 1.0
+"""Seconds that one tail of a bracket may take."""
+
+MOST_BITS = 50
+"""Bits of a number of cells beyond which it is not even estimated what they would take."""
+
+BRACKET_WIDTH = 2e-3
+"""Relative width of a bracket that is aimed at."""
+
+MOST_GUESSES = 40
+"""Rough brackets at the most; each may come closer to the size of the tail by exp(LOG_FAILURE)."""
+
+LOG2_ROOT = 20
+"""Binary logarithm of twice the standard deviation in units that are fine enough to guess a tail."""
+
+
+LATTICE_SECONDS = 4e-4
+"""Estimated seconds that the lattice engine takes at the least."""
+
+
+@dataclass(frozen=True)
+class LinearStatistic:
+    """observed + unit * (X - X observed), with X = sum_k d_k Binomial(c_k, 1/2).
+
+    Attributes
+    ----------
+    law : LineLaw
+        The law of X under fair swaps.
+    n_up : ndarray of int64, shape (K,)
+        How many coins of each kind show 1 in the runs as they are.
+    unit : Fraction
+        What one unit of X adds to the statistic; positive.
+    observed : Fraction
+        The statistic of the runs as they are.
+    """
+
+    law: LineLaw
+    n_up: IntArray
+    unit: Fraction
+    observed: Fraction
+
+    @classmethod
+    def from_differences(
+        cls, differences: npt.NDArray[Any], counts: IntArray, unit: Fraction, observed: Fraction
+    ) -> LinearStatistic:
+        """Fold signed differences d_n, each of which a swap takes away: X has steps |d_n|.
+
+        Parameters
+        ----------
+        differences : ndarray of int64 or of Python integers, shape (J,)
+            Distinct or not.
+        counts : ndarray of int64, shape (J,)
+            How many examples have each.
+        unit, observed : Fraction
+            As in the class.
+        """
+        moving = differences != 0
+        sizes, inverse = np.unique(np.abs(differences[moving]), return_inverse=True)
+        totals, ups = np.zeros(sizes.size, dtype=np.int64), np.zeros(sizes.size, dtype=np.int64)
+        np.add.at(totals, inverse, counts[moving])
+        np.add.at(ups, inverse, np.where(differences[moving] > 0, counts[moving], 0))
+        law, divisor = LineLaw(sizes, totals).divided()
+        return cls(law, ups, divisor * unit, observed)
+
+    @cached_property
+    def observed_point(self) -> int:
+        """X of the runs as they are."""
+        if self.law.total <= LARGEST:
+            return int(self.law.steps.astype(np.int64) @ self.n_up)
+        return sum(d * n for d, n in zip(self.law.steps.tolist(), self.n_up.tolist(), strict=True))
+
+    @property
+    def is_antisymmetric(self) -> bool:
+        """Whether exchanging all pairs negates the statistic."""
+        return 2 * self.observed == self.unit * (2 * self.observed_point - self.law.total)
+
+    def value(self, point: int) -> Fraction:
+        """Return the statistic where X = `point`."""
+        return self.observed + self.unit * (point - self.observed_point)
+
+    def values(self, points: IntArray) -> npt.NDArray[np.float64]:
+        """Return the statistic at integer points, in floating point."""
+        return float(self.value(0)) + float(self.unit) * points.astype(np.float64)
+
+
+@dataclass(frozen=True)
+class UpperRay:
+    """The integers from `least` up, as a region."""
+
+    least: int
+
+    def membership(self, points: Sequence[IntArray]) -> Membership:
+        """Classify integers, given as one coordinate array."""
+        return np.where(points[0] >= self.least, INSIDE, OUTSIDE).astype(np.int8)
+
+
+def linear_tails(
+    law: LineLaw, limits: Sequence[int], method: Method, memory_budget: int
+) -> tuple[list[TailMass], Method, str]:
+    """Return P(X <= limit) for each limit, with the engine that computed them and why.
+
+    Parameters
+    ----------
+    law : LineLaw
+        The law of X.
+    limits : sequence of int
+        At least 0, the greatest first, close to each other.
+    method : str
+        ``auto`` or the name of an engine.
+    memory_budget : int
+        Bytes that may be allocated.
+
+    Raises
+    ------
+    CapacityError
+        If the engine that was asked for cannot run.
+    InputError
+        If the engine that was asked for is not for linear statistics.
+    """
+    if limits[-1] >= law.total:
+        return [CERTAIN for _ in limits], "enumerate", "every swap is as extreme"
+    reduced = _Reduced.of(law, limits)
+    rest, limits = reduced.law, reduced.limits
+    if limits[-1] >= rest.total:
+        return reduced.tails([CERTAIN for _ in limits]), "enumerate", "what is as extreme follows at once"
+    if method == "auto":
+        try:
+            engines = [_binomial(rest, limits)] if _is_binomial(rest) else _exact_engines(rest, limits)
+            tails, engine = cheapest(engines, memory_budget)
+        except CapacityError:
+            engine = _bracket(rest, limits, memory_budget)
+            tails = engine.run()
+    else:
+        engines = [*_exact_engines(rest, limits), _bracket(rest, limits, memory_budget)]
+        tails, engine = demanded(engines, method, memory_budget)
+    return reduced.tails(tails), engine.name, engine.why
+
+
+def exact_tails(law: LineLaw, limits: Sequence[int], memory_budget: int) -> list[TailMass]:
+    """Return P(X <= limit) for each limit by the cheapest exact engine; limits as for :func:`linear_tails`.
+
+    Raises
+    ------
+    CapacityError
+        If none is within reach.
+    """
+    if limits[-1] >= law.total:
+        return [CERTAIN for _ in limits]
+    reduced = _Reduced.of(law, limits)
+    if reduced.limits[-1] >= reduced.law.total:
+        return reduced.tails([CERTAIN for _ in limits])
+    found, _ = cheapest(_exact_engines(reduced.law, reduced.limits), memory_budget)
+    return reduced.tails(found)
+
+
+def exact_seconds(law: LineLaw, greatest: int, memory_budget: int, spacing: int = 1) -> float:
+    """Estimate the time of P(X <= greatest), steps rounded to multiples of `spacing`; inf if out of reach."""
+    rough, limit = law, greatest
+    if spacing > 1:
+        rough, _ = rounded(law, spacing)
+        limit = (2 * greatest - law.total + rough.total * spacing) // (2 * spacing)
+    if not 0 <= limit < rough.total:
+        return 0.0
+    reduced = _Reduced.of(rough, [limit])
+    if reduced.limits[-1] >= reduced.law.total:
+        return 0.0
+    engines = _exact_engines(reduced.law, reduced.limits)
+    return min(math.inf if e.obstacle(memory_budget) is not None else e.seconds for e in engines)
+
+
+@dataclass(frozen=True)
+class _Reduced:
+    """What is left of a law below a limit: coins with greater steps show 0, and common divisors go.
+
+    P(X <= x) = 2^-n_forced P(X / divisor <= x // divisor) over the coins that are left.
+    """
+
+    law: LineLaw
+    limits: list[int]
+    n_forced: int
+
+    @classmethod
+    def of(cls, law: LineLaw, limits: Sequence[int]) -> _Reduced:
+        rest, divisor = law.below(max(limits)).divided()
+        return cls(rest, [limit // divisor for limit in limits], law.n_coins - rest.n_coins)
+
+    def tails(self, tails: Sequence[TailMass]) -> list[TailMass]:
+        """Turn tails of what is left into those of the law."""
+        return [_scaled(tail, self.n_forced) for tail in tails]
+
+
+def _scaled(tail: TailMass, n_coins: int) -> TailMass:
+    """Return the probability times 2^-n_coins."""
+    if n_coins == 0:
+        return tail
+    log_scale = tail.log_scale - n_coins * math.log(2.0)
+    if tail.error >= 1.0:
+        # An upper bound stays one; a lower end, if there is one, moves up by no more than it.
+        roundings = 4.0 * UNIT * (n_coins + abs(log_scale))
+        return TailMass(log_scale, tail.scaled * (1.0 + roundings), tail.error * (1.0 + 4.0 * roundings))
+    if tail.log_scale == 0.0 and tail.log + log_scale > -690.0:
+        return TailMass(0.0, math.ldexp(tail.scaled, -n_coins), tail.error)
+    return TailMass(log_scale, tail.scaled, tail.error + (2.0 * n_coins + 2.0 * abs(log_scale)) * UNIT)
+
+
+def _exact_engines(law: LineLaw, limits: Sequence[int]) -> list[Engine]:
+    engines = [_enumerate(law, limits), _dp(law, limits)]
+    if _is_binomial(law):
+        engines.append(_binomial(law, limits))
+    # Its plan alone takes longer than what is quicker than any lattice.
+    is_late = any(engine.refusal is None and engine.seconds <= LATTICE_SECONDS for engine in engines)
+    return [*engines, _lattice(law, limits, planned=not is_late)]
+
+
+def _is_binomial(law: LineLaw) -> bool:
+    return law.steps.size == 1 and law.n_coins <= binomial.MOST_COINS
+
+
+def _binomial(law: LineLaw, limits: Sequence[int]) -> Engine:
+    return Engine(
+        "binomial",
+        seconds=0.0,
+        n_bytes=64 * 7 * math.isqrt(law.n_coins),
+        refusal=None,
+        why="every differing example counts the same",
+        run=lambda: [binomial.binomial_tail(law.n_coins, limit) for limit in limits],
+    )
+
+
+def _enumerate(law: LineLaw, limits: Sequence[int]) -> Engine:
+    refusal, n_listed, small = None, 0, law.n_coins <= enumeration.MOST_COINS and law.total <= LARGEST
+    n_bits = law.n_coins + law.total.bit_length()
+    log_configurations = float(np.log2(law.multiplicities + 1.0).sum())
+    if log_configurations > 2 * LOG2_LISTED:
+        refusal = f"there are 2^{log_configurations:.0f} ways to swap; it takes 2^{2 * LOG2_LISTED}"
+    else:
+        n_listed = sum(math.prod(int(law.multiplicities[row]) + 1 for row in side) for side in halves(law))
+    return Engine(
+        "enumerate",
+        seconds=4e-5 + 8e-6 * law.steps.size + n_listed * (3e-7 if small else 3e-6 + 1e-9 * n_bits),
+        n_bytes=n_listed * (80 if small else 512 + n_bits // 2),
+        refusal=refusal,
+        why=f"{law.n_coins} examples whose swaps are listed in two halves",
+        run=lambda: [share_of_swaps(count, law.n_coins) for count in counts_up_to(law, limits)],
+    )
+
+
+def _dp(law: LineLaw, limits: Sequence[int]) -> Engine:
+    n_cells = limits[0] + 1
+    huge = n_cells.bit_length() > MOST_BITS
+    return Engine(
+        "dp",
+        seconds=math.inf if huge else 3e-5 + law.n_coins * (1.5e-6 + 0.5e-9 * n_cells),
+        n_bytes=dynamic.BYTES_PER_CELL * n_cells,
+        refusal=None,
+        why=f"{law.n_coins} differing examples, {'many' if huge else n_cells} values in the tail",
+        run=lambda: dynamic.dynamic_tails(law, limits),
+    )
+
+
+def _lattice(law: LineLaw, limits: Sequence[int], *, planned: bool) -> Engine:
+    """Return the lattice engine; where it is not `planned`, with the least that it can cost."""
+    refusal, seconds, frequencies = None, 0.0, 0.0
+    if law.total > EXACT_IN_FLOATS:
+        refusal = "sums of the differences exceed 2^52, beyond which floats are not exact"
+    elif law.width > LARGEST_PERIOD:
+        n_bits, most = law.width.bit_length(), LARGEST_PERIOD.bit_length() - 1
+        refusal = f"about 2^{n_bits} points matter; it takes 2^{most}"
+    elif planned:
+        lattice = law.lattice()
+        tilt = upper_tilt(lattice, law.total - limits[0])
+        _, period, _ = line_window(lattice, tilt)
+        search = FrequencySearch(lattice, tilt, (period,), LOG_PRUNED)
+        # The main peak is that of a normal law; any others are as likely as at a random frequency.
+        deviation = math.sqrt(float(lattice.covariance(tilt)[0, 0]))
+        peak = period * math.sqrt(-2.0 * LOG_PRUNED) / (2.0 * math.pi * max(deviation, 1e-300))
+        frequencies = min(peak + period / 2 * search.share_of_survivors, period / 2 + 1)
+        seconds = 3e-8 * (frequencies + 2.0) * law.steps.size + 4e-9 * search.least_factors
+        if search.least_factors > MOST_FACTORS:
+            needed = f"{search.least_factors:.0e} factors to find"
+            refusal = f"which frequencies matter takes {needed}; at most {MOST_FACTORS:.0e} are evaluated"
+    return Engine(
+        "lattice",
+        seconds=LATTICE_SECONDS + seconds,
+        n_bytes=int(BYTES_PER_FREQUENCY * min(frequencies, FEW)) + 128 * law.steps.size,
+        refusal=refusal,
+        why="linear statistic: one-dimensional lattice",
+        run=lambda: upper_tails(law.lattice(), [law.total - limit for limit in limits]),
+    )
+
+
+def _bracket(law: LineLaw, limits: Sequence[int], memory_budget: int) -> Engine:
+    def run() -> list[TailMass]:
+        return [_bracketed(law, limit, memory_budget) for limit in limits]
+
+    return Engine(
+        "bracket",
+        seconds=math.inf,
+        n_bytes=0,
+        refusal=None,
+        why=f"{law.n_coins} differing examples on no common lattice that fits: rounded, with certified ends",
+        run=run,
+    )
+
+
+def _bracketed(law: LineLaw, greatest: int, memory_budget: int) -> TailMass:
+    """Return a bracket at the finest rounding that fits, from the one that is fine enough on."""
+
+    def tails(rough: LineLaw, limits: list[int]) -> list[TailMass]:
+        return exact_tails(rough, limits, memory_budget)
+
+    spacing = sufficient_spacing(law, greatest, BRACKET_WIDTH)
+    while spacing <= law.root and exact_seconds(law, greatest, memory_budget, spacing) > QUICK:
+        spacing *= 4
+    # Rough brackets tell how likely the tail is, on which the width depends.
+    log_guess = _chernoff(law, greatest, 64 * spacing)
+    while spacing <= law.root:
+        try:
+            for _ in range(MOST_GUESSES):
+                last, log_guess = log_guess, bracket_tail(law, greatest, 64 * spacing, log_guess, tails).log
+                if log_guess > last + LOG_FAILURE / 2.0:
+                    break
+            return bracket_tail(law, greatest, spacing, log_guess, tails)
+        except CapacityError:
+            spacing *= 4
+    raise CapacityError(f"{law.steps.size} distinct differences are too many, however they are rounded")
+
+
+def _chernoff(law: LineLaw, greatest: int, spacing: int) -> float:
+    """Return about the logarithm of Chernoff's bound of P(X <= greatest), with steps rounded."""
+    spacing = max(spacing, law.root >> LOG2_ROOT)
+    rough, _ = rounded(law, spacing)
+    limit = (2 * greatest - law.total + rough.total * spacing) // (2 * spacing)
+    if not 0 <= limit < rough.total:
+        # Hoeffding's bound instead.
+        return -((max(law.total - 2 * greatest, 0) / law.root) ** 2) / 2.0
+    lattice, point = rough.lattice(), rough.total - limit
+    return scale_factor(lattice, upper_tilt(lattice, point), (point,)).log

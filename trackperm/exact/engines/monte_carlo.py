@@ -1,0 +1,410 @@
+r"""Monte Carlo p-values, for statistics whose lattice is of too high a rank to sum over.
+
+What is drawn. X = sum_k Binomial(c_k, 1/2) x_k costs K draws, not one for each example. Up to
+:data:`COINS` pairs of one kind are tossed as coins, eight to a random byte: tables of the 256 sums that eight
+coins can give turn bytes into sums, exactly. More pairs are drawn by NumPy. Axes are packed into integers,
+mixed-radix digits of X - low on the box of its support, as many as 2^62 holds; every partial sum lies in that
+box, so no digit carries and the int64 sums are exact.
+
+Reproducible. Chunk i of the draws has a generator of its own, the i-th child of the seed, and a size that
+only the rank determines: what is drawn depends neither on the number of threads nor on memory, and a longer
+run begins with the draws of a shorter one.
+
+Valid. Under the null hypothesis the observed value and n drawn ones are exchangeable. With g of the drawn as
+extreme as the observed, p = (g + 1)/(n + 1) <= a therefore has probability at most a. Sequentially (Besag and
+Clifford 1991), draw until h are as extreme: p = h/l if that is at draw l <= n, else p = (g + 1)/(n + 1).
+Then p <= h/l means that fewer than h of the first l - 1 drawn are as extreme, so that the observed value is
+among the h most extreme of l, with probability at most h/l; and p <= (g + 1)/(n + 1) < h/l, that at most g
+of n are, whether draws stop or not. A test that stops early is valid too, at every level.
+
+The interval holds the exact p-value q with the stated confidence: it is all q that neither of two one-sided
+tests of level (1 - confidence)/2 rejects (Clopper and Pearson 1934). Outcomes are in the order of their
+p-values, an early stop above a late one and that above all that do not stop. The tails of this order are
+binomial, since at least g < h in n draws is to stop or not to stop with g or more:
+
+    P(at least g extreme in n, or stopped) = P(Binomial(n, q) >= g),
+    P(at most g extreme in n, not stopped) = P(Binomial(n, q) <= g),
+    P(stopped at draw l or before)         = P(Binomial(l, q) >= h),
+    P(not stopped before draw l)           = P(Binomial(l - 1, q) <= h - 1).
+
+The last two are the tails of the negative binomial law. With I the regularised incomplete beta function,
+P(Binomial(n, q) >= g) = I_q(g, n - g + 1), which its inverse solves for q.
+
+References
+----------
+J. Besag and P. Clifford (1991), "Sequential Monte Carlo p-values", Biometrika 78.
+C. J. Clopper and E. S. Pearson (1934), "The use of confidence or fiducial limits", Biometrika 26.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from trackperm.errors import CapacityError, InputError, UndefinedStatisticError
+from trackperm.exact.counts import LARGEST
+from trackperm.exact.distributions.characteristic import SwapSum
+from trackperm.exact.types import INSIDE, UNDEFINED, IntArray, Membership, Region
+
+CONFIDENCE = 0.99
+"""Confidence of intervals for the exact p-value."""
+
+COINS = 256
+"""Multiplicity up to which rows are tossed as coins; a binomial draw takes about as long as so many."""
+
+LARGEST_COUNT = 2**40
+"""Largest multiplicity drawn: the rejection method of NumPy errs by about c 2^-53 in log probabilities."""
+
+CHUNK = 4096
+"""Samples drawn at a time, fewer where :data:`CHUNK_CELLS` coordinates are not enough for them."""
+
+CHUNK_CELLS = 2**20
+"""Coordinates of samples at a time, for high ranks."""
+
+BLOCK = 1024
+"""Coins whose tables are made at a time."""
+
+REGION_BYTES = 64
+"""Memory for one coordinate of one sample while a region classifies it: a few copies of points and counts."""
+
+SAMPLE_BYTES = 512
+"""Memory for one sample beyond its coordinates: random bytes and values of the statistic."""
+
+
+@dataclass(frozen=True)
+class MonteCarloTail:
+    """A Monte Carlo p-value, with what is known of the exact one.
+
+    Attributes
+    ----------
+    pvalue : float
+        A valid p-value: ``(n_extreme + 1) / (n_samples + 1)``, or ``n_extreme / n_samples`` where drawing
+        stopped at the wanted number of exceedances.
+    n_samples : int
+        Random swaps that were drawn.
+    n_extreme : int
+        How many of them are at least as extreme as the observed one.
+    interval : tuple of float
+        Confidence interval of the exact p-value, at :data:`CONFIDENCE`; it covers the rule of stopping.
+    stopped : bool
+        Whether drawing stopped at the wanted number of exceedances.
+    seed : int
+        Seed that gives the same numbers again, on any number of threads.
+    """
+
+    pvalue: float
+    n_samples: int
+    n_extreme: int
+    interval: tuple[float, float]
+    stopped: bool
+    seed: int
+
+
+def monte_carlo_tail(
+    law: SwapSum,
+    region: Region,
+    *,
+    two_sided: bool,
+    n_samples: int,
+    seed: int,
+    memory_budget: int,
+    exceedances: int | None = None,
+    n_threads: int | None = None,
+) -> MonteCarloTail:
+    """Estimate P(X in R), or P(X in R or E - X in R), from random swaps.
+
+    Parameters
+    ----------
+    law : SwapSum
+        The law of X, of rank 1 or more.
+    region : Region
+        R. It is asked from several threads at a time, so a statistic given as a callable must allow that.
+    two_sided : bool
+        Whether x is extreme where E - x is in R, too.
+    n_samples : int
+        Random swaps to draw, at most.
+    seed : int
+        Non-negative.
+    memory_budget : int
+        Bytes that may be allocated; it limits the number of threads.
+    exceedances : int, optional
+        Stop at the draw that makes so many extreme.
+    n_threads : int, optional
+        One for each core by default. It does not change the result.
+
+    Raises
+    ------
+    InputError
+        If the statistic is undefined after a swap that is drawn, or an argument is out of range.
+    CapacityError
+        If sums exceed 2^62, a multiplicity 2^40, or one chunk of samples the budget.
+
+    References
+    ----------
+    Besag and Clifford (1991); Clopper and Pearson (1934).
+    """
+    for name, value, least in (
+        ("n_samples", n_samples, 1),
+        ("seed", seed, 0),
+        ("exceedances", 1 if exceedances is None else exceedances, 1),
+        ("n_threads", 1 if n_threads is None else n_threads, 1),
+    ):
+        if value < least:
+            raise InputError(f"`{name}` is {value}; expected at least {least}")
+    sampler = SwapSampler(law)
+    size = max(8, min(CHUNK, CHUNK_CELLS // law.rank // 8 * 8))
+    affordable = memory_budget // sampler.n_bytes(size)
+    if affordable < 1:
+        raise CapacityError(
+            f"{size} samples of {law.rank} coordinates at a time take {sampler.n_bytes(size)} bytes; "
+            f"the memory budget is {memory_budget}"
+        )
+    mirror = np.array(law.total, dtype=np.int64)
+
+    def classify(chunk: int) -> Membership:
+        child = np.random.SeedSequence(seed, spawn_key=(chunk,))
+        points = sampler.draw(np.random.Generator(np.random.PCG64(child)), size)
+        membership = region.membership(list(points))
+        if two_sided:
+            mirrored = region.membership(list(mirror[:, None] - points))
+            undefined = (membership == UNDEFINED) | (mirrored == UNDEFINED)
+            membership = np.where(undefined, np.int8(UNDEFINED), np.maximum(membership, mirrored))
+        return membership
+
+    threads = min(n_threads or os.cpu_count() or 1, affordable)
+    with closing(_in_order(classify, -(-n_samples // size), threads)) as chunks:
+        drawn, extreme = tally(chunks, n_samples, exceedances)
+    stopped = extreme == exceedances
+    return MonteCarloTail(
+        pvalue=valid_pvalue(extreme, drawn, stopped=stopped),
+        n_samples=drawn,
+        n_extreme=extreme,
+        interval=exact_interval(extreme, drawn, stopped=stopped),
+        stopped=stopped,
+        seed=seed,
+    )
+
+
+def tally(chunks: Iterable[Membership], n_samples: int, exceedances: int | None) -> tuple[int, int]:
+    """Count the draws, at most `n_samples`, and the extreme ones, up to the draw where that is enough.
+
+    Parameters
+    ----------
+    chunks : iterable of ndarray of int8
+        Membership of draws in their order, `n_samples` or more.
+    n_samples : int
+        Draws to count.
+    exceedances : int or None
+        Extreme draws that are enough.
+
+    Returns
+    -------
+    drawn, extreme : int
+        Draws counted; those inside.
+
+    Raises
+    ------
+    InputError
+        If the statistic is undefined at one of the counted draws.
+    """
+    drawn = extreme = 0
+    for chunk in chunks:
+        counted = chunk[: n_samples - drawn]
+        (inside,) = np.nonzero(counted == INSIDE)
+        if exceedances is not None and extreme + inside.size >= exceedances:
+            inside = inside[: exceedances - extreme]
+            counted = counted[: inside[-1] + 1]
+        if (counted == UNDEFINED).any():
+            raise UndefinedStatisticError(
+                "the statistic is undefined after some swaps of outputs: it divides by 0 there",
+                hint="declare the value of 0/0 with `undefined`; a non-zero number over 0 has no value.",
+            )
+        drawn += counted.size
+        extreme += inside.size
+        if extreme == exceedances:
+            break
+    return drawn, extreme
+
+
+def valid_pvalue(extreme: int, drawn: int, *, stopped: bool) -> float:
+    """Return the p-value of `extreme` among `drawn` swaps; `stopped` where `drawn` was random.
+
+    References
+    ----------
+    Besag and Clifford (1991).
+    """
+    return extreme / drawn if stopped else (extreme + 1) / (drawn + 1)
+
+
+def exact_interval(extreme: int, drawn: int, *, stopped: bool) -> tuple[float, float]:
+    """Return the two-sided interval of the exact p-value, of confidence :data:`CONFIDENCE` at least.
+
+    Parameters
+    ----------
+    extreme, drawn : int
+        Extreme draws, and draws in all.
+    stopped : bool
+        Whether `drawn` was random and `extreme` fixed, rather than the reverse.
+
+    References
+    ----------
+    Clopper and Pearson (1934); for the negative binomial law, as derived above.
+    """
+    tail = (1.0 - CONFIDENCE) / 2.0
+    # P(Binomial(n, q) <= g) = 1 - I_q(g + 1, n - g), at g = h - 1 and n = l - 1 where draws stopped.
+    successes, failures = (extreme if stopped else extreme + 1), drawn - extreme
+    from scipy import special  # importing it takes as long as the rest of NumPy
+
+    low = float(special.betaincinv(extreme, drawn - extreme + 1, tail)) if extreme else 0.0
+    high = float(special.betaincinv(successes, failures, 1.0 - tail)) if failures else 1.0
+    return low, high
+
+
+class SwapSampler:
+    """Draws of X in bulk.
+
+    Parameters
+    ----------
+    law : SwapSum
+        The law of X, of rank 1 or more.
+
+    Raises
+    ------
+    CapacityError
+        If sums exceed 2^62 or a multiplicity 2^40.
+    """
+
+    def __init__(self, law: SwapSum) -> None:
+        if any(max(-low, high) > LARGEST for low, high in law.support):
+            raise CapacityError(
+                "sums of the differences exceed 2^62", hint="give a statistic with smaller integers."
+            )
+        if int(law.multiplicities.max(initial=0)) > LARGEST_COUNT:
+            raise CapacityError(
+                f"{int(law.multiplicities.max())} examples have the same counts; "
+                f"Monte Carlo draws at most {LARGEST_COUNT} at a time"
+            )
+        self._low = np.array([low for low, _ in law.support], dtype=np.int64)
+        self._spans = [high - low + 1 for low, high in law.support]
+        self._words = _packed(self._spans)
+        keys = self._pack(law.coordinates)
+        tossed = law.multiplicities <= COINS
+        self._coins, self._n_coins = keys[tossed], law.multiplicities[tossed]
+        self._many = list(zip(law.multiplicities[~tossed].tolist(), keys[~tossed].tolist(), strict=True))
+
+    def n_bytes(self, size: int) -> int:
+        """Return about how much memory `size` draws and their classification take."""
+        tables = (BLOCK + COINS) // 8 * 256 * 8 * len(self._words)
+        random_bits = (BLOCK + COINS) // 8 * size
+        return size * (REGION_BYTES * len(self._spans) + SAMPLE_BYTES) + tables + random_bits
+
+    def draw(self, generator: np.random.Generator, size: int) -> IntArray:
+        """Draw X.
+
+        Parameters
+        ----------
+        generator : Generator
+            Source of randomness.
+        size : int
+            Number of draws, a multiple of 8.
+
+        Returns
+        -------
+        ndarray of int64, shape (r, size)
+        """
+        sums = np.zeros((len(self._words), size), dtype=np.int64)
+        for coins in self._blocks_of_eight():
+            n_bytes = coins.shape[0] * size
+            words = generator.integers(0, 2**64, size=n_bytes // 8, dtype=np.uint64)
+            tosses = words.astype("<u8", copy=False).view(np.uint8).reshape(coins.shape[0], size)
+            groups, touched = np.nonzero(coins.any(axis=1))
+            tables = subset_sums(coins[groups, :, touched])
+            for group, word, table in zip(groups.tolist(), touched.tolist(), tables, strict=True):
+                sums[word] += table.take(tosses[group])
+        for count, keys in self._many:
+            heads = generator.binomial(count, 0.5, size=size)
+            for word, key in enumerate(keys):
+                if key:
+                    sums[word] += heads * key
+        return self._unpack(sums)
+
+    def _blocks_of_eight(self) -> Iterator[IntArray]:
+        """Yield the keys of coins, padded with idle coins to shape (n, 8, words)."""
+        ends = np.cumsum(self._n_coins)
+        first, tossed = 0, 0
+        while first < ends.size:
+            last = int(np.searchsorted(ends, tossed + BLOCK + COINS, side="right"))
+            coins = np.repeat(self._coins[first:last], self._n_coins[first:last], axis=0)
+            idle = np.zeros((-coins.shape[0] % 8, coins.shape[1]), dtype=np.int64)
+            yield np.concatenate([coins, idle]).reshape(-1, 8, coins.shape[1])
+            first, tossed = last, int(ends[last - 1])
+
+    def _pack(self, points: IntArray) -> IntArray:
+        """Return the keys of points, shape (n, words): linear, and exact on the support."""
+        keys = np.zeros((points.shape[0], len(self._words)), dtype=np.int64)
+        for word, axes in enumerate(self._words):
+            stride = 1
+            for axis in axes:
+                keys[:, word] += points[:, axis] * stride
+                stride *= self._spans[axis]
+        return keys
+
+    def _unpack(self, sums: IntArray) -> IntArray:
+        """Return the points of keys, shape (r, n)."""
+        points = np.empty((len(self._spans), sums.shape[1]), dtype=np.int64)
+        origins = self._pack(self._low[None, :])[0]
+        for axes, key, origin in zip(self._words, sums, origins, strict=True):
+            rest = key - origin
+            for axis in axes[:-1]:
+                rest, digit = np.divmod(rest, self._spans[axis])
+                points[axis] = digit + self._low[axis]
+            points[axes[-1]] = rest + self._low[axes[-1]]
+        return points
+
+
+def subset_sums(steps: npt.NDArray[np.int64]) -> IntArray:
+    """Return sum_b bit_b(j) steps_b for every byte j: shape (n, 256) from shape (n, 8)."""
+    sums = np.zeros((steps.shape[0], 256), dtype=np.int64)
+    for bit in range(8):
+        sums[:, 1 << bit : 2 << bit] = sums[:, : 1 << bit] + steps[:, bit, None]
+    return sums
+
+
+def _packed(spans: list[int]) -> list[list[int]]:
+    """Split axes into runs whose product of spans is at most 2^62; one axis may stand alone beyond."""
+    words: list[list[int]] = []
+    product = LARGEST + 1
+    for axis, span in enumerate(spans):
+        if product * span > LARGEST:
+            words.append([])
+            product = 1
+        words[-1].append(axis)
+        product *= span
+    return words
+
+
+def _in_order(
+    work: Callable[[int], Membership], n_chunks: int, n_threads: int
+) -> Generator[Membership, None, None]:
+    """Yield work(0), work(1), ... while threads are at most a few chunks ahead."""
+    if n_threads == 1:
+        yield from map(work, range(n_chunks))
+        return
+    pending: deque[Future[Membership]] = deque()
+    with ThreadPoolExecutor(n_threads) as pool:
+        try:
+            for chunk in range(n_chunks + 2 * n_threads):
+                if chunk < n_chunks:
+                    pending.append(pool.submit(work, chunk))
+                if pending and chunk >= 2 * n_threads:
+                    yield pending.popleft().result()
+        finally:
+            for future in pending:
+                future.cancel()

@@ -1,0 +1,153 @@
+r"""How large a difference is, in the ways that people report it.
+
+What is left out, and why. Cohen's d of 0/1 scores: the deviation of their differences is a function of the
+discordance alone. The odds ratio of the two accuracies: it is that of independent samples. Phi, r and
+r^2: shares of variance say little of paired scores. Everything beyond a difference is None where it has no
+meaning, never 0.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from scipy.special import betainccinv, betaincinv
+
+from trackperm.choices import Alternative
+from trackperm.exact.engines.lattice.statistic import Statistic
+from trackperm.exact.intervals.additive import AdditiveScores, additive_scores
+from trackperm.exact.intervals.interval import Interval, tail_level
+from trackperm.exact.intervals.paired_proportions import mcnemar_pvalue
+from trackperm.exact.types import IntArray
+
+ODDS_NOTE = "exact for independent examples, given how many differ (Clopper and Pearson 1934)"
+
+
+@dataclass(frozen=True)
+class EffectSizes:
+    """Effect sizes of a comparison.
+
+    Attributes
+    ----------
+    difference : float
+        The statistic.
+    relative_change : float or None
+        The difference over the baseline's score; None where that is unknown or not above 0.
+    cohens_dz : float or None
+        Mean difference over the standard deviation of the differences, with N - 1
+        (Cohen 1988, section 2.3.5). None for 0/1 scores, rows of different weights, ratios, and where all
+        differences are the same.
+    odds : float or None
+        Examples that raise the statistic to one that lowers it; inf where none lowers it. None for ratios, to
+        which single examples have no sign, and where no example differs.
+    odds_interval : Interval or None
+        Exact interval of these odds. For 0/1 scores it excludes 1 exactly when p < alpha.
+    n_better, n_worse : int or None
+        How many examples raise the statistic, and how many lower it.
+    """
+
+    difference: float
+    relative_change: float | None
+    cohens_dz: float | None
+    odds: float | None
+    odds_interval: Interval | None
+    n_better: int | None
+    n_worse: int | None
+
+
+def effect_sizes(
+    stay: IntArray,
+    swap: IntArray,
+    h: Statistic,
+    *,
+    multiplicities: IntArray,
+    difference: float,
+    baseline_score: float | None = None,
+    alpha: float = 0.05,
+    alternative: Alternative = "two-sided",
+) -> EffectSizes:
+    """Return the effect sizes that have a meaning for a statistic.
+
+    Parameters
+    ----------
+    stay, swap, h, multiplicities
+        As in :func:`~trackperm.exact.structured_test`.
+    difference : float
+        The observed statistic.
+    baseline_score : float, optional
+        The baseline's own score, where the statistic is a difference of scores.
+    alpha, alternative
+        Of the interval of the odds.
+    """
+    relative = None
+    if baseline_score is not None and math.isfinite(baseline_score) and baseline_score > 0.0:
+        relative = difference / baseline_score
+    scores = additive_scores(stay, swap, h, multiplicities)
+    if scores is None:
+        return EffectSizes(difference, relative, None, None, None, None, None)
+    up, down = scores.n_up, scores.n_down
+    interval, odds = None, None
+    if up + down:
+        odds = up / down if down else math.inf
+        interval = odds_interval(up, down, alpha=alpha, alternative=alternative)
+        if scores.gap is None or not scores.equally_weighted:
+            interval = Interval(
+                interval.low, interval.high, alpha, alternative, interval.method, "may disagree", ODDS_NOTE
+            )
+    return EffectSizes(difference, relative, cohens_dz(scores), odds, interval, up, down)
+
+
+def cohens_dz(scores: AdditiveScores) -> float | None:
+    """Return the mean difference over the standard deviation of the differences; None where it misleads."""
+    n = int(scores.multiplicities.sum())
+    if scores.gap is not None or not scores.equally_weighted or n < 2:
+        return None
+    moves, counts = [int(m) for m in scores.moves], [int(c) for c in scores.multiplicities]
+    total = sum(m * c for m, c in zip(moves, counts, strict=True))
+    # n^2 times the variance with n, in integers: equal differences give 0 exactly.
+    spread = n * sum(m * m * c for m, c in zip(moves, counts, strict=True)) - total * total
+    if spread == 0:
+        return None
+    return math.copysign(math.sqrt(total * total * (n - 1) / (spread * n)), total)
+
+
+def odds_interval(
+    n_better: int, n_worse: int, *, alpha: float = 0.05, alternative: Alternative = "two-sided"
+) -> Interval:
+    """Return the exact interval of the odds of better to worse: Clopper and Pearson's, of b in b + c.
+
+    Parameters
+    ----------
+    n_better, n_worse : int
+        b and c, not both 0.
+    alpha : float
+        Level of the exact McNemar test that it matches: it excludes 1 exactly when p < alpha.
+    alternative : {'two-sided', 'less', 'greater'}
+        Of that test; one-sided intervals reach to 0 or infinity.
+
+    References
+    ----------
+    C. J. Clopper and E. S. Pearson (1934), "The use of confidence or fiducial limits", Biometrika 26.
+    """
+    tau = tail_level(alpha, alternative)
+    low, high = 0.0, math.inf
+    if alternative != "less":
+        low = _lower_odds(n_better, n_worse, tau)
+    if alternative != "greater":
+        other = _lower_odds(n_worse, n_better, tau)
+        high = 1.0 / other if other > 0.0 else math.inf
+    if mcnemar_pvalue(n_better, n_worse, alternative) < alpha:
+        if alternative == "greater" or (alternative == "two-sided" and n_better > n_worse):
+            low = max(low, math.nextafter(1.0, 2.0))
+        else:
+            high = min(high, math.nextafter(1.0, 0.0))
+    else:
+        low, high = min(low, 1.0), max(high, 1.0)
+    return Interval(low, high, alpha, alternative, "Clopper-Pearson", "agrees", ODDS_NOTE)
+
+
+def _lower_odds(b: int, c: int, tau: float) -> float:
+    """Return theta / (1 - theta) at the tau-quantile theta of Beta(b, c + 1), each from its own law."""
+    if b == 0:
+        return 0.0
+    return float(betaincinv(b, c + 1, tau) / betainccinv(c + 1, b, tau))

@@ -1,0 +1,87 @@
+"""Options of a permutation test, checked once and handed down to the engines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, get_args
+
+import numpy as np
+
+from trackperm.choices import Alternative, Method
+from trackperm.errors import InputError
+
+MEMORY_BUDGET = 2**30
+"""Bytes that a test may allocate by default."""
+
+N_SAMPLES = 100_000
+"""Random swaps that Monte Carlo draws by default."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TestOptions:
+    """Options of a permutation test.
+
+    Attributes
+    ----------
+    alternative : {'two-sided', 'less', 'greater'}, optional
+        Which values are extreme; None for what the statistic declares, which is two-sided by default.
+    alpha : float
+        Significance level of the verdict, between 0 and 1; it does not enter the p-value.
+    mid_p : bool
+        Count ties with the observed value half: less conservative, but no longer a valid p-value.
+    method : {'auto', 'binomial', 'enumerate', 'dp', 'lattice', 'bracket', 'monte-carlo'}
+        Numerical engine.
+    n_samples, seed, exceedances : int
+        For Monte Carlo: random swaps, the seed that they come from, and the number of them at least as
+        extreme as the observed one at which drawing stops (Besag and Clifford 1991), if it should.
+    memory_budget : int
+        Bytes that the test may allocate.
+
+    Raises
+    ------
+    InputError
+        If an option has no such value, or two contradict each other.
+    """
+
+    __test__: ClassVar[bool] = False  # pytest takes classes that begin with Test for tests
+
+    alternative: Alternative | None = None
+    alpha: float = 0.05
+    mid_p: bool = False
+    method: Method = "auto"
+    n_samples: int = N_SAMPLES
+    seed: int = 0
+    exceedances: int | None = None
+    memory_budget: int = MEMORY_BUDGET
+
+    def __post_init__(self) -> None:
+        if self.alternative not in (None, *get_args(Alternative)):
+            raise InputError(
+                f"`alternative` is {self.alternative!r}; expected 'two-sided', 'less' or 'greater'"
+            )
+        if not 0.0 < self.alpha < 1.0:
+            raise InputError(f"`alpha` is {self.alpha}; expected a number between 0 and 1, such as 0.05")
+        if self.method not in get_args(Method):
+            known = ", ".join(map(repr, get_args(Method)))
+            raise InputError(f"`method` is {self.method!r}; expected one of {known}")
+        least = {"n_samples": 1, "seed": 0} | ({} if self.exceedances is None else {"exceedances": 1})
+        for name, smallest in least.items():
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or value < smallest:
+                raise InputError(f"`{name}` is {value!r}; expected an integer of at least {smallest}")
+        if self.mid_p and self.method == "monte-carlo":
+            raise InputError("the mid-p-value needs an exact method", hint="leave `mid_p` or `method` out.")
+
+    @property
+    def tested(self) -> Alternative:
+        """The alternative, two-sided where none is given."""
+        return self.alternative or "two-sided"
+
+    @property
+    def two_sided(self) -> bool:
+        """Whether |t| >= |t observed| is extreme."""
+        return self.tested == "two-sided"
+
+    def with_default(self, alternative: Alternative) -> TestOptions:
+        """Return the options with `alternative` where none is given."""
+        return self if self.alternative is not None else replace(self, alternative=alternative)

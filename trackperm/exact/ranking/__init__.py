@@ -1,0 +1,1 @@
+"""Rank ranges and letter displays of many systems."""

@@ -1,0 +1,221 @@
+"""Counts of all runs on the same examples, and the table of counts that a pair of runs comes to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+
+from trackperm.comparison.result import score_of
+from trackperm.exact import CountTable, RationalStatistic
+from trackperm.exact.counts import exact_column_sums, group_rows
+from trackperm.exact.scores.scaling import scale_scores
+from trackperm.exact.types import IntArray
+from trackperm.leaderboards.paired_runs import Entry, Field, side_values
+from trackperm.pairing.grouping import grouped
+from trackperm.pairing.pair import pair
+from trackperm.pairing.paired_counts import PairedCounts
+from trackperm.statistic import Statistic, load_statistic
+
+Array = npt.NDArray[Any]
+
+MOST_CELLS = 2**20
+"""Pairs of rows of counts up to which those of two runs are counted in an array."""
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """Counts of k runs on N examples.
+
+    Attributes
+    ----------
+    statistic : Statistic
+        With the units that it names, and its strata.
+    entries : tuple of Entry
+        The runs.
+    values : tuple of tuple of ndarray, shape (N,)
+        By run and count: integers in units of `statistic`, or float64 of `decimals`. Of classes, the sums.
+    decimals : frozenset of str
+        Counts that are decimals in some run. What they are multiples of depends on the pair.
+    """
+
+    statistic: Statistic
+    entries: tuple[Entry, ...]
+    values: tuple[tuple[Array, ...], ...]
+    decimals: frozenset[str]
+    _with_units: dict[tuple[Fraction, ...], Statistic] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, runs: Field) -> Counted:
+        """Take the counts of all runs of a field."""
+        declared, first = runs.statistic.resolution, runs.entries[0].pairing.statistic
+        read = {name for entry in runs.entries for name in _units(entry.pairing.statistic)}
+        named = dict.fromkeys(read, declared) if isinstance(declared, Fraction) else dict(declared)
+        columns: list[list[Array]] = []
+        for name in runs.statistic.count_names:
+            own: list[Array] = []
+            for entry in runs.entries:
+                column = side_values(entry.pairing, name, "candidate")
+                if name in named:
+                    column = np.rint(column / float(named[name])).astype(np.int64)
+                column = _narrowed(column.astype(np.float64) if name in read - named.keys() else column)
+                # What is the same in all runs is in memory once.
+                own.append(own[0] if own and np.array_equal(own[0], column) else column)
+            columns.append(own)
+        statistic = load_statistic(first, resolution=named, strata=_strata(first))
+        if runs.statistic.has_classes:
+            statistic = first
+        return cls(
+            statistic,
+            runs.entries,
+            tuple(zip(*columns, strict=True)),
+            frozenset(read - named.keys()),
+        )
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    @cached_property
+    def totals(self) -> list[tuple[Statistic, tuple[int, ...]]]:
+        """By run, the statistic in units of its own, and the totals that its score takes."""
+        return [_totals(entry) for entry in self.entries]
+
+    @cached_property
+    def scores(self) -> list[float | None]:
+        """The score of every run, as :func:`trackperm.compare` gives it."""
+        return [score_of(statistic, totals) for statistic, totals in self.totals]
+
+    def is_empty(self, i: int) -> bool:
+        """Whether every division of the score of run `i` is 0/0, in every stratum or class."""
+        statistic, totals = self.totals[i]
+        score, p = statistic.part_score, len(statistic.count_names)
+        if not isinstance(score, RationalStatistic) or not score.divisors:
+            return False
+        parts = [totals[start : start + p] for start in range(0, len(totals), p)]
+        return all(divisor(part) == 0 for divisor in score.divisors for part in parts)
+
+    @cached_property
+    def varying(self) -> tuple[int, ...]:
+        """Places of the counts that are not the same in all runs on every example."""
+        first = self.values[0]
+        return tuple(c for c in range(len(first)) if any(own[c] is not first[c] for own in self.values))
+
+    def count_table(self, candidate: int, baseline: int) -> tuple[CountTable, Statistic]:
+        """Return the table of counts that :func:`trackperm.compare` makes of a pair, and the statistic.
+
+        Where counts are decimals, the statistic is that with the units of this pair.
+        """
+        u, v = self.entries[candidate], self.entries[baseline]
+        if self.statistic.has_classes:
+            pairing = pair(v.data.table, u.data.table, u.pairing.statistic)
+            return pairing.count_table, pairing.statistic
+        if self._codes is not None:
+            codes, rows = self._codes
+            cells = np.bincount(codes[candidate] * len(rows) + codes[baseline], minlength=len(rows) ** 2)
+            present = np.flatnonzero(cells)
+            first, second = np.divmod(present, len(rows))
+            counts = cells[present].astype(np.int64)
+            return CountTable(self.statistic.total_names, rows[first], rows[second], counts), self.statistic
+        own, other, statistic = self._integers(candidate, baseline)
+        if u.pairing.strata is None:
+            return CountTable.from_counts(statistic.total_names, own, other), statistic
+        columns: dict[str, Any] = {"id": u.pairing.counts.frame.get_column("id").to_polars()}
+        for c, name in enumerate(statistic.count_names):
+            columns |= {f"candidate.{name}": own[:, c], f"baseline.{name}": other[:, c]}
+        paired = PairedCounts(nw.from_dict(columns, backend="polars"), statistic.count_names)
+        return grouped(paired, u.pairing.strata, statistic), statistic
+
+    def _integers(self, candidate: int, baseline: int) -> tuple[IntArray, IntArray, Statistic]:
+        """Return counts of two runs as integers, shape (N, p) each, and the statistic with their units."""
+        sides: tuple[list[Array], list[Array]] = ([], [])
+        units: dict[str, Fraction] = {}
+        for c, name in enumerate(self.statistic.count_names):
+            own, other = self.values[candidate][c], self.values[baseline][c]
+            if name in self.decimals:
+                scaled = scale_scores(own, other, None, wide=False)
+                own, other, units[name] = scaled.candidate, scaled.baseline, scaled.unit
+            sides[0].append(own)
+            sides[1].append(other)
+        u, v = (np.stack([column.astype(np.int64) for column in side], axis=1) for side in sides)
+        return u, v, self._statistic(units)
+
+    def _statistic(self, units: Mapping[str, Fraction]) -> Statistic:
+        if not units:
+            return self.statistic
+        key = tuple(units.values())
+        if key not in self._with_units:
+            self._with_units[key] = load_statistic(
+                self.statistic,
+                resolution={**_units(self.statistic), **units},
+                strata=_strata(self.statistic),
+            )
+        return self._with_units[key]
+
+    @cached_property
+    def _codes(self) -> tuple[list[Array], IntArray] | None:
+        """By run and example, which of all distinct rows of counts it has, and these rows.
+
+        None where they are too many, in strata, or of decimals.
+        """
+        if self.decimals or self.statistic.strata is not None:
+            return None
+        rows = np.empty((0, len(self.statistic.count_names)), dtype=np.int64)
+        for own in self.values:
+            found = np.concatenate([rows, _distinct(own)])
+            rows, _ = group_rows(found, np.ones(len(found), dtype=np.int64))
+            if len(rows) ** 2 > min(MOST_CELLS, max(4096, 4 * own[0].size)):
+                return None
+        low = rows.min(axis=0)
+        spans = (rows.max(axis=0) - low + 1).tolist()
+        if math.prod(spans) >= 2**62:
+            return None
+        strides = [math.prod(spans[c + 1 :]) for c in range(len(spans))]
+        keys = (rows - low) @ np.array(strides, dtype=np.int64)
+        narrow = np.min_scalar_type(len(rows) ** 2)
+        return [np.searchsorted(keys, _keys(own, low, strides)).astype(narrow) for own in self.values], rows
+
+
+def _keys(own: tuple[Array, ...], low: IntArray, strides: list[int]) -> IntArray:
+    keys = np.zeros(own[0].size, dtype=np.int64)
+    for column, start, stride in zip(own, low.tolist(), strides, strict=True):
+        keys += (column.astype(np.int64) - start) * stride
+    return keys
+
+
+def _distinct(own: tuple[Array, ...]) -> IntArray:
+    matrix = np.stack([column.astype(np.int64) for column in own], axis=1)
+    return group_rows(matrix, np.ones(len(matrix), dtype=np.int64))[0]
+
+
+def _totals(entry: Entry) -> tuple[Statistic, tuple[int, ...]]:
+    pairing = entry.pairing
+    statistic, frame = pairing.statistic, pairing.counts.frame
+    if statistic.has_classes:
+        return statistic, pairing.count_table.totals()[0]
+    if pairing.strata is not None:
+        return statistic, grouped(pairing.counts, pairing.strata, statistic).totals()[0]
+    own = frame.select(f"candidate.{name}" for name in statistic.count_names).to_numpy().astype(np.int64)
+    return statistic, exact_column_sums(own, np.ones(len(own), dtype=np.int64))
+
+
+def _units(statistic: Statistic) -> Mapping[str, Fraction]:
+    return {} if isinstance(statistic.resolution, Fraction) else statistic.resolution
+
+
+def _strata(statistic: Statistic) -> list[str] | None:
+    return list(statistic.weights) if statistic.strata is not None else None
+
+
+def _narrowed(column: Array) -> Array:
+    """Return integers as the narrowest type that holds them."""
+    if column.dtype.kind == "f":
+        return column
+    low, high = int(column.min()), int(column.max())
+    return column.astype(np.promote_types(np.min_scalar_type(low), np.min_scalar_type(high)))

@@ -1,0 +1,373 @@
+"""All runs of a leaderboard on one set of examples, each paired with one reference run.
+
+Labels, inputs and ids of every run agree with those of the reference run, so that they agree with each other:
+the proof is that of :func:`trackperm.pairing.pair`, run by run. A run for which it fails is left out, and the
+reason is kept.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Literal, get_args
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from trackperm.choices import MissingOfMany
+from trackperm.comparison import RunData
+from trackperm.errors import InputError, InputTypeError, PairingError, SpecError
+from trackperm.messages import listed
+from trackperm.pairing import Pairing
+from trackperm.pairing.columns import PairedColumns
+from trackperm.pairing.large.many_runs import PairedRun, pair_many
+from trackperm.pairing.pair import pair
+from trackperm.statistic import Statistic
+from trackperm.tables.table import ExampleTable, id_columns, typed_columns
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Incomplete:
+    """A run that is not in the family of comparisons, and why.
+
+    Attributes
+    ----------
+    name, origin : str
+        As people know it, and as messages call it.
+    reason : str
+        What is missing or disagrees.
+    """
+
+    name: str
+    origin: str
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A run that is in the family, beside the reference run.
+
+    Attributes
+    ----------
+    data : RunData
+        The run.
+    pairing : Pairing or PairedRun
+        It as candidate, with the reference run as baseline.
+    """
+
+    data: RunData
+    pairing: Pairing | PairedRun
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """Runs on the same examples.
+
+    Attributes
+    ----------
+    statistic : Statistic
+        As it was declared.
+    reference : RunData
+        The run with which all were paired; one of the entries.
+    entries : tuple of Entry
+        The complete runs, the reference among them, in the order in which they were given.
+    incomplete : tuple of Incomplete
+        The others.
+    n_examples : int
+        Examples, or clusters, that are tested.
+    n_largest : int
+        Rows of the largest complete run.
+    """
+
+    statistic: Statistic
+    reference: RunData
+    entries: tuple[Entry, ...]
+    incomplete: tuple[Incomplete, ...]
+    n_examples: int
+    n_largest: int
+
+
+def pair_all(
+    runs: Sequence[RunData],
+    statistic: Statistic,
+    *,
+    baseline: RunData | None = None,
+    missing: MissingOfMany = "error",
+    by_position: bool = False,
+    progress: Progress | None = None,
+) -> Field:
+    """Pair all runs with one reference run: the baseline, or the one that most others agree with.
+
+    Parameters
+    ----------
+    runs : sequence of RunData
+        At least two, the baseline among them if there is one.
+    statistic : Statistic
+        Names the columns.
+    baseline : RunData, optional
+        The run that has to be complete.
+    missing : {'error', 'drop', 'wrong'}
+        What becomes of examples that only some runs have.
+    by_position : bool
+        Whether rows are matched in the order in which they stand.
+    progress : callable, optional
+        Told what is done next.
+
+    Raises
+    ------
+    InputError
+        If fewer than two runs are complete, the baseline is not, or an option does not go with the statistic.
+    """
+    if missing not in get_args(MissingOfMany):
+        raise InputError(
+            f"`missing` is {missing!r}; in a leaderboard it is one of {listed(get_args(MissingOfMany))}",
+            hint="the worst and the best case are those of one candidate: `trackperm compare`.",
+        )
+    if missing != "error" and (
+        statistic.has_classes or (missing == "drop" and statistic.cluster is not None)
+    ):
+        raise InputError(
+            f"`--missing {missing}` is not for leaderboards by `{statistic.name}`, which has"
+            f" {'classes' if statistic.has_classes else 'clusters'}",
+            hint="leave such runs out, as `--missing error` does.",
+        )
+
+    def paired(reference: ExampleTable, run: RunData) -> Pairing:
+        if progress is not None:
+            progress(f"pairing: {run.name}")
+        return pair(reference, run.table, statistic, missing=missing, by_position=by_position)
+
+    reference, failures = _reference(runs, statistic, baseline, paired, by_position=by_position)
+    if missing == "wrong":
+        table = _with_all_examples(reference, runs, statistic, failures, paired, by_position=by_position)
+        reference = replace(reference, table=table)
+        runs = [reference if failures.get(i, "") is None else run for i, run in enumerate(runs)]
+    tables = [run.table for run in runs]
+    at_once = pair_many(reference.table, tables, statistic, missing=missing, by_position=by_position)
+    entries = []
+    for i, run in enumerate(runs):
+        if failures.get(i) is not None:
+            continue
+        try:
+            entries.append(Entry(run, at_once[i] or paired(reference.table, run)))
+        except SpecError:
+            raise
+        except (InputError, InputTypeError) as error:
+            failures[i] = error
+    incomplete = tuple(
+        Incomplete(runs[i].name, runs[i].table.origin, str(error).partition("\n\nHint:")[0])
+        for i, error in sorted(failures.items())
+        if error is not None
+    )
+    if len(entries) < 2:
+        raise _too_few(incomplete, failures)
+    if missing == "drop":
+        entries = _on_common_examples(entries)
+    _require_one_reading(entries)
+    n_examples = entries[0].pairing.counts.frame.get_column("id").n_unique()
+    n_largest = max(len(entry.data.table) for entry in entries)
+    return Field(statistic, reference, tuple(entries), incomplete, n_examples, n_largest)
+
+
+Failures = dict[int, Exception | None]
+"""By place of the run: why it is incomplete; None for the reference run."""
+
+
+def _reference(
+    runs: Sequence[RunData],
+    statistic: Statistic,
+    baseline: RunData | None,
+    paired: Callable[[ExampleTable, RunData], Pairing],
+    *,
+    by_position: bool,
+) -> tuple[RunData, Failures]:
+    """Choose the run that all are paired with, and say which runs cannot be paired even with themselves."""
+    order = (
+        [next(i for i, run in enumerate(runs) if run is baseline)]
+        if baseline is not None
+        else _most_agreed(runs, statistic, by_position=by_position)
+    )
+    failures: Failures = {}
+    for i in order:
+        try:
+            paired(runs[i].table, runs[i])
+        except SpecError:
+            raise
+        except (InputError, InputTypeError) as error:
+            if baseline is not None:
+                raise
+            failures[i] = error
+            continue
+        return runs[i], {**failures, i: None}
+    raise next(error for error in failures.values() if error is not None)
+
+
+def _most_agreed(runs: Sequence[RunData], statistic: Statistic, *, by_position: bool) -> list[int]:
+    """Order runs by how many have the same ids and labels, then by the number of examples.
+
+    Ties are decided by the ids and labels themselves and by names, never by the order of the runs.
+    """
+    contents = [_ids_and_labels(run.table, statistic, by_position=by_position) for run in runs]
+    kinds: list[pl.DataFrame] = []
+    of_run: list[int] = []
+    for content in contents:
+        same = (i for i, kind in enumerate(kinds) if content is not None and kind.equals(content))
+        kind = -1 if content is None else next(same, len(kinds))
+        if content is not None and kind == len(kinds):
+            kinds.append(content)
+        of_run.append(kind)
+    sizes = Counter(of_run)
+
+    def place(i: int) -> tuple[bool, int, int, str, str, str]:
+        content, name, origin = contents[i], runs[i].name, runs[i].table.origin
+        if content is None:
+            return True, 0, 0, "", name, origin
+        tied = [k for k in sizes if k >= 0 and sizes[k] == sizes[of_run[i]] and len(kinds[k]) == len(content)]
+        ends = str(content.head(1).rows() + content.tail(1).rows()) if len(tied) > 1 else ""
+        return False, -sizes[of_run[i]], -len(content), ends, name, origin
+
+    return sorted(range(len(runs)), key=place)
+
+
+def _ids_and_labels(table: ExampleTable, statistic: Statistic, *, by_position: bool) -> pl.DataFrame | None:
+    """Return ids and labels in the order of ids; None where they cannot be read."""
+    ids = () if by_position else id_columns(statistic.columns["id"], (table,))
+    label = statistic.columns.get("label")
+    names = [*ids, *([label] if label in table.columns else [])]
+    if not set(ids) <= set(table.columns):
+        return None
+    if not names:
+        return pl.DataFrame({"row": np.arange(len(table))})
+    try:
+        typed, _, _ = typed_columns(table, table, names, text=names)
+    except InputTypeError:
+        return None
+    frame = pl.DataFrame(typed.frame.to_native())
+    is_ordered = not ids or (len(ids) == 1 and frame[ids[0]].is_sorted())
+    return frame if is_ordered else frame.sort(list(ids), maintain_order=True)
+
+
+def _with_all_examples(
+    reference: RunData,
+    runs: Sequence[RunData],
+    statistic: Statistic,
+    failures: Failures,
+    paired: Callable[[ExampleTable, RunData], Pairing],
+    *,
+    by_position: bool,
+) -> ExampleTable:
+    """Give the reference run a row without a prediction for every example that only another run has.
+
+    A run that disagrees about an example with those before it is marked as failed; runs are taken in the
+    order of their digests, whatever order they were given in.
+    """
+    table, found = reference.table, []
+    for i, run in enumerate(runs):
+        if i in failures:
+            continue
+        try:
+            found.append((paired(table, run).report.candidate_digest, i))
+        except SpecError:
+            raise
+        except (InputError, InputTypeError) as error:
+            failures[i] = error
+    for _, i in sorted(found):
+        try:
+            paired(table, runs[i])
+            table = _extended(table, runs[i].table, statistic, by_position=by_position)
+        except (InputError, InputTypeError) as error:
+            failures[i] = error
+    return table
+
+
+def _extended(
+    table: ExampleTable, other: ExampleTable, statistic: Statistic, *, by_position: bool
+) -> ExampleTable:
+    columns = PairedColumns.find(table, other, statistic, by_position, "wrong")
+    if columns.id is None:
+        return table
+    names = list(dict.fromkeys((*columns.of_examples, *columns.used, *columns.identity)))
+    typed, others, _ = typed_columns(table, other, names, text=(*columns.texts, *columns.ids))
+    ids = list(columns.ids)
+    absent = others.frame.join(typed.frame, on=ids, how="anti").select(*columns.of_examples)
+    if not len(absent):
+        return table
+    frame = nw.concat([typed.frame, absent], how="diagonal")
+    return replace(typed, data=frame)
+
+
+def _require_one_reading(entries: Sequence[Entry]) -> None:
+    """Refuse runs beside which the reference run counts differently, since its columns are read otherwise.
+
+    Raises
+    ------
+    InputTypeError
+        If there are such.
+    """
+    first = entries[0].pairing
+    for entry in entries[1:]:
+        for name in first.counts.names:
+            sides = [side_values(pairing, name, "baseline") for pairing in (first, entry.pairing)]
+            if not np.allclose(sides[0], sides[1], rtol=1e-9, atol=0.0):
+                raise InputTypeError(
+                    f"the count `{name}` of the same run differs beside `{entries[0].data.table.origin}` and"
+                    f" beside `{entry.data.table.origin}`: their columns are of different types",
+                    hint="store the columns with the same types in all runs.",
+                )
+
+
+def side_values(
+    pairing: Pairing | PairedRun, name: str, side: Literal["baseline", "candidate"]
+) -> npt.NDArray[Any]:
+    """Return a count of one side in the units of the spec: integers, or floats of decimals; shape (N,)."""
+    values = pairing.counts.frame.get_column(f"{side}.{name}").to_numpy()
+    units = pairing.statistic.resolution
+    if isinstance(units, Fraction) or name not in units:
+        return np.asarray(values)
+    unit = units[name]
+    if max(unit.numerator, unit.denominator) < 2**53:
+        return np.asarray(values * float(unit.numerator) / float(unit.denominator))
+    return np.asarray(values * float(unit))
+
+
+def _on_common_examples(entries: Sequence[Entry]) -> list[Entry]:
+    """Keep the examples that all pairings have.
+
+    Raises
+    ------
+    PairingError
+        If there are none.
+    """
+    ids = [entry.pairing.counts.frame.get_column("id").to_polars() for entry in entries]
+    if all(len(own) == len(ids[0]) and (own == ids[0]).all() for own in ids[1:]):
+        return list(entries)
+    common = ids[0].unique()
+    for own in ids[1:]:
+        common = common.filter(common.is_in(own.implode()))
+    if not len(common):
+        raise PairingError(
+            "no example is common to all runs",
+            hint="leave the runs out that share the fewest, or `--missing error` lists those that lack some.",
+        )
+    kept = []
+    for entry, own in zip(entries, ids, strict=True):
+        rows = own.is_in(common.implode())
+        pairing = entry.pairing
+        selected = nw.from_native(rows, series_only=True)
+        counts = replace(pairing.counts, frame=pairing.counts.frame.filter(selected))
+        strata = None if pairing.strata is None else pairing.strata.filter(selected)
+        kept.append(replace(entry, pairing=replace(pairing, counts=counts, strata=strata)))
+    return kept
+
+
+def _too_few(incomplete: Sequence[Incomplete], failures: Failures) -> InputError:
+    reasons = "\n\n".join(f"`{run.name}`: {run.reason}" for run in incomplete)
+    error = next((error for error in failures.values() if error is not None), None)
+    hint = getattr(error, "hint", None)
+    return InputError(f"a leaderboard needs two complete runs\n\n{reasons}".strip(), hint=hint)

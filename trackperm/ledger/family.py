@@ -1,0 +1,114 @@
+"""Families of tests: everything that was logged on a test set, found by a run or an experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from trackperm.errors import InputError
+from trackperm.ledger.looks import TestFamily, families, without_test_set
+from trackperm.trackers.base import Tracker
+from trackperm.trackers.opened import comparison_or_run, opened
+from trackperm.trackers.publication import TEST_SET_TAG, LoggedComparison
+from trackperm.trackers.references import TrackedRun
+
+
+def family(
+    run: str | Path | TrackedRun | None = None,
+    *,
+    experiment: str | None = None,
+    test_set: str | None = None,
+    tracking_uri: str | None = None,
+) -> list[TestFamily]:
+    """List the logged comparisons on a test set in their order, to adjust their p-values for each other.
+
+    Nothing is computed again, and nothing is logged. To correct statistics and slices of one pair of runs,
+    use ``correction`` of :func:`trackperm.compare`; to compare many runs at once, use
+    :func:`trackperm.leaderboard`.
+
+    Parameters
+    ----------
+    run : str, Path or TrackedRun, optional
+        A logged comparison, or a run that was compared: the families that it is in are listed.
+    experiment : str, optional
+        In place of a run, ``mlflow:EXPERIMENT`` or ``wandb:ENTITY/PROJECT``: all families there.
+    test_set : str, optional
+        The first hexadecimal digits of the digest of a test set: only this one is listed.
+    tracking_uri : str, optional
+        Tracking server or store; by default as the tracker decides.
+
+    Returns
+    -------
+    list of TestFamily
+        One for each test set, the one that was looked at first first. Each has ``adjusted(method)`` and
+        ``spent()``, which return decimal logarithms of adjusted p-values by the number of the comparison,
+        and ``to_dict(method)``.
+
+    Raises
+    ------
+    InputError
+        If not exactly one of `run` and `experiment` is given, it is not in a tracker, or nothing that has a
+        test set is logged for it.
+    TrackerError
+        If the tracker cannot be reached or refuses.
+
+    Examples
+    --------
+    ``trackperm.family(experiment="mlflow:digits")[0].adjusted("holm")`` returns the adjusted p-values of the
+    first test set. A file is in no family, for nothing is logged for it:
+
+    >>> trackperm.family("candidate.parquet")
+    Traceback (most recent call last):
+        ...
+    trackperm.errors.InputError: `candidate.parquet` names no tracker
+    <BLANKLINE>
+    Hint: `mlflow:RUN_ID` or `wandb:ENTITY/PROJECT/RUN`.
+    """
+    if (run is None) == (experiment is None):
+        raise InputError(
+            "one run, or `--experiment`, says where to look",
+            hint="`trackperm family mlflow:RUN_ID`, or `trackperm family --experiment mlflow:EXPERIMENT`.",
+        )
+    if run is not None:
+        tracker, found = _of_run(run, tracking_uri)
+    else:
+        tracker, found = _of_experiment(experiment or "", tracking_uri)
+    wanted = [each.with_pairs(tracker) for each in found if each.test_set.startswith(test_set or "")]
+    if not wanted:
+        place = experiment if run is None else run.reference if isinstance(run, TrackedRun) else run
+        raise InputError(
+            f"no comparison {f'on the test set `{test_set}`' if test_set else 'with a test set'} is logged"
+            f" for `{place}`",
+            hint="`trackperm compare` logs one where the candidate is, unless it is told `--no-log`.",
+        )
+    return wanted
+
+
+def _of_experiment(experiment: str, tracking_uri: str | None) -> tuple[Tracker, Iterable[TestFamily]]:
+    tracker, container = opened(experiment, tracking_uri, hint="`--experiment mlflow:EXPERIMENT`.")
+    logged = tracker.comparisons(container)
+    strays = len(without_test_set(logged))
+    return tracker, [replace(each, n_without_test_set=strays) for each in families(logged)]
+
+
+def _of_run(run: str | Path | TrackedRun, tracking_uri: str | None) -> tuple[Tracker, Iterable[TestFamily]]:
+    """Find the families of a comparison or run among the comparisons beside it."""
+    hint = "`mlflow:RUN_ID` or `wandb:ENTITY/PROJECT/RUN`."
+    tracker, locator = opened(run, tracking_uri, hint=hint)
+    found = comparison_or_run(tracker, locator)
+    if isinstance(found, LoggedComparison):
+        test_set = found.tags.get(TEST_SET_TAG, "")
+        listed = families(tracker.comparisons(found.run, test_set))
+        return tracker, [each for each in listed if each.test_set == test_set]
+    reference = str(found.reference)
+    listed = families(tracker.comparisons(found))
+    return tracker, [each for each in listed if _names(each, reference, tracker)]
+
+
+def _names(found: TestFamily, reference: str, tracker: Tracker) -> bool:
+    """Whether a run is in a comparison of a family, or in a pair of one of its leaderboards."""
+    if any(reference in (look.tag("baseline"), look.tag("candidate")) for look in found.looks):
+        return True
+    pairs = (pair for look in found.with_pairs(tracker).looks for pair in look.pairs)
+    return any(reference in (pair.baseline, pair.candidate) for pair in pairs)

@@ -1,0 +1,11 @@
+"""A logged comparison, recomputed: from its count table and spec alone, or from the runs.
+
+The count table is all that a test needs (:class:`~trackperm.exact.CountTable`), so that every number of a
+comparison follows from the files that were logged with it, without the predictions and without a network.
+"""
+
+from trackperm.ledger.verification.checks import Check, Verification
+from trackperm.ledger.verification.files import COUNTS, references
+from trackperm.ledger.verification.recomputation import verify_files, verify_from_runs
+
+__all__ = ["COUNTS", "Check", "Verification", "references", "verify_files", "verify_from_runs"]

@@ -1,0 +1,142 @@
+"""The files of a logged comparison, which anybody may have changed, turned into the comparison again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from trackperm.comparison import Case, Comparison, Corrected, RunData, Slice, count_table_test
+from trackperm.errors import InputError, TrackpermError
+from trackperm.exact import CountTable, TestOptions
+from trackperm.exact.options import N_SAMPLES
+from trackperm.ledger.verification.damaged_parquet import read_damaged_parquet
+from trackperm.pairing import PairingReport
+from trackperm.statistic import Statistic, document, read_statistic
+from trackperm.tables.table import ExampleTable
+from trackperm.trackers.references import RunReference, TrackedRun
+
+RESULT, SPEC = "trackperm/comparison.json", "trackperm/statistic.yaml"
+COUNTS, DISCORDANT = "trackperm/count_table.parquet", "trackperm/discordant.parquet"
+
+UNREADABLE = (
+    TrackpermError,
+    KeyError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    ArithmeticError,
+    MemoryError,
+    OSError,
+    pl.exceptions.PolarsError,
+    pl.exceptions.PanicException,
+)
+"""What reading and recomputing from files that anybody may have changed can raise."""
+
+
+def references(files: Mapping[str, bytes]) -> tuple[str, str]:
+    """Return what the baseline and the candidate were called, to read them again.
+
+    Raises
+    ------
+    InputError
+        If the result is not there or cannot be read.
+    """
+    try:
+        data = read_result(files)
+        return str(data["baseline"]), str(data["candidate"])
+    except UNREADABLE as error:
+        raise InputError(f"`{RESULT}` does not say which runs were compared: {error}") from error
+
+
+def read_result(files: Mapping[str, bytes]) -> dict[str, Any]:
+    """Parse ``comparison.json``; raises what is in UNREADABLE."""
+    data = json.loads(files[RESULT])
+    if not isinstance(data, dict) or not isinstance(data.get("pairing"), dict):
+        raise InputError("it is not the result of a comparison")
+    return data
+
+
+def read_spec(content: bytes, data: Mapping[str, Any]) -> Statistic:
+    """Compile the spec; where its long form says no score, with the score that the result names.
+
+    The score belongs to the spec exactly where both together mean the same spec again.
+    """
+    statistic = read_statistic(content, SPEC)
+    score = data.get("score")
+    if statistic.score is not None or score is None:
+        return statistic
+    long = document.Document.parse(content, SPEC).data
+    short = {name: value for name, value in long.items() if name not in ("g", "h")} | {"score": str(score)}
+    return read_statistic(document.dump(short), f"{SPEC} with the score of {RESULT}")
+
+
+def read_count_table(content: bytes, statistic: Statistic) -> CountTable:
+    """Read the counts that `statistic` takes; raises what is in UNREADABLE."""
+    frame = read_damaged_parquet(content)
+    names = statistic.total_names
+    sides = [[f"{run}.{name}" for name in names] for run in ("candidate", "baseline")]
+    expected = [*sides[0], *sides[1], "multiplicity"]
+    if frame.columns != expected or set(frame.dtypes) != {pl.Int64}:
+        raise InputError(f"it has the columns {frame.columns}; the spec counts {list(names)}")
+    if any(frame.null_count().row(0)):
+        raise InputError("it has nulls")
+    u, v = (frame.select(side).to_numpy() for side in sides)
+    table = CountTable.from_counts(names, u, v, frame["multiplicity"].to_numpy())
+    if len(table.multiplicities) != frame.height:
+        raise InputError("it has the same counts in several rows")
+    return table
+
+
+def options_of_test(options: Mapping[str, str]) -> TestOptions:
+    """Read the options of a test from those of a comparison, which are text."""
+    exceedances = options.get("exceedances", "None")
+    alternative: Any = options["alternative"]
+    method: Any = options["method"]
+    return TestOptions(
+        alternative=alternative,
+        alpha=float(options["alpha"]),
+        mid_p=options.get("mid_p") == "true",
+        method=method,
+        n_samples=int(options.get("n_samples", N_SAMPLES)),
+        seed=int(options.get("seed", 0)),
+        exceedances=None if exceedances == "None" else int(exceedances),
+    )
+
+
+def rebuilt(data: Mapping[str, Any], statistic: Statistic, table: CountTable) -> Comparison:
+    """Make the comparison that has these counts; what no count tells of is taken as it was logged."""
+    options = data["options"]
+    pairing = {**data["pairing"], "inputs_checked": tuple(data["pairing"]["inputs_checked"])}
+    pairing["notes"] = tuple(pairing["notes"])
+    return Comparison(
+        statistic=statistic,
+        baseline_data=_run(data["baseline"], data["baseline_name"]),
+        candidate_data=_run(data["candidate"], data["candidate_name"]),
+        test=count_table_test(statistic, table, options_of_test(options)),
+        alpha=float(options["alpha"]),
+        count_table=table,
+        pairing=PairingReport(**pairing),
+        discordant=ExampleTable.from_native(pl.DataFrame(), "discordant").frame,
+        options=options,
+        cases=tuple(Case(**case) for case in data["cases"]),
+        **of_family(data),
+    )
+
+
+def of_family(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the margin, the slice and the correction of a comparison, which its counts do not tell."""
+    margin, part, corrected = data["margin"], data["slice"], data["corrected"]
+    return {
+        "margin": None if margin is None else float(margin),
+        "part": None if part is None else Slice(**part),
+        "corrected": None if corrected is None else Corrected(**corrected),
+    }
+
+
+def _run(origin: str, name: str) -> RunData:
+    reference = RunReference.parse(origin)
+    run = None if reference.scheme == "file" else TrackedRun(reference, name, "")
+    return RunData(ExampleTable.from_native(pl.DataFrame(), origin), name, run)

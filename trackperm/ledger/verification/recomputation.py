@@ -1,0 +1,301 @@
+"""Recompute a logged comparison from its files or from its runs, and check what was logged."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from trackperm.comparison import Comparison, RunData, compare_runs, runs_of_slice
+from trackperm.errors import InputError, TrackpermError
+from trackperm.exact import CountTable
+from trackperm.ledger.comparison_publication import LOG10_P_TAG, metrics
+from trackperm.ledger.verification.checks import CLOSE, Check, Verification
+from trackperm.ledger.verification.damaged_parquet import read_damaged_parquet
+from trackperm.ledger.verification.files import (
+    COUNTS,
+    DISCORDANT,
+    RESULT,
+    SPEC,
+    UNREADABLE,
+    of_family,
+    options_of_test,
+    read_count_table,
+    read_result,
+    read_spec,
+    rebuilt,
+)
+from trackperm.trackers.publication import KEY_TAG, TEST_SET_TAG, LoggedComparison
+
+_BOUND_CLOSE = 0.5
+"""Relative difference of certified bounds that other machines explain."""
+
+_EXACT = (
+    "statistic",
+    "score",
+    "alternative",
+    "alpha",
+    "mid_p",
+    "n_examples",
+    "n_discordant",
+    "n_better",
+    "n_worse",
+    "n_samples",
+    "method",
+    "ties",
+    "verdict",
+    "key",
+)
+_NUMBERS = ("baseline_score", "candidate_score", "difference", "log10_smallest_pvalue")
+_OF_RUNS = ("baseline", "candidate", "cases", "options")
+_OF_PAIRING = (
+    "by",
+    "n_baseline",
+    "n_candidate",
+    "n_paired",
+    "n_dropped",
+    "labels_checked",
+    "missing",
+    "baseline_digest",
+    "candidate_digest",
+    "test_set",
+)
+
+
+def verify_files(files: Mapping[str, bytes], logged: LoggedComparison | None = None) -> Verification:
+    """Recompute a comparison from its count table and spec.
+
+    Parameters
+    ----------
+    files : mapping of str to bytes
+        What was logged under ``trackperm/``, by path.
+    logged : LoggedComparison, optional
+        What the tracker says of it, which is held against the files.
+
+    Raises
+    ------
+    InputError
+        If the files lack the result, the spec or the count table.
+    """
+    for path in (RESULT, SPEC, COUNTS):
+        if path not in files:
+            raise InputError(
+                f"`{path}` is not there, so nothing can be recomputed from the counts",
+                hint="a table of counts that is very large is not logged: `--from-runs` reads the runs again."
+                if path == COUNTS
+                else "name the folder that holds `comparison.json`, or the run that trackperm logged.",
+            )
+    try:
+        data = read_result(files)
+    except UNREADABLE as error:
+        return Verification((Check.failed(RESULT, error),))
+    try:
+        statistic = read_spec(files[SPEC], data)
+    except UNREADABLE as error:
+        return Verification((Check.failed(SPEC, error),))
+    spec = Check.equal("spec", _digest(files[SPEC]), _digest(statistic.document().encode()))
+    try:
+        table = read_count_table(files[COUNTS], statistic)
+    except UNREADABLE as error:
+        return Verification((spec, Check.failed(COUNTS, error)))
+    try:
+        again = rebuilt(data, statistic, table)
+        checks = [spec, *_of_result(data, again), *_of_discordant(files, again)]
+        if logged is not None:
+            checks += _of_tracker(logged, data, again)
+    except UNREADABLE as error:
+        return Verification((spec, Check.failed("recomputation", error)))
+    return Verification(tuple(checks), tuple(_notes(data, again)))
+
+
+def verify_from_runs(files: Mapping[str, bytes], baseline: RunData, candidate: RunData) -> Verification:
+    """Compare the runs again as was logged, and hold the results against each other.
+
+    Parameters
+    ----------
+    files : mapping of str to bytes
+        What was logged under ``trackperm/``, by path; the count table need not be there.
+    baseline, candidate : RunData
+        The runs, read again.
+
+    Raises
+    ------
+    InputError
+        If the files lack the result or the spec, or the runs can no longer be compared.
+    """
+    for path in (RESULT, SPEC):
+        if path not in files:
+            raise InputError(f"`{path}` is not there, so it is not known what was compared")
+    try:
+        data = read_result(files)
+        statistic = read_spec(files[SPEC], data)
+        options, of_logged = data["options"], of_family(data)
+        by_position = data["pairing"]["by"] == "position"
+        if (part := of_logged["part"]) is not None:
+            baseline, candidate = runs_of_slice(baseline, candidate, statistic, part, by_position=by_position)
+        again = compare_runs(
+            baseline,
+            candidate,
+            statistic,
+            options_of_test(options),
+            margin=of_logged["margin"],
+            missing=options["missing"],
+            by_position=by_position,
+        )
+        further = {name: options[name] for name in ("slice", "correction", "family") if name in options}
+        again = replace(again, **of_logged, options={**again.options, **further})
+    except TrackpermError:
+        raise
+    except UNREADABLE as error:
+        return Verification((Check.failed(RESULT, error),))
+    fresh, pairing = again.to_dict(), data["pairing"]
+    checks = [*_of_result(data, again)]
+    checks += [Check.equal(name, data.get(name), fresh[name]) for name in _OF_RUNS]
+    checks += [Check.equal(name, pairing.get(name), fresh["pairing"][name]) for name in _OF_PAIRING]
+    if COUNTS in files:
+        try:
+            table = read_count_table(files[COUNTS], again.statistic)
+            checks.append(Check.equal("count table", _table_digest(table), _table_digest(again.count_table)))
+        except UNREADABLE as error:
+            checks.append(Check.failed(COUNTS, error))
+    return Verification(tuple(replace(check, what=f"{check.what}, from the runs") for check in checks))
+
+
+def _of_result(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
+    """Hold every number of a result against what was computed again."""
+    fresh, test = again.to_dict(), again.test
+    claimed = data.get("error_bound")
+    tolerance = CLOSE + sum(
+        bound
+        for bound in (claimed, fresh["error_bound"])
+        if isinstance(bound, int | float) and 0 <= bound < 1
+    )
+    yield Check.close("p-value", data.get("pvalue"), fresh["pvalue"], tolerance)
+    log10 = data.get("log10_pvalue")
+    allowed = tolerance / math.log(10.0) + CLOSE * abs(test.log10_pvalue)
+    is_close = isinstance(log10, int | float) and abs(log10 - test.log10_pvalue) <= allowed
+    yield Check("log10 p", repr(log10), repr(test.log10_pvalue), is_close)
+    yield Check.close("error bound", claimed, fresh["error_bound"], _BOUND_CLOSE)
+    ends = data.get("pvalue_interval")
+    for i, name in enumerate(("lower", "upper")):
+        end = ends[i] if isinstance(ends, list) and len(ends) == 2 else None
+        yield Check.close(f"{name} end of p", end, test.interval[i], tolerance)
+    for name in _NUMBERS:
+        yield Check.close(name, data.get(name), fresh[name])
+    yield from _of_interval(data, again)
+    yield from _of_opinions(data, again)
+    for name in _EXACT:
+        yield Check.equal(name, data.get(name), fresh[name])
+    yield Check.equal("signature", _unversioned(data.get("signature")), _unversioned(fresh["signature"]))
+    if again.statistic.cluster is None and not again.statistic.repeats:
+        yield Check.equal("n_paired", data["pairing"].get("n_paired"), again.n_examples)
+    if again.cases:
+        weaker = max(again.cases, key=lambda case: case.pvalue)
+        yield Check.close("p-value of the weaker case", weaker.pvalue, again.pvalue, tolerance)
+        yield Check.close("difference of the weaker case", weaker.difference, again.difference)
+
+
+def _of_interval(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
+    """Hold the interval, and the corrected p-value, against the counts of this one comparison."""
+    logged, found = data.get("interval"), again.to_dict()["interval"]
+    if not again.cases:  # where it spans both cases, of which one has its counts here
+        for end in ("low", "high"):
+            value = logged.get(end) if isinstance(logged, Mapping) else None
+            yield Check.close(
+                f"{end} end of the interval", value, None if found is None else found[end], 1e-6
+            )
+    corrected = again.corrected
+    if corrected is not None and corrected.pvalue is not None and corrected.controls == "FWER":
+        least = again.log10_pvalue + math.log10(1.0 - CLOSE)
+        is_less = corrected.log10_pvalue is None or corrected.log10_pvalue < least
+        shown = repr(corrected.log10_pvalue)
+        yield Check("log10 of the corrected p", shown, f"at least {again.log10_pvalue!r}", not is_less)
+
+
+def _of_opinions(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
+    """Hold what other tests said, where somebody had asked, against what they say of the counts."""
+    logged = data.get("second_opinions") or []  # older versions logged none
+    if not logged:
+        return
+    fresh = {each.name: each.pvalue for each in again.with_second_opinions().second_opinions}
+    yield Check.equal("second opinions", [each["name"] for each in logged], list(fresh))
+    for each in logged:
+        yield Check.close(f"second opinion, {each['name']}", each["pvalue"], fresh.get(each["name"]), 1e-6)
+
+
+def _of_discordant(files: Mapping[str, bytes], again: Comparison) -> Iterator[Check]:
+    """Hold the discordant examples against the counts, where a row of each is an example."""
+    if DISCORDANT not in files or again.statistic.weights:
+        return
+    try:
+        frame = read_damaged_parquet(files[DISCORDANT])
+        yield Check.equal("rows of discordant examples", frame.height, again.n_discordant)
+        if again.statistic.resolution:
+            return
+        table, names = again.count_table, again.count_table.names
+        differ = (table.candidate != table.baseline).any(axis=1)
+        kept = CountTable(
+            names, table.candidate[differ], table.baseline[differ], table.multiplicities[differ]
+        )
+        sides = ([f"{run}.{name}" for name in names] for run in ("candidate", "baseline"))
+        if frame.height:
+            found = CountTable.from_counts(names, *(frame.select(side).to_numpy() for side in sides))
+            yield Check.equal("counts of discordant examples", _table_digest(found), _table_digest(kept))
+    except UNREADABLE as error:
+        yield Check.failed(DISCORDANT, error)
+
+
+def _of_tracker(logged: LoggedComparison, data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
+    """Hold tags and metrics of the comparison's run against the files and what was computed."""
+    yield Check.equal("the run is finished", True, logged.is_finished)
+    expected = {
+        KEY_TAG: again.key,
+        TEST_SET_TAG: again.pairing.test_set,
+        "trackperm.statistic": again.statistic.name,
+        "trackperm.verdict": f"{again.marker} {again.verdict}",
+        "trackperm.baseline": again.baseline,
+        "trackperm.candidate": again.candidate,
+        "trackperm.signature": data.get("signature"),
+        LOG10_P_TAG: repr(data.get("log10_pvalue")),
+    }
+    for name, value in expected.items():
+        yield Check.equal(f"tag {name}", logged.tags.get(name), value)
+    computed = metrics(again)
+    for name in sorted(computed) if logged.metrics else ():
+        wanted = computed[name]
+        tolerance = CLOSE if again.error_bound >= 1 else CLOSE + 2 * again.error_bound
+        if name.endswith("/error_bound"):
+            tolerance = _BOUND_CLOSE
+        yield Check.close(f"metric {name}", logged.metrics.get(name), wanted, tolerance)
+
+
+def _notes(data: Mapping[str, Any], again: Comparison) -> Iterator[str]:
+    """Say what the counts do not tell."""
+    yield "taken as logged: what the runs are called, their digests and how they were paired (`--from-runs`)"
+    if again.corrected is not None:
+        others = again.corrected.n_tests - 1
+        yield f"taken as logged: what the other {others} tests add to the corrected p-value"
+    if again.cases:
+        yield "of the worst and best case of missing predictions, only the weaker one has its counts here"
+    versions = [_version(signature) for signature in (data.get("signature"), again.signature)]
+    if versions[0] != versions[1]:
+        yield f"logged by trackperm {versions[0]}, verified by {versions[1]}"
+
+
+def _unversioned(signature: object) -> str:
+    return str(signature).rpartition("|trackperm:")[0]
+
+
+def _version(signature: object) -> str:
+    return str(signature).rpartition("|trackperm:")[2]
+
+
+def _table_digest(table: CountTable) -> str:
+    parts = (table.candidate, table.baseline, table.multiplicities)
+    return _digest(repr(table.names).encode() + b"".join(part.astype("<i8").tobytes() for part in parts))
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -1,0 +1,119 @@
+"""Verify a logged comparison, named by its run or by a folder with its files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from trackperm.comparison import load_run, reference_answers
+from trackperm.errors import InputError, SourceError
+from trackperm.ledger.verification.checks import Check, Verification
+from trackperm.ledger.verification.files import COUNTS, references
+from trackperm.ledger.verification.recomputation import verify_files, verify_from_runs
+from trackperm.trackers.opened import opened
+from trackperm.trackers.publication import COMPARISON, LoggedComparison
+from trackperm.trackers.references import RunReference, TrackedRun
+
+
+def verify(
+    comparison: str | Path | TrackedRun,
+    *,
+    from_runs: bool = False,
+    artifact: str | tuple[str | None, str | None] | None = None,
+    labels: str | Path | None = None,
+    tracking_uri: str | None = None,
+) -> Verification:
+    """Compute a logged comparison again from its counts and spec, and check every number that was logged.
+
+    The result is a value, also where something does not match: ask for its ``matches``. To compute a
+    comparison that was not logged, use :func:`trackperm.compare`; a leaderboard is checked by computing it
+    again.
+
+    Parameters
+    ----------
+    comparison : str, Path or TrackedRun
+        The run of a comparison, as ``mlflow:RUN_ID`` or as ``trackperm.log(...)`` returns it (``.run``); or
+        a folder that holds its files.
+    from_runs : bool
+        Whether the predictions are read again as well, and compared anew.
+    artifact : str or (str, str), optional
+        With `from_runs`, artifact path of the predictions in both runs, or one for each.
+    labels : str or Path, optional
+        With `from_runs`, file of the reference answers, where they lie apart from the predictions.
+    tracking_uri : str, optional
+        Tracking server or store; by default as the tracker decides.
+
+    Returns
+    -------
+    Verification
+        One check for each number, tag and file.
+
+    Raises
+    ------
+    InputError
+        If there is no such comparison, its files do not suffice, or the runs can no longer be compared.
+    TrackerError
+        If the tracker cannot be reached or refuses.
+
+    Examples
+    --------
+    ``trackperm.verify("mlflow:3f2a...").matches`` is True where all matches. Of a folder:
+
+    >>> from trackperm.ledger.comparison_publication import evidence
+    >>> Path("trackperm").mkdir()
+    >>> for path, content in evidence(comparison).items():
+    ...     _ = Path(path).write_bytes(content)
+    >>> trackperm.verify(".").matches
+    True
+    """
+    if not from_runs and (artifact or labels):
+        raise InputError("`--artifact` and `--labels` say how runs are read", hint="add `--from-runs`.")
+    try:
+        files, logged = _files(comparison, tracking_uri)
+    except SourceError as error:  # the tracker itself can tell that they are not what was logged
+        return Verification((Check.failed("files", error.message),))
+    found = [verify_files(files, logged)] if COUNTS in files or not from_runs else []
+    if from_runs:
+        own = comparison.tracking_uri if isinstance(comparison, TrackedRun) else None
+        found.append(_from_runs(files, artifact, labels, own or tracking_uri))
+    return Verification(
+        tuple(check for each in found for check in each.checks),
+        tuple(note for each in found for note in each.notes),
+    )
+
+
+def _files(
+    comparison: str | Path | TrackedRun, tracking_uri: str | None
+) -> tuple[dict[str, bytes], LoggedComparison | None]:
+    """Read the files of a comparison from a folder, or from its run."""
+    reference = RunReference.of(comparison)
+    folder = Path(reference.locator).expanduser()
+    if reference.scheme == "file" and folder.is_dir():
+        for inside in (folder / "trackperm", folder):
+            if (inside / "comparison.json").is_file():
+                return {
+                    f"trackperm/{file.name}": file.read_bytes() for file in inside.iterdir() if file.is_file()
+                }, None
+    hint = "`mlflow:RUN_ID`, `wandb:ENTITY/PROJECT/ID`, or a folder that holds `comparison.json`."
+    tracker, locator = opened(comparison, tracking_uri, hint=hint)
+    logged = tracker.comparison(locator)
+    if logged.kind != COMPARISON:
+        raise InputError(
+            f"`{reference}` is a {logged.kind}, and only comparisons are verified",
+            hint="`trackperm leaderboard` computes it again; `trackperm compare` logs one pair of it.",
+        )
+    return tracker.files(logged.run), logged
+
+
+def _from_runs(
+    files: dict[str, bytes],
+    artifact: str | tuple[str | None, str | None] | None,
+    labels: str | Path | None,
+    tracking_uri: str | None,
+) -> Verification:
+    paths = artifact if isinstance(artifact, tuple) else (artifact, artifact)
+    gold = reference_answers(labels, {}, by_position=False)
+    baseline, candidate = (
+        load_run(run, role, artifact=path, gold=gold, tracking_uri=tracking_uri)
+        for run, role, path in zip(references(files), ("baseline", "candidate"), paths, strict=True)
+    )
+    return verify_from_runs(files, baseline, candidate)

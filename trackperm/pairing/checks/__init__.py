@@ -1,0 +1,1 @@
+"""Checks of a pairing: refusals, differences and warnings."""

@@ -1,0 +1,219 @@
+"""What keeps two runs from being paired, with the first differences side by side."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
+from typing import Any
+
+import narwhals as nw
+
+from trackperm.choices import Missing
+from trackperm.errors import PairingError
+from trackperm.pairing.checks.differences import Differences, RunDifferences, few
+from trackperm.pairing.columns import PairedColumns
+from trackperm.pairing.keyed_run import KEY, KeyedRun
+
+
+def require_same_length(baseline: KeyedRun, candidate: KeyedRun) -> None:
+    """Refuse to pair by position where one run has more rows than the other.
+
+    Raises
+    ------
+    PairingError
+        If the lengths differ.
+    """
+    if len(baseline) != len(candidate):
+        raise PairingError(
+            f"`{baseline.origin}` has {len(baseline)} examples and `{candidate.origin}` has {len(candidate)}:"
+            " they cannot be paired by position",
+            hint="`--id NAME` names a column that identifies the examples.",
+        )
+
+
+def require_unique_ids(runs: Sequence[RunDifferences], id_: str) -> None:
+    """Refuse ids that stand in several rows.
+
+    Raises
+    ------
+    PairingError
+        If a run has such ids.
+    """
+    messages = [
+        f"{run.repeated.n} of {run.n_keyed} rows of `{run.origin}` share their `{id_}` with another"
+        f" {run.repeated.listed()}"
+        for run in runs
+        if run.repeated.n
+    ]
+    if messages:
+        raise PairingError(
+            "\n\n".join(messages),
+            hint="each example has one row. Was the table logged twice? MLflow's `log_table` appends to a"
+            " table that is there already. `--id NAME` names another column, `--id NAME,NAME` several that"
+            " identify an example together.",
+        )
+
+
+def require_distinct_ids(*runs: KeyedRun, id_: str) -> None:
+    """Refuse ids of one run that are the same text in different Unicode normal forms.
+
+    Raises
+    ------
+    PairingError
+        If a run has such ids.
+    """
+    for run in runs:
+        if run.keys.dtype != nw.String:
+            continue
+        keys = run.keys.to_polars()
+        beyond_ascii = keys.filter(keys.str.len_bytes() > keys.str.len_chars())
+        seen: dict[str, str] = {}
+        for id_value in beyond_ascii.unique().to_list():
+            twin = seen.setdefault(unicodedata.normalize("NFC", id_value), id_value)
+            if twin != id_value:
+                raise PairingError(
+                    f"`{run.origin}` has the `{id_}` {twin!a} and {id_value!a}, one text in two"
+                    " Unicode normal forms: which of them the other run means cannot be told",
+                    hint="normalise the ids, as `unicodedata.normalize('NFC', id)` does, or `--id NAME` names"
+                    " another column.",
+                )
+
+
+def require_same_repeats(baseline: KeyedRun, candidate: KeyedRun) -> None:
+    """Refuse examples that have more rows in one run than in the other.
+
+    Raises
+    ------
+    PairingError
+        If there are such.
+    """
+    if len(baseline) == len(candidate) and (baseline.keys == candidate.keys).all():
+        return
+    sizes = [run.frame.group_by(KEY).agg(nw.len().alias("n")).sort(KEY) for run in (baseline, candidate)]
+    rows = [size.get_column("n") for size in sizes]
+    differ = rows[0] != rows[1]
+    found = [few(series.filter(differ)) for series in (sizes[0].get_column(KEY), *rows)]
+    table = _side_by_side(
+        ("example", f"`{baseline.origin}`", f"`{candidate.origin}`"), zip(*found, strict=True)
+    )
+    raise PairingError(
+        f"{int(differ.sum())} of {len(differ)} examples have more rows in one run than in the other{table}",
+        hint="repeats are added up, so both runs need as many of each example.",
+    )
+
+
+def refuse_differences(
+    found: Differences, columns: PairedColumns, missing: Missing, *, has_wrong: bool
+) -> None:
+    """Refuse runs that differ in their examples, or in what these are.
+
+    Parameters
+    ----------
+    has_wrong : bool
+        Whether the statistic says what a missing prediction counts.
+
+    Raises
+    ------
+    PairingError
+        If they do; says all that was found, with what would accept it.
+    """
+    messages, hints = [], []
+    if missing != "drop" or not found.n_paired:
+        messages = _absences(found, columns.id, columns.needed(missing))
+        if messages and found.n_paired:
+            hint = f"`--missing drop` tests the {found.n_paired} that are paired and says so in the result"
+            hints.append(
+                f"{hint}; `--missing wrong` counts the others as wrong." if has_wrong else f"{hint}."
+            )
+        elif messages and columns.id:
+            hints.append(f"No example is left to test. `--id NAME` names another column than `{columns.id}`.")
+        elif messages:
+            hints.append("No example is left to test.")
+    for name, cases in found.disagreements.items():
+        if not cases.n:
+            continue
+        table = _side_by_side(("example", *(f"`{run.origin}`" for run in found.runs)), cases.first)
+        messages.append(
+            f"`{name}` differs between the runs on {cases.n} of {found.n_matched} examples{table}"
+        )
+        if name == columns.label:
+            hints.append(
+                "Rows in different orders need `--id NAME` instead of `--by-position`."
+                if columns.id is None
+                else "Runs can be compared on the same reference answers only: `--label NAME` names another"
+                " column of answers, `--id NAME` another of examples."
+            )
+        elif name in columns.identity:
+            hints.append("The inputs are not the same: were the runs evaluated on the same data and prompts?")
+        else:
+            hints.append("Clusters, strata and classes are those of the examples, the same in both runs.")
+    if messages:
+        raise PairingError("\n\n".join(messages), hint=" ".join(dict.fromkeys(hints)))
+
+
+def without_id(run: RunDifferences, id_: str | None) -> str:
+    """Say which rows have no id."""
+    rows = ", ".join(row for (row,) in run.without_id.first)
+    return (
+        f"{run.without_id.n} of {run.n_rows} examples of `{run.origin}` have no `{id_}` (rows counted"
+        f" from 0: {rows})"
+    )
+
+
+def _absences(found: Differences, id_: str | None, needed: Sequence[str]) -> list[str]:
+    """Say which examples have no id, no partner, or no value that the statistic reads."""
+    messages = [without_id(run, id_) for run in found.runs if run.without_id.n]
+    if any(run.n_keyed > found.n_matched for run in found.runs):
+        messages.append(_no_partner(found))
+    for run in found.runs:
+        if run.lacking.n:
+            names = " or ".join(f"`{name}`" for name in needed if name in run.lacking_in)
+            messages.append(
+                f"{run.lacking.n} of {run.n_keyed} examples of `{run.origin}` have no value in {names}"
+                f" {run.lacking.listed()}"
+            )
+    return messages
+
+
+def _no_partner(found: Differences) -> str:
+    message = " and ".join(
+        f"{run.n_keyed - found.n_matched} of {run.n_keyed} examples of `{run.origin}`" for run in found.runs
+    )
+    alone = [run for run in found.runs if run.alone.n]
+    if len(alone) == 1:
+        return f"{message} have no partner {alone[0].alone.listed()}"
+    rows = zip_longest(*((case for (case,) in run.alone.first) for run in alone), fillvalue="")
+    table = _side_by_side([f"only in `{run.origin}`" for run in alone], rows)
+    return f"{message} have no partner{table}" + _nearly_alike(alone[0].alone_ids, alone[1].alone_ids)
+
+
+def _nearly_alike(*ids: Sequence[str]) -> str:
+    """Say what makes ids of two runs differ that would be the same without it."""
+    for difference, plain in _PLAIN.items():
+        sides = [{plain(key) for key in side} for side in ids]
+        n_alike = len(sides[0] & sides[1])
+        if n_alike:
+            return f"\n\n{n_alike} of them differ in {difference} alone."
+    return ""
+
+
+def _without_zeros(text: str) -> str:
+    return text.lstrip("0") or "0" if text.isdecimal() else text
+
+
+_PLAIN: dict[str, Callable[[str], str]] = {
+    "leading zeros": _without_zeros,
+    "white space": lambda text: "".join(text.split()),
+    "Unicode normal form": lambda text: unicodedata.normalize("NFC", text),
+    "upper and lower case": str.casefold,
+}
+
+
+def _side_by_side(header: Sequence[str], rows: Any) -> str:
+    lines = [tuple(header), *rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n\n" + "\n".join(
+        "    " + "   ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )

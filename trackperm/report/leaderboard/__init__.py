@@ -1,0 +1,1 @@
+"""Leaderboards as text, tables, charts and pages."""

@@ -1,0 +1,147 @@
+"""A leaderboard as a table for other programs: LaTeX (booktabs) and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+
+from trackperm.leaderboards import Leaderboard
+from trackperm.report.leaderboard import cells as parts
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "_": r"\_",
+    "%": r"\%",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+}
+_MARKERS = {"▲": r"$\blacktriangle$", "▼": r"$\blacktriangledown$", "≈": r"$\approx$"}
+_EXPONENT = re.compile(r"(?P<mantissa>[-+]?\d+(?:\.\d+)?)e(?P<sign>[-+])0*(?P<exponent>\d+)(?P<stars>\**)")
+_SIGNED = re.compile(r"[-+]\d")
+
+
+def latex(board: Leaderboard, *, stars: bool = False) -> str:
+    r"""Render `board` as a booktabs ``tabular`` with its notes below.
+
+    It needs ``\usepackage{booktabs}`` and, for the markers, ``\usepackage{amssymb}``.
+    """
+    table = parts.cells(board, stars=stars)
+    columns = "".join("r" if numeric else "l" for numeric in table.numeric)
+    places = [name in ("difference", "adjusted p", parts.interval_name(board)) for name in table.header]
+    body = [
+        " & ".join(
+            _number(cell) if numeric else _escaped(cell) for cell, numeric in zip(row, places, strict=True)
+        )
+        + r" \\"
+        for row in table.rows
+    ]
+    sentences = [
+        parts.summary(board),
+        parts.method(board),
+        *parts.legend(board),
+        *parts.notes(board),
+        *(f"incomplete: {name}: {reason}" for name, reason in parts.incomplete(board)),
+    ]
+    return "\n".join(
+        [
+            r"% needs \usepackage{booktabs} and \usepackage{amssymb}",
+            f"% {_one_line(board.signature)}",
+            rf"\begin{{tabular}}{{{columns}}}",
+            r"\toprule",
+            " & ".join(map(_escaped, table.header)) + r" \\",
+            r"\midrule",
+            *body,
+            r"\bottomrule",
+            r"\end{tabular}",
+            "",
+            r"\par\smallskip\begin{minipage}{\linewidth}\footnotesize",
+            *(f"{_sentence(_escaped(sentence))}" for sentence in sentences),
+            r"\end{minipage}",
+            "",
+        ]
+    )
+
+
+def rows_csv(board: Leaderboard) -> str:
+    """Render `board` as CSV, numbers in full: the complete runs by rank, then the incomplete ones."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(
+        [
+            "rank",
+            "name",
+            "run",
+            "score",
+            "difference",
+            "interval_low",
+            "interval_high",
+            "verdict",
+            "adjusted_p",
+            "log10_adjusted_p",
+            "letters",
+            "best_rank",
+            "worst_rank",
+            "clones",
+            "incomplete",
+        ]
+    )
+    for row in board.rows:
+        pair, interval = row.pair, row.interval
+        writer.writerow(
+            [
+                row.rank,
+                row.name,
+                row.origin,
+                row.score,
+                *([""] if pair is None else [pair.difference]),
+                *(["", ""] if interval is None else [interval.low, interval.high]),
+                *(
+                    ["", "", ""]
+                    if pair is None
+                    else [
+                        pair.verdict,
+                        parts.adjusted(board, pair) if not pair.adjusted else pair.adjusted,
+                        pair.log10_adjusted,
+                    ]
+                ),
+                row.letters or "",
+                *(["", ""] if row.ranks is None else row.ranks),
+                "; ".join(row.clones),
+                "",
+            ]
+        )
+    for run in board.incomplete:
+        writer.writerow(["", run.name, run.origin, *[""] * 11, " ".join(run.reason.split())])
+    return buffer.getvalue()
+
+
+def _escaped(text: str) -> str:
+    """Write `text` so that LaTeX shows it as it is, with markers as symbols."""
+    return "".join(_MARKERS.get(c) or _LATEX.get(c, c) for c in " ".join(text.split()))
+
+
+def _number(text: str) -> str:
+    """Write numbers in math mode: signs as signs, exponents as powers of ten."""
+    match = _EXPONENT.fullmatch(text)
+    if match:
+        exponent = f"{'-' if match['sign'] == '-' else ''}{match['exponent']}"
+        return rf"${match['mantissa']} \cdot 10^{{{exponent}}}${match['stars']}"
+    return f"${text}$" if _SIGNED.search(text) else text
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

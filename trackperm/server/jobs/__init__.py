@@ -1,0 +1,1 @@
+"""Jobs of the pages, and the worker processes that run them."""

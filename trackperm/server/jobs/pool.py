@@ -1,0 +1,272 @@
+"""The processes apart in which jobs run, so that the server answers others meanwhile."""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from multiprocessing import Pipe
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from werkzeug.test import TestResponse
+
+from trackperm.errors import CapacityError, TrackpermError
+from trackperm.server.jobs.limits import Limits
+from trackperm.server.jobs.pipe import Wire
+from trackperm.server.jobs.replay import Caller, ForbiddenRouteError
+from trackperm.server.jobs.requests import Order
+from trackperm.server.jobs.store import SCRATCH, Job
+
+_PROCESSES = 2
+_IDLE_SECONDS = 600.0
+_GROWN_MEGABYTES = 1024
+_SPOOLED = 2**23
+_INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH")
+_LOGGER = logging.getLogger(__name__)
+
+
+class _Task(NamedTuple):
+    job: Job
+    caller: Caller
+    order: Order
+
+
+class Workshop:
+    """Runs jobs, at most two at the same time, in processes that stay warm.
+
+    Parameters
+    ----------
+    limits : Limits
+        Of each job.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._tasks: queue.Queue[_Task] = queue.Queue()
+        self._lock = threading.Lock()
+        self._benches: list[_Bench] = []
+
+    def submit(self, job: Job, caller: Caller, order: Order) -> None:
+        """Let `job` do what `order` says, as `caller`, as soon as a process is free."""
+        with self._lock:
+            self._benches = [bench for bench in self._benches if bench.is_alive()]
+            busy = sum(bench.is_busy for bench in self._benches)
+            if busy + self._tasks.qsize() >= len(self._benches) and len(self._benches) < _PROCESSES:
+                bench = _Bench(self._tasks, self._limits)
+                self._benches.append(bench)
+                bench.start()
+        self._tasks.put(_Task(job, caller, order))
+
+
+class _Bench(threading.Thread):
+    """A thread that has one process at most, and does one task after the other in it."""
+
+    def __init__(self, tasks: queue.Queue[_Task], limits: Limits) -> None:
+        super().__init__(name="trackperm-workshop", daemon=True)
+        self.is_busy = False
+        self._tasks = tasks
+        self._limits = limits
+        self._process: _Process | None = None
+
+    def run(self) -> None:
+        """Do tasks for ever; a process that has nothing to do for some time is ended."""
+        while True:
+            try:
+                task = self._tasks.get(timeout=_IDLE_SECONDS)
+            except queue.Empty:
+                self._end()
+                continue
+            self.is_busy = True
+            try:
+                self._do(task)
+            except Exception:
+                _LOGGER.exception("a comparison failed")
+                task.job.fail(
+                    TrackpermError("a fault in trackperm itself", hint="the server's log says where.")
+                )
+                self._end()
+            finally:
+                self.is_busy = False
+
+    def _do(self, task: _Task) -> None:
+        if self._process is not None and not self._process.is_alive:
+            self._end()
+        if self._process is None:
+            task.job.update(step="starting")
+            self._process = _Process(self._limits, task.job.folder.parent)
+        try:
+            keep = _Run(self._process, task, self._limits).finish()
+        except TrackpermError as error:
+            self._end()
+            task.job.fail(error)
+            shutil.rmtree(task.job.folder / SCRATCH, ignore_errors=True)
+            return
+        if not keep:
+            self._end()
+
+    def _end(self) -> None:
+        if self._process is not None:
+            self._process.end()
+            self._process = None
+
+
+class _Process:
+    """One process apart, with nothing of the server's environment but what Python needs."""
+
+    def __init__(self, limits: Limits, jobs: Path) -> None:
+        ours, theirs = Pipe()
+        environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+        environment |= {name: value for name, value in os.environ.items() if name.startswith("TRACKPERM_")}
+        environment |= {
+            "DO_NOT_TRACK": "true",
+            "HOME": tempfile.gettempdir(),
+            "MLFLOW_DISABLE_TELEMETRY": "true",
+            "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+        }
+        command = [sys.executable, "-m", "trackperm.server.jobs.process"]
+        self._process = subprocess.Popen(  # noqa: S603 - the command is ours
+            [*command, str(theirs.fileno()), str(limits.megabytes), str(jobs), str(os.getpid())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            env=environment,
+            pass_fds=(theirs.fileno(),),
+        )
+        theirs.close()
+        self.wire = Wire(ours)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it runs."""
+        return self._process.poll() is None
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._process.kill()
+
+    def end(self) -> int:
+        """End it, wait for that, and return its exit status."""
+        self._process.kill()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        self.wire.close()
+        return self._process.wait()
+
+    def status(self) -> int:
+        """Wait for the end of a process whose wire is closed, and return its exit status."""
+        try:
+            return self._process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            return self.end()
+
+
+class _Run:
+    """One task in one process: answers its requests and keeps its record until it is done."""
+
+    def __init__(self, process: _Process, task: _Task, limits: Limits) -> None:
+        self._process = process
+        self._wire = process.wire
+        self._job, self._caller, self._order = task
+        self._limits = limits
+        self._is_late = False
+
+    def finish(self) -> bool:
+        """See the task through, and say whether the process can be used again.
+
+        Raises
+        ------
+        TrackpermError
+            If the process ended, or went beyond a limit.
+        """
+        timer = threading.Timer(self._limits.seconds, self._stop)
+        timer.daemon = True
+        timer.start()
+        try:
+            order = self._order.model_dump()
+            self._wire.send({"base": self._caller.base, "folder": str(self._job.folder), "order": order})
+            self._job.update(state="running")
+            while True:
+                message = self._wire.receive()
+                if message["type"] == "request":
+                    self._answer(message)
+                elif message["type"] == "step":
+                    del message["type"]
+                    self._job.update(**message)
+                elif message["type"] == "done":
+                    total, flips = self._job.state.total, message["flips"]
+                    self._job.update(state="done", step="done", done=total, flips=flips)
+                elif message["type"] == "flips":
+                    self._job.update(flips="ready")
+                elif message["type"] == "failed":
+                    self._job.fail(TrackpermError(message["error"]["message"], hint=message["error"]["hint"]))
+                elif message["type"] == "finished":
+                    return bool(message["grown"] < _GROWN_MEGABYTES)
+        except (EOFError, OSError) as error:
+            raise self._ended() from error
+        finally:
+            timer.cancel()
+
+    def _stop(self) -> None:
+        self._is_late = True
+        self._process.kill()
+
+    def _ended(self) -> TrackpermError:
+        status = self._process.status()
+        if self._is_late:
+            return CapacityError(
+                f"the comparison takes longer than {self._limits.seconds:g} seconds, the limit of this"
+                " server",
+                hint="`trackperm` on the command line has no limit; `TRACKPERM_JOB_SECONDS` raises this one.",
+            )
+        how = f"signal {-status}" if status < 0 else f"status {status}"
+        return TrackpermError(
+            f"the process that computed this ended before it was done ({how}); a limit of"
+            f" {self._limits.megabytes} MB of memory holds for it",
+            hint="try again; if it needs more memory, `trackperm` on the command line has no limit, and"
+            " `TRACKPERM_JOB_MB` raises this one.",
+        )
+
+    def _answer(self, message: dict[str, Any]) -> None:
+        """Replay a request of the process as the caller, and send the answer back as it comes."""
+        with tempfile.SpooledTemporaryFile(_SPOOLED) as body:
+            for chunk in self._wire.body():
+                body.write(chunk)
+            body.seek(0)
+            try:
+                answer = self._caller.send(message["method"], message["target"], message["headers"], body)
+            except ForbiddenRouteError as error:
+                self._wire.send({"status": 403, "reason": "FORBIDDEN", "headers": {}})
+                self._wire.send_body([f"{error} is no route of MLflow".encode()])
+                return
+            try:
+                headers = {"Content-Type": answer.headers.get("Content-Type", "")}
+                reason = answer.status.partition(" ")[2]
+                self._wire.send({"status": answer.status_code, "reason": reason, "headers": headers})
+                self._wire.send_body(self._counted(answer))
+            finally:
+                answer.close()
+
+    def _counted(self, answer: TestResponse) -> Iterator[bytes]:
+        """Pass an answer on, within the limit of what a job may read."""
+        self._require_room(answer.content_length or 0)
+        for chunk in answer.response:
+            data = chunk.encode() if isinstance(chunk, str) else chunk
+            self._require_room(len(data))
+            self._job.update(bytes=self._job.state.bytes + len(data))
+            yield data
+
+    def _require_room(self, size: int) -> None:
+        limit = self._limits.artifact_megabytes
+        found = self._job.state.bytes + size
+        if found > limit * 2**20:
+            raise CapacityError(
+                f"the artifacts have {found / 2**20:,.1f} MB at least, more than {limit} MB, the limit of"
+                " this server",
+                hint="`trackperm` on the command line has no limit; `TRACKPERM_ARTIFACT_MB` raises this one.",
+            )

@@ -1,0 +1,97 @@
+"""What a page can ask for, checked before anything is done."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+
+from trackperm.choices import Alternative, CorrectionOfPairs, MissingOfMany, MissingRule
+from trackperm.errors import InputError
+from trackperm.server.jobs.limits import MOST_RUNS
+
+Identifier = Annotated[str, Field(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9_-]{0,255}$")]
+StatisticName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
+Text = Annotated[str, Field(min_length=1, max_length=1000)]
+
+
+class _Order(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+
+
+class _Test(_Order):
+    """Choices that comparisons and leaderboards share."""
+
+    artifact: Text | None = None
+    statistic: StatisticName = "accuracy"
+    parameters: dict[str, bool | int | float | str] = Field(default_factory=dict, max_length=50)
+    columns: dict[str, Text] = Field(default_factory=dict, max_length=50)
+    alternative: Alternative | None = None
+    alpha: float = Field(default=0.05, gt=0.0, lt=1.0)
+    log: bool = False
+
+
+class ChoicesOrder(_Order):
+    """Which artifacts and statistics there are to choose from."""
+
+    kind: Literal["choices"]
+    runs: list[Identifier] = Field(default_factory=list, max_length=MOST_RUNS)
+    experiment: Identifier | None = None
+
+    @model_validator(mode="after")
+    def _one_source(self) -> ChoicesOrder:
+        return _with_one_source(self)
+
+
+class CompareOrder(_Test):
+    """A comparison of two runs."""
+
+    kind: Literal["compare"]
+    runs: list[Identifier] = Field(min_length=2, max_length=2)
+    margin: float | None = Field(default=None, gt=0.0)
+    missing: MissingRule = "error"
+    experiment: None = None
+
+
+class LeaderboardOrder(_Test):
+    """A leaderboard of runs, or of a whole experiment."""
+
+    kind: Literal["leaderboard"]
+    runs: list[Identifier] = Field(default_factory=list, max_length=MOST_RUNS)
+    experiment: Identifier | None = None
+    baseline: Identifier | None = None
+    missing: MissingOfMany = "error"
+    correction: CorrectionOfPairs = "holm"
+
+    @model_validator(mode="after")
+    def _one_source(self) -> LeaderboardOrder:
+        return _with_one_source(self)
+
+
+_Sourced = TypeVar("_Sourced", ChoicesOrder, LeaderboardOrder)
+Order = ChoicesOrder | CompareOrder | LeaderboardOrder
+_ORDERS: TypeAdapter[Order] = TypeAdapter(Annotated[Order, Field(discriminator="kind")])
+
+
+def read_order(content: bytes | dict[str, Any]) -> Order:
+    """Read what a page has sent.
+
+    Raises
+    ------
+    InputError
+        If it is no JSON, or not what can be asked for; says where.
+    """
+    try:
+        if isinstance(content, bytes):
+            return _ORDERS.validate_json(content)
+        return _ORDERS.validate_python(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the request"
+        raise InputError(f"`{place}` of what was asked for cannot be used: {first['msg']}") from error
+
+
+def _with_one_source(order: _Sourced) -> _Sourced:
+    if bool(order.runs) == (order.experiment is not None):
+        raise ValueError("give either runs or an experiment")
+    return order

@@ -1,0 +1,276 @@
+"""Job records, in a private folder that all processes of one server share: each answers for any job."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import secrets
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from trackperm.errors import CapacityError, TrackpermError
+from trackperm.server.jobs.limits import PENDING_IN_ALL, PENDING_PER_CALLER
+
+STATE_FILE, RESULT_FILE, FLIPS_FILE, SCRATCH = "state.json", "result.json", "flips.sqlite", "scratch"
+
+_NAME = "trackperm-server"
+_ID = re.compile(r"[0-9a-f]{32}")
+_EXPIRY_SECONDS = 3600.0
+_MOST_KEPT = 64
+_BETWEEN_WRITES = 0.1
+
+Error = dict[str, str | None]
+
+
+class TooManyJobsError(CapacityError):
+    """A caller, or all callers together, wait for too many jobs."""
+
+
+def error_values(error: TrackpermError) -> Error:
+    """Return what a page shows of an error."""
+    return {"message": error.message, "hint": error.hint}
+
+
+@dataclass(frozen=True)
+class State:
+    """What is known of a job.
+
+    Attributes
+    ----------
+    owner : str
+        Digest of who asked for it.
+    process : int
+        The process of the server that runs it.
+    state : {'waiting', 'running', 'done', 'failed'}
+        How far it is.
+    step : str
+        What is being done, in words.
+    done, total : float
+        Steps done of all steps; parts of a step count.
+    bytes : int
+        What was read from the server.
+    changed : float
+        Unix time of the last change.
+    error : dict or None
+        Message and hint, where it failed.
+    flips : {'none', 'writing', 'ready', 'failed'}
+        Whether there is a table of the examples that changed; it is written after the result.
+    """
+
+    owner: str
+    process: int
+    state: Literal["waiting", "running", "done", "failed"] = "waiting"
+    step: str = "waiting"
+    done: float = 0.0
+    total: float = 1.0
+    bytes: int = 0
+    changed: float = 0.0
+    error: Error | None = None
+    flips: Literal["none", "writing", "ready", "failed"] = "none"
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether there is no result yet."""
+        return self.state in ("waiting", "running")
+
+
+class Job:
+    """One job and its folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Where it is.
+    state : State
+        What is known of it; only the process that runs the job changes that.
+    """
+
+    def __init__(self, folder: Path, state: State) -> None:
+        self.folder = folder
+        self.state = state
+        self._written = 0.0
+
+    @property
+    def id(self) -> str:
+        """What callers know it by."""
+        return self.folder.name
+
+    def update(self, **changes: Any) -> None:
+        """Note what has changed; on disk at once where that matters, else soon."""
+        now = time.time()
+        matters = (
+            "state" in changes
+            or "flips" in changes
+            or changes.get("step", self.state.step) != self.state.step
+        )
+        self.state = replace(self.state, **changes, changed=now)
+        if matters or now - self._written > _BETWEEN_WRITES:
+            self._written = now
+            self._write()
+
+    def fail(self, error: TrackpermError) -> None:
+        """Note that it failed, and why; a result that there is already stays."""
+        if self.state.is_pending:
+            self.update(state="failed", error=error_values(error))
+        else:
+            self.update(flips="failed")
+
+    def _write(self) -> None:
+        target = self.folder / STATE_FILE
+        draft = target.with_suffix(".draft")
+        # the folder may have expired in the meantime
+        with suppress(FileNotFoundError):
+            draft.write_text(json.dumps(asdict(self.state)), encoding="utf-8")
+            draft.replace(target)
+
+
+class JobStore:
+    """All jobs of one server.
+
+    The folder is called after the parent of this process, which the processes of one server share.
+    """
+
+    def __init__(self) -> None:
+        self._folder: Path | None = None
+
+    def begin(self, owner: str) -> Job:
+        """Make the record of a new job.
+
+        Raises
+        ------
+        TooManyJobsError
+            If too many jobs wait already.
+        """
+        with self._locked() as folder:
+            known = [(path, _read(path)) for path in _jobs(folder)]
+            pending = [state.owner for _, state in known if state is not None and state.is_pending]
+            if pending.count(owner) >= PENDING_PER_CALLER or len(pending) >= PENDING_IN_ALL:
+                whose = "of yours" if pending.count(owner) >= PENDING_PER_CALLER else "on this server"
+                most = PENDING_PER_CALLER if whose == "of yours" else PENDING_IN_ALL
+                raise TooManyJobsError(
+                    f"{most} comparisons {whose} are still being computed, which is the limit",
+                    hint="wait until one is done; `trackperm compare` on the command line has no such limit.",
+                )
+            _expire(known)
+            path = folder / secrets.token_hex(16)
+            (path / SCRATCH).mkdir(parents=True, mode=0o700)
+            job = Job(path, State(owner, os.getpid()))
+            job.update(state="waiting")
+        return job
+
+    def find(self, job_id: str) -> Job | None:
+        """Find a job by its id."""
+        if not _ID.fullmatch(job_id):
+            return None
+        path = self._shared() / job_id
+        state = _read(path)
+        return None if state is None else Job(path, state)
+
+    def clear(self) -> None:
+        """Remove what this process leaves behind."""
+        if self._folder is not None:
+            clear(self._folder, os.getpid())
+
+    @contextmanager
+    def _locked(self) -> Iterator[Path]:
+        folder = self._shared()
+        with (folder / "lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield folder
+
+    def _shared(self) -> Path:
+        if self._folder is None or not self._folder.is_dir():
+            self._folder = _private_folder()
+        return self._folder
+
+
+def _private_folder() -> Path:
+    """Make the folder of this server, which nobody else can read, and remove those of servers that ended.
+
+    Raises
+    ------
+    TrackpermError
+        If somebody else has made it.
+    """
+    own = f"{_NAME}-{os.getuid()}-"
+    folder = Path(tempfile.gettempdir(), f"{own}{os.getppid()}")
+    for other in folder.parent.glob(f"{own}*"):
+        parent = other.name.removeprefix(own)
+        if other != folder and parent.isdecimal() and not _is_alive(int(parent)):
+            shutil.rmtree(other, ignore_errors=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
+        raise TrackpermError(
+            f"`{folder}` belongs to somebody else, so that no comparison can be kept there",
+            hint="remove it, or start the server with another `TMPDIR`.",
+        )
+    return folder
+
+
+def clear(folder: Path, process: int) -> None:
+    """Remove the jobs of a process that ends; of one that was not done the record stays."""
+    for path in _jobs(folder):
+        try:
+            state = State(**json.loads((path / STATE_FILE).read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            continue
+        if state.process != process:
+            continue
+        if not state.is_pending:
+            shutil.rmtree(path, ignore_errors=True)
+            continue
+        shutil.rmtree(path / SCRATCH, ignore_errors=True)
+        for name in (RESULT_FILE, FLIPS_FILE):
+            (path / name).unlink(missing_ok=True)
+    if not _jobs(folder):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _jobs(folder: Path) -> list[Path]:
+    return [path for path in folder.glob("*") if _ID.fullmatch(path.name)]
+
+
+def _read(path: Path) -> State | None:
+    """Read a record; a job whose process is gone has failed."""
+    try:
+        state = State(**json.loads((path / STATE_FILE).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
+    if _is_alive(state.process):
+        return state
+    if not state.is_pending:
+        return replace(state, flips="failed") if state.flips == "writing" else state
+    ended = TrackpermError("the server's process that ran this has ended", hint="try again.")
+    return replace(state, state="failed", error=error_values(ended))
+
+
+def _expire(known: list[tuple[Path, State | None]]) -> None:
+    """Remove old results, and the oldest of too many."""
+    for path, state in known:
+        if state is None:
+            shutil.rmtree(path, ignore_errors=True)
+    kept = [(path, state) for path, state in known if state is not None and not state.is_pending]
+    kept.sort(key=lambda each: each[1].changed, reverse=True)
+    for number, (path, state) in enumerate(kept):
+        if number >= _MOST_KEPT or time.time() - state.changed > _EXPIRY_SECONDS:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,485 @@
+"""Strict YAML in which every value knows its place, and errors that point at it.
+
+YAML as people read it: the core scalars of version 1.2 (``yes``, ``on``, ``1_000`` and ``12:30:00`` are
+text), no duplicate keys, no anchors, aliases, merge keys or tags, one document. Whatever is wrong, in the
+YAML, in the shape that a pydantic model asks for or inside an expression, is one
+:class:`~trackperm.errors.SpecError` that shows file, line and column.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar, get_args
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from trackperm.errors import SpecError
+from trackperm.messages import did_you_mean, kind, listed, masked, without_credentials
+
+MAX_BYTES = 256 * 1024
+MAX_NESTING = 20
+MAX_DIGITS = 100
+_WIDTH = 120
+
+DocumentPath = tuple[str | int, ...]
+Model = TypeVar("Model", bound=BaseModel)
+_NODES: dict[type[yaml.Node], str] = {yaml.MappingNode: "a mapping", yaml.SequenceNode: "a list"}
+
+_TAG = "tag:yaml.org,2002:"
+_CORE_SCALARS = {
+    "null": r"~|null|Null|NULL|",
+    "bool": r"true|True|TRUE|false|False|FALSE",
+    "int": r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+",
+    "float": (
+        r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
+        r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
+    ),
+}
+
+
+class _Refused(yaml.MarkedYAMLError):
+    """A construct that YAML allows and trackperm does not."""
+
+
+class _CoreLoader(yaml.SafeLoader):
+    """Compose nodes with the scalars of YAML 1.2 and without anchors, tags and deep nesting."""
+
+    yaml_implicit_resolvers: ClassVar[dict[Any, Any]] = {}  # type: ignore[misc]
+    _depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        problem = None
+        if isinstance(event, yaml.AliasEvent):
+            problem = "aliases are not supported"
+        elif event.anchor is not None:
+            problem = "anchors are not supported"
+        elif event.tag is not None:
+            problem = "tags are not supported"
+        elif self._depth >= MAX_NESTING:
+            problem = f"nested more than {MAX_NESTING} levels deep"
+        if problem is not None:
+            raise _Refused(problem=problem, problem_mark=event.start_mark)
+        self._depth += 1
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+
+class _CoreDumper(yaml.SafeDumper):
+    """Write text so that the scalars of YAML 1.2 read it back as text."""
+
+    yaml_implicit_resolvers: ClassVar[dict[Any, Any]] = {}  # type: ignore[misc]
+
+
+for _name, _pattern in _CORE_SCALARS.items():
+    for _class in (_CoreLoader, _CoreDumper):
+        _class.add_implicit_resolver(_TAG + _name, re.compile(rf"(?:{_pattern})\Z"), None)  # type: ignore[no-untyped-call, unused-ignore]
+
+
+def dump(data: dict[str, Any]) -> str:
+    """Write plain data as YAML that :meth:`Document.parse` reads back unchanged."""
+    text = yaml.dump(data, Dumper=_CoreDumper, sort_keys=False, allow_unicode=True, width=2**31)
+    return str(text)
+
+
+def scalar(text: str) -> int | float | str | bool | None:
+    """Read `text` as a scalar of YAML 1.2: ``1`` is an integer, ``yes`` and ``'1'`` are text.
+
+    Raises
+    ------
+    SpecError
+        If it is a number of more than 100 characters.
+    """
+    if len(text) >= 2 and text[0] == text[-1] and text[0] in "'\"":
+        return text[1:-1]
+    tag = next((name for name, form in _CORE_SCALARS.items() if re.fullmatch(form, text)), "str")
+    return _value(tag, text)
+
+
+def _value(tag: str, text: str) -> int | float | str | bool | None:
+    if tag == "null":
+        return None
+    if tag == "bool":
+        return text.lower() == "true"
+    if tag in ("int", "float") and len(text) > MAX_DIGITS:
+        raise SpecError(f"a number of {len(text)} characters; the limit is {MAX_DIGITS}")
+    if tag == "int":
+        return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
+    if tag == "float":
+        return float(re.sub(r"\.(?=inf|nan)", "", text.lower()))
+    return text
+
+
+@dataclass(frozen=True)
+class _Source:
+    """The text of a document, with line ends as newlines, and what messages call it."""
+
+    origin: str
+    text: str
+
+    @cached_property
+    def line_starts(self) -> list[int]:
+        return [0, *(match.end() for match in re.finditer("[\n\x85\u2028\u2029]", self.text))]
+
+    def line_end(self, line: int) -> int:
+        return self.line_starts[line + 1] - 1 if line + 1 < len(self.line_starts) else len(self.text)
+
+    def error(self, message: str, start: int, end: int, *, hint: str | None = None) -> SpecError:
+        """Return an error about the characters from `start` to `end`, with their line shown.
+
+        Credentials are taken out before anything is cut, when they cannot be told any more.
+        """
+        start = min(start, len(self.text))
+        line = bisect_right(self.line_starts, start) - 1
+        begin, stop = self.line_starts[line], self.line_end(line)
+        excerpt = _excerpt(masked(self.text[begin:stop]), start - begin, min(end, stop) - start)
+        where = f"{self.origin}:{line + 1}:{start - begin + 1}"
+        message = re.sub(r"`([^`]{60})[^`]{60,}([^`]{30})`", r"`\1…\2`", without_credentials(message))
+        return SpecError(f"{where}: {message}\n\n{excerpt}", hint=hint)
+
+    def error_at(self, node: yaml.Node, message: str, *, hint: str | None = None) -> SpecError:
+        return self.error(message, node.start_mark.index, node.end_mark.index, hint=hint)
+
+    def syntax_error(self, error: yaml.MarkedYAMLError) -> SpecError:
+        mark = error.problem_mark or error.context_mark
+        problem = error.problem or "unreadable"
+        at = len(self.text) if mark is None else mark.index
+        if isinstance(error, _Refused):
+            return self.error(problem, at, at + 1, hint="write the value out where it is needed.")
+        if error.context == "expected a single document in the stream":
+            return self.error("more than one YAML document", at, at + 3, hint="write one file for each.")
+        hint = "quote text that contains `: ` or ` #` or that starts with one of `*&!%@{[|>'\"`."
+        return self.error(f"not valid YAML: {problem}", at, at + 1, hint=hint)
+
+    def plain(self, node: yaml.Node, path: DocumentPath) -> Any:
+        """Convert a node to plain Python."""
+        if isinstance(node, yaml.SequenceNode):
+            return [self.plain(item, (*path, i)) for i, item in enumerate(node.value)]
+        if isinstance(node, yaml.MappingNode):
+            return self.mapping(node, path)
+        try:
+            node.value.encode()
+            return _value(node.tag.removeprefix(_TAG), node.value)
+        except UnicodeEncodeError:
+            raise self.error_at(node, f"half of a surrogate pair at `{_json_path(path)}`") from None
+        except SpecError as error:
+            raise self.error_at(node, f"{error.message} at `{_json_path(path)}`") from None
+
+    def mapping(self, node: yaml.MappingNode, path: DocumentPath) -> dict[str, Any]:
+        """Convert a mapping to a dict, refusing duplicate keys and keys that are not text."""
+        lines: dict[str, int] = {}
+        data = {}
+        for key, value in node.value:
+            name = self.plain(key, path)
+            if not isinstance(name, str):
+                problem = f"a key must be a name, not {kind(name)}, at `{_json_path(path)}`"
+                raise self.error_at(key, problem, hint="quote it if it is text.")
+            if name == "<<":
+                raise self.error_at(key, "merge keys are not supported", hint="write the keys out.")
+            if name in lines:
+                raise self.error_at(key, f"the key `{name}` stands already in line {lines[name]}")
+            lines[name] = key.start_mark.line + 1
+            data[name] = self.plain(value, (*path, name))
+        return data
+
+
+@dataclass(frozen=True)
+class Passage:
+    """The text of one scalar of a document, which knows where each of its characters stands.
+
+    Attributes
+    ----------
+    text : str
+        The scalar's value.
+    path : tuple of str and int
+        Keys and indices that lead to it.
+    """
+
+    text: str
+    path: DocumentPath
+    _source: _Source = field(repr=False)
+    _offsets: tuple[int, ...] | None = field(repr=False)
+    _start: int = field(repr=False)
+    _end: int = field(repr=False)
+
+    def error(self, message: str, start: int, end: int, *, hint: str | None = None) -> SpecError:
+        """Return the error that points at the characters from `start` to `end` (exclusive).
+
+        Where the scalar is written with escapes, so that characters cannot be traced to the file, the
+        whole scalar is pointed at.
+        """
+        offsets = self._offsets
+        if not offsets:
+            first, last = self._start, self._end
+        else:
+            first = offsets[start] if start < len(offsets) else offsets[-1] + 1
+            last = offsets[min(max(end, start + 1), len(offsets)) - 1] + 1
+        return self._source.error(f"{message} at `{_json_path(self.path)}`", first, last, hint=hint)
+
+
+@dataclass(frozen=True)
+class Document:
+    """A YAML mapping with the place of every key and value.
+
+    Attributes
+    ----------
+    data : dict
+        The values as plain Python.
+    """
+
+    data: dict[str, Any]
+    _source: _Source = field(repr=False)
+    _root: yaml.Node = field(repr=False)
+
+    @classmethod
+    def read(cls, path: Path, origin: str | None = None) -> Document:
+        """Read and parse a file.
+
+        Raises
+        ------
+        SpecError
+            If the file cannot be read or is not strict YAML.
+        """
+        origin = str(path) if origin is None else origin
+        try:
+            with path.open("rb") as file:
+                content = file.read(MAX_BYTES + 1)
+        except FileNotFoundError:
+            raise SpecError(f"there is no file `{origin}`") from None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise SpecError(f"`{origin}` cannot be read: {reason}") from error
+        return cls.parse(content, origin)
+
+    @classmethod
+    def parse(cls, content: str | bytes, origin: str) -> Document:
+        """Parse `content`, one YAML mapping.
+
+        Raises
+        ------
+        SpecError
+            If it is not strict YAML, with the place.
+        """
+        if len(content) > MAX_BYTES:
+            raise SpecError(f"{origin}: more than {MAX_BYTES // 1024} KiB, which no spec needs")
+        if isinstance(content, bytes):
+            content = _decoded(content, origin)
+        text = content.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+        source = _Source(origin, text)
+        try:
+            root = yaml.compose(text, Loader=_CoreLoader)
+        except yaml.reader.ReaderError as error:
+            at = error.position
+            raise source.error("a character that YAML does not allow", at, at + 1) from None
+        except yaml.MarkedYAMLError as error:
+            raise source.syntax_error(error) from None
+        except (yaml.YAMLError, ValueError, OverflowError) as error:
+            raise SpecError(f"{origin}: not valid YAML: {error}") from None
+        if root is None:
+            raise SpecError(f"{origin}: the file is empty")
+        if not isinstance(root, yaml.MappingNode):
+            raise source.error_at(root, "expected keys and values, found none")
+        return cls(source.mapping(root, ()), source, root)
+
+    @property
+    def origin(self) -> str:
+        """What messages call the document: usually its path."""
+        return self._source.origin
+
+    def error(
+        self, message: str, path: DocumentPath, *, key: bool = False, hint: str | None = None
+    ) -> SpecError:
+        """Return an error about the value at `path`, or about its key.
+
+        A path that leads further than the document does is followed as far as it goes.
+        """
+        name, node, depth = self._find(path)
+        node = name if key and name is not None else node
+        return self._source.error_at(node, f"{message} at `{_json_path(path[:depth])}`", hint=hint)
+
+    def passage(self, path: DocumentPath) -> Passage:
+        """Return the text of the scalar at `path`.
+
+        Raises
+        ------
+        SpecError
+            If it is none, or a folded block, whose characters cannot be traced.
+        """
+        _, node, _ = self._find(path)
+        if not isinstance(node, yaml.ScalarNode):
+            raise self.error(f"expected one value, found {_NODES[type(node)]}", path)
+        if node.style == ">":
+            raise self.error("a folded block", path, hint="write `|` for an expression of several lines.")
+        text = str(node.value)
+        offsets = _offsets(node, self._source)
+        return Passage(text, path, self._source, offsets, node.start_mark.index, node.end_mark.index)
+
+    def validate(self, model: type[Model]) -> Model:
+        """Check the shape of the document against a pydantic model.
+
+        Raises
+        ------
+        SpecError
+            About the first thing that does not fit, in the order of the document.
+        """
+        try:
+            return model.model_validate(self.data)
+        except ValidationError:
+            raise self.misfits(model)[0] from None
+
+    def misfits(self, model: type[Model]) -> list[SpecError]:
+        """Return all that does not fit a pydantic model, in the order of the document."""
+        try:
+            model.model_validate(self.data)
+        except ValidationError as error:
+            problems = sorted(error.errors(include_url=False), key=self._rank)
+            return [self._misfit(problem, _keys(model, problem["loc"])) for problem in problems]
+        return []
+
+    def _find(self, path: Sequence[str | int]) -> tuple[yaml.Node | None, yaml.Node, int]:
+        """Follow `path` as far as it goes: the last key, the value and how many steps were taken."""
+        key: yaml.Node | None = None
+        node = self._root
+        for depth, step in enumerate(path):
+            if isinstance(node, yaml.MappingNode):
+                entry = next((pair for pair in node.value if pair[0].value == step), None)
+            elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+                entry = (key, node.value[step])
+            else:
+                entry = None
+            if entry is None:
+                return key, node, depth
+            key, node = entry
+        return key, node, len(path)
+
+    def _rank(self, problem: Any) -> tuple[bool, int]:
+        """Order problems as they stand, what is missing last: it may be there under a wrong name."""
+        return problem["type"] == "missing", self._find(problem["loc"])[1].start_mark.index
+
+    def _misfit(self, problem: Any, keys: list[str]) -> SpecError:
+        """Say in our words what pydantic found."""
+        path, value, hint = problem["loc"], problem["input"], None
+        name, found = str(path[-1]) if path else "", kind(value)
+        message = problem["msg"][:1].lower() + problem["msg"][1:]
+        match problem["type"]:
+            case "extra_forbidden":
+                message = f"unknown key `{name}`"
+                hint = f"the keys are {listed(keys)}.{did_you_mean(name, keys)}"
+            case "missing":
+                message = f"the key `{name}` is missing"
+            case "string_type":
+                message = f"expected text, found {found}"
+                hint = "put it in quotes." if isinstance(value, bool | int | float) else None
+            case "bool_type":
+                message = f"expected `true` or `false`, found {found}"
+            case "dict_type" | "model_type":
+                message = f"expected keys and values, found {found}"
+            case "literal_error":
+                allowed = [name.strip("'") for name in re.split(", | or ", problem["ctx"]["expected"])]
+                found = f"`{value}`" if type(value) in (int, str) and str(value) not in allowed else found
+                message = f"expected one of {listed(allowed)}, found {found}"
+                hint = did_you_mean(str(value), allowed).strip() or None
+            case "list_type" | "tuple_type":
+                message = f"expected a list, found {found}"
+            case "float_type" | "int_type":
+                message = f"expected a number, found {found}"
+            case "finite_number":
+                message = f"expected a finite number, found {value}"
+            case "greater_than" | "less_than":
+                message = message.replace("input should be", "expected a number", 1) + f", found {value}"
+        return self.error(message, path, key=problem["type"] == "extra_forbidden", hint=hint)
+
+
+def _keys(model: type[BaseModel], path: Sequence[str | int]) -> list[str]:
+    """List the keys that the mapping may have in which the last step of `path` stands."""
+    for step in path[:-1]:
+        if step in model.model_fields:
+            model = next(_models(model.model_fields[str(step)].annotation), model)
+    return list(model.model_fields)
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    """Find the models in a type, such as ``tuple[Model, ...]``."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _models(part)
+
+
+def _decoded(content: bytes, origin: str) -> str:
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        column = len(content[: error.start].rpartition(b"\n")[2].decode("utf-8", "replace")) + 1
+        raise SpecError(f"{origin}:{line}:{column}: not UTF-8 text", hint="save the file as UTF-8.") from None
+
+
+def _json_path(path: DocumentPath) -> str:
+    steps = (
+        f".{step}" if isinstance(step, str) and re.fullmatch(r"\w+", step) else f"[{step!r}]" for step in path
+    )
+    return "$" + "".join(steps)
+
+
+def _excerpt(line: str, column: int, length: int) -> str:
+    """Return the line with a caret underline, cut to a readable width around it."""
+    begin = max(0, column - _WIDTH // 2) if len(line) > _WIDTH else 0
+    shown = line[begin : begin + _WIDTH]
+    column -= begin
+    length = min(length, max(1, len(shown) - column))
+    printable = "".join(c if c.isprintable() or c == "\t" else "\ufffd" for c in shown)
+    margin = "".join("\t" if c == "\t" else " " * _columns(c) for c in printable[:column])
+    underline = "^" * max(1, sum(map(_columns, printable[column : column + length])))
+    return f"    {printable}\n    {margin}{underline}"
+
+
+def _columns(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _offsets(node: yaml.ScalarNode, source: _Source) -> tuple[int, ...] | None:
+    """Where in the text each character of a scalar stands; None if that cannot be said exactly."""
+    start, end = node.start_mark.index, node.end_mark.index
+    if node.style == "|":
+        return _block_offsets(node, source)
+    if node.style == '"':
+        start, end = start + 1, end - 1
+        return tuple(range(start, end)) if source.text[start:end] == node.value else None
+    pieces = r"[ \t]*\n[ \t\n]*|."
+    if node.style == "'":
+        start, end, pieces = start + 1, end - 1, f"''|{pieces}"
+    characters: list[str] = []
+    offsets: list[int] = []
+    for match in re.finditer(pieces, source.text[start:end], re.DOTALL):
+        piece = match[0]
+        if "\n" in piece:  # one line end is folded to a space, n + 1 to n
+            piece = "\n" * (piece.count("\n") - 1) or " "
+        elif piece == "''":
+            piece = "'"
+        characters.append(piece)
+        offsets += [start + match.start()] * len(piece)
+    return tuple(offsets) if "".join(characters) == node.value else None
+
+
+def _block_offsets(node: yaml.ScalarNode, source: _Source) -> tuple[int, ...] | None:
+    offsets: list[int] = []
+    first = node.start_mark.line + 1
+    lines = range(first, len(source.line_starts))
+    for number, line in zip(lines, node.value.split("\n"), strict=False):
+        stop = source.line_end(number)
+        begin = max(source.line_starts[number], stop - len(line))
+        if source.text[begin:stop] != line:
+            return None
+        offsets += [*range(begin, stop), stop]
+    return tuple(offsets[: len(node.value)])

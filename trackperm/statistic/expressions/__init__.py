@@ -1,0 +1,1 @@
+"""Expressions of a spec: parsed, typed and evaluated."""

@@ -1,0 +1,424 @@
+"""The expression language of specs: a tokenizer, a Pratt parser and the tree they give.
+
+Names, integers, decimals and quoted text; ``+ - * / // % **``, comparisons, ``& | ~``, ``and or not``;
+``abs min max sqrt log exp where`` and counters such as ``token_matches``. Operators bind as in Python, and
+what Python reads differently than most people do is refused: ``a == b & c`` without parentheses and chains
+such as ``a < b < c``. Nothing is ever evaluated as Python.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import NoReturn
+
+from trackperm.errors import SpecError
+from trackperm.messages import did_you_mean, listed
+from trackperm.statistic.counters import COUNTERS
+from trackperm.statistic.document import MAX_DIGITS, Passage
+
+MAX_LENGTH = 10_000
+MAX_NAME = 100
+MAX_DEPTH = 100
+
+# Name of a function: fewest and most arguments.
+IRRATIONAL = {"sqrt": (1, 1), "log": (1, 1), "exp": (1, 1)}
+FUNCTIONS = {"abs": (1, 1), "min": (2, 64), "max": (2, 64), "where": (3, 3)} | IRRATIONAL
+_ARITIES = FUNCTIONS | {name: counter.arity for name, counter in COUNTERS.items()}
+RESERVED = frozenset({"and", "or", "not"})
+COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
+
+
+@dataclass(frozen=True)
+class Node:
+    """A part of an expression; `start` and `end` are its characters in the text."""
+
+    start: int = field(compare=False, repr=False)
+    end: int = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Literal(Node):
+    """A number, a text or the value of a parameter, whose name is then kept."""
+
+    value: int | Fraction | str | bool
+    parameter: str | None = None
+
+
+@dataclass(frozen=True)
+class Name(Node):
+    """A name, with the ``u`` or ``v`` that stands before it in `scope`."""
+
+    name: str
+    scope: str = ""
+
+    @property
+    def full(self) -> str:
+        """The name as it is written."""
+        return f"{self.scope}.{self.name}" if self.scope else self.name
+
+
+@dataclass(frozen=True)
+class Unary(Node):
+    """``-``, ``+``, ``~`` or ``not`` and its operand."""
+
+    operator: str
+    operand: Node
+
+
+@dataclass(frozen=True)
+class Binary(Node):
+    """An operator between two operands."""
+
+    operator: str
+    left: Node
+    right: Node
+
+
+@dataclass(frozen=True)
+class Call(Node):
+    """A function and its arguments."""
+
+    function: str
+    arguments: tuple[Node, ...]
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """Return the operands of a node."""
+    match node:
+        case Unary():
+            return (node.operand,)
+        case Binary():
+            return (node.left, node.right)
+        case Call():
+            return node.arguments
+    return ()
+
+
+def size(node: Node) -> int:
+    """Return the number of nodes of a tree."""
+    return 1 + sum(map(size, children(node)))
+
+
+def transform(node: Node, change: Callable[[Node], Node]) -> Node:
+    """Rebuild a tree from its leaves upwards with `change` applied to every node."""
+    match node:
+        case Unary():
+            node = replace(node, operand=transform(node.operand, change))
+        case Binary():
+            node = replace(node, left=transform(node.left, change), right=transform(node.right, change))
+        case Call():
+            node = replace(node, arguments=tuple(transform(item, change) for item in node.arguments))
+    return change(node)
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A parsed expression and the passage that it was read from."""
+
+    tree: Node
+    passage: Passage
+
+    @classmethod
+    def parse(cls, passage: Passage) -> Expression:
+        """Parse the text of `passage`.
+
+        Raises
+        ------
+        SpecError
+            If it is not an expression of the language, with the place.
+        """
+        return cls(_Parser(passage).parse(), passage)
+
+    def error(self, node: Node, message: str, *, hint: str | None = None) -> SpecError:
+        """Return an error that points at `node`."""
+        return self.passage.error(message, node.start, node.end, hint=hint)
+
+    @property
+    def names(self) -> Iterator[Name]:
+        """The names in the expression, in the order of the text."""
+        pending = [self.tree]
+        while pending:
+            node = pending.pop()
+            if isinstance(node, Name):
+                yield node
+            pending += reversed(children(node))
+
+    def bind(self, parameters: dict[str, int | float | str | bool]) -> Expression:
+        """Replace the names of parameters by their values."""
+
+        def change(node: Node) -> Node:
+            if not isinstance(node, Name) or node.scope or node.name not in parameters:
+                return node
+            value = parameters[node.name]
+            exact = Fraction(str(value)) if isinstance(value, float) else value
+            return Literal(node.start, node.end, exact, node.name)
+
+        return replace(self, tree=transform(self.tree, change))
+
+    def __str__(self) -> str:
+        return written(self.tree)
+
+
+@dataclass(frozen=True)
+class _Token:
+    kind: str  # number, name, text, operator or end
+    text: str
+    start: int
+    end: int
+
+
+_TOKEN = re.compile(
+    r"""(?P<space>\s+)
+    |(?P<number>(?:[0-9]|\.[0-9])(?:[eE][-+](?=[0-9])|[\w.])*)
+    |(?P<name>[^\W\d]\w*(?:\.[^\W\d]\w*)?)
+    |(?P<text>'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")
+    |(?P<operator>\*\*|//|==|!=|<=|>=|&&|\|\||[-+*/%<>&|~(),=!^])""",
+    re.VERBOSE,
+)
+_NUMBER = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+_FOREIGN = {
+    "=": "equality is written `==`.",
+    "!": "negation is written `~` or `not`.",
+    "^": "powers are written `**`.",
+    "&&": "write `&` or `and`.",
+    "||": "write `|` or `or`.",
+    "[": "there is no indexing.",
+    "#": "an expression holds no comments; put them on lines of their own outside of it.",
+    ".": "only `u.` and `v.` stand before a name, without spaces.",
+    "'": "the closing quote is missing.",
+    '"': "the closing quote is missing.",
+}
+
+# How tightly operators bind, as in Python.
+_OR, _AND, _NOT, _COMPARISON, _BIT_OR, _BIT_AND, _SUM, _PRODUCT, _SIGN, _POWER = range(1, 11)
+_BINDING = (
+    {"or": _OR, "and": _AND, "|": _BIT_OR, "&": _BIT_AND, "+": _SUM, "-": _SUM}
+    | dict.fromkeys(("*", "/", "//", "%"), _PRODUCT)
+    | dict.fromkeys(COMPARISONS, _COMPARISON)
+    | {"**": _POWER}
+)
+_PREFIX = {"not": _NOT, "-": _SIGN, "+": _SIGN, "~": _SIGN}
+
+
+class _Parser:
+    """One use: ``_Parser(passage).parse()``."""
+
+    def __init__(self, passage: Passage) -> None:
+        self.passage = passage
+        if len(passage.text) > MAX_LENGTH:
+            self.fail(f"an expression of more than {MAX_LENGTH} characters", 0, len(passage.text))
+        self.tokens = list(self.tokenize(passage.text))
+        self.position = 0
+        self.nesting = 0
+        self.grouped: set[tuple[int, int]] = set()  # where nodes stand in parentheses of their own
+        self.depths: dict[tuple[int, int], int] = {}  # of the tree that stands there
+
+    def fail(self, message: str, start: int, end: int, hint: str | None = None) -> NoReturn:
+        raise self.passage.error(message, start, end, hint=hint)
+
+    def unexpected(self, token: _Token, wanted: str) -> NoReturn:
+        found = "the end" if token.kind == "end" else f"`{token.text}`"
+        hint = _FOREIGN.get(token.text)
+        self.fail(f"expected {wanted}, found {found}", token.start, token.end, hint)
+
+    def tokenize(self, text: str) -> Iterator[_Token]:
+        at = 0
+        while at < len(text):
+            match = _TOKEN.match(text, at)
+            if match is None:
+                self.fail(f"unexpected character {text[at]!r}", at, at + 1, _FOREIGN.get(text[at]))
+            kind = str(match.lastgroup)
+            if kind == "name" and match[0] in RESERVED:
+                kind = "operator"
+            if kind != "space":
+                yield _Token(kind, match[0], at, match.end())
+            at = match.end()
+        end = len(text.rstrip())
+        yield _Token("end", "", end, end + 1)
+
+    @property
+    def token(self) -> _Token:
+        return self.tokens[self.position]
+
+    def advance(self) -> _Token:
+        token = self.token
+        self.position += 1
+        return token
+
+    def accept(self, text: str) -> bool:
+        if self.token.kind != "operator" or self.token.text != text:
+            return False
+        self.position += 1
+        return True
+
+    def expect(self, text: str, wanted: str) -> _Token:
+        token = self.token
+        if not self.accept(text):
+            self.unexpected(token, wanted)
+        return token
+
+    def built(self, node: Node) -> Node:
+        """Note how deep the tree below `node` is, and refuse it where that is too deep."""
+        depth = 1 + max((self.depths[child.start, child.end] for child in children(node)), default=0)
+        if depth > MAX_DEPTH:
+            hint = "name parts of it as counts, or sum columns before logging."
+            self.fail(f"an expression of more than {MAX_DEPTH} levels", node.start, node.end, hint)
+        self.depths[node.start, node.end] = depth
+        return node
+
+    def parse(self) -> Node:
+        if self.token.kind == "end":
+            self.fail("an empty expression", 0, 1)
+        tree = self.expression(0)
+        if self.token.kind != "end":
+            self.unexpected(self.token, "an operator")
+        return tree
+
+    def expression(self, binding: int) -> Node:
+        """Parse what binds more tightly than `binding`."""
+        self.nesting += 1
+        if self.nesting > MAX_DEPTH:
+            self.fail(f"nested more than {MAX_DEPTH} levels deep", self.token.start, self.token.end)
+        left = self.operand(binding)
+        while self.token.kind == "operator" and _BINDING.get(self.token.text, 0) > binding:
+            token = self.advance()
+            strength = _BINDING[token.text]
+            right = self.expression(_SIGN - 1 if token.text == "**" else strength)
+            if strength == _COMPARISON:
+                self.refuse_trap(token, left, right)
+            left = self.built(Binary(left.start, right.end, token.text, left, right))
+            if strength == _COMPARISON and self.token.text in COMPARISONS:
+                hint = "write `(a < b) & (b < c)` for `a < b < c`."
+                self.fail("comparisons cannot be chained", self.token.start, self.token.end, hint)
+        self.nesting -= 1
+        return left
+
+    def refuse_trap(self, token: _Token, left: Node, right: Node) -> None:
+        """Refuse ``a == b & c``, which Python reads as ``a == (b & c)``."""
+        for side in (left, right):
+            grouped = (side.start, side.end) in self.grouped
+            if isinstance(side, Binary) and side.operator in ("&", "|") and not grouped:
+                self.fail(
+                    f"`{side.operator}` next to `{token.text}` needs parentheses",
+                    side.left.end,
+                    side.right.start,
+                    f"`{side.operator}` binds more tightly than `{token.text}`: "
+                    f"write `(a {token.text} b) {side.operator} (c {token.text} d)`.",
+                )
+
+    def operand(self, binding: int) -> Node:
+        token = self.advance()
+        if token.kind == "number":
+            return self.built(self.number(token))
+        if token.kind == "text":
+            return self.built(Literal(token.start, token.end, self.unquoted(token)))
+        if token.kind == "name":
+            return self.built(self.call(token) if self.accept("(") else self.name(token))
+        if token.kind == "operator" and token.text in _PREFIX:
+            if binding > _PREFIX[token.text]:
+                hint = f"write `({token.text} a)`."
+                self.fail(f"`{token.text}` needs parentheses here", token.start, token.end, hint)
+            inner = self.expression(_PREFIX[token.text] - 1)
+            return self.built(Unary(token.start, inner.end, token.text, inner))
+        if token.kind != "operator" or token.text != "(":
+            self.unexpected(token, "a name, a number or `(`")
+        inner = self.expression(0)
+        closing = self.expect(")", "`)`")
+        self.grouped.add((token.start, closing.end))
+        return self.built(replace(inner, start=token.start, end=closing.end))
+
+    def name(self, token: _Token) -> Name:
+        scope, _, name = token.text.rpartition(".")
+        if scope not in ("", "u", "v"):
+            hint = "only `u.` (candidate) and `v.` (baseline) stand before a name."
+            self.fail(f"unknown prefix `{scope}.`", token.start, token.start + len(scope) + 1, hint)
+        if len(name) > MAX_NAME:
+            hint = "`columns:` gives a column another name."
+            self.fail(f"a name of more than {MAX_NAME} characters", token.start, token.end, hint)
+        return Name(token.start, token.end, name, scope)
+
+    def call(self, token: _Token) -> Call:
+        if token.text not in _ARITIES:
+            known = f"the functions are {listed(FUNCTIONS)}; counters are {listed(COUNTERS)}."
+            hint = known + did_you_mean(token.text, _ARITIES)
+            self.fail(f"unknown function `{token.text}`", token.start, token.end, hint)
+        arguments = [self.expression(0)]
+        while self.accept(","):
+            arguments.append(self.expression(0))
+        closing = self.expect(")", "`,` or `)`")
+        fewest, most = _ARITIES[token.text]
+        if not fewest <= len(arguments) <= most:
+            wanted = str(fewest) if fewest == most else f"{fewest} to {most}"
+            message = f"`{token.text}` takes {wanted} arguments, not {len(arguments)}"
+            self.fail(message, token.start, closing.end)
+        return Call(token.start, closing.end, token.text, tuple(arguments))
+
+    def number(self, token: _Token) -> Literal:
+        text = token.text
+        if not _NUMBER.fullmatch(text) or re.match("0[0-9]", text):
+            self.fail(f"`{text}` is not a number", token.start, token.end)
+        exponent = text.lower().partition("e")[2] or "0"
+        if len(text) > MAX_DIGITS or abs(int(exponent)) > MAX_DIGITS:
+            self.fail("a number of too many digits", token.start, token.end)
+        value = int(text) if text.isdecimal() else Fraction(text)
+        if len(_written_value(value)) > MAX_DIGITS:
+            self.fail("a number of too many digits", token.start, token.end)
+        return Literal(token.start, token.end, value)
+
+    def unquoted(self, token: _Token) -> str:
+        def character(match: re.Match[str]) -> str:
+            if match[1] not in "'\"\\":
+                at = token.start + 1 + match.start()
+                self.fail(f"unknown escape `{match[0]}`", at, at + 2, "a backslash is written `\\\\`.")
+            return match[1]
+
+        return re.sub(r"\\(.)", character, token.text[1:-1])
+
+
+def written(node: Node) -> str:
+    """Return the canonical text of a tree: parsing it gives the same tree."""
+    return _written(node)[0]
+
+
+def _written(node: Node) -> tuple[str, int]:
+    """Text of a node and how tightly its outermost operator binds."""
+    match node:
+        case Literal():
+            return node.parameter or _written_value(node.value), _POWER + 1
+        case Name():
+            return node.full, _POWER + 1
+        case Call():
+            return f"{node.function}({', '.join(map(written, node.arguments))})", _POWER + 1
+        case Unary():
+            strength = _PREFIX[node.operator]
+            space = " " if node.operator == "not" else ""
+            return f"{node.operator}{space}{_wrapped(node.operand, strength)}", strength
+        case Binary():
+            strength = _BINDING[node.operator]
+            left, right = strength, strength + 1
+            if node.operator == "**":
+                left, right = _POWER + 1, _SIGN
+            elif strength == _COMPARISON:
+                left = right = _SUM
+            text = f"{_wrapped(node.left, left)} {node.operator} {_wrapped(node.right, right)}"
+            return text, strength
+    raise TypeError(f"not a part of an expression: {node!r}")
+
+
+def _wrapped(node: Node, strength: int) -> str:
+    text, inner = _written(node)
+    return f"({text})" if inner < strength else text
+
+
+def _written_value(value: int | Fraction | str | bool) -> str:
+    if isinstance(value, str):
+        return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    if isinstance(value, Fraction):
+        # Every decimal is n / (2**a * 5**b): enough digits write it out exactly.
+        digits = value.denominator.bit_length()
+        scaled = str(value * 10**digits).rjust(digits + 1, "0")
+        return f"{scaled[:-digits]}.{scaled[-digits:].rstrip('0') or '0'}"
+    return str(value)

@@ -1,0 +1,130 @@
+"""Readers of per-example files, found by what a file holds and not by its name."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path, PurePosixPath
+
+from trackperm.errors import SourceError
+from trackperm.tables.labels import Gold, with_labels
+from trackperm.tables.registry import recognised
+from trackperm.tables.remote import is_url, read_url
+from trackperm.tables.source import Source, SourceFile
+from trackperm.tables.systems import of_system
+from trackperm.tables.table import ExampleTable
+
+__all__ = ["Gold", "Source", "SourceFile", "is_readable", "labelled", "read_examples", "split_part"]
+
+_SUFFIXES = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".json", ".arrow", ".feather", ".npz")
+
+
+def is_readable(name: str) -> bool:
+    """Whether a file of this name is one that people keep predictions in, judged by its suffix alone."""
+    return PurePosixPath(name).suffix.lower() in _SUFFIXES
+
+
+def split_part(locator: str) -> tuple[Path | str, str | None]:
+    """Split ``FILE::PART`` in file and part, where a leading ``~/`` is the home directory.
+
+    A file that is called so itself is meant as a whole. Of several ``::`` the first is meant that has a file
+    before it. A URL stays text, and ends at the first ``::``.
+
+    Raises
+    ------
+    SourceError
+        If nothing names a file.
+    """
+    if is_url(locator):
+        url, colons, part = locator.partition("::")
+        return (url, part) if colons and is_url(url) and part else (locator, None)
+    places = [match.start() for match in re.finditer("::", locator) if match.end() < len(locator)]
+    splits = [(locator[:place], locator[place + 2 :]) for place in places if place]
+    whole = _expanded(locator)
+    if not locator.strip() or (places and not splits and not whole.exists()):
+        raise SourceError(f"{locator!r} names no file", hint="a run is `FILE`, `FILE::PART` or `mlflow:RUN`.")
+    if whole.exists() or not splits:
+        return whole, None
+    path, part = next((split for split in splits if _expanded(split[0]).exists()), splits[0])
+    return _expanded(path), part
+
+
+def _expanded(path: str) -> Path:
+    return Path(path).expanduser() if path.startswith("~/") else Path(path)
+
+
+def read_examples(
+    path: Path | str, origin: str | None = None, *, part: str | None = None, gold: Gold | None = None
+) -> ExampleTable:
+    """Read the per-example table in a file.
+
+    Parameters
+    ----------
+    path : Path, or str
+        A file of any of the formats in :mod:`trackperm.tables.registry`, or the URL of a table.
+    origin : str, optional
+        What messages call the table; by default the path.
+    part : str, optional
+        Which part of the file: what the format has parts for, such as a filter or a scorer, or else a column,
+        of one system among several.
+    gold : Gold, optional
+        Reference answers that lie elsewhere.
+
+    Raises
+    ------
+    SourceError
+        If there is no such file, it does not hold a table, or the reference answers do not belong to it.
+    """
+    if isinstance(path, str):
+        table = read_url(path, path if origin is None else origin)
+        table = table if part is None else of_system(table, part)
+        return table if gold is None else labelled(table, gold)
+    file = SourceFile(path, origin, part)
+    try:
+        source = _source(file)
+        if source.needs_gold:
+            file.gold = _gold(file, source, gold)
+        table = source.read(file)
+    except OSError as error:
+        raise SourceError(f"`{file.origin}` cannot be read: {error.strerror or error}") from error
+    if part is not None and source.part is None:
+        table = of_system(table, part)
+    return table if gold is None or source.needs_gold else labelled(table, gold)
+
+
+def labelled(table: ExampleTable, gold: Gold) -> ExampleTable:
+    """Read reference answers and add them, as :func:`~trackperm.tables.labels.with_labels` does."""
+    answers = read_examples(gold.path, part=gold.part)
+    return with_labels(
+        table, answers, gold.id, gold.label, by_position=gold.by_position, prediction=gold.prediction
+    )
+
+
+def _gold(file: SourceFile, source: Source, gold: Gold | None) -> SourceFile:
+    if gold is None:
+        raise SourceError(
+            f"`{file.origin}` ({source.title}) makes no table without reference answers",
+            hint="`--labels FILE` names their file.",
+        )
+    if isinstance(gold.path, str):
+        raise SourceError(
+            f"`{file.origin}` ({source.title}) needs its reference answers in a file, not at a URL",
+            hint=f"copy `{gold.path}` to a file.",
+        )
+    answers = SourceFile(gold.path, part=gold.part)
+    _require_file(answers)
+    return answers
+
+
+def _source(file: SourceFile) -> Source:
+    _require_file(file)
+    return recognised(file)
+
+
+def _require_file(file: SourceFile) -> None:
+    if not file.path.exists():
+        raise SourceError(
+            f"there is no file `{file.origin}`",
+            hint=f"a run of a tracker is written with its name in front: `mlflow:{file.origin}`.",
+        )
+    if file.path.is_file() and not file.path.stat().st_size:
+        raise SourceError(f"`{file.origin}` is empty")

@@ -1,0 +1,51 @@
+"""Apache Arrow: IPC files, which Feather of version 2 is too, and streams."""
+
+from __future__ import annotations
+
+from functools import partial
+from glob import escape
+
+import polars as pl
+
+from trackperm.errors import SourceError
+from trackperm.tables.scan import UNREADABLE, Scan
+from trackperm.tables.source import Source, SourceFile
+from trackperm.tables.table import ExampleTable
+
+_FILE, _STREAM, _FEATHER_1 = b"ARROW1", b"\xff\xff\xff\xff", b"FEA1"
+
+
+def read_arrow(file: SourceFile) -> ExampleTable:
+    """Read an Arrow IPC file or stream, with the types that it declares.
+
+    Raises
+    ------
+    SourceError
+        If it is cut short, or is Feather of version 1.
+    """
+    if file.head.startswith(_FEATHER_1):
+        raise SourceError(
+            f"`{file.origin}` is Feather of version 1, which Arrow gave up",
+            hint="write it again: `pyarrow.feather.write_feather(table, path)`, or as Parquet.",
+        )
+    if file.head.startswith(_FILE):
+        scan = pl.scan_ipc(escape(str(file.path)))
+        return ExampleTable.from_scan(Scan(scan, partial(_unreadable, file.origin)), file.origin)
+    try:
+        frame = pl.read_ipc_stream(file.path.read_bytes())
+    except UNREADABLE as error:
+        raise _unreadable(file.origin, error) from error
+    return ExampleTable.from_native(frame, file.origin)
+
+
+def _unreadable(origin: str, error: BaseException) -> SourceError:
+    return SourceError(f"`{origin}` is not readable as Arrow IPC: {error}", hint="was it written to its end?")
+
+
+def _recognises(file: SourceFile) -> bool:
+    # An encapsulated message begins with a continuation and the length of its metadata, a multiple of 8.
+    is_stream = file.head.startswith(_STREAM) and len(file.head) >= 8 and file.head[4] % 8 == 0
+    return is_stream or file.head.startswith((_FILE, _FEATHER_1))
+
+
+ARROW = Source("arrow", "Arrow IPC or Feather", _recognises, read_arrow)

@@ -1,0 +1,135 @@
+"""Tagged text of CoNLL's shared tasks: a token a line, its tag last, a blank line between sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import groupby
+
+from trackperm.errors import SourceError
+from trackperm.tables.json_values import table
+from trackperm.tables.source import Source, SourceFile, decoded
+from trackperm.tables.table import ExampleTable
+
+_TAG = re.compile(r"O|[BIESLU]-\S+")
+_FEW = 10  # lines
+_START = "-DOCSTART-"
+
+_Line = tuple[int, list[str]]  # its number, and its fields
+
+
+def read_conll(file: SourceFile) -> ExampleTable:
+    """Read tokens and their tags.
+
+    Returns
+    -------
+    ExampleTable
+        Columns ``id`` (the number of the sentence, from 1 on), ``tokens`` (from the first column) and
+        ``prediction`` (the tags, from the last one). ``FILE::4`` takes the tags from column 4, and
+        ``FILE::3,4`` also ``label`` from column 3, as in the input of conlleval.
+
+    Raises
+    ------
+    SourceError
+        If lines differ in their number of columns, a value is no tag, no such column was chosen, or the last
+        two columns hold tags of the same types and none was chosen.
+    """
+    sentences = list(_sentences(file))
+    if not sentences:
+        raise SourceError(f"`{file.origin}` has no tagged token")
+    width = len(sentences[0][0][1])
+    columns: dict[str, list[int] | list[list[str]]] = {
+        "id": list(range(1, len(sentences) + 1)),
+        "tokens": [[fields[0] for _, fields in sentence] for sentence in sentences],
+    }
+    for name, place in _places(file, sentences, width).items():
+        columns[name] = [[_tag(file, line, place) for line in sentence] for sentence in sentences]
+    read = table(columns, lambda index: f"sentence {index + 1}", file.origin)
+    return replace(read, identity=("tokens",))
+
+
+def _sentences(file: SourceFile) -> Iterator[list[_Line]]:
+    # Not splitlines(): a token may hold what that takes for the end of a line.
+    lines = enumerate(decoded(file.path.read_bytes(), file.origin).split("\n"), start=1)
+    fields = ((number, _fields(line)) for number, line in lines)
+    width = 0
+    for is_blank, group in groupby(fields, lambda line: not line[1]):
+        sentence = [] if is_blank else [line for line in group if not _is_aside(line[1])]
+        for number, found in sentence:
+            width = width or len(found)
+            if len(found) != width or width < 2:
+                raise SourceError(
+                    f"`{file.origin}`, line {number}: {len(found)} columns, where the first token has {width}"
+                    + (", too few for a tag" if width < 2 else ""),
+                    hint="a line is a token and its tags, apart by tabs or spaces; blank ones end sentences.",
+                )
+        if sentence:
+            yield sentence
+
+
+def _fields(line: str) -> list[str]:
+    line = line.rstrip("\r")
+    if not line.strip(" \t"):
+        return []
+    return line.split("\t") if "\t" in line else re.split(" +", line.strip(" "))
+
+
+def _is_aside(fields: list[str]) -> bool:
+    """Whether a line is no token: the start of a document, or a comment such as `# id 7`."""
+    return fields[0] == _START or (fields[0].startswith("#") and not _TAG.fullmatch(fields[-1]))
+
+
+def _places(file: SourceFile, sentences: list[list[_Line]], width: int) -> dict[str, int]:
+    if file.part is None:
+        types = [_types(sentences, place) for place in (width - 2, width - 1)]
+        if width > 2 and types[0] & types[1]:
+            raise SourceError(
+                f"`{file.origin}` has tags of the same types in columns {width - 1} and {width}"
+                f" (`{min(types[0] & types[1])}`, for one)",
+                hint=f"`{file.origin}::{width - 1},{width}` takes column {width - 1} for the labels and"
+                f" {width} for the predictions; `{file.origin}::{width}` takes that one alone.",
+            )
+        return {"prediction": width - 1}
+    chosen = file.part.split(",")
+    places = [int(place) - 1 for place in chosen if re.fullmatch(r"[0-9]{1,3}", place)]
+    if len(places) != len(chosen) or len(places) > 2 or not all(0 < place < width for place in places):
+        raise SourceError(
+            f"`{file.origin}::{file.part}` chooses no columns of tags",
+            hint=f"`::{width}` takes column {width} for the predictions, `::{width - 1},{width}` also the one"
+            f" before it for the labels; there are {width} columns, of which the first holds the tokens.",
+        )
+    return dict(zip(("prediction", "label"), reversed(places), strict=False))
+
+
+def _types(sentences: list[list[_Line]], place: int) -> set[str]:
+    tags = {fields[place] for sentence in sentences for _, fields in sentence}
+    return {tag.partition("-")[2] for tag in tags if _TAG.fullmatch(tag)} - {""}
+
+
+def _tag(file: SourceFile, line: _Line, place: int) -> str:
+    number, fields = line
+    if not _TAG.fullmatch(fields[place]):
+        raise SourceError(
+            f"`{file.origin}`, line {number}: {fields[place]!r} in column {place + 1} is no tag",
+            hint="tags are `O`, and `B-` or `I-` with a type behind.",
+        )
+    return fields[place]
+
+
+def _recognises(file: SourceFile) -> bool:
+    if b"\0" in file.head or file.is_json:
+        return False
+    lines = file.head.decode("utf-8-sig", errors="replace").split("\n")
+    if len(file.head) == 2**16:
+        lines = lines[:-1]  # which may be cut
+    tokens = [fields for fields in map(_fields, lines) if fields and not _is_aside(fields)]
+    has_sentences = any(not line.strip() for line in "\n".join(lines).strip().split("\n"))
+    if not has_sentences and len(tokens) < _FEW and {fields[-1] for fields in tokens} == {"O"}:
+        return False  # a table with this letter
+    tagged = [len(fields) > 1 and _TAG.fullmatch(fields[-1]) is not None for fields in tokens]
+    # No header, and of the rest a line that is not of the format is for the reader to name.
+    return bool(tagged) and tagged[0] and sum(tagged) >= 0.9 * len(tagged)
+
+
+CONLL = Source("conll", "CoNLL's tagged tokens", _recognises, read_conll, part="column")

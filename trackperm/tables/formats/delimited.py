@@ -1,0 +1,131 @@
+"""Comma- and tab-separated text: every value is text, an empty field is null."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import narwhals as nw
+import polars as pl
+
+from trackperm.errors import SourceError
+from trackperm.tables.formats.header_detection import FirstRow, first_row, separator_of
+from trackperm.tables.source import Source, SourceFile, decoded
+from trackperm.tables.table import ExampleTable
+
+_BRACKETED = re.compile(r"[\[{][A-Za-z][^\[\]{}\":]*[\]}][^\t,;]*[\t,;]")  # a name, and no JSON
+
+
+def read_delimited(file: SourceFile) -> ExampleTable:
+    """Read values separated by commas, tabs or semicolons under a header line.
+
+    Raises
+    ------
+    SourceError
+        If rows differ in length, quotes do not close, or two columns have the same name or none.
+    """
+    data, separator = file.path.read_bytes(), separator_of(file) or ","
+    frame = fast(data, separator)
+    if frame is None:
+        frame = exact(decoded(data, file.origin), file.origin, separator)
+    notes = []
+    if first_row(file) is FirstRow.NUMERIC_HEADER:
+        notes.append("the first row holds numbers alone, and was taken for the header")
+    if "" in frame.columns:
+        frame, name = _named(frame, file.origin)
+        notes.append(f"the column without a name is called `{name}`")
+    return ExampleTable(empty_is_null(frame), file.origin, untyped=True, notes=tuple(notes))
+
+
+def _named(frame: pl.DataFrame, origin: str) -> tuple[pl.DataFrame, str]:
+    """Call the column without a name, such as pandas writes above an index, by its place from 1 on."""
+    name = f"column_{1 + frame.columns.index('')}"
+    if name in frame.columns:
+        raise SourceError(
+            f"`{origin}` has a column without a name, and another is called `{name}`", hint="name it."
+        )
+    return frame.rename({"": name}), name
+
+
+def _recognises(file: SourceFile) -> bool:
+    if not file.head or b"\0" in file.head:
+        return False
+    if file.is_json and (file.document is not None or not _BRACKETED.match(file.first_line)):
+        return False
+    return separator_of(file) is not None or sum(1 for line in file.lines if line.strip()) > 1
+
+
+def empty_is_null(frame: pl.DataFrame) -> nw.DataFrame[Any]:
+    """Read an empty field as null."""
+    texts = nw.from_native(frame, eager_only=True)
+    return texts.select(nw.when(nw.col(name) != "").then(nw.col(name)).alias(name) for name in texts.columns)
+
+
+def fast(data: bytes, separator: str, names: Sequence[str] = ()) -> pl.DataFrame | None:
+    """Polars' reading of `data` where it is beyond doubt, else None; `names` are those without a header.
+
+    Polars fills short rows and blank lines with nulls, renames columns of the same name, takes text after a
+    closing quote and ends no line at a lone carriage return. No quote, no such name or byte and a value in
+    every row of the last column rule that out.
+    """
+    if b'"' in data or data.count(b"\r") != data.count(b"\r\n"):
+        return None
+    try:
+        frame = pl.read_csv(
+            data if data.endswith(b"\n") else data + b"\n",
+            separator=separator,
+            has_header=not names,
+            new_columns=names or None,
+            infer_schema=False,
+        )
+    except pl.exceptions.PolarsError:
+        return None
+    unsure = frame.is_empty() or any("_duplicated_" in name for name in frame.columns)
+    unsure = unsure or (bool(names) and frame.width != len(names))
+    header = data.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].rstrip(b"\r").decode().split(separator)
+    if not names and "" in header:  # which polars gives a name
+        unsure = unsure or header.count("") > 1 or len(header) != frame.width
+        frame = frame if unsure else frame.rename(dict(zip(frame.columns, header, strict=True)))
+    return None if unsure or frame[:, -1].has_nulls() else frame
+
+
+def exact(text: str, origin: str, separator: str, names: Sequence[str] = ()) -> pl.DataFrame:
+    """Read record by record, to name the line of what is wrong; `names` are those without a header."""
+    limit = csv.field_size_limit(sys.maxsize)
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    header = list(names)
+    records: list[list[str]] = []
+    try:
+        for row in rows:
+            if not row:
+                continue
+            if not header:
+                header = row
+            elif len(row) != len(header):
+                above = f"after a first row of {len(header)}" if names else f"under a header of {len(header)}"
+                raise SourceError(f"`{origin}`, line {rows.line_num}: {len(row)} fields {above}")
+            else:
+                records.append(row)
+    except csv.Error as error:
+        raise SourceError(f"`{origin}`, line {rows.line_num}: {error}") from error
+    finally:
+        csv.field_size_limit(limit)
+    if not header:
+        raise SourceError(f"`{origin}` is empty")
+    for name in header:
+        if not name and header.count(name) > 1:
+            raise SourceError(f"`{origin}` has several columns without a name", hint="name them.")
+        if header.count(name) > 1:
+            raise SourceError(f"`{origin}` has more than one column `{name}`", hint="rename all but one.")
+    columns = zip(*records, strict=True) if records else [()] * len(header)
+    # A mapping, since of a list polars gives a series without a name one.
+    return pl.DataFrame(
+        {name: pl.Series(column, dtype=pl.String) for name, column in zip(header, columns, strict=True)}
+    )
+
+
+DELIMITED = Source("delimited", "CSV or TSV", _recognises, read_delimited)

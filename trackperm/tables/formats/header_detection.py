@@ -1,0 +1,111 @@
+"""How the first rows of separated text are read: what separates values, and whether there is a header."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+from enum import Enum
+
+from trackperm.tables.source import SourceFile
+
+SEPARATORS = ("\t", ",", ";")
+_ROWS = 1_000
+_FEW = 20  # rows, of which the first is often the largest or smallest by chance
+_QUOTED = re.compile(r'(?m)(?:^|(?<=[\t,;]))"(?:[^"]|"")*"')
+_FINITE = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NUMBER = re.compile(rf"{_FINITE.pattern}|[+-]?(nan|inf|infinity)", re.IGNORECASE)
+_INTEGER = re.compile(r"\d+")
+
+
+class FirstRow(Enum):
+    """What the first row is."""
+
+    HEADER = "header"
+    NUMERIC_HEADER = "header of numbers"
+    EXAMPLE = "example"
+    UNCLEAR = "either"
+
+
+def separator_of(file: SourceFile) -> str | None:
+    """Return what separates values: what stands outside quotes, as often on the first line as on the others.
+
+    None where neither tab, comma nor semicolon stands on the first line.
+    """
+    lines = [line for line in _QUOTED.sub('""', "\n".join(_whole_lines(file))).split("\n") if line.strip()]
+    lines = lines[:_ROWS]
+    there = [separator for separator in SEPARATORS if lines and separator in lines[0].strip(" ")]
+
+    def n_like_first(separator: str) -> int:
+        return sum(line.count(separator) == lines[0].count(separator) for line in lines)
+
+    return max(there, key=n_like_first, default=None)
+
+
+def first_row(file: SourceFile) -> FirstRow:
+    """Tell whether the first row is a header, from the rows of the first 64 KiB.
+
+    A row with text is one. A row of numbers (or of empty fields among them) is one if all values below one of
+    them are text, or if it alone is quoted. It is unclear where it counts 0, 1, 2 or 1, 2, 3, as numbered
+    columns do, its first field alone is empty, or it is of distinct integers unlike what stands below: only
+    decimals, or a range that they are far from.
+    """
+    rows = _rows(file)
+    if not rows or not _is_of_numbers(rows[0]):
+        return FirstRow.HEADER
+    first, below = rows[0], [row for row in rows[1:] if len(row) == len(rows[0])]
+    columns = [[row[i] for row in below if row[i]] for i in range(len(first))]
+    if any(column and not any(map(_NUMBER.fullmatch, column)) for column in columns):
+        return FirstRow.NUMERIC_HEADER
+    lines = [line for line in _whole_lines(file) if line.strip()]
+    if '"' in lines[0] and not any('"' in line for line in lines[1:]):
+        return FirstRow.NUMERIC_HEADER
+    return FirstRow.UNCLEAR if not first[0] or _could_be_names(first, columns) else FirstRow.EXAMPLE
+
+
+def _could_be_names(first: Sequence[str], columns: Sequence[Sequence[str]]) -> bool:
+    if not all(map(_INTEGER.fullmatch, first)) or len(set(first)) < len(first):
+        return False
+    names = [int(name) for name in first]
+    n = len(names)
+    if n > 1 and names in (list(range(n)), list(range(1, n + 1))):
+        return True
+    if not all(columns):
+        return False
+    if all(not _INTEGER.fullmatch(value.lstrip("+-")) for column in columns for value in column):
+        return True
+    ranges = [_range(column) for column in columns]
+    if any(low <= name <= high for name, (low, high) in zip(names, ranges, strict=True)):
+        return False
+    is_consecutive = n > 1 and names == list(range(names[0], names[0] + n))
+    is_far = all(
+        max(low - name, name - high) > 10 * max(high - low, 1)
+        for name, (low, high) in zip(names, ranges, strict=True)
+    )
+    return is_consecutive or is_far or (n > 1 and min(map(len, columns)) >= _FEW)
+
+
+def _range(values: Sequence[str]) -> tuple[float, float]:
+    numbers = [float(value) for value in values if _FINITE.fullmatch(value)] or [float("nan")]
+    return min(numbers), max(numbers)
+
+
+def _is_of_numbers(row: Sequence[str]) -> bool:
+    return any(map(_NUMBER.fullmatch, row)) and all(not field or _NUMBER.fullmatch(field) for field in row)
+
+
+def _rows(file: SourceFile) -> list[list[str]]:
+    lines = [line for line in _whole_lines(file) if line.strip()][:_ROWS]
+    separator = separator_of(file)
+    if separator is None:
+        return [[field.strip('"') for field in line.split()] for line in lines]
+    try:
+        rows = list(csv.reader(lines, delimiter=separator, skipinitialspace=True))
+    except csv.Error:
+        return []
+    return [[field.strip() for field in row] for row in rows]
+
+
+def _whole_lines(file: SourceFile) -> Sequence[str]:
+    is_cut = file.path.stat().st_size > len(file.head) and len(file.lines) > 1
+    return file.lines[:-1] if is_cut else file.lines

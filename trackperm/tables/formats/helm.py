@@ -1,0 +1,132 @@
+"""Per-instance statistics of HELM: ``per_instance_stats.json``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from trackperm.errors import SourceError
+from trackperm.messages import listed
+from trackperm.tables.json_values import table
+from trackperm.tables.source import Source, SourceFile, chosen_part
+from trackperm.tables.table import ExampleTable
+
+_ORIGINAL = "original"
+
+
+def read_helm(file: SourceFile) -> ExampleTable:
+    """Read one row an instance: ``id``, ``split``, ``train_trial_index`` and a column for every metric.
+
+    A metric that was computed several times on an instance counts by its mean, one that never was is null; a
+    sub-split stands behind its name, as in ``toxic_frac/non-toxic``. Instances under a perturbation are a
+    part by its name, those as they are the part ``original``.
+
+    Raises
+    ------
+    SourceError
+        If there are perturbations and none was chosen, or an instance is not as HELM writes it.
+    """
+    rows = file.document
+    for index, row in enumerate(rows):
+        _require_instance(row, index, file.origin)
+    parts = list(dict.fromkeys(_perturbation(row) for row in rows))
+    part = chosen_part(file, parts, "perturbation")
+    kept = [row for row in rows if _perturbation(row) == part]
+    found = [_metrics(row, file.origin) for row in kept]
+    names = list(dict.fromkeys(name for metrics, _ in found for name in metrics))
+    columns = {
+        "id": [row["instance_id"] for row in kept],
+        "split": [split for _, split in found],
+        "train_trial_index": [row.get("train_trial_index", 0) for row in kept],
+        **{name: [metrics.get(name) for metrics, _ in found] for name in names},
+    }
+    most = max(Counter(map(str, columns["id"])).values())
+    notes = (
+        f"instances have up to {most} trials; `--id id,train_trial_index` pairs each by itself"
+        if most > 1
+        else None
+    )
+    read = table(columns, lambda index: f"instance {columns['id'][index]}", file.origin)
+    return replace(
+        read,
+        notes=() if notes is None else (notes,),
+        facts={"scenario": _scenario(file, names), "perturbation": part},
+    )
+
+
+def _scenario(file: SourceFile, metrics: Sequence[str]) -> str:
+    """Tell what the instances are of, which scenarios number alike: by the run beside, or the metrics."""
+    beside = SourceFile(file.path.with_name("run_spec.json"))
+    run = beside.document if beside.path.is_file() else None
+    spec = run.get("scenario_spec") if isinstance(run, dict) else None
+    if not isinstance(spec, dict) or not isinstance(spec.get("class_name"), str):
+        return f"one of the metrics {listed(sorted(metrics))}"
+    arguments = spec.get("args")
+    said = sorted(arguments.items()) if isinstance(arguments, dict) else []
+    return " ".join([spec["class_name"].rpartition(".")[2], *(f"{name}={value}" for name, value in said)])
+
+
+def _require_instance(row: object, index: int, origin: str) -> None:
+    is_instance = isinstance(row, dict) and "instance_id" in row and isinstance(row.get("stats"), list)
+    stats = row["stats"] if is_instance and isinstance(row, dict) else []
+    if not is_instance or not all(
+        isinstance(stat, dict) and isinstance(stat.get("name"), dict) and "name" in stat["name"]
+        for stat in stats
+    ):
+        raise SourceError(
+            f"`{origin}`, item {index}: no instance with its statistics",
+            hint="HELM writes `instance_id` and `stats`, each with a `name` and a `sum`, for every instance.",
+        )
+
+
+def _perturbation(row: Mapping[str, Any]) -> str:
+    perturbation = row.get("perturbation")
+    return str(perturbation.get("name")) if isinstance(perturbation, dict) else _ORIGINAL
+
+
+def _metrics(row: Mapping[str, Any], origin: str) -> tuple[dict[str, Any], str | None]:
+    """Value of every metric of an instance, and the split that it is of."""
+    metrics: dict[str, Any] = {}
+    split = None
+    for stat in row["stats"]:
+        name = stat["name"]
+        if not _is_of_instance(name):
+            continue
+        split = name.get("split", split)
+        column = name["name"] + (f"/{name['sub_split']}" if name.get("sub_split") else "")
+        value = _value(stat, row, origin)
+        if metrics.setdefault(column, value) != value:
+            raise SourceError(
+                f"`{origin}`, instance {row['instance_id']!r}: two values of `{column}`:"
+                f" {metrics[column]!r} and {value!r}"
+            )
+    return metrics, split
+
+
+def _is_of_instance(name: Mapping[str, Any]) -> bool:
+    """Whether a statistic is of the instance itself, not of its original or of the worst of both."""
+    perturbation = name.get("perturbation")
+    return not isinstance(perturbation, dict) or perturbation.get("computed_on", "perturbed") == "perturbed"
+
+
+def _value(stat: Mapping[str, Any], row: Mapping[str, Any], origin: str) -> float | int | None:
+    count, total = stat.get("count"), stat.get("sum")
+    if count == 0:
+        return None
+    if not isinstance(count, int) or not isinstance(total, int | float):
+        raise SourceError(
+            f"`{origin}`, instance {row['instance_id']!r}: `{stat['name']['name']}` has no `count` and `sum`"
+        )
+    return total if count == 1 else total / count
+
+
+def _recognises(file: SourceFile) -> bool:
+    if b'"instance_id"' not in file.head or not isinstance(file.document, list) or not file.document:
+        return False
+    first = file.document[0]
+    return isinstance(first, dict) and {"instance_id", "stats"} <= first.keys()
+
+
+HELM = Source("helm", "HELM per-instance statistics", _recognises, read_helm, part="perturbation")

@@ -1,0 +1,197 @@
+"""Logs of Inspect (UK AI Security Institute), as JSON or as ``.eval`` archives."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from trackperm.errors import MissingDependencyError, SourceError
+from trackperm.tables.json_values import parsed, table
+from trackperm.tables.source import Source, SourceFile, chosen_part
+from trackperm.tables.table import ExampleTable
+
+_HEADER, _START = "header.json", "_journal/start.json"
+_ATTACHMENT = "attachment://"
+_GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+
+
+def read_inspect_log(file: SourceFile) -> ExampleTable:
+    """Read the samples of a log under one scorer: ``id``, ``epoch``, ``prediction``, ``label``, ``score``.
+
+    The score is what Inspect's ``value_to_float`` makes of the scorer's value (C 1, I 0, P 0.5, N 0), but for
+    text that is none of its words, which is refused and not 0. A scorer that gives several values has a part
+    ``scorer/value`` for each. ``input_hash`` is the SHA-256 of the input, whose chat messages count by role
+    and content; it is checked when runs are paired.
+
+    Raises
+    ------
+    SourceError
+        If there are no samples, several scorers and none chosen, or a value is no score.
+    MissingDependencyError
+        If the archive is compressed with Zstandard and nothing that reads it is installed.
+    """
+    header, samples = _archive(file) if file.members else (file.document, file.document.get("samples"))
+    claimed = _member(header, "results", "total_samples")
+    if not isinstance(samples, list) or not samples:
+        raise SourceError(
+            f"`{file.origin}` is an Inspect log without samples"
+            + (f", although it claims {claimed}" if claimed else ""),
+            hint="was it written with `--no-log-samples`, or only its header kept?",
+        )
+    scores = [_scores(sample, index, file.origin) for index, sample in enumerate(samples)]
+    scorers = list(dict.fromkeys(name for found in scores for name in found))
+    if not scorers:
+        raise SourceError(
+            f"`{file.origin}` has no scores: the status of its run is `{header.get('status')}`",
+            hint="`inspect score` adds them.",
+        )
+    scorer = chosen_part(file, scorers, "scorer")
+    chosen = [found.get(scorer, (None, None)) for found in scores]
+    columns = {
+        "id": [sample["id"] for sample in samples],
+        "epoch": [sample.get("epoch", 1) for sample in samples],
+        "prediction": [answer for _, answer in chosen],
+        "label": _targets(samples),
+        "score": [
+            _score(value, scorer, sample, file.origin)
+            for (value, _), sample in zip(chosen, samples, strict=True)
+        ],
+        "input_hash": [_input_hash(sample) for sample in samples],
+    }
+    facts = {
+        "task": _member(header, "eval", "task"),
+        "dataset": _member(header, "eval", "dataset", "name"),
+        "scorer": scorer,
+    }
+    return replace(
+        table(columns, lambda index: f"sample {index}", file.origin),
+        identity=("input_hash",),
+        facts={name: str(fact) for name, fact in facts.items() if fact is not None},
+        notes=tuple(_notes(header, columns["id"], claimed)),
+    )
+
+
+def _notes(header: Mapping[str, Any], ids: list[Any], claimed: object) -> list[str]:
+    notes = []
+    if header.get("status") != "success":
+        notes.append(f"the run did not end well: its status is `{header.get('status')}`")
+    if isinstance(claimed, int) and claimed != len(ids):
+        notes.append(f"the header claims {claimed} samples, and {len(ids)} are there")
+    most = max(Counter(map(str, ids)).values())
+    if most > 1:
+        notes.append(
+            f"samples have up to {most} epochs: `--statistic pass_at_1 --column passed=score` adds them up,"
+            " `--id id,epoch` takes each for an example of its own"
+        )
+    return notes
+
+
+def _archive(file: SourceFile) -> tuple[dict[str, Any], list[Any]]:
+    with suppress(ImportError):
+        import zipfile_zstd  # noqa: F401  # teaches `zipfile` Zstandard, which Python knows from 3.14 on
+    try:
+        with zipfile.ZipFile(file.path) as archive:
+            names = dict.fromkeys(archive.namelist())
+            header = _json(archive, _HEADER if _HEADER in names else _START, file.origin)
+            samples = [_json(archive, name, file.origin) for name in names if name.startswith("samples/")]
+    except NotImplementedError as error:
+        raise MissingDependencyError(
+            f"`{file.origin}` is compressed with Zstandard: {error}", hint="pip install 'trackperm[inspect]'"
+        ) from error
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        raise SourceError(
+            f"`{file.origin}` is a damaged archive: {error}", hint="was it copied to its end?"
+        ) from error
+    if not isinstance(header, dict):
+        raise SourceError(f"`{file.origin}`: the header is no object")
+    return {"status": "started", **header}, samples
+
+
+def _json(archive: zipfile.ZipFile, name: str, origin: str) -> Any:
+    try:
+        return parsed(archive.read(name).decode("utf-8"))
+    except ValueError as error:
+        raise SourceError(f"`{origin}`, `{name}`: not JSON: {error}") from error
+
+
+def _scores(sample: object, index: int, origin: str) -> dict[str, tuple[Any, Any]]:
+    """Value and answer under every scorer; of several values under ``scorer/value``."""
+    if not isinstance(sample, dict) or "id" not in sample or "input" not in sample:
+        raise SourceError(
+            f"`{origin}`, sample {index}: no object with `id` and `input`", hint="is it an Inspect log?"
+        )
+    given = sample.get("scores") or {}
+    found: dict[str, tuple[Any, Any]] = {}
+    for scorer, score in given.items() if isinstance(given, dict) else ():
+        if not isinstance(score, dict) or "value" not in score:
+            raise SourceError(f"`{origin}`, sample {sample['id']!r}: the score of `{scorer}` has no `value`")
+        value, answer = score["value"], score.get("answer")
+        if isinstance(value, dict):
+            found |= {f"{scorer}/{name}": (part, answer) for name, part in value.items()}
+        else:
+            found[scorer] = value, answer
+    return found
+
+
+def _score(value: object, scorer: str, sample: Mapping[str, Any], origin: str) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool | int | float):
+        return float(value)
+    if isinstance(value, str):
+        if value in _GRADES or value.lower() in ("yes", "true", "no", "false"):
+            return _GRADES.get(value, _GRADES.get(value.lower()))
+        with suppress(ValueError):
+            return float(value)
+    raise SourceError(
+        f"`{origin}`, sample {sample['id']!r}: the value {value!r} of scorer `{scorer}` is no score",
+        hint="scores are numbers, booleans, or C, I, P and N.",
+    )
+
+
+def _targets(samples: list[Any]) -> list[Any]:
+    """Targets as they are, but as lists everywhere if one of them is a list."""
+    targets = [sample.get("target") for sample in samples]
+    if any(isinstance(target, list) for target in targets):
+        return [[target] if isinstance(target, str) else target for target in targets]
+    return targets
+
+
+def _input_hash(sample: Mapping[str, Any]) -> str:
+    given = sample["input"]
+    if isinstance(given, list):  # messages have ids of their own, new in every run
+        parts = [[m.get("role"), m.get("content")] if isinstance(m, dict) else m for m in given]
+        given = json.dumps(parts, sort_keys=True)
+    text = str(given)
+    attachments = sample.get("attachments")
+    if text.startswith(_ATTACHMENT) and isinstance(attachments, dict):
+        text = str(attachments.get(text.removeprefix(_ATTACHMENT), text))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _member(value: object, *path: str) -> Any:
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def _recognises(file: SourceFile) -> bool:
+    if file.members:
+        return bool(file.members & {_HEADER, _START})
+    document = file.document
+    return (
+        isinstance(document, dict)
+        and {"status", "eval", "plan"} <= document.keys()
+        and isinstance(document["eval"], dict)
+        and "task" in document["eval"]
+    )
+
+
+INSPECT_LOG = Source("inspect", "Inspect log", _recognises, read_inspect_log, part="scorer")

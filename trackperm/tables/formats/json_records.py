@@ -1,0 +1,37 @@
+"""One JSON array of objects."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from trackperm.errors import SourceError
+from trackperm.tables.json_values import table
+from trackperm.tables.source import Source, SourceFile
+from trackperm.tables.table import ExampleTable
+
+
+def read_json_records(file: SourceFile) -> ExampleTable:
+    """Read an array of objects; a member that an object lacks is null.
+
+    Raises
+    ------
+    SourceError
+        If an item is no object.
+    """
+    rows = file.document
+    for index, row in enumerate(rows):
+        if not isinstance(row, dict):
+            raise SourceError(
+                f"`{file.origin}`, item {index}: not an object",
+                hint='the array holds one object an example, such as {"id": 1}.',
+            )
+    names = dict.fromkeys(chain.from_iterable(rows))
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    return table(columns, lambda index: f"item {index}", file.origin)
+
+
+def _recognises(file: SourceFile) -> bool:
+    return isinstance(file.document, list) and bool(file.document) and isinstance(file.document[0], dict)
+
+
+JSON_RECORDS = Source("json", "JSON array of objects", _recognises, read_json_records)

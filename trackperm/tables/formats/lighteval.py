@@ -1,0 +1,129 @@
+"""Details that LightEval saves of every sample, as Parquet."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+import polars as pl
+
+from trackperm.errors import SourceError
+from trackperm.tables.json_values import table
+from trackperm.tables.source import Source, SourceFile
+from trackperm.tables.table import ExampleTable
+
+_NEW = {"doc", "metric", "model_response"}  # from 0.10 on
+_OLD = {"example", "full_prompt", "metrics", "predictions"}  # with every value as Python's text before 0.8
+_NUMPY = re.compile(r"np\.\w+\(([^()]*)\)")
+
+
+def read_lighteval(file: SourceFile) -> ExampleTable:
+    """Read details: a column for every metric, ``prediction`` and ``label`` where they are one text each.
+
+    ``score`` is the only metric, where there is one. ``input_hash`` is the SHA-256 of the query, which is
+    checked when runs are paired. The layout before 0.10 has no ids: `--id input_hash` or `--by-position`.
+
+    Raises
+    ------
+    SourceError
+        If the file is not whole, or metrics are no mapping.
+    """
+    try:
+        frame = pl.read_parquet(file.path, glob=False, hive_partitioning=False)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise SourceError(
+            f"`{file.origin}` is not a readable Parquet file: {error}", hint="was it written to its end?"
+        ) from error
+    is_new = set(frame.columns) >= _NEW
+    columns = _new(frame) if is_new else _old(frame)
+    metrics = [
+        _mapping(value, f"`{file.origin}`, row {row}")
+        for row, value in enumerate(frame["metric" if is_new else "metrics"].to_list())
+    ]
+    names = list(dict.fromkeys(chain.from_iterable(metrics)))
+    columns |= {name: [of_sample.get(name) for of_sample in metrics] for name in names}
+    if len(names) == 1:
+        columns["score"] = columns[names[0]]
+    present = {name: values for name, values in columns.items() if any(v is not None for v in values)}
+    tasks = dict.fromkeys(str(task) for task in columns.get("task", ()) if task)
+    return replace(
+        table(present, lambda row: f"row {row}", file.origin),
+        identity=("input_hash",),
+        facts={"task": ", ".join(tasks)} if tasks else {},
+    )
+
+
+def _new(frame: pl.DataFrame) -> dict[str, list[Any]]:
+    docs, responses = frame["doc"].to_list(), frame["model_response"].to_list()
+    texts = [response.get("text_post_processed") or response.get("text") for response in responses]
+    return {
+        "id": [doc.get("id") or None for doc in docs],
+        "task": [doc.get("task_name") or None for doc in docs],
+        "prediction": _ones(texts),
+        "label": _ones([_gold(doc.get("choices"), doc.get("gold_index")) for doc in docs]),
+        "input_hash": [_hash(doc.get("query")) for doc in docs],
+    }
+
+
+def _old(frame: pl.DataFrame) -> dict[str, list[Any]]:
+    columns = {"prediction": "predictions", "label": "gold"}
+    return {
+        **{
+            name: _ones(map(_literal, frame[column].to_list()))
+            for name, column in columns.items()
+            if column in frame.columns
+        },
+        "input_hash": [_hash(example) for example in frame["example"].to_list()],
+    }
+
+
+def _gold(choices: Any, index: Any) -> list[Any]:
+    indices = index if isinstance(index, list) else [index]
+    return [choices[i] for i in indices if isinstance(i, int) and 0 <= i < len(choices or ())]
+
+
+def _ones(values: Iterable[Any]) -> list[Any]:
+    """Give the text of every sample, where each has exactly one; else nothing."""
+    found = [value[0] if isinstance(value, list) and len(value) == 1 else value for value in values]
+    return found if all(isinstance(value, str) for value in found) else [None] * len(found)
+
+
+def _mapping(value: Any, place: str) -> dict[str, Any]:
+    found = _literal(value)
+    if not isinstance(found, dict):
+        raise SourceError(f"{place}: the metrics are {value!r}, and no mapping of names to values")
+    return found
+
+
+def _literal(value: Any) -> Any:
+    """Value of what Python wrote as text, as LightEval up to 0.7 does; anything else as it is."""
+    if not isinstance(value, str) or value[:1] not in ("{", "["):
+        return value
+    try:
+        return ast.literal_eval(_NUMPY.sub(r"\1", value))
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return value
+
+
+def _hash(query: Any) -> str:
+    return hashlib.sha256(str(query).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _recognises(file: SourceFile) -> bool:
+    if not file.head.startswith(b"PAR1"):
+        return False
+    try:
+        schema = pl.read_parquet_schema(file.path)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+        return False
+    if schema.keys() >= _NEW:
+        return all(isinstance(schema[name], pl.Struct) for name in _NEW)
+    return schema.keys() >= _OLD and isinstance(schema["metrics"], pl.Struct | pl.String)
+
+
+LIGHTEVAL = Source("lighteval", "LightEval details", _recognises, read_lighteval)

@@ -1,0 +1,172 @@
+"""Samples that lm-evaluation-harness logs (``--log_samples``): one file a task, or the folder of a run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from trackperm.errors import SourceError
+from trackperm.messages import did_you_mean, listed
+from trackperm.tables.formats.json_lines import json_rows
+from trackperm.tables.json_values import table
+from trackperm.tables.source import Source, SourceFile, chosen_part
+from trackperm.tables.table import ExampleTable
+
+_MARKS = {"doc_id", "doc", "target", "arguments", "resps", "filtered_resps"}
+_HASHES = ("doc_hash", "target_hash")
+_NO_METRICS = {*_MARKS, *_HASHES, "prompt_hash", "filter", "metrics"}
+_NAME = re.compile(r"samples_(?P<task>.+)_(?P<run>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
+
+
+@dataclass(frozen=True)
+class _Log:
+    """The samples of one task, where each stands, and the task and run that the file's name tells."""
+
+    file: SourceFile
+    samples: list[dict[str, Any]]
+    places: list[str]
+    task: str | None
+    run: str | None
+
+    @property
+    def filters(self) -> list[str]:
+        return list(dict.fromkeys(str(sample.get("filter", "none")) for sample in self.samples))
+
+    def under(self, filter_: str) -> _Log:
+        """Keep the samples whose answers went through one filter."""
+        kept = [i for i, sample in enumerate(self.samples) if str(sample.get("filter", "none")) == filter_]
+        return replace(self, samples=[self.samples[i] for i in kept], places=[self.places[i] for i in kept])
+
+
+def read_lm_eval(file: SourceFile) -> ExampleTable:
+    """Read logged samples: their metrics, and the first filtered response as prediction.
+
+    The file of one task has the harness' ``doc_id`` as id; in the folder of a run, which holds a file for
+    every task, ids are ``task/doc_id`` and a column ``task`` names the task. ``score`` is the only metric,
+    where there is one. Hashes of document and target are checked when runs are paired; that of the prompt is
+    not, since a chat template changes it.
+
+    Raises
+    ------
+    SourceError
+        If samples went through several filters and none was chosen, a folder holds several runs or other
+        files, or a sample has no ``doc_id``.
+    """
+    is_run = file.path.is_dir()
+    logs = _logs_of_run(file) if is_run else [_log(file)]
+    logs = _filtered(file, logs)
+    samples = [sample for log in logs for sample in log.samples]
+    places = [place for log in logs for place in log.places]
+    columns: dict[str, list[Any]] = {"id": [sample["doc_id"] for sample in samples]}
+    if is_run:
+        columns["id"] = [f"{log.task}/{sample['doc_id']}" for log in logs for sample in log.samples]
+        columns["task"] = [log.task for log in logs for _ in log.samples]
+    predictions = [_prediction(sample) for sample in samples]
+    if None not in predictions:
+        columns["prediction"] = predictions
+    columns["label"] = [sample["target"] for sample in samples]
+    identity = tuple(name for name in _HASHES if any(name in sample for sample in samples))
+    metrics = list(dict.fromkeys(name for sample in samples for name in sample if name not in _NO_METRICS))
+    for name in (*metrics, *identity):
+        columns[name] = [sample.get(name) for sample in samples]
+    if len(metrics) == 1:
+        columns["score"] = columns[metrics[0]]
+    tasks = [log.task for log in logs if log.task is not None]
+    filters = dict.fromkeys(filter_ for log in logs for filter_ in log.filters)
+    facts = {"filter": ", ".join(filters), **({"task": ", ".join(tasks)} if tasks else {})}
+    return replace(table(columns, places.__getitem__, file.origin), identity=identity, facts=facts)
+
+
+def _log(file: SourceFile) -> _Log:
+    if isinstance(file.document, list):  # as versions before 0.4.3 wrote it
+        samples, places = file.document, [f"item {i}" for i in range(len(file.document))]
+    else:
+        samples, lines = json_rows(file)
+        places = [f"line {line}" for line in lines]
+    for sample, place in zip(samples, places, strict=True):
+        if not isinstance(sample, dict) or not sample.keys() >= _MARKS:
+            lacking = _MARKS - sample.keys() if isinstance(sample, dict) else _MARKS
+            raise SourceError(
+                f"`{file.origin}`, {place}: a sample without {listed(sorted(lacking))}",
+                hint="lm-evaluation-harness writes one object a document with `--log_samples`.",
+            )
+    named = _NAME.fullmatch(file.path.name)
+    return _Log(file, samples, places, *(named.group("task", "run") if named else (None, None)))
+
+
+def _logs_of_run(folder: SourceFile) -> list[_Log]:
+    paths = _visible(folder.path)
+    others = [path.name for path in paths if not _is_log(path) and not _is_result(path)]
+    if others:
+        raise SourceError(
+            f"`{folder.origin}` holds samples of lm-evaluation-harness and other files: {listed(others)}",
+            hint="a folder that is read as one run holds its `samples_*.jsonl` and `results_*.json` alone.",
+        )
+    logs = [_log(SourceFile(path, f"{folder.origin}/{path.name}")) for path in paths if _is_log(path)]
+    if any(log.task is None for log in logs):
+        unnamed = [log.file.path.name for log in logs if log.task is None]
+        raise SourceError(
+            f"the names of {listed(unnamed)} in `{folder.origin}` tell no task and run",
+            hint="lm-evaluation-harness calls them `samples_TASK_TIME.jsonl`.",
+        )
+    runs = list(dict.fromkeys(log.run for log in logs))
+    if len(runs) > 1:
+        raise SourceError(
+            f"`{folder.origin}` holds {len(runs)} runs: {listed([str(run) for run in runs])}",
+            hint="name one file, or put the files of each run in a folder of its own.",
+        )
+    return logs
+
+
+def _filtered(file: SourceFile, logs: Sequence[_Log]) -> list[_Log]:
+    """Keep one filter of every task: the only one, or the one that was chosen."""
+    there = list(dict.fromkeys(filter_ for log in logs for filter_ in log.filters))
+    if file.part is not None and file.part not in there:
+        hint = f"it has {listed(there)}.{did_you_mean(file.part, there)}"
+        raise SourceError(f"`{file.origin}` has no filter `{file.part}`", hint=hint)
+    return [
+        log.under(log.filters[0] if len(log.filters) == 1 else chosen_part(file, log.filters, "filter"))
+        for log in logs
+    ]
+
+
+def _prediction(sample: dict[str, Any]) -> str | None:
+    """Return the filtered response where there is one and it is text; likelihoods of choices are lists."""
+    responses = sample["filtered_resps"]
+    is_one = isinstance(responses, list) and len(responses) == 1 and isinstance(responses[0], str)
+    return responses[0] if is_one else None
+
+
+def _visible(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+
+
+def _is_log(path: Path) -> bool:
+    return path.is_file() and _recognises_file(SourceFile(path))
+
+
+def _is_result(path: Path) -> bool:
+    if path.is_dir():
+        return False
+    document = SourceFile(path).document if path.suffix == ".json" else None
+    return isinstance(document, dict) and {"results", "configs"} <= document.keys()
+
+
+def _recognises_file(file: SourceFile) -> bool:
+    if file.first_record is not None:
+        return file.first_record.keys() >= _MARKS
+    if b'"filtered_resps"' not in file.head or not isinstance(file.document, list):
+        return False
+    return bool(file.document) and isinstance(file.document[0], dict) and file.document[0].keys() >= _MARKS
+
+
+def _recognises(file: SourceFile) -> bool:
+    if file.path.is_dir():
+        return any(_is_log(path) for path in _visible(file.path))
+    return _recognises_file(file)
+
+
+LM_EVAL = Source("lm-eval", "lm-evaluation-harness samples", _recognises, read_lm_eval, part="filter")

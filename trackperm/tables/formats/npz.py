@@ -1,0 +1,79 @@
+"""NumPy archives, as ``numpy.savez`` writes them: a column for every array."""
+
+from __future__ import annotations
+
+import zipfile
+
+import numpy as np
+import polars as pl
+
+from trackperm.errors import SourceError
+from trackperm.tables.source import Source, SourceFile
+from trackperm.tables.table import ExampleTable
+
+_KINDS = "biufU"
+
+
+def read_npz(file: SourceFile) -> ExampleTable:
+    """Read the arrays of one dimension in an archive; others are left out, and a note says so.
+
+    Raises
+    ------
+    SourceError
+        If the archive is cut short, an array holds Python objects, or arrays differ in length.
+    """
+    arrays: dict[str, np.ndarray] = {}
+    try:
+        with np.load(file.path, allow_pickle=False) as archive:
+            for name in archive.files:
+                arrays[name] = archive[name]
+    except ValueError as error:
+        raise SourceError(
+            f"array `{name}` of `{file.origin}` cannot be read: {error}",
+            hint="arrays hold numbers, booleans or text: `array.astype(str)`, for example.",
+        ) from error
+    except (zipfile.BadZipFile, EOFError) as error:
+        raise SourceError(
+            f"`{file.origin}` is not a readable NumPy archive: {error}", hint="was it written to its end?"
+        ) from error
+    columns = {
+        name: array for name, array in arrays.items() if array.ndim == 1 and array.dtype.kind in _KINDS
+    }
+    others = [
+        f"`{name}` ({array.dtype}, shape {array.shape})"
+        for name, array in arrays.items()
+        if name not in columns
+    ]
+    if not columns:
+        raise SourceError(
+            f"`{file.origin}` has no array of one dimension: {', '.join(others)}",
+            hint="`numpy.savez(path, id=ids, prediction=predictions, label=labels)` makes a table.",
+        )
+    _require_one_length(columns, file.origin)
+    series = [_series(name, array) for name, array in columns.items()]
+    notes = (f"left out, as they are no columns of numbers or text: {', '.join(others)}",) if others else ()
+    table = ExampleTable.from_native(pl.DataFrame(series), file.origin)
+    return ExampleTable(table.frame, table.origin, notes=notes)
+
+
+def _series(name: str, array: np.ndarray) -> pl.Series:
+    if array.dtype.kind == "U":
+        return pl.Series(name, array.tolist(), dtype=pl.String)
+    wide = array.astype(np.float64) if array.dtype.kind == "f" else array
+    return pl.Series(name, wide.astype(wide.dtype.newbyteorder("=")))
+
+
+def _require_one_length(columns: dict[str, np.ndarray], origin: str) -> None:
+    lengths = {name: len(array) for name, array in columns.items()}
+    if len(set(lengths.values())) > 1:
+        found = ", ".join(f"`{name}` {length:,}" for name, length in lengths.items())
+        raise SourceError(
+            f"the arrays of `{origin}` differ in length: {found}", hint="each has one value an example."
+        )
+
+
+def _recognises(file: SourceFile) -> bool:
+    return bool(file.members) and all(name.endswith(".npy") for name in file.members)
+
+
+NPZ = Source("npz", "NumPy archives", _recognises, read_npz)

@@ -1,0 +1,90 @@
+"""Results of promptfoo as JSON: ``promptfoo eval -o results.json``."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+from trackperm.errors import SourceError
+from trackperm.tables.json_values import table
+from trackperm.tables.source import Source, SourceFile, chosen_part
+from trackperm.tables.table import ExampleTable
+
+_ERROR = 2  # `failureReason` of a call that failed, where 1 is an assertion
+
+
+def read_promptfoo(file: SourceFile) -> ExampleTable:
+    """Read the results of one provider and prompt: ``id``, ``passed``, ``score``, ``prediction``, metrics.
+
+    The id is the index of the test, or what its variables are where there is none; variables are columns
+    under their own names. ``input_hash`` is the SHA-256 of the variables and is checked when runs are paired.
+
+    Raises
+    ------
+    SourceError
+        If there are several providers or prompts and none was chosen, or a result is not as promptfoo writes
+        it.
+    """
+    results = file.document["results"]["results"]
+    for index, result in enumerate(results):
+        if not isinstance(result, dict) or not isinstance(result.get("vars", {}), dict):
+            raise SourceError(f"`{file.origin}`, result {index}: no object with `vars` and `success`")
+    systems = _systems(results)
+    part = chosen_part(file, list(dict.fromkeys(systems)), "provider")
+    kept = [result for result, system in zip(results, systems, strict=True) if system == part]
+    variables = [json.dumps(result.get("vars", {}), sort_keys=True) for result in kept]
+    has_index = all(isinstance(result.get("testIdx"), int) for result in kept)
+    columns: dict[str, list[Any]] = {
+        "id": [result["testIdx"] for result in kept] if has_index else list(variables),
+        "passed": [result.get("success") for result in kept],
+        "score": [result.get("score") for result in kept],
+        "prediction": [_output(result) for result in kept],
+        "input_hash": [hashlib.sha256(text.encode()).hexdigest() for text in variables],
+    }
+    for member in ("namedScores", "vars"):
+        for name in dict.fromkeys(chain.from_iterable(result.get(member) or {} for result in kept)):
+            columns.setdefault(name, [(result.get(member) or {}).get(name) for result in kept])
+    n_errors = sum(result.get("failureReason") == _ERROR for result in kept)
+    notes = (f"{n_errors} of {len(kept)} results are errors of the provider, and have failed",)
+    read = table(columns, lambda index: f"result {index}", file.origin)
+    return replace(read, identity=("input_hash",), notes=notes if n_errors else ())
+
+
+def _systems(results: list[dict[str, Any]]) -> list[str]:
+    """Name what gave each result: its provider, its prompt, or both where there are several of both."""
+    providers = [_name(result.get("provider"), "label", "id") for result in results]
+    prompts = [_name(result.get("prompt"), "label", "raw") for result in results]
+    if len(set(prompts)) == 1:
+        return providers
+    if len(set(providers)) == 1:
+        return prompts
+    return [f"{provider} | {prompt}" for provider, prompt in zip(providers, prompts, strict=True)]
+
+
+def _name(value: Any, *members: str) -> str:
+    if isinstance(value, dict):
+        return str(next((value[name] for name in members if value.get(name)), value))
+    return str(value)
+
+
+def _output(result: Mapping[str, Any]) -> Any:
+    response = result.get("response")
+    return response.get("output") if isinstance(response, dict) else None
+
+
+def _recognises(file: SourceFile) -> bool:
+    results = file.document.get("results") if isinstance(file.document, dict) else None
+    rows = results.get("results") if isinstance(results, dict) else None
+    return (
+        isinstance(rows, list)
+        and bool(rows)
+        and isinstance(rows[0], dict)
+        and {"success", "provider"} <= rows[0].keys()
+    )
+
+
+PROMPTFOO = Source("promptfoo", "promptfoo results", _recognises, read_promptfoo, part="provider")

@@ -1,0 +1,105 @@
+"""SQuAD: questions with their accepted answers, and the predictions that its evaluation script takes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from trackperm.errors import SourceError
+from trackperm.tables.json_values import table
+from trackperm.tables.source import Source, SourceFile
+from trackperm.tables.table import ExampleTable
+
+_MOST_COLUMNS = 20  # of texts in one row
+_HINT = 'SQuAD is {"data": [{"paragraphs": [{"qas": [{"id": ..., "question": ..., "answers": [...]}]}]}]}.'
+
+
+def read_questions(file: SourceFile) -> ExampleTable:
+    """Read questions and their answers, of version 1.1 or 2.0.
+
+    Returns
+    -------
+    ExampleTable
+        Columns ``id``, ``question``, ``title`` (of the article) and ``label``, the list of accepted answers:
+        empty where there is none.
+
+    Raises
+    ------
+    SourceError
+        If something is not of SQuAD's shape, or the file holds no question.
+    """
+    columns: dict[str, list[Any]] = {name: [] for name in ("id", "question", "title", "label")}
+    places = []
+    for place, article, question in _questions(file):
+        where = f"`{file.origin}`, {place}"
+        answers = _list(question, "answers", where)
+        label = [answer.get("text") if isinstance(answer, dict) else None for answer in answers]
+        texts = (question.get("id"), question.get("question"), *label)
+        if not all(isinstance(text, str) for text in texts):
+            raise SourceError(
+                f"{where}: its `id`, `question` or the `text` of an answer is no text", hint=_HINT
+            )
+        for name, value in zip(columns, (*texts[:2], article.get("title"), label), strict=True):
+            columns[name].append(value)
+        places.append(place)
+    if not places:
+        raise SourceError(f"`{file.origin}` holds no question", hint=_HINT)
+    return replace(table(columns, places.__getitem__, file.origin), identity=("question", "title"))
+
+
+def read_predictions(file: SourceFile) -> ExampleTable:
+    """Read the answers to questions, ``{id: text}``, where the empty text says that there is none.
+
+    Returns
+    -------
+    ExampleTable
+        Columns ``id`` and ``prediction``.
+    """
+    answers: dict[str, str] = file.document
+    columns = {"id": list(answers), "prediction": list(answers.values())}
+    return table(columns, lambda index: f"question {columns['id'][index]}", file.origin)
+
+
+def _questions(file: SourceFile) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
+    for i, article in enumerate(_objects(file.document, "data", f"`{file.origin}`")):
+        where = f"`{file.origin}`, article {i}"
+        for j, paragraph in enumerate(_objects(article, "paragraphs", where)):
+            for k, question in enumerate(_objects(paragraph, "qas", f"{where}, paragraph {j}")):
+                yield f"article {i}, paragraph {j}, question {k}", article, question
+
+
+def _objects(parent: dict[str, Any], member: str, where: str) -> list[dict[str, Any]]:
+    found = _list(parent, member, where)
+    if not all(isinstance(item, dict) for item in found):
+        raise SourceError(f"{where}: `{member}` holds other things than objects", hint=_HINT)
+    return found
+
+
+def _list(parent: dict[str, Any], member: str, where: str) -> list[Any]:
+    found = parent.get(member)
+    if not isinstance(found, list):
+        raise SourceError(f"{where}: no list `{member}`", hint=_HINT)
+    return found
+
+
+def _is_questions(file: SourceFile) -> bool:
+    data = file.document.get("data") if isinstance(file.document, dict) else None
+    return isinstance(data, list) and bool(data) and isinstance(data[0], dict) and "paragraphs" in data[0]
+
+
+def _is_predictions(file: SourceFile) -> bool:
+    """Whether all members are texts and all names ids: SQuAD's, of one shape, or too many for columns."""
+    answers = file.document
+    if not isinstance(answers, dict) or not all(isinstance(text, str) for text in answers.values()):
+        return False
+    if not answers or not all(any(map(str.isdigit, name)) for name in answers):
+        return False
+    shapes = {re.sub("[0-9]+", "0", name) for name in answers}
+    is_hash = all(re.fullmatch("[0-9a-f]{24}(_[0-9]+)?", name) for name in answers)
+    return is_hash or (len(answers) > 1 and len(shapes) == 1) or len(answers) > _MOST_COLUMNS
+
+
+SQUAD = Source("squad", "SQuAD's questions and answers", _is_questions, read_questions)
+SQUAD_PREDICTIONS = Source("squad-predictions", "SQuAD's predictions", _is_predictions, read_predictions)

@@ -1,0 +1,49 @@
+"""Tables as Weights & Biases keeps them in artifacts: JSON that says how many rows it has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from trackperm.errors import SourceError
+from trackperm.tables.formats.log_table import read_split
+from trackperm.tables.source import Source, SourceFile
+from trackperm.tables.table import ExampleTable
+
+_LARGEST = 200_000
+_HINT = (
+    "W&B keeps 200,000 rows of a table in an artifact and 10,000 in the run's files, without an error: log"
+    " the predictions as a Parquet file in an artifact."
+)
+
+
+def read_wandb_table(file: SourceFile) -> ExampleTable:
+    """Read a table, if all the rows that it claims are there.
+
+    Raises
+    ------
+    SourceError
+        If it was cut, or is not of the shape that W&B writes.
+    """
+    table, claimed = read_split(file), file.document.get("nrows", None)
+    if claimed is not None and claimed != len(table):
+        raise SourceError(
+            f"`{file.origin}` says that it has {claimed} rows, and has {len(table)}", hint=_HINT
+        )
+    if len(table) == _LARGEST:
+        note = (
+            f"it has {_LARGEST:,} rows, the most that W&B keeps: the table that was logged may have had more"
+        )
+        table = replace(table, notes=(*table.notes, note))
+    return table
+
+
+def _recognises(file: SourceFile) -> bool:
+    document = file.document
+    if not isinstance(document, dict) or not {"columns", "data"} <= document.keys():
+        return False
+    return document.get("_type") == "table" or not document.keys().isdisjoint(
+        {"nrows", "ncols", "column_types"}
+    )
+
+
+WANDB_TABLE = Source("wandb-table", "W&B tables", _recognises, read_wandb_table)

@@ -1,0 +1,126 @@
+"""Columns of JSON values, with the types that JSON gives them and no others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import narwhals as nw
+import polars as pl
+
+from trackperm.tables.table import ExampleTable
+
+_NAMES = {bool: "booleans", int: "integers", float: "decimals", str: "text", list: "lists", dict: "objects"}
+_LARGEST_EXACT = 2**53 - 1
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"more than one value for `{twice}`")
+    return result
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object)
+
+
+def parsed(text: str) -> Any:
+    """Value of a JSON document, of whatever size its integers are; NaN is allowed, as Python writes it.
+
+    Raises
+    ------
+    ValueError
+        If `text` is not one JSON document, or an object names a member twice.
+    """
+    try:
+        return _DECODER.decode(text)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def table(columns: Mapping[str, Sequence[Any]], place: Callable[[int], str], origin: str) -> ExampleTable:
+    """Table of typed columns; a column without a single type is kept, and is unusable.
+
+    Parameters
+    ----------
+    columns : mapping of str to sequence
+        JSON values by column, all of the same length.
+    place : callable
+        What messages call the row of an index, such as ``line 3``.
+    origin : str
+        What messages call the table.
+    """
+    series, unusable = [], {}
+    for name, values in columns.items():
+        try:
+            series.append(_typed(name, values, place))
+        except _UnusableError as error:
+            series.append(pl.Series(name, values, dtype=pl.Object))
+            unusable[name] = str(error)
+    return ExampleTable(nw.from_native(pl.DataFrame(series), eager_only=True), origin, unusable=unusable)
+
+
+class _UnusableError(Exception):
+    """Why a column has no single type."""
+
+
+def _typed(name: str, values: Sequence[Any], place: Callable[[int], str]) -> pl.Series:
+    types = _types(values)
+    if float in types and types != {float}:  # NaN stands for null, so it does not turn integers to decimals
+        values = [None if value != value else value for value in values]
+        types = _types(values)
+    if not types:
+        return pl.Series(name, values, dtype=pl.Null)
+    if types == {bool}:
+        return pl.Series(name, values, dtype=pl.Boolean)
+    if types == {str}:
+        return _texts(name, values, place)
+    if types == {int}:
+        return _integers(name, values, place)
+    if types <= {int, float}:
+        for index, value in enumerate(values):
+            if type(value) is int and abs(value) > _LARGEST_EXACT:
+                raise _UnusableError(f"mixes decimals with an integer above 2^53 ({place(index)})")
+        return pl.Series(name, values, dtype=pl.Float64, strict=False)
+    if types == {list}:
+        return _lists(name, values)
+    if types <= {list, dict}:
+        raise _UnusableError("holds lists or objects")
+    firsts = sorted((list(map(type, values)).index(type_), _NAMES[type_]) for type_ in types)
+    raise _UnusableError("mixes " + " and ".join(f"{kind} ({place(index)})" for index, kind in firsts))
+
+
+def _types(values: Iterable[Any]) -> set[type]:
+    return set(map(type, values)) - {type(None)}
+
+
+def _texts(name: str, values: Sequence[Any], place: Callable[[int], str]) -> pl.Series:
+    try:
+        return pl.Series(name, values, dtype=pl.String)
+    except UnicodeEncodeError as error:
+        index = values.index(error.object)
+        raise _UnusableError(f"has half a surrogate pair ({place(index)}), which is no text") from error
+
+
+def _lists(name: str, values: Sequence[Any]) -> pl.Series:
+    dtypes: dict[type, Any] = {str: pl.String, int: pl.Int64, bool: pl.Boolean}
+    types = _types(chain.from_iterable(filter(None, values))) or {str}
+    if len(types) > 1 or not types <= set(dtypes):
+        raise _UnusableError("holds lists that are not of text alone or of integers alone")
+    try:
+        return pl.Series(name, values, dtype=pl.List(dtypes[types.pop()]))
+    except (UnicodeEncodeError, OverflowError) as error:
+        raise _UnusableError(f"holds lists that cannot be read: {error}") from error
+
+
+def _integers(name: str, values: Sequence[Any], place: Callable[[int], str]) -> pl.Series:
+    present = [value for value in values if value is not None]
+    smallest, largest = min(present), max(present)
+    if smallest >= -(2**63) and largest < 2**63:
+        return pl.Series(name, values, dtype=pl.Int64)
+    index = values.index(largest if largest >= 2**63 else smallest)
+    raise _UnusableError(f"has an integer outside the range of int64 ({place(index)})")

@@ -1,0 +1,360 @@
+"""Reference answers that lie in a file of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import polars as pl
+
+from trackperm.errors import InputTypeError, SourceError
+from trackperm.messages import listed
+from trackperm.tables.table import ExampleTable, id_columns, typed_columns
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Gold:
+    """Where reference answers lie, and how they are found.
+
+    Attributes
+    ----------
+    path : Path, or str
+        Their file, or a URL.
+    part : str or None
+        Which part of it.
+    id, label : str
+        Names of the columns in the predictions; several of ids have commas between them.
+    by_position : bool
+        Whether rows belong together in the order in which they stand.
+    prediction : str
+        Name of the column of predictions.
+    """
+
+    path: Path | str
+    part: str | None = None
+    id: str = "id"
+    label: str = "label"
+    by_position: bool = False
+    prediction: str = "prediction"
+
+
+def with_labels(
+    table: ExampleTable,
+    gold: ExampleTable,
+    id_: str = "id",
+    label: str = "label",
+    *,
+    by_position: bool = False,
+    prediction: str = "prediction",
+) -> ExampleTable:
+    """Add the reference answers of every example, and the examples that a run has left out.
+
+    Where some questions have no answer, so that their labels are empty, an empty field of an untyped table
+    is the answer that there is none, and becomes the empty text.
+
+    Parameters
+    ----------
+    table : ExampleTable
+        Predictions.
+    gold : ExampleTable
+        Reference answers: its column `label`, or ``label``, or ``prediction``.
+    id_, label : str
+        Names of both columns in `table`; in `gold` they may have these names or ``id`` and ``label``. Of
+        several columns of ids, such as ``id,epoch``, `gold` has some or all.
+    by_position : bool
+        Whether rows belong together in the order in which they stand.
+    prediction : str
+        Name of the column of predictions in `table`.
+
+    Returns
+    -------
+    ExampleTable
+        The rows of `table`, and behind them one with nulls for every example of `gold` that has none. Rows
+        without an id stay, without a label.
+
+    Raises
+    ------
+    SourceError
+        If a column is missing, an id repeats in `gold`, predictions are for examples that `gold` lacks, the
+        inputs or labels of both are not the same, or rows that belong together by position are not equally
+        many or have ids in another order.
+    """
+    ids = id_columns(id_, (table,))
+    answers = _renamed(gold, label, (label, "label", "prediction"), required=True)
+    if len(ids) == 1:
+        answers = _renamed(answers, id_, (id_, "id"), required=not by_position)
+    keys = [name for name in ids if name in answers.columns]
+    notes: list[str] = []
+    if by_position:
+        _require_same_length(table, gold)
+        notes += _order_notes(table, answers, [name for name in keys if name in table.columns])
+        keys = []
+    else:
+        notes += _key_notes(table, answers, ids, keys)
+    added = [name for name in answers.columns if name in (label, *gold.identity) and name not in keys]
+    answers = answers.only([*keys, *added])
+    table = _with_empty_answers(table, answers.frame.get_column(label), prediction)
+    predictions, references, matched = _polars(table), _polars(answers), _polars(answers)
+    if keys:
+        predictions, references = _keyed(table, answers, keys)
+        _require_known(predictions, references, table, answers, keys)
+        matched = predictions.select(keys).join(references, on=keys, how="left", maintain_order="left")
+    rows = _Rows(table, answers, predictions, matched, keys)
+    rows.require_same([name for name in added if name != label])
+    notes += rows.label_notes(label)
+    own = predictions.drop(added, strict=False)
+    joined = own.with_columns(matched[name] for name in added)
+    if keys:
+        joined = own.join(references, on=keys, how="full", coalesce=True, maintain_order="left_right")
+    order = dict.fromkeys(name for name in (*table.columns, *added) if name in joined.columns)
+    return replace(
+        table,
+        data=nw.from_native(joined.select(list(order)), eager_only=True),
+        untyped=_untyped(table, answers, added, prediction, label),
+        unusable={
+            **{name: why for name, why in table.unusable.items() if name not in added},
+            **{
+                name: f"is that of `{gold.origin}`, which {why}"
+                for name, why in answers.unusable.items()
+                if name in added
+            },
+        },
+        facts={**gold.facts, **table.facts},
+        notes=(*table.notes, *(f"its labels `{gold.origin}`: {note}" for note in gold.notes), *notes),
+    )
+
+
+def _renamed(gold: ExampleTable, name: str, candidates: Sequence[str], *, required: bool) -> ExampleTable:
+    """Call the first of the `candidates` that there is `name`."""
+    found = next((candidate for candidate in candidates if candidate in gold.columns), None)
+    if found is None and required:
+        raise SourceError(
+            f"`{gold.origin}` has no column {' or '.join(f'`{c}`' for c in dict.fromkeys(candidates))};"
+            f" it has {listed(gold.columns)}",
+            hint="reference answers have columns `id` and `label`, or those of `--id` and `--label`.",
+        )
+    if found is None or found == name:
+        return gold
+    unusable = {name if column == found else column: why for column, why in gold.unusable.items()}
+    return replace(gold, data=gold.frame.rename({found: name}), unusable=unusable)
+
+
+def _with_empty_answers(table: ExampleTable, labels: nw.Series[Any], prediction: str) -> ExampleTable:
+    if prediction not in table.columns or not table.is_untyped(prediction):
+        return table
+    accepted = labels.to_polars()
+    if isinstance(accepted.dtype, pl.List):
+        has_empty = (accepted.list.len() == 0).any()
+    else:
+        has_empty = accepted.dtype == pl.String and (accepted == "").any()
+    n_empty = table.frame.get_column(prediction).null_count()
+    if not n_empty or not has_empty:
+        return table
+    filled = table.frame.with_columns(nw.col(prediction).fill_null(""))
+    note = f"{n_empty} empty fields of `{prediction}` are empty answers, as there are labels that are empty"
+    return replace(table, data=filled, notes=(*table.notes, note))
+
+
+def _require_same_length(table: ExampleTable, gold: ExampleTable) -> None:
+    if len(table) != len(gold):
+        raise SourceError(
+            f"`{table.origin}` has {len(table)} examples and `{gold.origin}` has {len(gold)} labels:"
+            " they cannot be put together by position",
+            hint="`--id NAME` names a column that identifies the examples.",
+        )
+
+
+def _order_notes(table: ExampleTable, answers: ExampleTable, ids: list[str]) -> Iterator[str]:
+    """Refuse ids that stand in another order in the labels, and say where they are others."""
+    if not ids:
+        return
+    try:
+        sides = [side.frame.to_polars() for side in typed_columns(table, answers, ids, text=ids)[:2]]
+    except InputTypeError:
+        return
+    differ = pl.select(
+        pl.any_horizontal(_differ(*(side[name] for side in sides)) for name in ids)
+    ).to_series()
+    if not differ.any():
+        return
+    rows = [tuple(side.row(differ.arg_true()[0])) for side in sides]
+    found = (
+        f"{listed(ids)} of `{table.origin}` and of its labels `{answers.origin}` differ in {differ.sum()} of"
+        f" {len(differ)} rows, first in row {differ.arg_true()[0]}: {' and '.join(map(_shown, rows))}"
+    )
+    if sides[0].sort(ids).equals(sides[1].sort(ids)):
+        raise SourceError(
+            f"{found}; the rows stand in different orders",
+            hint=f"without `--by-position` they go together by `--id {','.join(ids)}`.",
+        )
+    yield f"look: {found}: do the rows belong together?"
+
+
+def _key_notes(
+    table: ExampleTable, answers: ExampleTable, ids: Sequence[str], keys: Sequence[str]
+) -> Iterator[str]:
+    lacking = [name for name in ids if name not in table.columns]
+    if lacking:
+        raise SourceError(
+            f"`{table.origin}` has no column {listed(lacking)} to find its labels by; it has"
+            f" {listed(table.columns)}",
+            hint="`--id NAME` names the column of ids; `--by-position` takes rows as they stand.",
+        )
+    if not keys:
+        raise SourceError(
+            f"`{answers.origin}` has none of the columns {listed(ids)} to find labels by; it has"
+            f" {listed(answers.columns)}",
+            hint="of several columns of ids, the labels have some or all.",
+        )
+    if len(keys) < len(ids):
+        yield f"its labels `{answers.origin}` were found by {listed(keys)} alone, as they have no other id"
+
+
+def _keyed(
+    table: ExampleTable, answers: ExampleTable, keys: Sequence[str]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Both tables with their ids brought to one type."""
+    try:
+        typed = typed_columns(table, answers, keys, text=keys)[:2]
+    except InputTypeError as error:
+        raise SourceError(error.message, hint=error.hint) from error
+    predictions, references = (
+        _polars(side).with_columns(column.to_polars() for column in ids.frame.iter_columns())
+        for side, ids in zip((table, answers), typed, strict=True)
+    )
+    return predictions, references
+
+
+def _require_known(
+    predictions: pl.DataFrame,
+    references: pl.DataFrame,
+    table: ExampleTable,
+    answers: ExampleTable,
+    keys: Sequence[str],
+) -> None:
+    ids = references.select(keys)
+    is_bad = ids.is_duplicated() | _lacks(ids)
+    if is_bad.any():
+        raise SourceError(
+            f"ids of `{answers.origin}` are missing or repeat (first: {_first(ids.filter(is_bad))})",
+            hint="every reference answer has an id of its own.",
+        )
+    strangers = predictions.select(keys).filter(~_lacks(predictions.select(keys)))
+    strangers = strangers.join(ids, on=keys, how="anti", maintain_order="left")
+    if len(strangers):
+        raise SourceError(
+            f"`{answers.origin}` has no label for {len(strangers)} of {len(predictions)} examples of"
+            f" `{table.origin}` (first: {_first(strangers)})",
+            hint="labels and predictions have to be of the same data.",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Predictions and, row by row, the columns of their reference answers."""
+
+    table: ExampleTable
+    answers: ExampleTable
+    predictions: pl.DataFrame
+    matched: pl.DataFrame
+    keys: Sequence[str]
+
+    def sides(self, name: str) -> tuple[pl.Series, pl.Series]:
+        """Bring a column of both to one type; raises InputTypeError."""
+        first, second = (
+            replace(table, data=nw.from_native(frame.select(name), eager_only=True))
+            for table, frame in ((self.table, self.predictions), (self.answers, self.matched))
+        )
+        first, second, _ = typed_columns(first, second, [name])
+        return first.frame.get_column(name).to_polars(), second.frame.get_column(name).to_polars()
+
+    def place(self, row: int) -> str:
+        if not self.keys:
+            return f"row {row}"
+        return f"example {_shown(self.predictions.select(self.keys).row(row))}"
+
+    def require_same(self, names: Sequence[str]) -> None:
+        """Refuse inputs that differ."""
+        for name in names:
+            if name not in self.predictions.columns:
+                continue
+            try:
+                differ = _differ(*self.sides(name))
+            except InputTypeError as error:
+                raise SourceError(error.message, hint=error.hint) from error
+            if differ.any():
+                first = self.place(differ.arg_true()[0])
+                raise SourceError(
+                    f"`{name}` differs between `{self.table.origin}` and its labels"
+                    f" `{self.answers.origin}` in {differ.sum()} of {len(differ)} examples, first in {first}",
+                    hint="labels and predictions have to be of the same data, split into the same units.",
+                )
+
+    def label_notes(self, label: str) -> Iterator[str]:
+        """Refuse labels that a run has itself and that are others; say where that cannot be told."""
+        if label not in self.predictions.columns:
+            return
+        try:
+            own, given = self.sides(label)
+        except InputTypeError as error:
+            own, given = self.predictions[label], self.matched[label]
+            if any(side.dtype.is_nested() or side.dtype == pl.Object for side in (own, given)):
+                yield f"its own `{label}` gave way to the labels, and was not compared: {error.message}"
+                return
+            own, given = own.cast(pl.String), given.cast(pl.String)
+        differ = _differ(own, given)
+        if differ.any():
+            first = "".join(
+                f"\n    {self.place(row)}: {own[row]!r}, and {given[row]!r} in the labels"
+                for row in differ.arg_true().head(_SHOWN)
+            )
+            raise SourceError(
+                f"`{label}` of `{self.table.origin}` is not that of its labels `{self.answers.origin}` in"
+                f" {differ.sum()} of {len(differ)} examples:{first}",
+                hint=f"drop the column, go without `--labels`, or call the labels otherwise, as in `--label"
+                f" gold_{label}`.",
+            )
+
+
+def _untyped(
+    table: ExampleTable, answers: ExampleTable, added: Sequence[str], prediction: str, label: str
+) -> frozenset[str]:
+    """Columns that are text because their format knows no types.
+
+    Of predictions and labels, those without types are text where the others are.
+    """
+    sources = dict.fromkeys(table.columns, table) | dict.fromkeys(added, answers)
+    untyped = {name for name, source in sources.items() if source.is_untyped(name)}
+    if prediction in sources and len({prediction, label} & untyped) == 1:
+        (typed,) = {prediction, label} - untyped
+        dtype = sources[typed].schema[typed]
+        if dtype in (nw.String, nw.Categorical, nw.Enum) or dtype.is_nested():
+            untyped -= {prediction, label}
+    return frozenset(untyped)
+
+
+def _polars(table: ExampleTable) -> pl.DataFrame:
+    return pl.DataFrame([column.to_polars() for column in table.frame.iter_columns()])
+
+
+def _lacks(ids: pl.DataFrame) -> pl.Series:
+    """Whether a row lacks any of its ids."""
+    return ids.select(pl.any_horizontal(pl.all().is_null()).alias("lacks")).to_series()
+
+
+def _differ(first: pl.Series, second: pl.Series) -> pl.Series:
+    """Whether both sides have values, and others, by row."""
+    return (first != second).fill_null(False) & first.is_not_null() & second.is_not_null()
+
+
+def _first(ids: pl.DataFrame) -> str:
+    return ", ".join(map(_shown, ids.head(_SHOWN).rows()))
+
+
+def _shown(id_: tuple[object, ...]) -> str:
+    return ", ".join(map(repr, id_))

@@ -1,0 +1,129 @@
+"""All formats that can be read, in the order in which a file is offered to them."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import entry_points
+
+from trackperm.errors import SourceError
+from trackperm.messages import listed
+from trackperm.tables.formats.arrow import ARROW
+from trackperm.tables.formats.conll import CONLL
+from trackperm.tables.formats.conllu import CONLLU
+from trackperm.tables.formats.delimited import DELIMITED
+from trackperm.tables.formats.evalb import EVALB
+from trackperm.tables.formats.headerless import HEADERLESS
+from trackperm.tables.formats.helm import HELM
+from trackperm.tables.formats.inspect import INSPECT_LOG
+from trackperm.tables.formats.json_lines import JSON_LINES
+from trackperm.tables.formats.json_records import JSON_RECORDS
+from trackperm.tables.formats.junit import JUNIT
+from trackperm.tables.formats.lighteval import LIGHTEVAL
+from trackperm.tables.formats.lm_eval import LM_EVAL
+from trackperm.tables.formats.log_table import LOG_TABLE
+from trackperm.tables.formats.npz import NPZ
+from trackperm.tables.formats.parquet import PARQUET, PARQUET_PARTS
+from trackperm.tables.formats.promptfoo import PROMPTFOO
+from trackperm.tables.formats.sclite import SCLITE, SCLITE_PRA
+from trackperm.tables.formats.squad import SQUAD, SQUAD_PREDICTIONS
+from trackperm.tables.formats.swe_bench import SWE_BENCH
+from trackperm.tables.formats.trec import TREC
+from trackperm.tables.formats.wandb_table import WANDB_TABLE
+from trackperm.tables.json_values import parsed
+from trackperm.tables.source import Source, SourceFile
+from trackperm.tables.wandb.run_folder import wandb_run
+
+GROUP = "trackperm.sources"
+
+
+@cache
+def sources() -> tuple[Source, ...]:
+    """All formats: those of installed packages before our own.
+
+    Raises
+    ------
+    SourceError
+        If an installed package names something else than a :class:`~trackperm.tables.source.Source`.
+    """
+    installed = []
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+        source = entry.load()
+        if not isinstance(source, Source):
+            raise SourceError(
+                f"the entry point `{entry.name}` of `{GROUP}` is {entry.value!r}, which is no `Source`",
+                hint="it names an instance of `trackperm.tables.source.Source`.",
+            )
+        installed.append(source)
+    return (*installed, *_OWN)
+
+
+def recognised(file: SourceFile) -> Source:
+    """Return the format of a file.
+
+    Raises
+    ------
+    SourceError
+        If it is of none.
+    """
+    found = next((source for source in sources() if source.recognises(file)), None)
+    if found is not None:
+        return found
+    if file.path.is_dir():
+        names = sorted(entry.name for entry in file.path.iterdir())
+        raise SourceError(
+            f"`{file.origin}` is a directory, and of no kind that can be read as one table",
+            hint=f"name one file in it: {listed(names)}." if names else "it is empty.",
+        )
+    if not file.head.strip():
+        raise SourceError(f"`{file.origin}` is blank")
+    raise SourceError(
+        f"`{file.origin}` is in no format that can be read{_what_it_is(file)}",
+        hint=f"these can: {', '.join(source.title for source in sources())}.",
+    )
+
+
+def _what_it_is(file: SourceFile) -> str:
+    if file.head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return ": it is UTF-16 text, where UTF-8 is expected"
+    if not file.is_json:
+        return ""
+    if isinstance(file.document, dict):
+        return f": it is a JSON object with {listed(list(file.document)[:10])}"
+    if file.document is not None:
+        return ": it is a JSON array of other things than objects"
+    try:
+        parsed(file.text)
+    except ValueError as error:
+        return f": it begins as JSON does, and is none ({error})"
+    return ""
+
+
+# From the particular to the general: the first that recognises a file reads it.
+_OWN = (
+    LM_EVAL,
+    INSPECT_LOG,
+    HELM,
+    LIGHTEVAL,
+    PROMPTFOO,
+    SWE_BENCH,
+    SQUAD,
+    SQUAD_PREDICTIONS,
+    EVALB,
+    SCLITE,
+    SCLITE_PRA,
+    CONLLU,
+    TREC,
+    CONLL,
+    PARQUET,
+    PARQUET_PARTS,
+    ARROW,
+    NPZ,
+    JUNIT,
+    WANDB_TABLE,
+    wandb_run(recognised),
+    LOG_TABLE,
+    JSON_RECORDS,
+    JSON_LINES,
+    HEADERLESS,
+    DELIMITED,
+)

@@ -1,0 +1,59 @@
+"""Tables at a URL, as far as polars reads them without a copy: Parquet and Arrow IPC."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import polars as pl
+
+from trackperm.errors import SourceError
+from trackperm.messages import without_credentials
+from trackperm.tables.scan import Scan
+from trackperm.tables.table import ExampleTable
+
+
+def is_url(locator: str) -> bool:
+    """Whether a locator is a URL, such as ``s3://bucket/run.parquet``, and no path."""
+    scheme, separator, rest = locator.partition("://")
+    return bool(separator and rest) and scheme.isidentifier()
+
+
+def shown_locator(locator: str) -> str:
+    """Return what people are shown of a locator: of a URL all but its credentials, a path as it is."""
+    url, colons, part = locator.partition("::")
+    if not is_url(url):
+        return locator
+    if set("@?&") & set(part):  # `::` stands in the credentials
+        return without_credentials(locator)
+    return f"{without_credentials(url)}{colons}{part}"
+
+
+def read_url(url: str, origin: str) -> ExampleTable:
+    """Read the table at `url`: of any scheme that polars knows, with the credentials that it finds.
+
+    No credentials of the URL are in the table's origin, nor in errors.
+
+    Raises
+    ------
+    SourceError
+        If polars cannot read it as Parquet nor as Arrow IPC; says why it could not.
+    """
+    origin = shown_locator(origin)
+    reasons = []
+    for kind, scan in (("Parquet", pl.scan_parquet), ("Arrow IPC", pl.scan_ipc)):
+        try:
+            return ExampleTable.from_scan(Scan(scan(url), partial(_unreadable, origin)), origin)
+        except SourceError as error:
+            reasons.append(f"as {kind}: {_first_line(error.__cause__)}")
+    raise SourceError(
+        f"`{origin}` cannot be read\n\n" + "\n".join(f"    {reason}" for reason in reasons),
+        hint="a URL names Parquet or Arrow IPC; anything else can be read once it is copied to a file.",
+    )
+
+
+def _unreadable(origin: str, error: BaseException) -> SourceError:
+    return SourceError(f"`{origin}` cannot be read: {_first_line(error)}")
+
+
+def _first_line(error: BaseException | None) -> str:
+    return without_credentials(str(error).strip().partition("\n")[0])

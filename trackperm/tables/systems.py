@@ -1,0 +1,75 @@
+"""One system of a table that holds several: a column of its own, or a column of objects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import chain
+
+import narwhals as nw
+import polars as pl
+
+from trackperm.errors import SourceError
+from trackperm.messages import did_you_mean, listed
+from trackperm.tables.json_values import table as json_table
+from trackperm.tables.scan import Scan
+from trackperm.tables.table import ExampleTable
+
+
+def of_system(table: ExampleTable, system: str) -> ExampleTable:
+    """Take one system out of a table that holds several.
+
+    Parameters
+    ----------
+    table : ExampleTable
+        One row an example, with a column for every system.
+    system : str
+        The name of the column. Its values become the columns ``prediction`` and ``score``; of objects every
+        member becomes a column under its own name. A column that was called so before gives way.
+
+    Raises
+    ------
+    SourceError
+        If there is no such column.
+    """
+    if system not in table.columns:
+        raise SourceError(
+            f"`{table.origin}` has no column `{system}`",
+            hint=f"it has {listed(table.columns)}.{did_you_mean(system, table.columns)}",
+        )
+    origin = f"{table.origin}::{system}"
+    if isinstance(table.data, Scan):
+        return _scanned(table, table.data, system, origin)
+    members = _members(table.frame.get_column(system).to_polars(), origin)
+    others = table.frame.drop(system, *(name for name in members.columns if name in table.columns))
+    columns = [series.to_polars() for frame in (others, members.frame) for series in frame.iter_columns()]
+    unusable = {name: why for name, why in table.unusable.items() if name in others.columns}
+    return replace(
+        table,
+        data=nw.from_native(pl.DataFrame(columns), eager_only=True),
+        origin=origin,
+        unusable={**unusable, **members.unusable},
+    )
+
+
+def _scanned(table: ExampleTable, scan: Scan, system: str, origin: str) -> ExampleTable:
+    """Take one system out of a file without reading it."""
+    dtype, column = scan.lazy.collect_schema()[system], pl.col(system)
+    members = {"prediction": column, "score": column}
+    if isinstance(dtype, pl.Struct):
+        members = {field.name: column.struct.field(field.name) for field in dtype.fields}
+    others = [name for name in table.columns if name != system and name not in members]
+    lazy = scan.lazy.select(*others, *(value.alias(name) for name, value in members.items()))
+    return replace(table, data=replace(scan, lazy=lazy), origin=origin)
+
+
+def _members(values: pl.Series, origin: str) -> ExampleTable:
+    if isinstance(values.dtype, pl.Struct):
+        return ExampleTable(nw.from_native(values.struct.unnest(), eager_only=True), origin)
+    objects = values.to_list() if values.dtype == pl.Object else []
+    if objects and all(value is None or isinstance(value, Mapping) for value in objects):
+        names = dict.fromkeys(chain.from_iterable(value or () for value in objects))
+        columns = {name: [(value or {}).get(name) for value in objects] for name in names}
+        return json_table(columns, lambda index: f"row {index}", origin)
+    renamed = pl.DataFrame([values.alias("prediction"), values.alias("score")])
+    return ExampleTable(nw.from_native(renamed, eager_only=True), origin)

@@ -1,0 +1,454 @@
+"""Per-example tables, which layers hand to each other, and the types of their columns."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import narwhals as nw
+import polars as pl
+
+from trackperm.errors import InputError, InputTypeError, MissingDependencyError
+from trackperm.tables.scan import Scan, has_witnesses, witnesses
+
+_INTEGER_TEXT = r"^(?:0|-?[1-9][0-9]*)$"
+_NUMBER_TEXT = (
+    r"^(?:-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[nN]a[nN]|-?[iI]nf(?:inity)?)$"
+)
+_SLICE = 2**16  # rows that are looked at at once
+_LARGEST_EXACT = 2**53 - 1  # a float64 up to here is no rounded integer
+
+
+class ColumnType(enum.Enum):
+    """What the values of a column are, after both runs were brought to one type."""
+
+    INTEGER = "integer"
+    DECIMAL = "decimal"
+    BOOLEAN = "boolean"
+    TEXT = "text"
+    TEXT_LIST = "list of text"
+    INTEGER_LIST = "list of integers"
+
+
+LISTS = (ColumnType.TEXT_LIST, ColumnType.INTEGER_LIST)
+
+_DTYPES: dict[ColumnType, Any] = {
+    ColumnType.INTEGER: pl.Int64,
+    ColumnType.DECIMAL: pl.Float64,
+    ColumnType.BOOLEAN: pl.Boolean,
+    ColumnType.TEXT: pl.String,
+    ColumnType.TEXT_LIST: pl.List(pl.String),
+    ColumnType.INTEGER_LIST: pl.List(pl.Int64),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ExampleTable:
+    """The per-example table of one run, one row an example.
+
+    Attributes
+    ----------
+    data : narwhals.DataFrame or Scan
+        The columns as they were read, or a file in which they are.
+    origin : str
+        What messages call the table: a path, ``mlflow:<run id>`` or ``baseline``.
+    untyped : bool or frozenset of str
+        Whether every column is text because the format knows no types (CSV), or the columns of which that is
+        so; see :meth:`is_untyped`.
+    unusable : mapping of str to str
+        Columns that were read but have no single type, and why: a use of one is refused with the reason.
+    identity : tuple of str
+        Columns that tell of an example's input, such as its hash: the same in every run on these examples.
+    facts : mapping of str to str
+        What the file says of the run as a whole, such as ``dataset`` or ``filter``: a hint, no proof.
+    notes : tuple of str
+        What a reader of a result should know of how the table was read.
+    ordered : bool
+        Whether the rows have an order: those of a query (DuckDB, Spark) come in any.
+    """
+
+    data: nw.DataFrame[Any] | Scan
+    origin: str
+    untyped: bool | frozenset[str] = False
+    unusable: Mapping[str, str] = field(default_factory=dict)
+    identity: tuple[str, ...] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    ordered: bool = True
+
+    @classmethod
+    def from_native(cls, frame: Any, origin: str) -> ExampleTable:
+        """Take any data frame that narwhals accepts; a lazy one is collected.
+
+        Raises
+        ------
+        InputTypeError
+            If `frame` is no data frame, or a column name is not text.
+        InputError
+            If two columns have the same name.
+        """
+        try:
+            table = nw.from_native(frame)
+        except TypeError as error:
+            raise InputTypeError(
+                f"`{origin}` is of type `{type(frame).__qualname__}`, which is no data frame",
+                hint="give a polars, pandas, pyarrow, DuckDB or Spark table, or the path of a file.",
+            ) from error
+        except nw.exceptions.DuplicateError as error:
+            raise InputError(f"`{origin}` has columns of the same name: {error}") from error
+        ordered = isinstance(table, nw.DataFrame) or table.implementation.is_polars()
+        if isinstance(table, nw.LazyFrame):
+            table = table.collect("polars")
+        for name in table.columns:
+            if not isinstance(name, str):
+                raise InputTypeError(
+                    f"`{origin}` has a column named {name!r}, which is not text",
+                    hint="rename the columns, as in `frame.columns = ['id', 'prediction', 'label']`.",
+                )
+        return cls(table, origin, ordered=ordered)
+
+    @classmethod
+    def from_scan(cls, scan: Scan, origin: str) -> ExampleTable:
+        """Take a file, of which the columns and the number of rows are read at once.
+
+        Raises
+        ------
+        SourceError
+            If it is broken.
+        """
+        table = cls(scan, origin)
+        len(table.columns), len(table)
+        return table
+
+    @cached_property
+    def frame(self) -> nw.DataFrame[Any]:
+        """All columns; see :meth:`only`."""
+        return self.data.read(self.columns) if isinstance(self.data, Scan) else self.data
+
+    @property
+    def schema(self) -> nw.Schema:
+        """Names of the columns and their types."""
+        return self.data.schema
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return list(self.schema)
+
+    def is_untyped(self, name: str) -> bool:
+        """Whether column `name` is text because its format knows no types."""
+        return self.untyped if isinstance(self.untyped, bool) else name in self.untyped
+
+    def only(self, names: Iterable[str]) -> ExampleTable:
+        """Keep some columns, in memory; of a file no other is read."""
+        names = list(names)
+        kept = self.data.read(names) if isinstance(self.data, Scan) else self.data.select(names)
+        return replace(self, data=kept)
+
+    def polars_column(self, name: str) -> pl.Series:
+        """Take column `name` to polars, with the type that it has.
+
+        Raises
+        ------
+        InputTypeError
+            If its values are of several types.
+        """
+        return _to_polars(self.only([name]).frame.get_column(name), f"column `{name}` of `{self.origin}`")
+
+    def slices(self, names: Iterable[str], size: int) -> Iterator[pl.DataFrame]:
+        """Read some columns `size` rows at a time, as polars holds them."""
+        if isinstance(self.data, Scan):
+            yield from self.data.slices(names, size)
+        else:
+            yield from self.data.select(list(names)).to_polars().iter_slices(size)
+
+    def has_witnesses(self, names: Iterable[str]) -> bool:
+        """Whether few values of the columns `names` tell their types, and slices can be read of them."""
+        if isinstance(self.data, Scan):
+            schema = self.data.lazy.collect_schema()
+        elif self.data.implementation.is_polars():
+            schema = self.data.to_polars().schema
+        else:
+            return False
+        return all(
+            name not in self.unusable and not self.is_untyped(name) and has_witnesses(schema[name])
+            for name in names
+        )
+
+    def head(self, n: int) -> ExampleTable:
+        """Keep the first `n` rows."""
+        return replace(self, data=self.data.head(n))
+
+    def loaded(self) -> ExampleTable:
+        """Read all columns, for a file that will be gone."""
+        return replace(self, data=self.frame)
+
+    def __len__(self) -> int:
+        return self.data.n_rows if isinstance(self.data, Scan) else len(self.data)
+
+
+def id_columns(id_: str, tables: Collection[ExampleTable]) -> tuple[str, ...]:
+    """Columns that `id_` names: one that is called so in all `tables`, or else those between its commas.
+
+    Raises
+    ------
+    InputError
+        If a name is empty, and no column is called so.
+    """
+    if all(id_ in table.columns for table in tables):
+        return (id_,)
+    names = tuple(dict.fromkeys(name.strip() for name in id_.split(",")))
+    if not all(names):
+        raise InputError(
+            f"`--id {id_!r}` names no column" + (" beside a comma" if "," in id_ else ""),
+            hint="`--id NAME` names the column of ids, `--id NAME,NAME` several.",
+        )
+    return (id_,) if len(names) == 1 else names
+
+
+def unusable(table: ExampleTable, name: str) -> str | None:
+    """Say why the values of column `name` cannot be used; None where they can."""
+    if isinstance(table.data, Scan) and table.has_witnesses([name]):
+        found = pl.concat([witnesses(part) for part in table.slices([name], _SLICE)])
+        column = replace(table, data=nw.from_native(found, eager_only=True))
+    else:
+        column = table.only([name])
+    try:
+        _Column.read(column, name)
+    except InputTypeError as error:
+        return error.message
+    return None
+
+
+def typed_columns(
+    baseline: ExampleTable, candidate: ExampleTable, columns: Collection[str], text: Collection[str] = ()
+) -> tuple[ExampleTable, ExampleTable, dict[str, ColumnType]]:
+    """Bring columns of two runs to one engine (polars) and one type each.
+
+    Columns that both runs know types of keep them: a boolean counts as an integer where the other run has
+    integers, and decimals count as integers where every value of both runs is integral. Columns of an
+    untyped table are integer, decimal or text by all values of both runs together. NaN becomes null.
+    Lists hold text or integers, where booleans count as integers.
+
+    Parameters
+    ----------
+    baseline, candidate : ExampleTable
+        Tables that have all `columns`.
+    columns : collection of str
+        Names of the columns to keep.
+    text : collection of str
+        Those among `columns`, such as ids, that stay text where a table is untyped; integers of a typed
+        partner then become text too.
+
+    Returns
+    -------
+    baseline, candidate : ExampleTable
+        With `columns` alone.
+    types : dict of str to ColumnType
+        Type of each column.
+
+    Raises
+    ------
+    InputTypeError
+        If a column's values cannot be used, or its types in the two runs do not go together.
+    """
+    types: dict[str, ColumnType] = {}
+    values: tuple[list[pl.Series], list[pl.Series]] = ([], [])
+    names = list(dict.fromkeys(columns))
+    baseline, candidate = baseline.only(names), candidate.only(names)
+    for name in names:
+        pair = (_Column.read(baseline, name), _Column.read(candidate, name))
+        pair = _as_written(pair) if name in text else _by_values(pair)
+        types[name] = _common_type(pair)
+        for series, column in zip(values, pair, strict=True):
+            series.append(column.cast(types[name]).values)
+    tables = [
+        replace(table, data=nw.from_native(pl.DataFrame(series), eager_only=True))
+        for table, series in zip((baseline, candidate), values, strict=True)
+    ]
+    return tables[0], tables[1], types
+
+
+def cast_columns(frame: pl.DataFrame, types: Mapping[str, ColumnType]) -> pl.DataFrame:
+    """Bring a part of a table to types that :func:`typed_columns` found for all of it."""
+    return pl.DataFrame(
+        [_normalised(frame[name], name)[0].cast(_DTYPES[type_]) for name, type_ in types.items()]
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Column:
+    """One column of one run; `type` is None where it has no value at all."""
+
+    values: pl.Series
+    type: ColumnType | None
+    origin: str
+    untyped: bool
+
+    @classmethod
+    def read(cls, table: ExampleTable, name: str) -> _Column:
+        where = f"column `{name}` of `{table.origin}`"
+        if name in table.unusable:
+            raise InputTypeError(f"{where} {table.unusable[name]}", hint="give every value the same type.")
+        values, type_ = _normalised(_to_polars(table.frame.get_column(name), where), where)
+        if values.null_count() == len(values):
+            values, type_ = pl.Series(name, [None] * len(values), dtype=pl.Null), None
+        untyped = table.is_untyped(name) and type_ is ColumnType.TEXT
+        return cls(values.alias(name), type_, table.origin, untyped)
+
+    def cast(self, type_: ColumnType) -> _Column:
+        if self.type is ColumnType.INTEGER and type_ is ColumnType.DECIMAL and not self.is_exact():
+            raise InputTypeError(
+                f"column `{self.values.name}` of `{self.origin}` has integers above 2^53, and decimals in"
+                " the other run: comparing them would round"
+            )
+        return replace(self, values=self.values.cast(_DTYPES[type_]), type=type_)
+
+    def is_exact(self) -> bool:
+        """Whether every value is an integer that integers and decimals hold alike."""
+        values = self.values.drop_nulls()
+        return bool(
+            values.is_between(-_LARGEST_EXACT, _LARGEST_EXACT).all() and (values == values.round()).all()
+        )
+
+    def first(self) -> object:
+        return self.values.drop_nulls().head(1).to_list()[0]
+
+
+def _to_polars(series: nw.Series[Any], where: str) -> pl.Series:
+    try:
+        return series.to_polars()
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"{where} cannot be read: {error}", hint="pip install pyarrow"
+        ) from error
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
+        raise InputTypeError(
+            f"{where} mixes values of several types: {error}", hint="give every value the same type."
+        ) from error
+
+
+def _normalised(values: pl.Series, where: str) -> tuple[pl.Series, ColumnType | None]:
+    """Values as int64, float64 without NaN, boolean or text."""
+    dtype = values.dtype
+    if dtype == pl.Null:
+        return values, None
+    if dtype == pl.Boolean:
+        return values, ColumnType.BOOLEAN
+    if dtype.is_integer() or (isinstance(dtype, pl.Decimal) and not dtype.scale):
+        integers = values.cast(pl.Int64, strict=False)
+        if integers.null_count() > values.null_count():
+            raise InputTypeError(
+                f"{where} has integers outside the range of int64 (largest: {values.max()!s})",
+                hint="store identifiers of this size as text.",
+            )
+        return integers, ColumnType.INTEGER
+    if dtype.is_float() or dtype.is_decimal():
+        decimals = values.cast(pl.Float64).fill_nan(None)
+        if decimals.is_infinite().any():
+            raise InputTypeError(f"{where} has infinite values")
+        return decimals, ColumnType.DECIMAL
+    if dtype in (pl.String, pl.Categorical, pl.Enum):
+        return values.cast(pl.String), ColumnType.TEXT
+    if isinstance(dtype, pl.List | pl.Array):
+        lists = values.arr.to_list() if isinstance(dtype, pl.Array) else values
+        return _normalised_lists(lists, where)
+    kind = "lists or objects" if dtype.is_nested() or dtype == pl.Object else f"values of type {dtype}"
+    raise InputTypeError(f"{where} holds {kind}", hint="integers, decimals, booleans and text can be used.")
+
+
+def _normalised_lists(lists: pl.Series, where: str) -> tuple[pl.Series, ColumnType]:
+    """Bring lists to int64 or text; to text where all are empty."""
+    items = lists.filter(lists.list.len() > 0).explode()
+    _, type_ = _normalised(items, f"{where}, inside its lists,")
+    allowed = {
+        None: ColumnType.TEXT_LIST,
+        ColumnType.TEXT: ColumnType.TEXT_LIST,
+        ColumnType.INTEGER: ColumnType.INTEGER_LIST,
+        ColumnType.BOOLEAN: ColumnType.INTEGER_LIST,
+    }
+    if type_ not in allowed:
+        raise InputTypeError(f"{where} holds lists of {items.dtype}", hint="lists hold text or integers.")
+    found = allowed[type_]
+    return lists.cast(_DTYPES[found]), found
+
+
+def _as_written(pair: tuple[_Column, _Column]) -> tuple[_Column, _Column]:
+    """Keep untyped columns text, and write a typed partner's integers as text."""
+    if not any(column.untyped and column.type for column in pair):
+        return pair
+    first, second = (
+        column.cast(ColumnType.INTEGER).cast(ColumnType.TEXT)
+        if column.type is ColumnType.INTEGER or (column.type is ColumnType.DECIMAL and column.is_exact())
+        else column
+        for column in pair
+    )
+    return first, second
+
+
+def _by_values(pair: tuple[_Column, _Column]) -> tuple[_Column, _Column]:
+    """Read untyped columns as numbers where all their values in both runs are, unless a typed one is text."""
+    untyped = [column for column in pair if column.untyped and column.type]
+    if not untyped or any(column.type is ColumnType.TEXT and not column.untyped for column in pair):
+        return pair
+    numbers = _numbers(pl.concat([column.values for column in untyped]))
+    if numbers is None:
+        return pair
+    read, type_ = numbers
+    result, start = [], 0
+    for column in pair:
+        if column.untyped and column.type:
+            part = read.slice(start, len(column.values))
+            start += len(column.values)
+            if part.is_infinite().any():
+                raise InputTypeError(f"column `{part.name}` of `{column.origin}` has infinite values")
+            has_value = part.null_count() < len(part)
+            column = replace(column, values=part, type=type_ if has_value else None)
+        result.append(column)
+    return result[0], result[1]
+
+
+def _numbers(text: pl.Series) -> tuple[pl.Series, ColumnType] | None:
+    """Values of `text` as int64 or float64, or None where reading some value as a number would change it."""
+    is_integer = text.str.contains(_INTEGER_TEXT)
+    integers = text.filter(is_integer).cast(pl.Int64, strict=False)
+    if integers.has_nulls():
+        return None
+    if is_integer.all():
+        return text.cast(pl.Int64), ColumnType.INTEGER
+    if (
+        not text.str.contains(_NUMBER_TEXT).all()
+        or not integers.is_between(-_LARGEST_EXACT, _LARGEST_EXACT).all()
+    ):
+        return None
+    decimals = text.cast(pl.Float64).fill_nan(None)
+    return None if decimals.null_count() == len(decimals) else (decimals, ColumnType.DECIMAL)
+
+
+def _common_type(pair: tuple[_Column, _Column]) -> ColumnType:
+    types = {column.type for column in pair if column.type}
+    if not types:
+        return ColumnType.TEXT
+    if ColumnType.DECIMAL in types and all(
+        column.is_exact() for column in pair if column.type is ColumnType.DECIMAL
+    ):
+        types = types - {ColumnType.DECIMAL} | {ColumnType.INTEGER}
+    if types == set(LISTS) and not all(column.values.list.len().sum() for column in pair):
+        types = {column.type for column in pair if column.type and column.values.list.len().sum()} or types
+    if len(types) == 1:
+        return types.pop()
+    for clash in ({ColumnType.TEXT}, *({lists} for lists in LISTS), {ColumnType.BOOLEAN, ColumnType.DECIMAL}):
+        if clash <= types:
+            raise InputTypeError(
+                f"column `{pair[0].values.name}` is "
+                + " but ".join(
+                    f"{column.type.value} in `{column.origin}` (first: {column.first()!r})"
+                    for column in pair
+                    if column.type
+                ),
+                hint="store the column with the same type in both runs.",
+            )
+    return ColumnType.DECIMAL if ColumnType.DECIMAL in types else ColumnType.INTEGER

@@ -1,0 +1,1 @@
+"""Tables in the folders of W&B runs, read without wandb."""

@@ -1,0 +1,278 @@
+"""The tables that a W&B run logged: which could be meant, and whether all their rows are there.
+
+The same for a run in a folder (:mod:`trackperm.tables.wandb.run_folder`) and on a server
+(:mod:`trackperm.trackers.wandb.artifacts`); they differ in how the files of a table are fetched. W&B keeps at
+most 200,000 rows of a table, 10,000 in the copy that its pages show, and says so nowhere but in the number of
+rows that it notes. Of a table with that number, all rows are there or it is refused.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from trackperm.errors import SourceError
+from trackperm.messages import did_you_mean, listed
+from trackperm.tables.json_values import parsed, table
+from trackperm.tables.source import Source, SourceFile
+from trackperm.tables.systems import of_system
+from trackperm.tables.table import ExampleTable
+
+Detect = Callable[[SourceFile], Source]
+"""Returns the format of a file, as :func:`trackperm.tables.registry.recognised` does."""
+
+TABLE_SUFFIX = ".table.json"
+PARTITIONED_SUFFIX = ".partitioned-table.json"
+JOINED_SUFFIX = ".joined-table.json"
+
+NOT_PREDICTIONS = ("code", "job", "model", "run_table", "wandb-events", "wandb-history")
+"""Types of artifacts that wandb writes by itself, or that hold no examples."""
+
+_FILES = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", TABLE_SUFFIX)
+_MOST_ROWS = 200_000
+_SHOWN = 20
+_AS_FILE = (
+    "`trackperm.log_predictions(run, frame)`, or "
+    "`artifact = wandb.Artifact('predictions', 'predictions')`, `artifact.add_file('predictions.parquet')`, "
+    "`run.log_artifact(artifact)`."
+)
+
+
+class Likelihood(enum.IntEnum):
+    """How likely a file holds predictions, told from the outside."""
+
+    CHART = 0
+    PERHAPS = 1
+    TABLE = 2
+
+
+@dataclass(frozen=True)
+class LoggedTable:
+    """A table that a run logged.
+
+    Attributes
+    ----------
+    name : str
+        What chooses it: the key that it was logged under, or ``<artifact>/<file>``.
+    fetch : callable
+        Brings its files, in order, to a folder or wherever they are, and returns their paths. Raises
+        :class:`~trackperm.errors.SourceError` or :class:`~trackperm.errors.TrackerError`.
+    n_rows : int, optional
+        Number of rows that W&B noted.
+    is_own_format : bool
+        Whether the files are tables as wandb writes them, of which there may be several.
+    likelihood : Likelihood
+        Whether it is considered where none is named.
+    n_versions : int
+        How often a table of this name was logged; it is the last.
+    """
+
+    name: str
+    fetch: Callable[[Path], Sequence[Path]]
+    n_rows: int | None = None
+    is_own_format: bool = True
+    likelihood: Likelihood = Likelihood.TABLE
+    n_versions: int = 1
+
+    @property
+    def artifact(self) -> str:
+        """Name of the artifact that holds it, where the name tells."""
+        return self.name.partition("/")[0]
+
+
+def likelihood_of_file(path: str) -> Likelihood | None:
+    """Tell from its name whether a file in an artifact can hold predictions; None where it cannot."""
+    name = PurePosixPath(path).name.lower()
+    if name.endswith(_FILES):
+        return Likelihood.TABLE
+    is_special = name.endswith((PARTITIONED_SUFFIX, JOINED_SUFFIX))
+    return Likelihood.PERHAPS if name.endswith(".json") and not is_special else None
+
+
+def likelihood_of_key(key: str, config: Mapping[str, Any]) -> Likelihood:
+    """Tell a table that was logged from the data of a chart, whose chart stands in the run's config."""
+    charts = config.get("_wandb", {}).get("visualize", {})
+    is_chart = key.endswith("_table") and key.removesuffix("_table") in charts
+    return Likelihood.CHART if is_chart else Likelihood.TABLE
+
+
+def parts_of(pointer: Path, entries: Iterable[str]) -> list[str]:
+    """List the tables, among the `entries` of an artifact, that a partitioned table points at."""
+    document = SourceFile(pointer).document
+    folder = str(document.get("parts_path", "")).strip("/") if isinstance(document, dict) else ""
+    return sorted(path for path in entries if path.startswith(f"{folder}/") and path.endswith(TABLE_SUFFIX))
+
+
+def choose(
+    tables: Sequence[LoggedTable],
+    wanted: str | None,
+    called: str,
+    choice: Callable[[str], str],
+    others: Sequence[str] = (),
+) -> tuple[LoggedTable, str | None]:
+    """Choose the table that is meant, and the part of it if one is.
+
+    Parameters
+    ----------
+    tables : sequence of LoggedTable
+        What there is.
+    wanted : str or None
+        ``NAME`` or ``NAME::PART``; the name of an artifact is enough where it holds one table.
+    called : str
+        What messages call the run.
+    choice : callable
+        How a name is chosen, as a user writes it.
+    others : sequence of str
+        What else was logged, for the message that nothing can be used.
+
+    Raises
+    ------
+    SourceError
+        If there is no table, no such table, or several and none was named.
+    """
+    if wanted is not None:
+        return _named(tables, wanted, called)
+    for likelihood in (Likelihood.TABLE, Likelihood.PERHAPS):
+        found = [table for table in tables if table.likelihood is likelihood]
+        if len(found) == 1:
+            return found[0], None
+        if found:
+            lines = [f"    {table.name}{_rows(table.n_rows)}" for table in found[:_SHOWN]]
+            more = [f"    and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
+            raise SourceError(
+                f"{called} has {len(found)} tables that could hold its predictions:\n\n"
+                + "\n".join(lines + more),
+                hint=f"choose one: {choice(found[0].name)}.",
+            )
+    names = [*(f"{table.name} (of a chart)" for table in tables), *others]
+    raise SourceError(
+        f"{called} has no table that could hold per-example predictions "
+        f"({'only ' + listed(names) if names else 'none at all'})",
+        hint=f"log one row an example, with the columns `id`, `prediction` and `label`: {_AS_FILE}",
+    )
+
+
+def _named(tables: Sequence[LoggedTable], wanted: str, called: str) -> tuple[LoggedTable, str | None]:
+    names = [table.name for table in tables]
+    for name, part in ((wanted, None), wanted.rpartition("::")[::2]):
+        exact = [table for table in tables if table.name == name]
+        inside = [table for table in tables if table.artifact == name and table.name != name]
+        for found in (exact, inside):
+            if len(found) == 1:
+                return found[0], part or None
+        if inside:
+            raise SourceError(
+                f"artifact `{name}` of {called} has {len(inside)} files that could be meant",
+                hint=f"name one: {listed(table.name for table in inside)}.",
+            )
+    hint = f"it has {listed(names)}.{did_you_mean(wanted, names)}" if names else f"log one: {_AS_FILE}"
+    raise SourceError(f"{called} has no table `{wanted}`", hint=hint)
+
+
+def read_table(
+    logged: LoggedTable, folder: Path, origin: str, detect: Detect, part: str | None = None
+) -> ExampleTable:
+    """Fetch the files of a table and read them as one.
+
+    Parameters
+    ----------
+    logged : LoggedTable
+        The table.
+    folder : Path
+        An empty folder that files may be put in.
+    origin : str
+        What messages call the table.
+    detect : callable
+        Returns the format of a file that is no table of wandb's own.
+    part : str, optional
+        One system, filter or scorer in it.
+
+    Raises
+    ------
+    SourceError
+        If the files are no tables, or rows are missing.
+    TrackerError
+        If they cannot be fetched.
+    """
+    files = [SourceFile(path, origin, part) for path in logged.fetch(folder)]
+    if logged.is_own_format:
+        read = _read_own_format(files, origin)
+        _require_all_rows(read, logged)
+        read = read if part is None else of_system(read, part)
+    else:
+        read = _read_any_format(files[0], detect)
+    notes = list(read.notes)
+    if logged.n_versions > 1:
+        notes.append(f"the last of {logged.n_versions} tables that were logged as `{logged.name}`")
+    if logged.is_own_format and logged.n_rows is None and len(read) == _MOST_ROWS:
+        notes.append(f"`{logged.name}` has {_MOST_ROWS:,} rows, where W&B cuts tables; were there more?")
+    return replace(read, notes=tuple(notes))
+
+
+def _read_any_format(file: SourceFile, detect: Detect) -> ExampleTable:
+    source = detect(file)
+    if source.needs_gold:
+        raise SourceError(
+            f"`{file.origin}` ({source.title}) makes no table without reference answers",
+            hint="log them with the predictions, in a column `label`.",
+        )
+    read = source.read(file)
+    return of_system(read, file.part) if file.part is not None and source.part is None else read
+
+
+def _read_own_format(files: Sequence[SourceFile], origin: str) -> ExampleTable:
+    """Join tables as wandb writes them, which have the same columns, below each other."""
+    names: list[str] = []
+    rows: list[list[Any]] = []
+    for number, file in enumerate(files):
+        columns, data = _shape(file, origin)
+        if number and columns != names:
+            raise SourceError(
+                f"`{origin}`: part {number + 1} of {len(files)} of the table has the columns"
+                f" {listed(columns)}, those before it {listed(names)}"
+            )
+        names = columns
+        rows += data
+    values = zip(*rows, strict=True) if rows else [()] * len(names)
+    return table(dict(zip(names, values, strict=True)), lambda index: f"row {index}", origin)
+
+
+def _shape(file: SourceFile, origin: str) -> tuple[list[str], list[list[Any]]]:
+    try:
+        document = parsed(file.text)
+        columns, data = document["columns"], document["data"]
+    except (ValueError, TypeError, KeyError) as error:
+        raise SourceError(f"`{origin}` is no table as wandb writes it: {error}") from error
+    if not isinstance(columns, list) or not isinstance(data, list):
+        raise SourceError(f"`{origin}` is no table as wandb writes it: `columns` or `data` is no list")
+    names = [str(name) for name in columns]  # wandb allows integers
+    for name in names:
+        if names.count(name) > 1:
+            raise SourceError(f"`{origin}` has more than one column `{name}`", hint="rename all but one.")
+    for index, row in enumerate(data):
+        if not isinstance(row, list) or len(row) != len(names):
+            found = f"{len(row)} values" if isinstance(row, list) else "no list"
+            raise SourceError(f"`{origin}`, row {index}: {found} for {len(names)} columns")
+    return names, data
+
+
+def _require_all_rows(read: ExampleTable, logged: LoggedTable) -> None:
+    if logged.n_rows is None or len(read) == logged.n_rows:
+        return
+    kept, noted = f"{len(read):,}", f"{logged.n_rows:,}"
+    if len(read) > logged.n_rows:
+        raise SourceError(
+            f"table `{logged.name}` of `{read.origin}` has {kept} rows, not {noted} as its run says"
+        )
+    raise SourceError(
+        f"W&B kept {kept} of the {noted} rows of table `{logged.name}` of `{read.origin}`",
+        hint=f"it cuts tables at {_MOST_ROWS:,} rows, and does not log again one that has grown; files it"
+        f" keeps whole: {_AS_FILE}",
+    )
+
+
+def _rows(n_rows: int | None) -> str:
+    return "" if n_rows is None else f"  ({n_rows:,} rows)"

@@ -1,0 +1,305 @@
+"""Folders of W&B runs, ``offline-run-<time>-<id>``, and the logs in them.
+
+Read without wandb and without a server. As a file, ``FOLDER`` or ``FOLDER::TABLE``, it is a format like any
+other; the adapter of W&B reads through :class:`RunFolder` what ``wandb:FOLDER`` names
+(:mod:`trackperm.trackers.wandb.offline`).
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from trackperm.errors import SourceError
+from trackperm.messages import listed
+from trackperm.tables.source import Source, SourceFile
+from trackperm.tables.table import ExampleTable
+from trackperm.tables.wandb.logged_tables import (
+    NOT_PREDICTIONS,
+    PARTITIONED_SUFFIX,
+    TABLE_SUFFIX,
+    Detect,
+    LoggedTable,
+    choose,
+    likelihood_of_file,
+    likelihood_of_key,
+    parts_of,
+    read_table,
+)
+from trackperm.tables.wandb.run_log import (
+    MAGIC,
+    LoggedArtifact,
+    ManifestEntry,
+    RunLog,
+    external_entries,
+    read_run_log,
+)
+
+_CLIENT_ARTIFACT = "wandb-client-artifact://"
+_INPUT = "dataset"
+
+
+def is_run_folder(path: Path) -> bool:
+    """Whether `path` is the folder of a W&B run, or the log in one."""
+    if path.is_dir():
+        return any(path.glob("run-*.wandb"))
+    return path.suffix == ".wandb" and path.is_file()
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """A run that lies in a folder.
+
+    Attributes
+    ----------
+    path : Path
+        The folder.
+    log : RunLog
+        What the log in it tells.
+    origin : str
+        What messages call the run.
+    """
+
+    path: Path
+    log: RunLog
+    origin: str
+
+    @classmethod
+    def open(cls, path: Path, origin: str) -> RunFolder:
+        """Read the log in a folder; `path` may be the log itself.
+
+        Raises
+        ------
+        SourceError
+            If there is no log or more than one, or it is empty or damaged.
+        """
+        logs = sorted(path.glob("run-*.wandb")) if path.is_dir() else [path]
+        if len(logs) != 1:
+            raise SourceError(
+                f"`{origin}` has {len(logs)} logs of W&B runs",
+                hint=f"name one: {listed(log.name for log in logs)}." if logs else None,
+            )
+        log = read_run_log(logs[0], origin)
+        if not log.run_id:
+            raise SourceError(
+                f"the log of `{origin}` is empty",
+                hint="wandb writes it some seconds apart: of a run that was killed early nothing is left.",
+            )
+        return cls(logs[0].parent, log, origin)
+
+    def read(self, choice: str | None, chosen_by: str, detect: Detect) -> ExampleTable:
+        """Read the table that `choice` names, or the one there is.
+
+        Parameters
+        ----------
+        choice : str or None
+            The key that the table was logged under, or ``<artifact>/<file>``; ``::PART`` may follow.
+        chosen_by : str
+            What a user writes before it.
+        detect : callable
+            Returns the format of a file.
+
+        Raises
+        ------
+        SourceError
+            If there is no such table, or several and none was named; if its files are gone, or rows.
+        """
+        called = f"`{self.origin}`" + (f" ({self.log.name})" if self.log.name else "")
+        if self.log.exit_code is None:
+            called += ", which has not come to its end,"
+        logged, part = choose(
+            self.tables(), choice, called, lambda name: f"`{chosen_by}{name}`", self._others()
+        )
+        with TemporaryDirectory(prefix="trackperm-") as folder:
+            read = read_table(logged, Path(folder), self.origin, detect, part).loaded()
+        return replace(read, facts={**read.facts, **self._facts()}, notes=(*read.notes, *self._notes()))
+
+    def tables(self) -> list[LoggedTable]:
+        """List the tables that the run logged, by key, and the files of its artifacts."""
+        return [*self._by_key(), *self._in_artifacts()]
+
+    def _by_key(self) -> list[LoggedTable]:
+        tables = []
+        for key, entries in self.log.media.items():
+            entry = entries[-1]
+            if entry.get("_type") not in ("table-file", "incremental-table-file"):
+                continue
+            is_incremental = entry["_type"] == "incremental-table-file"
+            previous = entry.get("previous_increments_paths") or [] if is_incremental else []
+            versions = {str(each.get("artifact_path")) for each in entries}
+            tables.append(
+                LoggedTable(
+                    key,
+                    partial(self._logged_files, key, entry, previous),
+                    n_rows=entry.get("nrows"),
+                    likelihood=likelihood_of_key(key, self.log.config),
+                    n_versions=1 if is_incremental else len(versions),
+                )
+            )
+        return tables
+
+    def _in_artifacts(self) -> list[LoggedTable]:
+        tables = []
+        latest = {artifact.name: artifact for artifact in self._artifacts()}
+        for name, artifact in latest.items():
+            n_versions = len({each.digest for each in self._artifacts() if each.name == name})
+            entries = self._entries(artifact)
+            partitions = self._partitions(artifact, entries)
+            in_partitions = {path for paths in partitions.values() for path in paths}
+            for path, parts in partitions.items():
+                fetch = partial(self._staged_files, artifact, parts)
+                tables.append(LoggedTable(f"{name}/{path}", fetch, n_versions=n_versions))
+            for path in entries:
+                likelihood = likelihood_of_file(path)
+                if likelihood is not None and path not in in_partitions:
+                    tables.append(
+                        LoggedTable(
+                            f"{name}/{path}",
+                            partial(self._staged_files, artifact, [path]),
+                            is_own_format=path.endswith(TABLE_SUFFIX),
+                            likelihood=likelihood,
+                            n_versions=n_versions,
+                        )
+                    )
+        return tables
+
+    def _artifacts(self) -> list[LoggedArtifact]:
+        """Artifacts that people log, without those that the run took as input."""
+        return [
+            artifact
+            for artifact in self.log.artifacts
+            if artifact.type not in NOT_PREDICTIONS
+            and not artifact.type.startswith("wandb-run-")
+            and not artifact.is_input
+        ]
+
+    def _others(self) -> list[str]:
+        keys = [
+            f"{key} ({entry[-1]['_type']})"
+            for key, entry in self.log.media.items()
+            if str(entry[-1]["_type"]).endswith("-table")
+        ]
+        return [*keys, *(f"artifact {artifact.name}" for artifact in self._artifacts())]
+
+    def _facts(self) -> dict[str, str]:
+        digests = {a.digest for a in self.log.artifacts if a.is_input and a.type == _INPUT}
+        return {"dataset artifact": ", ".join(sorted(digests))} if digests else {}
+
+    def _notes(self) -> list[str]:
+        if self.log.exit_code is None:
+            return ["the run has not come to its end"]
+        return [f"the run failed, with exit code {self.log.exit_code}"] if self.log.exit_code else []
+
+    def _entries(self, artifact: LoggedArtifact) -> Mapping[str, ManifestEntry]:
+        if not artifact.manifest_file:
+            return artifact.entries
+        manifest = _moved(Path(artifact.manifest_file), "artifact_manifests")
+        # This artifact need not be the one that is meant.
+        with suppress(OSError, EOFError, ValueError, KeyError):
+            return external_entries(manifest.read_bytes())
+        return {}
+
+    def _partitions(
+        self, artifact: LoggedArtifact, entries: Mapping[str, ManifestEntry]
+    ) -> dict[str, list[str]]:
+        """Paths of the parts by the path of each partitioned table of an artifact."""
+        result = {}
+        for path in entries:
+            with suppress(SourceError):
+                if path.endswith(PARTITIONED_SUFFIX):
+                    result[path] = parts_of(self.staged(artifact, path), entries)
+        return result
+
+    def _logged_files(
+        self, key: str, entry: Mapping[str, Any], previous: Sequence[str], _folder: Path
+    ) -> list[Path]:
+        try:
+            return [self._referred(key, str(path)) for path in (*previous, entry.get("artifact_path", ""))]
+        except SourceError:
+            copy = self.path / "files" / str(entry.get("path", ""))
+            if previous or not copy.is_file() or _sha256(copy) != entry.get("sha256"):
+                raise
+            return [copy]  # whose number of rows tells whether it was cut
+
+    def _referred(self, key: str, reference: str) -> Path:
+        client_id, _, path = reference.removeprefix(_CLIENT_ARTIFACT).partition("/")
+        for artifact in self.log.artifacts:
+            if artifact.client_id == client_id and path in self._entries(artifact):
+                return self.staged(artifact, path)
+        raise SourceError(
+            f"the log of `{self.origin}` does not say where the rows of table `{key}` are",
+            hint="the run was resumed, or its log is cut: read it from the server once it is synced.",
+        )
+
+    def _staged_files(self, artifact: LoggedArtifact, paths: Sequence[str], _folder: Path) -> list[Path]:
+        return [self.staged(artifact, path) for path in paths]
+
+    def staged(self, artifact: LoggedArtifact, path: str) -> Path:
+        """Find where a file of an artifact lies, unchanged since it was logged.
+
+        Raises
+        ------
+        SourceError
+            If it is gone, was changed, or lies elsewhere than in a file.
+        """
+        entry = self._entries(artifact)[path]
+        what = f"file `{path}` of artifact `{artifact.name}` of `{self.origin}`"
+        parts = urlsplit(entry.ref)
+        if entry.ref and parts.scheme != "file":
+            raise SourceError(
+                f"{what} is a reference to `{entry.ref}`", hint="fetch it, and compare the files."
+            )
+        file = Path(unquote(parts.path)) if entry.ref else _moved(Path(entry.local_path), "")
+        if not file.is_file():
+            raise SourceError(
+                f"{what} is not at `{file}`, where it lay when it was logged",
+                hint="files of artifacts lie outside the run's folder: copy `WANDB_DATA_DIR`, which is"
+                " `~/.local/share/wandb` by default, as well, and set it to where the copy is.",
+            )
+        is_unchecked = bool(entry.ref) and entry.digest == _digest(str(file).encode())
+        if not is_unchecked and entry.digest != _digest(file.read_bytes()):
+            raise SourceError(f"{what} was changed at `{file}` after it was logged")
+        return file
+
+
+def _moved(file: Path, folder: str) -> Path:
+    """Find a staged file where ``WANDB_DATA_DIR`` says that data are now, if it is not where it was."""
+    data = os.environ.get("WANDB_DATA_DIR")
+    if data is None or file.is_file():
+        return file
+    moved = Path(data) / "artifacts" / "staging" / folder / file.name
+    return moved if moved.is_file() else file
+
+
+def _digest(content: bytes) -> str:
+    """MD5 as manifests write it; of a reference that was not to be read, it is that of its path."""
+    return base64.b64encode(hashlib.md5(content, usedforsecurity=False).digest()).decode()
+
+
+def _sha256(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def wandb_run(detect: Detect) -> Source:
+    """Return the format of run folders, whose tables are files of the formats that `detect` tells apart.
+
+    ``FOLDER::TABLE`` chooses one table of several.
+    """
+
+    def read(file: SourceFile) -> ExampleTable:
+        return RunFolder.open(file.path, file.origin).read(file.part, f"{file.origin}::", detect)
+
+    return Source("wandb-run", "folder of a W&B run", _recognises, read, part="table")
+
+
+def _recognises(file: SourceFile) -> bool:
+    return is_run_folder(file.path) if file.path.is_dir() else file.head.startswith(MAGIC)

@@ -1,0 +1,248 @@
+"""Runs of ``mlflow.genai.evaluate``, whose examples are traces and whose scores are assessments of them.
+
+They log no artifact. A row is paired by the request id of its trace, which is the one in the evaluated data,
+or else a digest of the inputs that MLflow makes; where MLflow called a ``predict_fn`` it is random, and a
+digest of the inputs that were traced takes its place. That needs the spans, which take longer to read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from statistics import fmean
+from typing import Any
+
+import polars as pl
+from mlflow import MlflowClient
+from mlflow.entities import AssessmentError, Feedback, Run, Trace
+
+from trackperm.errors import SourceError, TrackerError
+from trackperm.tables.table import ExampleTable
+from trackperm.trackers.mlflow.store import Store
+from trackperm.trackers.references import TrackedRun
+
+TRACES = "traces"
+"""What an evaluation is called where an artifact is named."""
+
+ID, REQUEST_ID, INPUTS, OUTPUTS = "id", "request_id", "inputs", "outputs"
+
+_REQUEST_ID_TAG = "mlflow.eval.requestId"
+_SCORERS_TAG = "mlflow.genaiEvaluate.scorersDigest"
+_RATINGS = {"yes": 1.0, "no": 0.0}
+_RANDOM = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+_DIGITS = 16  # of digests that stand for inputs
+_PAGE, _PAGE_OF_SPANS = 500, 100
+
+
+@dataclass(frozen=True)
+class _Row:
+    """An example of an evaluation.
+
+    Attributes
+    ----------
+    trace : Trace
+        Without spans.
+    id : str or None
+        What it is paired by.
+    feedback : mapping of str to sequence of Feedback
+        What this run's evaluation says of it, by scorer.
+    """
+
+    trace: Trace
+    id: str | None
+    feedback: Mapping[str, Sequence[Feedback]]
+
+
+def is_evaluation(run: Run) -> bool:
+    """Whether ``mlflow.genai.evaluate`` made a run."""
+    return run.data.tags.get("mlflow.runType") == "genai_evaluate"
+
+
+def has_assessed_traces(store: Store, run: TrackedRun) -> bool:
+    """Whether a run has traces that were assessed; older versions do not mark the runs of evaluations."""
+    # a server that knows no traces has none
+    with suppress(TrackerError), store.calls(f"looking for traces of run `{run.reference}`") as client:
+        return any(trace.info.assessments for trace in islice(_traces(client, store.run(run)), _PAGE))
+    return False
+
+
+def read_evaluation(store: Store, run: TrackedRun) -> ExampleTable:
+    """Read the examples of an evaluation, with a column for each scorer.
+
+    Columns are ``id``, ``request_id`` where the id is another, ``inputs`` and ``outputs`` as MLflow shows
+    them, and the values of each scorer: numbers; booleans and yes or no as 1 and 0; else text. Several values
+    of a scorer for an example are averaged, as MLflow averages them. A scorer that is called as one of the
+    other columns gets ``score.`` in front.
+
+    Raises
+    ------
+    SourceError
+        If the run has no traces, or no scorer has given any value.
+    TrackerError
+        If MLflow cannot be reached or refuses.
+    """
+    found = store.run(run)
+    called = f"run `{run.reference}` ({run.name})"
+    with store.calls(f"reading the traces of run `{run.reference}`") as client:
+        traces = list(_traces(client, found))
+        if not traces:
+            raise SourceError(
+                f"{called} has no traces",
+                hint="`mlflow.genai.evaluate` makes one for each example; were they deleted?",
+            )
+        request_ids = [trace.info.tags.get(_REQUEST_ID_TAG) for trace in traces]
+        by_inputs = any(each is None or _RANDOM.fullmatch(each) for each in request_ids)
+        ids = _ids_of_inputs(client, found, traces) if by_inputs else request_ids
+    rows = [
+        _Row(trace, id_, _feedback(trace, found.info.run_id)) for trace, id_ in zip(traces, ids, strict=True)
+    ]
+    columns: dict[str, Any] = {ID: [row.id for row in rows]}
+    if by_inputs and any(request_ids):
+        columns[REQUEST_ID] = request_ids
+    columns[INPUTS] = [trace.info.request_preview for trace in traces]
+    columns[OUTPUTS] = [trace.info.response_preview for trace in traces]
+    scorers = sorted({name for row in rows for name in row.feedback})
+    if not scorers:
+        raise SourceError(
+            f"no scorer has given a value to any of the {len(rows)} traces of {called}",
+            hint="`mlflow.genai.evaluate(..., scorers=[...])` names scorers.",
+        )
+    notes = [_pairing_note(rows)] if by_inputs else []
+    for scorer in scorers:
+        name = f"score.{scorer}" if scorer in columns else scorer
+        columns[name], said = _column(scorer, [row.feedback.get(scorer, ()) for row in rows])
+        notes += said
+    frame = pl.DataFrame({name: pl.Series(values, strict=False) for name, values in columns.items()})
+    table = ExampleTable.from_native(frame, str(run.reference))
+    return ExampleTable(
+        table.data,
+        table.origin,
+        facts={"evaluation": "mlflow.genai.evaluate", **_scorers(found)},
+        notes=tuple(notes),
+        ordered=False,  # examples are evaluated at the same time
+    )
+
+
+def _traces(client: MlflowClient, run: Run, *, spans: bool = False) -> Iterator[Trace]:
+    """Yield the traces of a run."""
+    token: str | None = None
+    while True:
+        page = client.search_traces(
+            locations=[run.info.experiment_id],
+            run_id=run.info.run_id,
+            include_spans=spans,
+            max_results=_PAGE_OF_SPANS if spans else _PAGE,
+            page_token=token,
+        )
+        yield from page
+        token = page.token
+        if not token:
+            return
+
+
+def _ids_of_inputs(client: MlflowClient, run: Run, traces: Sequence[Trace]) -> list[str | None]:
+    """Digest the inputs of each trace; None where they were not traced."""
+    digests = {trace.info.trace_id: _digest(trace) for trace in _traces(client, run, spans=True)}
+    if lost := [trace.info.trace_id for trace in traces if trace.info.trace_id not in digests]:
+        raise TrackerError(
+            f"MLflow did not give the spans of {len(lost)} of {len(traces)} traces of run"
+            f" `mlflow:{run.info.run_id}` (first: {lost[0]})"
+        )
+    return [digests[trace.info.trace_id] for trace in traces]
+
+
+def _digest(trace: Trace) -> str | None:
+    """Digest what was put into the root span, whatever the order of its members."""
+    root = next((span for span in trace.data.spans if span.parent_id is None), None)
+    if root is None or root.inputs is None:
+        return None
+    written = json.dumps(root.inputs, sort_keys=True, default=str)
+    if _ADDRESS.search(written):
+        raise SourceError(
+            f"the inputs of trace `{trace.info.trace_id}` hold an object that was written as its address"
+            f" in memory, which tells nothing: {written[:200]}",
+            hint="evaluate inputs that JSON can hold.",
+        )
+    return hashlib.sha256(written.encode()).hexdigest()[:_DIGITS]
+
+
+def _feedback(trace: Trace, run_id: str) -> dict[str, list[Feedback]]:
+    """Take what this run's scorers and people said of a trace, without what was overridden later."""
+    found = defaultdict(list)
+    for assessment in trace.info.assessments:
+        is_own = assessment.run_id in (None, run_id)  # a trace can be evaluated by several runs
+        if isinstance(assessment, Feedback) and assessment.valid is not False and is_own:
+            found[assessment.name].append(assessment)
+    return dict(found)
+
+
+def _column(scorer: str, feedback: Sequence[Sequence[Feedback]]) -> tuple[list[Any], list[str]]:
+    """Values of a scorer by example, and what a reader has to know of them."""
+    given = [
+        [each.value for each in of_one if each.error is None and each.value is not None]
+        for of_one in feedback
+    ]
+    numbers = [[number for value in of_one if (number := _number(value)) is not None] for of_one in given]
+    is_numeric = any(numbers) or not any(given)
+    values: list[Any] = (
+        [fmean(of_one) if of_one else None for of_one in numbers]
+        if is_numeric
+        else [_text(of_one[0]) if of_one else None for of_one in given]
+    )
+    notes = []
+    errors = [each.error for of_one in feedback for each in of_one if each.error is not None]
+    failure = f"{len(errors)} of its assessments failed, the first by {_reason(errors[0])}" if errors else ""
+    if lacking := sum(value is None for value in values):
+        other = next((value for of_one in given for value in of_one if _number(value) is None), None)
+        is_other = is_numeric and other is not None
+        reasons = [failure, f"values such as {other!r} are no number, boolean, yes or no" if is_other else ""]
+        because = "; ".join(filter(None, reasons))
+        notes.append(
+            f"scorer `{scorer}` has no value for {lacking} of {len(values)} examples"
+            + (f": {because}" if because else "")
+        )
+    elif failure:
+        notes.append(f"scorer `{scorer}` has a value for each example, though {failure}")
+    if several := sum(len(of_one) > 1 for of_one in given):
+        how = "averaged, as MLflow does" if is_numeric else "of which the first is taken"
+        notes.append(f"scorer `{scorer}` has several values for {several} examples, {how}")
+    return values, notes
+
+
+def _number(value: object) -> float | None:
+    """Map a value as MLflow does when it averages a scorer."""
+    if isinstance(value, bool | int | float):
+        return float(value)
+    return _RATINGS.get(value.lower()) if isinstance(value, str) else None
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
+
+
+def _reason(error: AssessmentError) -> str:
+    said = error.error_message or error.error_code or "an error that says nothing"
+    return str(said).strip().partition("\n")[0][:120]
+
+
+def _pairing_note(rows: Sequence[_Row]) -> str:
+    lacking = sum(row.id is None for row in rows)
+    note = "ids are digests of the inputs, for MLflow's request ids are random where it calls a `predict_fn`"
+    return f"{note}; {lacking} of {len(rows)} examples have no inputs" if lacking else note
+
+
+def _scorers(run: Run) -> dict[str, str]:
+    """Say which scorers there were, where this version of MLflow does."""
+    try:
+        tag = json.loads(run.data.tags.get(_SCORERS_TAG, ""))
+        partial = "" if tag["hashed"] == tag["total"] else f", of {tag['hashed']} of {tag['total']} scorers"
+        return {"scorers' digest": tag["digest"].removeprefix("sha256:")[:_DIGITS] + partial}
+    except (ValueError, TypeError, KeyError):
+        return {}

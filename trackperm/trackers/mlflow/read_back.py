@@ -1,0 +1,86 @@
+"""Comparisons and leaderboards that were logged in MLflow, read back."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from mlflow import MlflowClient
+from mlflow.entities import Run
+
+from trackperm.errors import SourceError
+from trackperm.trackers.mlflow.store import Store
+from trackperm.trackers.mlflow.write import DONE, STATE_TAG
+from trackperm.trackers.publication import (
+    KIND_TAG,
+    KINDS,
+    TEST_SET_TAG,
+    LoggedComparison,
+    creation,
+    is_recent,
+)
+from trackperm.trackers.references import TrackedRun
+
+_FOLDER = "trackperm"
+_PAGE = 1000
+
+
+def logged_comparison(store: Store, run: Run) -> LoggedComparison:
+    """Describe the run of a comparison."""
+    tags = run.data.tags
+    created, started = creation(tags), datetime.fromtimestamp(run.info.start_time / 1000, tz=timezone.utc)
+    return LoggedComparison(
+        run=store.tracked(run),
+        created=created,
+        is_finished=(run.info.status, tags.get(STATE_TAG)) == ("FINISHED", DONE),
+        tags={name: value for name, value in tags.items() if name.startswith("trackperm.")},
+        metrics=dict(run.data.metrics),
+        is_beginning=created is None and is_recent(started),
+    )
+
+
+def logged_comparisons(store: Store, experiment_id: str, test_set: str | None) -> list[LoggedComparison]:
+    """Find all comparisons and leaderboards of an experiment, or those on one test set, by one search."""
+    wanted = f"tags.`{KIND_TAG}` != ''"
+    if test_set is not None:
+        wanted += f" and tags.`{TEST_SET_TAG}` = '{test_set}'"
+    runs: list[Run] = []
+    token: str | None = None
+    with store.calls("looking up comparisons") as client:
+        while True:
+            page = client.search_runs(
+                [experiment_id], filter_string=wanted, max_results=_PAGE, page_token=token
+            )
+            runs += [run for run in page if run.data.tags.get(KIND_TAG) in KINDS]
+            token = page.token
+            if not token:
+                return [logged_comparison(store, run) for run in runs]
+
+
+def logged_files(store: Store, run: TrackedRun) -> dict[str, bytes]:
+    """Download the files that a comparison can be verified from, by artifact path.
+
+    Raises
+    ------
+    SourceError
+        If there are none.
+    """
+    run_id, found = run.reference.locator, {}
+    doing = f"downloading the files of comparison `{run.reference}`"
+    with store.calls(doing) as client, TemporaryDirectory(prefix="trackperm-") as folder:
+        for number, path in enumerate(_paths(client, run_id)):
+            target = Path(folder, str(number))
+            target.mkdir()
+            found[path] = Path(client.download_artifacts(run_id, path, str(target))).read_bytes()
+    if not found:
+        raise SourceError(f"comparison `{run.reference}` has no artifacts in `{_FOLDER}/`")
+    return found
+
+
+def _paths(client: MlflowClient, run_id: str) -> Iterator[str]:
+    for info in client.list_artifacts(run_id, _FOLDER):
+        if not info.is_dir and posixpath.dirname(info.path) == _FOLDER:
+            yield str(info.path)

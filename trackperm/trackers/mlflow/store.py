@@ -1,0 +1,277 @@
+"""One MLflow store: opened without ever being created, called with bounded patience.
+
+MLflow makes a database wherever it is pointed, waits four minutes for a server that is down, prints
+progress bars, and raises whatever its transport raised. Every call of ours goes through
+:meth:`Store.calls`, which undoes these habits for the length of the call.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import mlflow
+import requests
+from mlflow import MlflowClient
+from mlflow.entities import Experiment, Run
+from mlflow.exceptions import MlflowException
+
+from trackperm.errors import InputError, TrackerError, TrackpermError
+from trackperm.messages import without_credentials
+from trackperm.trackers.references import RunReference, TrackedRun
+
+_DATABASES = ("sqlite", "postgresql", "mysql", "mssql")
+_STATUS = {"UNAUTHENTICATED": 401, "CUSTOMER_UNAUTHORIZED": 401, "PERMISSION_DENIED": 403}
+_ENVIRONMENT = threading.RLock()
+# No answer, too late an answer, and one that breaks off.
+_UNANSWERED = (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError)
+
+# What MLflow reads from the environment at each call; a value that the user has set stays.
+_QUIET = {"MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false", "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true"}
+# MLflow would sleep for as long as a server asks, and hear no signal meanwhile.
+_UNTOLD = {"MLFLOW_HTTP_RESPECT_RETRY_AFTER_HEADER": "false"}
+_PATIENT = {
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
+    "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "60",
+    **_UNTOLD,
+}
+_BRIEF = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "5", **_UNTOLD}
+# A request that is not idempotent is sent once: a lost answer must not create a second run.
+_ONCE = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0"}
+
+
+class Store:
+    """An MLflow tracking store that exists.
+
+    Parameters
+    ----------
+    tracking_uri : str, optional
+        Where runs are recorded; by default what ``mlflow.set_tracking_uri`` or
+        ``MLFLOW_TRACKING_URI`` says.
+
+    Raises
+    ------
+    InputError
+        If no URI is configured, or nothing is stored where it points.
+    TrackerError
+        If a database is out of reach.
+    """
+
+    def __init__(self, tracking_uri: str | None = None) -> None:
+        if not tracking_uri and not mlflow.is_tracking_uri_set():  # type: ignore[no-untyped-call]
+            raise InputError(
+                "no MLflow store is configured, and none is created by accident",
+                hint="name it with `--tracking-uri`, such as `--tracking-uri http://127.0.0.1:5000`, "
+                "or set `MLFLOW_TRACKING_URI`.",
+            )
+        self.uri = tracking_uri or mlflow.get_tracking_uri()
+        self.label = without_credentials(self.uri)
+        self._remote = urlsplit(self.uri).scheme in ("http", "https")
+        self._reached = False
+        self._is_shared = False
+        with self._translated("opening it", writes=False):
+            self._require_existing()
+            self._client = MlflowClient(self.uri)
+
+    @contextmanager
+    def calls(self, doing: str, *, writes: bool = False, once: bool = False) -> Iterator[MlflowClient]:
+        """Lend the client, with bounded patience and errors that say what was being done.
+
+        Parameters
+        ----------
+        doing : str
+            Completes "MLflow failed while ...", with the run named.
+        writes : bool
+            Whether refused permission is about writing.
+        once : bool
+            Whether a request may not be repeated.
+        """
+        with self._translated(doing, writes=writes):
+            if self._is_shared and not once:
+                yield self._client
+                return
+            self._reach()
+            with _environment(_QUIET, _PATIENT, forced=_ONCE if once else {}):
+                yield self._client
+
+    @contextmanager
+    def shared(self) -> Iterator[None]:
+        """Let threads call at the same time: what every call would set by itself is set once for all.
+
+        The calls of other stores wait meanwhile, since MLflow's switches are those of the process.
+        """
+        with self._translated("connecting", writes=False):
+            self._reach()
+        with _environment(_QUIET, _PATIENT):
+            self._is_shared = True
+            try:
+                yield
+            finally:
+                self._is_shared = False
+
+    def run(self, run: TrackedRun) -> Run:
+        """Return what MLflow says of `run`: as it was found, where it was found here."""
+        if isinstance(run.details, Run):
+            return run.details
+        with self.calls(f"looking up run `{run.reference}`") as client:
+            return client.get_run(run.reference.locator)
+
+    def close_after_failure(self, run_id: str) -> None:
+        """Mark `run_id` as failed, if the store still answers."""
+        # the failure that led here is the one to report, not another one on the way out
+        with suppress(Exception), _environment(_QUIET, forced={**_BRIEF, **_ONCE}):
+            self._client.set_terminated(run_id, status="FAILED")
+
+    def tracked(self, run: Run) -> TrackedRun:
+        """Describe `run` to the rest of trackperm."""
+        run_id, experiment_id = run.info.run_id, run.info.experiment_id
+        return TrackedRun(
+            reference=RunReference("mlflow", run_id),
+            name=run.info.run_name or run_id,
+            container=experiment_id,
+            url=f"{self.label.rstrip('/')}/#/experiments/{experiment_id}/runs/{run_id}"
+            if self._remote
+            else None,
+            tracking_uri=self.uri,
+            details=run,
+        )
+
+    def experiment(self, name: str) -> Experiment | None:
+        """Find the active experiment called `name`."""
+        with self.calls(f"looking up experiment `{name}`") as client:
+            experiment = client.get_experiment_by_name(name)
+        return experiment if experiment is not None and experiment.lifecycle_stage == "active" else None
+
+    def _reach(self) -> None:
+        """Make sure, with little patience, that a server answers."""
+        if self._remote and not self._reached:
+            with _environment(_QUIET, _BRIEF):
+                self._client.search_experiments(max_results=1)
+            self._reached = True
+
+    def _require_existing(self) -> None:
+        parts = urlsplit(self.uri)
+        dialect = parts.scheme.split("+")[0]
+        if dialect in _DATABASES:
+            self._require_database(dialect)
+        elif parts.scheme in ("", "file") or len(parts.scheme) == 1:
+            folder = Path(unquote(parts.path)) if parts.scheme == "file" else Path(self.uri)
+            if not any(folder.glob("*/meta.yaml")):
+                raise self._nothing_there(folder)
+
+    def _require_database(self, dialect: str) -> None:
+        from mlflow.store.db.utils import create_sqlalchemy_engine
+        from sqlalchemy import inspect, make_url
+
+        if dialect == "sqlite":
+            file = Path((make_url(self.uri).database or ":memory:").removeprefix("file:"))
+            if not file.is_file():
+                raise self._nothing_there(file)
+        engine = create_sqlalchemy_engine(self.uri)  # type: ignore[no-untyped-call]
+        try:
+            if not inspect(engine).has_table("experiments"):
+                raise InputError(
+                    f"the database `{self.label}` holds no MLflow store, and none is created by accident",
+                    hint="check `--tracking-uri` and `MLFLOW_TRACKING_URI`.",
+                )
+        finally:
+            engine.dispose()
+
+    def _nothing_there(self, path: Path) -> InputError:
+        return InputError(
+            f"there is no MLflow store at `{self.label}` (looked for `{path.absolute()}`), "
+            "and none is created by accident",
+            hint="check `--tracking-uri` and `MLFLOW_TRACKING_URI`; a relative path starts at the "
+            "current directory.",
+        )
+
+    @contextmanager
+    def _translated(self, doing: str, *, writes: bool) -> Iterator[None]:
+        """Turn whatever a call into MLflow raises into a `TrackerError`."""
+        try:
+            yield
+        except TrackpermError:
+            raise
+        except Exception as error:  # cloud stores raise errors of their own libraries
+            raise self._failure(error, doing, writes=writes) from error
+
+    def _failure(self, error: Exception, doing: str, *, writes: bool) -> TrackerError:
+        causes = list(_causes(error))
+        said = self._said(error)
+        where = f"MLflow at `{self.label}`"
+        if any(isinstance(cause, _UNANSWERED) for cause in causes):
+            return TrackerError(
+                f"{where} does not answer, while {doing}",
+                hint="is the server running, and is `--tracking-uri` right? "
+                "`MLFLOW_HTTP_REQUEST_MAX_RETRIES` and `MLFLOW_HTTP_REQUEST_TIMEOUT` make it wait longer.",
+            )
+        status = next(filter(None, map(_http_status, causes)), None)
+        if status == 401:
+            return TrackerError(
+                f"{where} does not accept these credentials, while {doing}: {said}",
+                hint="set `MLFLOW_TRACKING_USERNAME` and `MLFLOW_TRACKING_PASSWORD`, "
+                "or `MLFLOW_TRACKING_TOKEN`.",
+            )
+        if status == 403:
+            return TrackerError(
+                f"{where} denies permission, while {doing}: {said}",
+                hint="`--no-log` only prints the result; `--log-to mlflow:EXPERIMENT` writes to an "
+                "experiment that you may edit, and nowhere else."
+                if writes
+                else "ask for permission to read this experiment.",
+            )
+        origin = self._said(causes[-1])
+        if origin not in said:
+            said = f"{said} ({origin})"
+        return TrackerError(
+            f"{where} failed while {doing}: {said}",
+            hint="nothing looks finished that is not; once the cause is mended, the next try completes it."
+            if writes
+            else None,
+        )
+
+    def _said(self, error: BaseException) -> str:
+        said = without_credentials(str(error))
+        host = urlsplit(self.uri).netloc  # with the start of a password that has `/`, `?` or `#`
+        said = said if host in self.label else said.replace(host, "…")
+        return said.strip().split("\n")[0][:400]
+
+
+@contextmanager
+def _environment(*defaults: Mapping[str, str], forced: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Set MLflow's switches for the length of a call, where the user has not, and put them back."""
+    with _ENVIRONMENT:
+        before = dict(os.environ)
+        for values in defaults:
+            os.environ.update({name: value for name, value in values.items() if name not in before})
+        os.environ.update(forced or {})
+        changed = {name for name in os.environ if os.environ[name] != before.get(name)}
+        try:
+            yield
+        finally:
+            for name in changed:
+                if name in before:
+                    os.environ[name] = before[name]
+                else:
+                    os.environ.pop(name, None)
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _http_status(error: BaseException) -> int | None:
+    if isinstance(error, requests.HTTPError) and error.response is not None:
+        return int(error.response.status_code)
+    if isinstance(error, MlflowException):
+        return _STATUS.get(error.error_code)
+    return None

@@ -1,0 +1,355 @@
+"""A comparison or leaderboard as a run of its own in MLflow; a crash is never taken for a result.
+
+The order is: run (``RUNNING``, ``trackperm.state=writing``), artifacts, metrics, tags, tags of the runs
+that were compared, everything read back, ``trackperm.state=done``, and ``FINISHED`` last. The next try
+finds the run by its key and goes through the same steps; each leaves what is already there as it is or
+replaces it.
+"""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import json
+import math
+import posixpath
+import re
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from mlflow import MlflowClient
+from mlflow.entities import Metric, Run, RunTag
+
+from trackperm.errors import InputError, TrackerError
+from trackperm.trackers.mlflow.artifacts import is_safe_path
+from trackperm.trackers.mlflow.store import Store
+from trackperm.trackers.publication import (
+    COMPARISON,
+    CREATED_TAG,
+    KEY_TAG,
+    KIND_TAG,
+    PAIRS_TAG,
+    TEST_SET_TAG,
+    Publication,
+    Published,
+    Table,
+    now,
+)
+from trackperm.trackers.references import TrackedRun
+
+STATE_TAG = "trackperm.state"
+DIGEST_TAG = "trackperm.digest"
+WRITING, DONE = "writing", "done"
+REPORT = "trackperm_report.html"
+"""Page of a comparison. Where both runs have a file of one name outside all folders, MLflow's page that
+compares runs shows it."""
+
+_NAME = re.compile(r"[\w.\-:/ ]{1,250}")
+_MAX_VALUE = 8000
+_MAX_ROWS = 1000
+_METRICS_PER_REQUEST = 1000
+
+
+@dataclass(frozen=True)
+class _Content:
+    """What the comparison's run must hold in the end."""
+
+    metrics: Mapping[str, float]
+    tags: Mapping[str, str]
+    files: Mapping[str, bytes]
+    digest: str
+
+
+def write_comparison(
+    store: Store,
+    publication: Publication,
+    candidate: TrackedRun | None,
+    experiment_id: str,
+    *,
+    tag_runs: bool = False,
+) -> Published:
+    """Write `publication` to the run with its key in an experiment, made if there is none.
+
+    Parameters
+    ----------
+    store : Store
+        Where to write.
+    publication : Publication
+        What to write.
+    candidate : TrackedRun or None
+        The run to nest the comparison under, where it is in MLflow. It gets its tags if it is in the
+        same experiment.
+    experiment_id : str
+        The experiment to write to.
+    tag_runs : bool
+        Whether candidate and baseline, or the runs of a leaderboard, all get their tags; the two runs of a
+        comparison of all examples get its page as well, in place of that of an earlier one.
+    """
+    content = _content(publication)
+    run_tags: list[tuple[TrackedRun, Mapping[str, str]]] = []
+    if tag_runs:
+        run_tags = publication.run_tags("mlflow")
+    elif candidate is not None and candidate.container == experiment_id:
+        run_tags = [(candidate, publication.candidate_tags)]
+    for _, tags in run_tags:
+        _check_tags(tags)
+    doing = f"logging {publication.kind} `{publication.name}`"
+    with store.calls(doing, writes=True) as client:
+        if candidate is not None:
+            _require_active(client, candidate)
+        if tag_runs:
+            for tagged, _ in run_tags:
+                _require_active(client, tagged)
+                _require_finished(client, tagged)
+        run = _find(client, publication, experiment_id)
+    created = run is None
+    if run is None:
+        with store.calls(doing, writes=True, once=True) as client:
+            run = client.create_run(
+                experiment_id, tags=_first_tags(publication, candidate), run_name=publication.name
+            )
+    run_id = run.info.run_id
+    doing = f"{doing} as run `mlflow:{run_id}`"
+    with store.calls(doing, writes=True) as client:
+        complete = _is_marked_complete(run, content) and not _differences(client, run, content)
+    try:
+        with store.calls(doing, writes=True) as client:
+            if not complete:
+                if CREATED_TAG not in run.data.tags:
+                    client.set_tag(run_id, CREATED_TAG, now())
+                _write(client, run, content)
+            for tagged, tags in run_tags:
+                _tag(client, tagged.reference.locator, tags)
+                if tag_runs and tags and publication.kind == COMPARISON and REPORT in publication.files:
+                    _attach(client, tagged.reference.locator, REPORT, publication.files[REPORT])
+            if not complete:
+                _finish(client, run_id, content)
+    except BaseException:
+        if not complete:
+            store.close_after_failure(run_id)
+        raise
+    return Published(run=store.tracked(run), created=created)
+
+
+def _content(publication: Publication) -> _Content:
+    """Lay out `publication` as MLflow keeps it.
+
+    Raises
+    ------
+    InputError
+        If MLflow would refuse, cut or change any of it.
+    """
+    if not re.fullmatch(r"[0-9a-f]{8,}", publication.key):
+        raise InputError(f"`{publication.key}` is no comparison key: hexadecimal digits were expected")
+    files = dict(publication.files)
+    for name, table in publication.tables.items():
+        files[f"{name}.json"] = _split_json(name, table)
+    for path in files:
+        if not is_safe_path(path):
+            raise InputError(f"`{path}` is no artifact path")
+    for name, value in publication.metrics.items():
+        _check_name("metric", name)
+        if not math.isfinite(value):
+            raise InputError(f"metric `{name}` is {value}, which MLflow would turn into another number")
+    noted = [{"path": f"{name}.json", "type": "table"} for name in publication.tables]
+    tags = {
+        **publication.tags,
+        "mlflow.note.content": publication.description,
+        "mlflow.loggedArtifacts": json.dumps(noted),
+    }
+    _check_tags(tags)
+    digest = hashlib.sha256(
+        json.dumps(
+            [
+                sorted((name, repr(float(value))) for name, value in publication.metrics.items()),
+                sorted(tags.items()),
+                sorted((path, hashlib.sha256(data).hexdigest()) for path, data in files.items()),
+            ]
+        ).encode()
+    )
+    return _Content(publication.metrics, tags, files, digest.hexdigest())
+
+
+def _split_json(name: str, table: Table) -> bytes:
+    """Write `table` as ``log_table`` does, which the pages of MLflow show as a table."""
+    if len(table.rows) > _MAX_ROWS:
+        raise InputError(f"table `{name}` has {len(table.rows)} rows; MLflow's pages can show {_MAX_ROWS}")
+    rows = [[_cell(value) for value in row] for row in table.rows]
+    return json.dumps(
+        {"columns": list(table.columns), "data": rows}, ensure_ascii=False, allow_nan=False
+    ).encode()
+
+
+def _cell(value: str | int | float | bool | None) -> str | int | float | bool | None:
+    """JSON has no infinity and no NaN: they become text."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _check_name(kind: str, name: str) -> None:
+    if not _NAME.fullmatch(name) or not is_safe_path(name):
+        raise InputError(
+            f"MLflow cannot keep a {kind} called `{name}`",
+            hint="its names are at most 250 letters, digits, spaces and `_ - . : /`: rename the statistic.",
+        )
+
+
+def _check_tags(tags: Mapping[str, str]) -> None:
+    for name, value in tags.items():
+        _check_name("tag", name)
+        if len(value) > _MAX_VALUE:
+            raise InputError(f"tag `{name}` has {len(value)} characters; MLflow would cut it at {_MAX_VALUE}")
+
+
+def _require_active(client: MlflowClient, candidate: TrackedRun) -> None:
+    if client.get_run(candidate.reference.locator).info.lifecycle_stage != "active":
+        raise InputError(
+            f"run `{candidate.reference}` ({candidate.name}) is deleted, so nothing is logged under it",
+            hint=f"`mlflow runs restore --run-id {candidate.reference.locator}` brings it back.",
+        )
+
+
+def _require_finished(client: MlflowClient, run: TrackedRun) -> None:
+    status = client.get_run(run.reference.locator).info.status
+    if status in ("RUNNING", "SCHEDULED"):
+        raise InputError(
+            f"run `{run.reference}` ({run.name}) is {status}, so it gets no tags",
+            hint="compare it again with `--tag-runs` when it is finished.",
+        )
+
+
+def _find(client: MlflowClient, publication: Publication, experiment_id: str) -> Run | None:
+    """Find the run with the key of `publication`: the newest complete one, else the newest begun."""
+    key, kind = publication.key, publication.kind
+    runs = client.search_runs(
+        [experiment_id],
+        filter_string=f"tags.`{KEY_TAG}` = '{key}' and tags.`{KIND_TAG}` = '{kind}'",
+        order_by=["attributes.start_time DESC"],
+    )
+    done = [run for run in runs if run.data.tags.get(STATE_TAG) == DONE]
+    return next(iter([*done, *runs]), None)
+
+
+def _first_tags(publication: Publication, candidate: TrackedRun | None) -> dict[str, str]:
+    tags = {
+        KIND_TAG: publication.kind,
+        KEY_TAG: publication.key,
+        STATE_TAG: WRITING,
+        "mlflow.source.name": "trackperm",
+        "mlflow.source.type": "LOCAL",
+    }
+    for name in (TEST_SET_TAG, PAIRS_TAG):  # of what is being written, the ledger knows already
+        if name in publication.tags:
+            tags[name] = publication.tags[name]
+    if candidate is not None:
+        tags["mlflow.parentRunId"] = candidate.reference.locator
+    with suppress(OSError, KeyError, ImportError):  # a container may know no user
+        tags["mlflow.user"] = getpass.getuser()
+    return tags
+
+
+def _write(client: MlflowClient, run: Run, content: _Content) -> None:
+    """Bring artifacts, then metrics, then tags of an unfinished run to `content`."""
+    run_id = run.info.run_id
+    if run.data.tags.get(STATE_TAG) != WRITING:
+        client.set_tag(run_id, STATE_TAG, WRITING)
+    if run.info.status != "RUNNING":
+        client.update_run(run_id, status="RUNNING")
+    with TemporaryDirectory(prefix="trackperm-") as folder:
+        for number, (path, data) in enumerate(sorted(content.files.items())):
+            file = Path(folder, str(number), posixpath.basename(path))
+            file.parent.mkdir()
+            file.write_bytes(data)
+            client.log_artifact(run_id, str(file), posixpath.dirname(path) or None)
+    held = client.get_run(run_id).data
+    stale = {
+        name: value for name, value in content.metrics.items() if not _same(held.metrics.get(name), value)
+    }
+    # Of two values with one timestamp MLflow calls the larger one the latest, and clocks differ.
+    past = [
+        point.timestamp
+        for name in stale
+        if name in held.metrics
+        for point in client.get_metric_history(run_id, name)
+    ]
+    timestamp = max([int(time.time() * 1000), *(moment + 1 for moment in past)])
+    points = [Metric(name, float(value), timestamp, 0) for name, value in stale.items()]
+    for start in range(0, len(points), _METRICS_PER_REQUEST):
+        client.log_batch(run_id, metrics=points[start : start + _METRICS_PER_REQUEST])
+    _tag(client, run_id, content.tags)
+
+
+def _tag(client: MlflowClient, run_id: str, tags: Mapping[str, str]) -> None:
+    """Set `tags`, all in one request, unless all are there; the run's status and times stay."""
+    if tags.items() <= client.get_run(run_id).data.tags.items():
+        return
+    client.log_batch(run_id, tags=[RunTag(name, value) for name, value in tags.items()])
+    kept = client.get_run(run_id).data.tags
+    if lost := sorted(name for name, value in tags.items() if kept.get(name) != value):
+        raise TrackerError(
+            f"MLflow did not keep what was written to run `mlflow:{run_id}`: "
+            + ", ".join(f"tag `{name}`" for name in lost)
+        )
+
+
+def _attach(client: MlflowClient, run_id: str, name: str, data: bytes) -> None:
+    """Log a file to a run, unless the run has it as it is; its status and times stay."""
+    with TemporaryDirectory(prefix="trackperm-") as folder:
+        if any(info.path == name for info in client.list_artifacts(run_id)):
+            held = Path(client.download_artifacts(run_id, name, folder))
+            if held.read_bytes() == data:
+                return
+            held.unlink()
+        file = Path(folder, name)
+        file.write_bytes(data)
+        client.log_artifact(run_id, str(file))
+
+
+def _finish(client: MlflowClient, run_id: str, content: _Content) -> None:
+    """Read everything back, and only then call the run complete."""
+    if differences := _differences(client, client.get_run(run_id), content):
+        raise TrackerError(
+            f"MLflow did not keep what was written to run `mlflow:{run_id}`: {', '.join(differences)}",
+            hint="the run stays marked as unfinished; try again, or look at the server's log.",
+        )
+    client.log_batch(run_id, tags=[RunTag(DIGEST_TAG, content.digest), RunTag(STATE_TAG, DONE)])
+    client.set_terminated(run_id, status="FINISHED")
+    if not _is_marked_complete(client.get_run(run_id), content):
+        raise TrackerError(f"MLflow did not keep the end of run `mlflow:{run_id}`", hint="try again.")
+
+
+def _is_marked_complete(run: Run, content: _Content) -> bool:
+    tags = run.data.tags
+    return (
+        tags.get(STATE_TAG) == DONE
+        and tags.get(DIGEST_TAG) == content.digest
+        and run.info.status == "FINISHED"
+    )
+
+
+def _differences(client: MlflowClient, run: Run, content: _Content) -> list[str]:
+    """Name what the run holds otherwise than `content` says."""
+    found = [
+        f"metric `{name}`"
+        for name, value in content.metrics.items()
+        if not _same(run.data.metrics.get(name), value)
+    ]
+    found += [f"tag `{name}`" for name, value in content.tags.items() if run.data.tags.get(name) != value]
+    sizes = {
+        info.path: info.file_size
+        for folder in sorted({posixpath.dirname(path) for path in content.files})
+        for info in client.list_artifacts(run.info.run_id, folder or None)
+        if not info.is_dir
+    }
+    for path, data in content.files.items():
+        if path not in sizes or sizes[path] not in (None, len(data)):
+            found.append(f"artifact `{path}`")
+    return found
+
+
+def _same(kept: float | None, value: float) -> bool:
+    """Whether a store kept `value`; some databases return the last digit otherwise."""
+    return kept is not None and math.isclose(kept, value, rel_tol=1e-14)

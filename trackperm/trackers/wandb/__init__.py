@@ -1,0 +1,1 @@
+"""Adapter of Weights & Biases."""

@@ -1,0 +1,193 @@
+"""What the run of a comparison or leaderboard holds in W&B, laid out before anything is written."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+import posixpath
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import wandb
+
+from trackperm.errors import InputError
+from trackperm.trackers.publication import KEY_TAG, Chart, Publication, Table
+from trackperm.trackers.wandb.charts import drawn, preset_of
+
+DIGEST = "trackperm.digest"
+
+_DRAWN: Mapping[str, Callable[[str], Any]] = {
+    ".png": wandb.Image,
+    ".html": partial(wandb.Html, inject=False),
+}
+_MAX_ROWS = 1000
+_MAX_TAG = 64
+_MAX_NAME = 128
+_MAX_KEY = 250
+
+
+@dataclass(frozen=True)
+class Content:
+    """What the run of a comparison or leaderboard must hold in the end.
+
+    Attributes
+    ----------
+    kind : {'comparison', 'leaderboard'}
+        The job type, and the type of the result artifact.
+    run_id, name : str
+        The same comparison has the same id.
+    summary : mapping of str to float
+        Columns of the runs table.
+    config : mapping of str to str
+        What the comparison is of, and the digest of all this.
+    tags : tuple of str
+        Labels in the runs table.
+    notes : str
+        Markdown.
+    tables : mapping of str to Table
+        With cells that JSON can hold; those of the charts among them.
+    charts : mapping of str to Chart
+        What W&B's pages draw of these tables.
+    presets : mapping of str to str
+        What they are drawn by.
+    files : mapping of str to bytes
+        Contents by path in the result artifact.
+    """
+
+    kind: str
+    run_id: str
+    name: str
+    summary: Mapping[str, float]
+    config: Mapping[str, str]
+    tags: tuple[str, ...]
+    notes: str
+    tables: Mapping[str, Table]
+    charts: Mapping[str, Chart]
+    presets: Mapping[str, str]
+    files: Mapping[str, bytes]
+
+    @classmethod
+    def of(cls, publication: Publication) -> Content:
+        """Lay out `publication` as W&B keeps it.
+
+        Raises
+        ------
+        InputError
+            If W&B would refuse, cut or change any of it.
+        """
+        if not re.fullmatch(r"[0-9a-f]{8,}", publication.key):
+            raise InputError(f"`{publication.key}` is no comparison key: hexadecimal digits were expected")
+        _check(publication)
+        files = dict(publication.files)
+        tables = {name: _plain(table) for name, table in publication.tables.items()}
+        tables |= {f"{name}_table": chart.table for name, chart in publication.charts.items()}
+        presets = {name: preset_of(chart) for name, chart in publication.charts.items()}
+        files |= {f"{name}.json": _json(table) for name, table in tables.items()}
+        summary = {name: float(value) for name, value in publication.metrics.items()}
+        statistic = publication.tags.get("trackperm.statistic", "")
+        verdict = publication.tags.get("trackperm.verdict", "")
+        tags = tuple(tag[:_MAX_TAG] for tag in ("trackperm", statistic, verdict) if tag)
+        hashed = [
+            sorted((name, repr(value)) for name, value in summary.items()),
+            sorted(publication.tags.items()),
+            [publication.name, publication.description, sorted(presets.items())],
+            sorted((path, hashlib.sha256(data).hexdigest()) for path, data in files.items()),
+        ]
+        digest = hashlib.sha256(json.dumps(hashed).encode()).hexdigest()
+        return cls(
+            kind=publication.kind,
+            run_id=f"trackperm-{publication.key[:32]}",
+            name=_cut(publication.name),
+            summary=summary,
+            config={**publication.tags, KEY_TAG: publication.key, DIGEST: digest},
+            tags=tags,
+            notes=publication.description,
+            tables=tables,
+            charts=publication.charts,
+            presets=presets,
+            files=files,
+        )
+
+    @property
+    def media_keys(self) -> tuple[str, ...]:
+        """Keys of what :meth:`media` makes."""
+        drawn = (posixpath.splitext(posixpath.basename(path)) for path in sorted(self.files))
+        return (*self.tables, *(stem for stem, suffix in drawn if suffix in _DRAWN))
+
+    def artifact(self, folder: Path) -> wandb.Artifact:
+        """Make the result artifact; its metadata say what was compared, for offline there is no lineage.
+
+        Parameters
+        ----------
+        folder : Path
+            An empty folder.
+        """
+        made = wandb.Artifact(self.run_id, type=self.kind, description=self.name, metadata=dict(self.config))
+        for number, (path, data) in enumerate(sorted(self.files.items())):
+            file = folder / f"{number}{posixpath.splitext(path)[1]}"
+            file.write_bytes(data)
+            made.add_file(str(file), name=path)
+        return made
+
+    def media(self, folder: Path) -> dict[str, Any]:
+        """Values that W&B's pages draw, by key: tables, charts, pictures, self-contained pages."""
+        values: dict[str, Any] = {
+            name: wandb.Table(columns=list(table.columns), data=list(table.rows), allow_mixed_types=True)
+            for name, table in self.tables.items()
+            if name.removesuffix("_table") not in self.charts
+        }
+        values |= {name: drawn(chart) for name, chart in self.charts.items()}
+        for number, (path, data) in enumerate(sorted(self.files.items())):
+            stem, suffix = posixpath.splitext(posixpath.basename(path))
+            if suffix in _DRAWN:
+                file = folder / f"{number}{suffix}"
+                file.write_bytes(data)
+                values[stem] = _DRAWN[suffix](str(file))
+        return values
+
+
+def _cut(name: str) -> str:
+    """Shorten a run's name to what W&B keeps of it."""
+    return name if len(name) <= _MAX_NAME else name[: _MAX_NAME - 1] + "…"
+
+
+def md5(data: bytes) -> str:
+    """Digest of a file as W&B's manifests write it."""
+    return base64.b64encode(hashlib.md5(data, usedforsecurity=False).digest()).decode()
+
+
+def _check(publication: Publication) -> None:
+    for path in publication.files:
+        if not path or posixpath.normpath(path) != path or path.startswith(("/", "..")) or path == ".":
+            raise InputError(f"`{path}` is no artifact path")
+    for name, value in publication.metrics.items():
+        if not 0 < len(name) <= _MAX_KEY or not all(part.strip() for part in name.split("/")):
+            raise InputError(f"W&B cannot keep a metric called `{name[:300]}`", hint="rename the statistic.")
+        if not math.isfinite(value):
+            raise InputError(f"metric `{name}` is {value}, which W&B would turn into text")
+    of_charts = {name: chart.table for name, chart in publication.charts.items()}
+    for name, table in {**publication.tables, **of_charts}.items():
+        if len(table.rows) > _MAX_ROWS:
+            raise InputError(
+                f"table `{name}` has {len(table.rows)} rows; {_MAX_ROWS} is what a page can show"
+            )
+
+
+def _plain(table: Table) -> Table:
+    """Cells as JSON holds them: it has no infinity and no NaN, so these become text."""
+    rows = [
+        tuple(str(v) if isinstance(v, float) and not math.isfinite(v) else v for v in row)
+        for row in table.rows
+    ]
+    return Table(table.columns, rows)
+
+
+def _json(table: Table) -> bytes:
+    shape = {"columns": list(table.columns), "data": [list(row) for row in table.rows]}
+    return json.dumps(shape, ensure_ascii=False, allow_nan=False).encode()

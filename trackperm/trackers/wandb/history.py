@@ -1,0 +1,160 @@
+"""The past of W&B's projects: finished runs by tag and time, artifacts and registered models by alias."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timezone
+from typing import Any, ClassVar
+
+from trackperm.errors import InputError
+from trackperm.trackers.history import NoSuchAliasError, RunRecord
+from trackperm.trackers.publication import LoggedComparison
+from trackperm.trackers.references import TrackedRun
+from trackperm.trackers.wandb.offline import is_offline_run
+from trackperm.trackers.wandb.runs import is_comparison, require_project
+from trackperm.trackers.wandb.store import Store
+
+_ALIAS = re.compile(r"([^/:]+/){1,2}[^/:]+:[^/:]+")
+_FAILED = ("failed", "crashed", "killed")
+REGISTRY = "wandb-registry-model"
+"""The project of an organization's registered models."""
+
+
+class WandbHistory:
+    """The past of the projects on one server; see :class:`trackperm.trackers.history.History`.
+
+    Offline runs have none: what W&B selects runs by is not known until they are synced.
+    """
+
+    baselines: ClassVar[frozenset[str]] = frozenset({"run", "newest", "alias", "champion", "branch"})
+    branch_tag: ClassVar[str] = "branch"
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def record(self, run: TrackedRun) -> RunRecord:
+        """Read a run as it is now; one that is offline is refused."""
+        if is_offline_run(run.reference.locator):
+            raise InputError(
+                f"run `{run.reference}` is offline, so that nothing is known of the runs before it",
+                hint="`wandb sync` uploads it; `baseline: {run: ...}` names a baseline.",
+            )
+        with self._store.calls(f"looking up run `{run.reference}`"):
+            return self._record(self._store.fresh_api().run(run.reference.locator))
+
+    def finished(self, container: str, since: datetime | None = None) -> list[RunRecord]:
+        """List the finished runs of a project, the oldest first; what we logged is left out."""
+        project = require_project(self._store, container)
+        found = self._search(project, "+created_at")
+        return [each for each in found if since is None or each.ended is None or each.ended >= since]
+
+    def newest(
+        self, near: TrackedRun | str, tags: Mapping[str, str], name: str | None, before: datetime | None
+    ) -> RunRecord | None:
+        """Find the finished run that was started last, of those which have `tags` and a matching name."""
+        project = require_project(self._store, near) if isinstance(near, str) else near.container
+        own = None if isinstance(near, str) else near.reference
+        for each in self._search(project, "-created_at"):
+            is_earlier = before is None or (each.started is not None and each.started < before)
+            if is_earlier and each.run.reference != own and each.has(tags, name):
+                return each
+        return None
+
+    def aliased(self, alias: str) -> TrackedRun:
+        """Find the run that logged an artifact, ``ENTITY/PROJECT/NAME:ALIAS``."""
+        locator = alias.removeprefix("wandb:")
+        with self._store.calls(f"looking up artifact `wandb:{locator}`"):
+            if _ALIAS.fullmatch(locator) is None:
+                raise _no_alias(locator)
+            api = self._store.fresh_api()
+            try:
+                exists = api.artifact_exists(locator)
+            except ValueError as error:  # no name that an artifact can have
+                raise _no_alias(locator) from error
+            if not exists:
+                raise NoSuchAliasError(
+                    f"W&B at `{self._store.base_url}` has no artifact `{locator}`",
+                    hint="write `ENTITY/PROJECT/NAME:ALIAS`, as its page shows it.",
+                )
+            run = api.artifact(locator).logged_by()
+            if run is None:
+                raise InputError(f"the artifact `wandb:{locator}` was not logged by a run")
+            return self._store.tracked(run)
+
+    def champion(self, model: str) -> TrackedRun:
+        """Find the run that logged the version of a registered model that has the alias ``champion``."""
+        return self.aliased(f"{model if '/' in model else f'{REGISTRY}/{model}'}:champion")
+
+    def holds(self, container: str, run: TrackedRun) -> bool:
+        """Whether `run` is in ``ENTITY/PROJECT``; without the entity, in the project of the default one."""
+        if "/" in container:
+            return container == run.container
+        with self._store.calls("looking up the default entity") as api:
+            return f"{api.default_entity}/{container}" == run.container
+
+    def withdraw(self, comparison: LoggedComparison, reason: str) -> None:
+        """Mark a comparison as superseded, and delete its run; one in a folder is left alone."""
+        reference = comparison.run.reference
+        if is_offline_run(reference.locator):
+            return
+        with self._store.calls(f"withdrawing comparison `{reference}`", writes=True):
+            run = self._store.run_or_none(reference.locator)
+            if run is not None:
+                run.tags = [*run.tags, "superseded"]
+                run.config["trackperm.superseded_by"] = reason
+                run.update()
+                run.delete()
+
+    def _search(self, project: str, order: str) -> Iterator[RunRecord]:
+        """Give the finished runs in the order of their start, page by page; none of ours."""
+        with self._store.calls(f"listing the runs of project `{project}`"):
+            found = self._store.fresh_api().runs(
+                project, filters={"state": "finished"}, order=order, lazy=False
+            )
+            for run in found:
+                if run.state == "finished" and not is_comparison(run):
+                    yield self._record(run)
+
+    def _record(self, run: Any) -> RunRecord:
+        return RunRecord(
+            run=self._store.tracked(run),
+            tags=_tags(run),
+            started=_moment(run.created_at),
+            ended=_moment(getattr(run, "heartbeat_at", None)) if run.state != "running" else None,
+            is_finished=run.state == "finished",
+            is_failed=run.state in _FAILED,
+        )
+
+
+def _no_alias(locator: str) -> InputError:
+    return InputError(
+        f"`{locator}` names no alias in W&B", hint="write `ENTITY/PROJECT/NAME:ALIAS`, as its page shows it."
+    )
+
+
+def _tags(run: Any) -> dict[str, str]:
+    """Return what a run is selected by: tags before config, for they can be set later."""
+    found = {
+        name: _text(value)
+        for name, value in dict(run.config).items()
+        if isinstance(value, str | int | float | bool)
+    }
+    for field, value in (("group", run.group), ("job_type", run.job_type)):
+        if value:
+            found[field] = str(value)
+    for tag in run.tags:
+        name, colon, value = tag.partition(":")
+        found[name.strip()] = value.strip() if colon else "true"
+    return found
+
+
+def _text(value: str | int | float | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _moment(text: str | None) -> datetime | None:
+    if not text:
+        return None
+    moment = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=timezone.utc)

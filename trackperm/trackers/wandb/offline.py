@@ -1,0 +1,188 @@
+"""W&B runs that lie in a folder, ``wandb:FOLDER``: found and read without wandb and without a server.
+
+The log is decoded by :mod:`trackperm.tables.wandb.run_log`, the tables are found by
+:mod:`trackperm.tables.wandb.run_folder`, which also reads such folders as plain files.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from trackperm.errors import InputError, SourceError
+from trackperm.tables.registry import recognised
+from trackperm.tables.table import ExampleTable
+from trackperm.tables.wandb.run_folder import RunFolder, is_run_folder
+from trackperm.tables.wandb.run_log import RunLog, read_run_log
+from trackperm.trackers.publication import KINDS, TEST_SET_TAG, LoggedComparison, creation, is_recent
+from trackperm.trackers.references import RunReference, TrackedRun
+
+_QUIET_SECONDS, _MOST_SECONDS = 1.0, 5.0
+_GROUP = "trackperm"  # of what we logged; the adapter's own module imports wandb
+
+
+def is_offline_run(locator: str) -> bool:
+    """Whether `locator` is the path of a run's folder, or of the log in one."""
+    return is_run_folder(Path(locator).expanduser())
+
+
+def find_offline_run(locator: str) -> TrackedRun:
+    """Describe the run in a folder; its locator is the folder's absolute path.
+
+    Its container is ``<entity>/<project>``, as far as the run was told of them.
+
+    Raises
+    ------
+    InputError
+        If its log is empty or cannot be read, or it is a comparison.
+    """
+    folder = _open(locator)
+    log = folder.log
+    if _is_ours(log):
+        raise InputError(
+            f"run `wandb:{locator}` is a {log.job_type} that trackperm logged, not a run to compare",
+            hint="name the runs that made the predictions.",
+        )
+    return TrackedRun(
+        reference=RunReference("wandb", str(folder.path)),
+        name=log.name or log.run_id,
+        container="/".join(part for part in (log.entity, log.project) if part),
+    )
+
+
+def read_offline_run(run: TrackedRun, artifact: str | None = None) -> ExampleTable:
+    """Read the per-example table of a run that :func:`find_offline_run` returned.
+
+    Raises
+    ------
+    SourceError
+        If it cannot be told which table is meant, its files are gone, or W&B cut it.
+    """
+    folder = _open(run.reference.locator, str(run.reference))
+    return folder.read(artifact, "--artifact ", recognised)
+
+
+def offline_comparison(locator: str) -> LoggedComparison:
+    """Describe the comparison or leaderboard in a folder.
+
+    Raises
+    ------
+    InputError
+        If its log is empty or cannot be read, or it is no comparison.
+    """
+    folder = _open(locator)
+    if not _is_ours(folder.log):
+        raise InputError(f"run `wandb:{locator}` is no comparison", hint="name a run that trackperm logged.")
+    tags = tags_of_config(folder.log.config)
+    run = TrackedRun(
+        reference=RunReference("wandb", str(folder.path)),
+        name=folder.log.name or folder.log.run_id,
+        container="/".join(part for part in (folder.log.entity, folder.log.project) if part),
+    )
+    created = creation(tags)
+    is_beginning = created is None and _is_recent(folder.path)
+    return LoggedComparison(run, created, folder.log.exit_code == 0, tags, is_beginning=is_beginning)
+
+
+def folders_of_comparisons(folder: Path, run_id: str = "trackperm-") -> list[Path]:
+    """List the folders of comparisons beside the runs in `folder`, the oldest first.
+
+    wandb writes to a folder ``wandb`` in the one that it is told, unless it is told that one.
+    """
+    inside = [folder] if folder.name == "wandb" else [folder, folder / "wandb"]
+    paths = (path for each in inside for path in each.glob(f"*run-*-{run_id}*"))
+    return sorted(paths, key=lambda path: path.name)
+
+
+def offline_comparisons(folder: Path, test_set: str | None) -> list[LoggedComparison]:
+    """List the comparisons among the runs in `folder`; of each run, only the log is read."""
+    found = []
+    for path in folders_of_comparisons(folder):
+        try:
+            comparison = offline_comparison(str(path))
+        except InputError:  # no comparison, or one of which nothing is written yet
+            if _is_recent(path):
+                run = TrackedRun(RunReference("wandb", str(path.resolve())), path.name, "")
+                found.append(LoggedComparison(run, None, False, {}, is_beginning=True))
+            continue
+        if comparison.is_beginning or test_set in (None, comparison.tags.get(TEST_SET_TAG)):
+            found.append(comparison)
+    return found
+
+
+def _is_recent(path: Path) -> bool:
+    return is_recent(datetime.fromtimestamp(path.stat().st_mtime, tz=timezone.utc))
+
+
+def offline_files(run: TrackedRun) -> dict[str, bytes]:
+    """Read the files of a comparison under ``trackperm/``, from where they lay when it was logged.
+
+    Raises
+    ------
+    SourceError
+        If they are gone, or were changed since.
+    """
+    folder = _open(run.reference.locator, str(run.reference))
+    results = [artifact for artifact in folder.log.artifacts if artifact.type in KINDS]
+    if not results:
+        raise SourceError(f"comparison `{run.reference}` was broken off before its files were written")
+    paths = [path for path in results[-1].entries if path.startswith("trackperm/")]
+    return {path: folder.staged(results[-1], path).read_bytes() for path in paths}
+
+
+def tags_of_config(config: Mapping[str, Any]) -> dict[str, str]:
+    """Take the tags of a comparison from the config of its run."""
+    return {
+        name: value
+        for name, value in config.items()
+        if name.startswith("trackperm.") and isinstance(value, str)
+    }
+
+
+def offline_runs(container: str) -> list[TrackedRun]:
+    """List the finished runs in a folder, the oldest first; what trackperm logged is left out.
+
+    Raises
+    ------
+    InputError
+        If there are none.
+    """
+    folder = Path(container).expanduser()
+    found = []
+    for path in sorted(folder.glob("*run-*")):
+        if not is_run_folder(path):
+            continue
+        log = _open(str(path)).log
+        if log.exit_code == 0 and not _is_ours(log):
+            found.append(find_offline_run(str(path)))
+    if not found:
+        raise InputError(
+            f"`{folder}` holds no finished run of W&B", hint="name the folder `wandb` of a project."
+        )
+    return found
+
+
+def _is_ours(log: RunLog) -> bool:
+    return log.group == _GROUP and log.job_type in KINDS
+
+
+def _open(locator: str, origin: str | None = None) -> RunFolder:
+    path = Path(locator).expanduser().resolve()
+    _wait_for_writer(path)
+    return RunFolder.open(path, f"wandb:{locator}" if origin is None else origin)
+
+
+def _wait_for_writer(path: Path) -> None:
+    """Wait for the end of a log that is being written: ``run.finish()`` does not wait for wandb's process."""
+    logs = list(path.glob("run-*.wandb")) if path.is_dir() else [path]
+    deadline = time.monotonic() + _MOST_SECONDS
+    with suppress(SourceError, OSError):  # which opening the log is to say
+        for log in logs:
+            while time.time() - log.stat().st_mtime < _QUIET_SECONDS and time.monotonic() < deadline:
+                if read_run_log(log, str(log)).exit_code is not None:
+                    break
+                time.sleep(0.05)

@@ -1,0 +1,131 @@
+"""Predictions logged to a W&B run that is open: one Parquet file, in an artifact of the run's own.
+
+An artifact of a name that several runs share is one collection, whose newest version is whichever run came
+last, so that the run's id is part of the name.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import wandb
+
+from trackperm.errors import InputError, InputTypeError, TrackerError
+from trackperm.trackers.predictions import Predictions
+from trackperm.trackers.references import RunReference
+from trackperm.trackers.wandb.content import md5
+from trackperm.trackers.wandb.store import Store
+
+_TYPE = "predictions"
+_UPLOAD_SECONDS = 300
+_SETTLING_SECONDS = (0.0, 0.1, 0.4, 1.5, 3.0, 5.0)
+
+# The log of an offline run is flushed now and then, so what this process has logged is not in it yet.
+_LOGGED_OFFLINE: WeakKeyDictionary[wandb.Run, dict[str, Path]] = WeakKeyDictionary()
+
+
+def require_open_run(run: object) -> wandb.Run:
+    """Return `run` if it is one that takes artifacts.
+
+    Raises
+    ------
+    InputTypeError
+        If it is not what :func:`wandb.init` returns.
+    InputError
+        If nothing of the run is kept.
+    """
+    if not isinstance(run, wandb.Run):
+        kind = f"{type(run).__module__}.{type(run).__qualname__}"
+        raise InputTypeError(
+            f"{f'`wandb:{run}`' if isinstance(run, str) else kind} is no open run of W&B, which alone takes"
+            " predictions",
+            hint="give what `wandb.init` returned, before `run.finish()`.",
+        )
+    if run.disabled:
+        raise InputError(
+            "W&B is disabled, so nothing of this run is kept", hint="use `mode='online'` or `mode='offline'`."
+        )
+    return run
+
+
+def write_predictions(store: Store, run: wandb.Run, predictions: Predictions) -> RunReference:
+    """Log a file of predictions to `run`, and read it back; if it is there, nothing is written.
+
+    Raises
+    ------
+    InputError
+        If the run has logged something else under that name.
+    TrackerError
+        If W&B failed, or did not keep it.
+    """
+    name = re.sub(r"[^A-Za-z0-9_.-]", "-", f"{predictions.name}-{run.id}")
+    with TemporaryDirectory(prefix="trackperm-", ignore_cleanup_errors=True) as folder:
+        file = Path(folder, predictions.file)
+        if run.offline:
+            return _write_offline(run, predictions, name, file)
+        return _write_online(store, run, predictions, name, file)
+
+
+def _write_online(
+    store: Store, run: wandb.Run, predictions: Predictions, name: str, file: Path
+) -> RunReference:
+    path = f"{run.entity}/{run.project}/{run.id}"
+    reference = RunReference("wandb", path)
+    with store.calls(f"logging `{predictions.file}` to run `{reference}`", writes=True):
+        there = _artifact(store, path, name)
+        if there is not None:
+            logged = b""
+            if predictions.file in there.manifest.entries:
+                entry = there.get_entry(predictions.file)
+                logged = Path(entry.download(root=str(file.parent / "logged"), skip_cache=True)).read_bytes()
+            predictions.require_same(logged, reference)
+            return reference
+        file.write_bytes(predictions.data)
+        run.log_artifact(_made(name, file)).wait(timeout=_UPLOAD_SECONDS)
+        for seconds in _SETTLING_SECONDS:
+            time.sleep(seconds)
+            kept = _artifact(store, path, name)
+            entries = {} if kept is None else kept.manifest.entries
+            if predictions.file in entries and entries[predictions.file].digest == md5(predictions.data):
+                return reference
+    raise TrackerError(f"W&B did not keep `{predictions.file}` of run `{reference}` as it was logged")
+
+
+def _artifact(store: Store, path: str, name: str) -> Any:
+    """Newest version of an artifact that the run at `path` has logged, or None."""
+    run = store.run_or_none(path)
+    logged = [] if run is None else run.logged_artifacts()
+    versions = [artifact for artifact in logged if artifact.name.partition(":")[0] == name]
+    return max(versions, key=lambda artifact: int(artifact.version.removeprefix("v")), default=None)
+
+
+def _write_offline(run: wandb.Run, predictions: Predictions, name: str, file: Path) -> RunReference:
+    reference = RunReference("wandb", str(Path(run.dir).parent.resolve()))
+    doing = f"logging `{predictions.file}` to run `{reference}`"
+    logged = _LOGGED_OFFLINE.setdefault(run, {})
+    try:
+        if name in logged:
+            predictions.require_same(logged[name].read_bytes(), reference)
+            return reference
+        file.write_bytes(predictions.data)
+        artifact = _made(name, file)
+        run.log_artifact(artifact)
+        staged = Path(artifact.manifest.entries[predictions.file].local_path or "")
+        is_kept = staged.is_file() and staged.read_bytes() == predictions.data
+    except (wandb.Error, OSError) as error:
+        raise TrackerError(f"W&B failed while {doing}: {error}") from error
+    if not is_kept:
+        raise TrackerError(f"W&B did not keep `{predictions.file}` of run `{reference}` as it was logged")
+    logged[name] = staged
+    return reference
+
+
+def _made(name: str, file: Path) -> wandb.Artifact:
+    artifact = wandb.Artifact(name, type=_TYPE, description="one row an example")
+    artifact.add_file(str(file), name=file.name)
+    return artifact

@@ -1,0 +1,272 @@
+"""One W&B server: reached with bounded patience, told no more than it needs to know.
+
+wandb hides a server that is out of reach behind messages of its own, waits without end for uploads, and tells
+a new run's server of command lines, hosts and Git. Every call of ours goes through :meth:`Store.calls`, every
+run of ours is started by :meth:`Store.start`; they undo these habits.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from typing import Any
+
+import requests
+import wandb
+
+from trackperm.errors import TrackerError, TrackpermError
+from trackperm.trackers.references import RunReference, TrackedRun
+
+GROUP = "trackperm"
+"""What the runs of comparisons and leaderboards have, and no other; their job type says which they are."""
+
+_CREDENTIALS = re.compile(r"(?<=://)[^/@\s'\"]+@")
+_UNANSWERED = re.compile(
+    r"did not respond in time|connection refused|no such host|timed? ?out|EOF\b|connection reset",
+    re.IGNORECASE,
+)
+_UNKNOWN_USER = re.compile(r"log(ged)? ?in|api[ _]key|authentic|credential", re.IGNORECASE)
+_SILENCE = (requests.ConnectionError, requests.Timeout, TimeoutError, ConnectionError)
+_FORBIDDEN = re.compile(r"permission denied|forbidden|\b403\b", re.IGNORECASE)
+_IN_USE = "is in use"
+_NOT_FOUND = ("Could not find run", "Could not find project")
+_REACH_SECONDS, _START_SECONDS, _FINISH_SECONDS = 15, 60, 300
+
+
+class Store:
+    """A W&B server.
+
+    Parameters
+    ----------
+    base_url : str, optional
+        Where its API is; by default as wandb decides, by ``WANDB_BASE_URL`` and its settings.
+    """
+
+    def __init__(self, base_url: str | None = None) -> None:
+        self._base_url = base_url or None
+
+    @cached_property
+    def api(self) -> wandb.Api:
+        """The connection, made at the first use; each use that must see the newest state makes another."""
+        self._reach()
+        return self.fresh_api()
+
+    def fresh_api(self) -> wandb.Api:
+        """Connect anew: an :class:`wandb.Api` remembers what it has read."""
+        return wandb.Api(overrides={} if self._base_url is None else {"base_url": self._base_url})
+
+    def _reach(self) -> None:
+        """Make sure, with little patience, that something answers: wandb before 0.27 would ask for a year."""
+        # certificates and proxies, which wandb has settings for, are left to it
+        with suppress(requests.exceptions.SSLError, requests.exceptions.ProxyError):
+            requests.get(f"{self.base_url}/healthz", timeout=_REACH_SECONDS, allow_redirects=False)
+
+    @property
+    def base_url(self) -> str:
+        """Where the API is, without credentials."""
+        url = self._base_url or os.environ.get("WANDB_BASE_URL") or wandb.setup().settings.base_url
+        return _CREDENTIALS.sub("", url).rstrip("/")
+
+    @contextmanager
+    def calls(self, doing: str, *, writes: bool = False) -> Iterator[wandb.Api]:
+        """Lend the connection, with errors that say what was being done.
+
+        Parameters
+        ----------
+        doing : str
+            Completes "W&B failed while ...", with the run named.
+        writes : bool
+            Whether refused permission is about writing.
+
+        Raises
+        ------
+        TrackerError
+            If wandb raised anything.
+        """
+        try:
+            yield self.api
+        except TrackpermError:
+            raise
+        except Exception as error:  # wandb raises whatever its transports raised
+            raise self._failure(error, doing, writes=writes) from error
+
+    def run_or_none(self, path: str) -> Any:
+        """Read the run at ``entity/project/id`` as it is now, or return None where there is none."""
+        try:
+            return self.fresh_api().run(path)
+        except (wandb.Error, ValueError) as error:
+            if str(error).startswith(_NOT_FOUND):
+                return None
+            raise
+
+    def tracked(self, run: Any) -> TrackedRun:
+        """Describe a run of :class:`wandb.Api` to the rest of trackperm."""
+        path = f"{run.entity}/{run.project}"
+        return TrackedRun(
+            reference=RunReference("wandb", f"{path}/{run.id}"),
+            name=run.name or run.id,
+            container=path,
+            url=run.url,
+            tracking_uri=self._base_url,
+        )
+
+    def start(self, **options: Any) -> Any:
+        """Start a run beside whatever run is active in this process, online.
+
+        Parameters
+        ----------
+        **options
+            As of :func:`wandb.init`.
+        """
+        settings = {} if self._base_url is None else {"base_url": self._base_url}
+        return start_run("online", settings, **options)
+
+    def _failure(self, error: Exception, doing: str, *, writes: bool) -> TrackerError:
+        causes = list(_causes(error))
+        said = _CREDENTIALS.sub("", str(error)).strip().split("\n")[0][:400]
+        where = f"W&B at `{self.base_url}`"
+        status = next(filter(None, map(_http_status, causes)), None)
+        unanswered = any(isinstance(cause, _SILENCE) or _UNANSWERED.search(str(cause)) for cause in causes)
+        if status == 401 or (not unanswered and _UNKNOWN_USER.search(said)):
+            return TrackerError(
+                f"{where} does not accept these credentials, while {doing}: {said}",
+                hint="`wandb login` stores an API key; `WANDB_API_KEY` gives one to a single command.",
+            )
+        if status == 403 or _FORBIDDEN.search(said):
+            return TrackerError(
+                f"{where} denies permission, while {doing}: {said}",
+                hint="`--no-log` only prints the result; `--log-to wandb:ENTITY/PROJECT` writes to a project "
+                "that you may edit."
+                if writes
+                else "ask for permission to read this project.",
+            )
+        if unanswered:
+            return TrackerError(
+                f"{where} does not answer, or not in time, while {doing}",
+                hint="is it up, and is `WANDB_BASE_URL` or `--tracking-uri` right?"
+                + (
+                    " Nothing looks finished that is not; the next try completes it."
+                    if writes
+                    else " `WANDB_HTTP_TIMEOUT` makes it wait longer."
+                ),
+            )
+        if said.endswith(_IN_USE):
+            return TrackerError(
+                f"{where} cannot go on in this process while {doing}: an earlier try could not be started",
+                hint="try again in a new process, or after `wandb.teardown()`, which ends all runs of it.",
+            )
+        return TrackerError(
+            f"{where} failed while {doing}: {said}",
+            hint="nothing looks finished that is not; once the cause is mended, the next try completes it."
+            if writes
+            else None,
+        )
+
+
+def start_run(mode: str, settings: Mapping[str, Any], **options: Any) -> Any:
+    """Start a run that tells nothing of this process, beside whatever run is active in it.
+
+    Parameters
+    ----------
+    mode : {'online', 'offline'}
+        Whether it is written to a server or to a folder.
+    settings : mapping
+        Settings of wandb for this run.
+    **options
+        As of :func:`wandb.init`.
+    """
+    # Without `create_new`, `wandb.init` returns the run that is being trained.
+    return wandb.init(
+        mode=mode,  # type: ignore[arg-type]
+        reinit="create_new",
+        settings=wandb.Settings(**{**_private(), **_patient(), **settings}),
+        **options,
+    )
+
+
+@contextmanager
+def ended(run: Any) -> Iterator[Any]:
+    """Finish a started run, as failed where the block raises, so that none stays active in this process."""
+    try:
+        yield run
+    except BaseException:
+        with suppress(Exception):  # the failure that led here is the one to report
+            run.finish(exit_code=1)
+        raise
+    run.finish(exit_code=0)
+
+
+@contextmanager
+def environment(**values: str) -> Iterator[None]:
+    """Set what parts of wandb read from the environment alone, for as long as needed.
+
+    One is the folder that logged files are copied to, whose name manifests tell the server; in some versions
+    another is the server.
+    """
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _private() -> dict[str, Any]:
+    """Return settings without which a server is told of command line, host, user, Git and packages."""
+    return {
+        "console": "off",
+        "disable_code": True,
+        "disable_git": True,
+        "disable_job_creation": True,
+        "docker": None,
+        "email": "",
+        "host": "trackperm",
+        "program": "trackperm",
+        "save_code": False,
+        "silent": True,
+        "username": "",
+        "x_disable_machine_info": True,
+        "x_disable_meta": True,
+        "x_disable_stats": True,
+        "x_executable": "",
+        "x_save_requirements": False,
+    }
+
+
+def _patient() -> dict[str, Any]:
+    """Return ends to waiting, where the user has set none and this version of wandb knows them."""
+    wanted = {
+        "init_timeout": _START_SECONDS,
+        "finish_timeout": _FINISH_SECONDS,
+        "finish_timeout_raises": True,
+    }
+    known = wandb.Settings.model_fields
+    return {
+        name: value
+        for name, value in wanted.items()
+        if name in known and f"WANDB_{name.upper()}" not in os.environ
+    }
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        for further in (getattr(error, "exc", None), error.__context__):
+            if isinstance(further, BaseException) and id(further) not in seen:
+                yield further
+        error = error.__cause__ or error.__context__
+
+
+def _http_status(error: BaseException) -> int | None:
+    response = getattr(error, "response", None)
+    status = getattr(response, "status_code", None) or getattr(response, "http_status", None)
+    return int(status) if status else None

@@ -1,0 +1,368 @@
+"""Runs logged in W&B, on a server or in a folder: find one, read its table, log a comparison back.
+
+wandb is imported when a server is asked or something is written, not before: offline runs are read without.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from trackperm.errors import InputError, MissingDependencyError
+from trackperm.tables.table import ExampleTable
+from trackperm.trackers.base import table_or_error
+from trackperm.trackers.history import History
+from trackperm.trackers.predictions import Predictions
+from trackperm.trackers.publication import LEADERBOARD, LoggedComparison, Publication, Published
+from trackperm.trackers.references import RunReference, TrackedRun
+from trackperm.trackers.wandb.offline import (
+    find_offline_run,
+    is_offline_run,
+    offline_comparison,
+    offline_comparisons,
+    offline_files,
+    offline_runs,
+    read_offline_run,
+)
+
+if TYPE_CHECKING:
+    from trackperm.trackers.wandb.store import Store
+
+_RUN_FOLDER = re.compile(r"(offline-)?run-\d{8}_\d{6}-")
+
+# Which artifacts each run's table was read from, by server and run: the lineage of a comparison, whose runs
+# may have been read by two trackers.
+_READ: dict[tuple[str | None, str], tuple[str, ...]] = {}
+
+
+class WandbTracker:
+    """Adapter of W&B, over HTTP or on folders of offline runs.
+
+    Runs are named ``<entity>/<project>/<run id>``, ``<entity>/<project>/<run name>``, by the address of their
+    page, or by the folder of an offline run; an artifact of theirs is ``<entity>/<project>/<name>:<alias>``.
+
+    Parameters
+    ----------
+    base_url : str, optional
+        Where the server's API is; by default as wandb decides, by ``WANDB_BASE_URL`` and its settings.
+    """
+
+    scheme: ClassVar[str] = "wandb"
+    options: ClassVar[frozenset[str]] = frozenset({"alert", "tag_runs"})
+
+    def __init__(self, base_url: str | None = None) -> None:
+        self._base_url = base_url
+
+    @classmethod
+    def of_run(cls, run: Any, tracking_uri: str | None = None) -> WandbTracker:
+        """Connect to the server of a run that :func:`wandb.init` returned."""
+        return cls(tracking_uri or getattr(getattr(run, "settings", None), "base_url", None))
+
+    def find(self, locator: str) -> TrackedRun:
+        """Find the one run that `locator` names; comparisons are refused.
+
+        Raises
+        ------
+        InputError
+            If no run or several runs answer to it.
+        TrackerError
+            If W&B cannot be reached or refuses.
+        MissingDependencyError
+            If it is on a server and wandb is not installed.
+        """
+        if _is_offline(locator):
+            return find_offline_run(locator)
+        if locator.startswith((".", "/", "~")) or "offline-run-" in locator:
+            raise InputError(
+                f"`{locator}` is no folder of a W&B run", hint="it is called `offline-run-<time>-<id>`."
+            )
+        with _wandb():
+            from trackperm.trackers.wandb.artifacts import find_artifact, is_artifact
+            from trackperm.trackers.wandb.runs import find_run
+        if is_artifact(locator):
+            return find_artifact(self._store, locator)
+        return find_run(self._store, locator)
+
+    def read(self, run: TrackedRun, artifact: str | None = None) -> ExampleTable:
+        """Read the per-example table that `run` logged.
+
+        Raises
+        ------
+        InputError
+            If there is no such artifact, or several and none was named.
+        SourceError
+            If the artifact cannot be read as a table, or W&B cut it.
+        TrackerError
+            If W&B cannot be reached or refuses.
+        """
+        if _is_offline(run.reference.locator):
+            return read_offline_run(run, artifact)
+        with _wandb():
+            from trackperm.trackers.wandb.artifacts import read_run
+        table, _READ[self._base_url, run.reference.locator] = read_run(self._store, run, artifact)
+        return table
+
+    def read_all(
+        self, runs: Sequence[TrackedRun], artifact: str | None = None
+    ) -> Iterator[ExampleTable | InputError]:
+        """Read the tables of many runs, one after the other.
+
+        Raises
+        ------
+        TrackerError
+            If W&B cannot be reached or refuses.
+        """
+        return (table_or_error(self, run, artifact) for run in runs)
+
+    def log_predictions(self, run: Any, predictions: Predictions) -> RunReference:
+        """Log `predictions` as an artifact of a run that is open, online or offline.
+
+        Parameters
+        ----------
+        run : wandb.Run
+            What :func:`wandb.init` returned.
+        predictions : Predictions
+            What to log.
+
+        Raises
+        ------
+        InputError
+            If it is disabled, or has logged something else under that name; nothing has been written then.
+        InputTypeError
+            If `run` is no open run.
+        TrackerError
+            If W&B failed, or did not keep them.
+        MissingDependencyError
+            If wandb is not installed.
+        """
+        with _wandb():
+            from trackperm.trackers.wandb.predictions import require_open_run, write_predictions
+        return write_predictions(self._store, require_open_run(run), predictions)
+
+    def publish(
+        self,
+        publication: Publication,
+        container: str | None = None,
+        *,
+        alert: bool = False,
+        tag_runs: bool = False,
+    ) -> Published:
+        """Write `publication` as a run of its own, or bring that run up to date.
+
+        The comparison of an offline candidate is an offline run beside it, which ``wandb sync`` uploads.
+
+        Parameters
+        ----------
+        publication : Publication
+            What to write.
+        container : str, optional
+            ``entity/project`` of an existing project, or a folder that begins with ``.``, ``/`` or ``~``, is
+            called ``wandb`` or has runs in it, to write to instead of the candidate's.
+        alert : bool
+            Whether a candidate that is worse raises an alert, when this is first written; that of an offline
+            comparison is raised when it is synced.
+        tag_runs : bool
+            Whether baseline and candidate, or the runs of a leaderboard, get their tags, as columns of the
+            runs table. Else nothing is changed in them.
+
+        Raises
+        ------
+        InputError
+            If neither says where to write, the project does not exist, a run to be tagged is not finished or
+            not on a server, or W&B could not keep a name or value; nothing has been written then.
+        TrackerError
+            If W&B failed; the next try completes what was begun.
+        MissingDependencyError
+            If wandb is not installed.
+        """
+        with _wandb():
+            from trackperm.trackers.wandb.tags import require_taggable, tag_run
+            from trackperm.trackers.wandb.write import write_offline, write_online
+        tags = publication.run_tags(self.scheme) if tag_runs else []
+        if tags:
+            require_taggable(self._store, [run for run, _ in tags])
+        home = publication.home
+        if home is not None and home.reference.scheme != self.scheme:
+            home = None
+        place = self._place(container, home, publication.kind)
+        if isinstance(place, Path):
+            project = "" if home is None else home.container
+            published = write_offline(publication, place, project, alert=alert)
+        else:
+            used = self._used(publication)
+            published = write_online(self._store, publication, place, used=used, alert=alert)
+        for run, values in tags:
+            tag_run(self._store, run, values)
+        return published
+
+    def install_chart(self, entity: str) -> str:
+        """Store trackperm's chart of the null distribution with a user or team, once; returns its name.
+
+        Comparisons use it where the environment variable ``TRACKPERM_WANDB_CHART`` has that name.
+
+        Raises
+        ------
+        InputError
+            If `entity` is no name of a user or team.
+        TrackerError
+            If W&B cannot be reached or refuses.
+        MissingDependencyError
+            If wandb is not installed.
+        """
+        with _wandb():
+            from trackperm.trackers.wandb.charts import install_chart
+        return install_chart(self._store, entity)
+
+    def _place(self, container: str | None, home: TrackedRun | None, kind: str) -> Path | str:
+        """Folder or project, ``entity/project``, to write to."""
+        if container is not None:
+            if _is_folder(container):
+                return Path(container).expanduser()
+            from trackperm.trackers.wandb.runs import require_project
+
+            return require_project(self._store, container)
+        if home is None:
+            who = "no run is" if kind == LEADERBOARD else "the candidate is not"
+            raise InputError(
+                f"{who} in W&B, so nothing says where to log the {kind}",
+                hint="`--log-to wandb:ENTITY/PROJECT` names a project, `--log-to wandb:./FOLDER` a folder.",
+            )
+        if _is_offline(home.reference.locator):
+            return Path(home.reference.locator).parent
+        return home.container
+
+    def comparison(self, locator: str) -> LoggedComparison:
+        """Find the comparison or leaderboard at ``<entity>/<project>/<run id>``, or in a folder.
+
+        Raises
+        ------
+        InputError
+            If there is none, or the run is no comparison.
+        TrackerError
+            If W&B cannot be reached or refuses.
+        MissingDependencyError
+            If it is on a server and wandb is not installed.
+        """
+        if _is_offline(locator):
+            return offline_comparison(locator)
+        with _wandb():
+            from trackperm.trackers.wandb.read_back import logged_comparison
+        return logged_comparison(self._store, locator)
+
+    def comparisons(self, near: TrackedRun | str, test_set: str | None = None) -> list[LoggedComparison]:
+        """List the comparisons and leaderboards in a project or in a folder of offline runs.
+
+        Raises
+        ------
+        InputError
+            If there is no such project, or the run is not in W&B.
+        TrackerError
+            If W&B cannot be reached or refuses.
+        MissingDependencyError
+            If it is on a server and wandb is not installed.
+        """
+        if not isinstance(near, str) and near.reference.scheme != "wandb":
+            raise InputError(f"run `{near.reference}` is not in W&B", hint="name a project.")
+        locator = near if isinstance(near, str) else near.reference.locator
+        if not isinstance(near, str) and _is_offline(locator):
+            return offline_comparisons(Path(locator).parent, test_set)
+        if isinstance(near, str) and _is_folder(near):
+            return offline_comparisons(Path(near).expanduser(), test_set)
+        with _wandb():
+            from trackperm.trackers.wandb.read_back import logged_comparisons
+            from trackperm.trackers.wandb.runs import require_project
+        project = require_project(self._store, near) if isinstance(near, str) else near.container
+        return logged_comparisons(self._store, project, test_set)
+
+    def files(self, run: TrackedRun) -> dict[str, bytes]:
+        """Read the files of a comparison under ``trackperm/``, by path.
+
+        Raises
+        ------
+        SourceError
+            If they are gone, or were changed after they were logged.
+        TrackerError
+            If W&B cannot be reached or refuses.
+        MissingDependencyError
+            If it is on a server and wandb is not installed.
+        """
+        if _is_offline(run.reference.locator):
+            return offline_files(run)
+        with _wandb():
+            from trackperm.trackers.wandb.read_back import logged_files
+        return logged_files(self._store, run)
+
+    def runs(self, container: str) -> list[TrackedRun]:
+        """List the finished runs of ``<entity>/<project>``, or the offline runs in a folder.
+
+        What trackperm logged is left out.
+
+        Raises
+        ------
+        InputError
+            If there is no such project or folder.
+        TrackerError
+            If W&B cannot be reached or refuses.
+        MissingDependencyError
+            If it is on a server and wandb is not installed.
+        """
+        if _is_folder(container):
+            return offline_runs(container)
+        with _wandb():
+            from trackperm.trackers.wandb.runs import finished_runs
+        return finished_runs(self._store, container)
+
+    def history(self) -> History:
+        """Return what the server knows of past runs and artifacts.
+
+        Raises
+        ------
+        MissingDependencyError
+            If wandb is not installed.
+        """
+        with _wandb():
+            from trackperm.trackers.wandb.history import WandbHistory
+        return WandbHistory(self._store)
+
+    def _used(self, publication: Publication) -> list[str]:
+        """Names of the artifacts that the runs' tables were read from, as far as they are on this server."""
+        names = [_READ.get((self._base_url, run.reference.locator), ()) for run in publication.sources]
+        return list(dict.fromkeys(name for used in names for name in used))
+
+    @cached_property
+    def _store(self) -> Store:
+        with _wandb():
+            from trackperm.trackers.wandb.store import Store
+        return Store(self._base_url)
+
+
+def _is_folder(container: str) -> bool:
+    """Whether a folder is meant, not ``entity/project``: wandb may make folders of that name for itself."""
+    folder = Path(container).expanduser()
+    return folder.is_dir() and (
+        container.startswith((".", "/", "~"))
+        or folder.name == "wandb"
+        or any(_RUN_FOLDER.match(inside.name) for inside in folder.iterdir())
+    )
+
+
+def _is_offline(locator: str) -> bool:
+    try:
+        return is_offline_run(locator)
+    except OSError:  # a name that no file can have
+        return False
+
+
+@contextmanager
+def _wandb() -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"W&B's servers need a library that is not installed: {error}",
+            hint="pip install 'trackperm[wandb]'",
+        ) from error

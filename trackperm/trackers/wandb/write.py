@@ -1,0 +1,318 @@
+"""A comparison or leaderboard as a run of its own in W&B; a crash is never taken for a result.
+
+Online the order is: run (tag ``unfinished``, notes that say so), lineage, result artifact, tables and charts,
+numbers; the run ends; everything is read back; then the tags and the notes with the verdict, last. The next
+try finds the run by its id, which the key decides, and goes through the same steps; what is already there as
+it should be is not written again. Offline a run is a folder of its own, and a folder without its end is left
+as it is: the next try writes another with the same id, and where both are synced the later one counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import wandb
+
+from trackperm.errors import TrackerError
+from trackperm.tables.wandb.run_log import read_run_log
+from trackperm.trackers.publication import CREATED_TAG, KINDS, Publication, Published, now
+from trackperm.trackers.references import RunReference, TrackedRun
+from trackperm.trackers.wandb.charts import presets_in
+from trackperm.trackers.wandb.content import Content, md5
+from trackperm.trackers.wandb.offline import folders_of_comparisons
+from trackperm.trackers.wandb.store import GROUP, Store, ended, environment, start_run
+
+UNFINISHED = "unfinished"
+
+_UNFINISHED_NOTES = "This {} is being written, or its writing broke off: run it again to complete it."
+_SETTLING_SECONDS = (0.0, 0.1, 0.4, 1.5, 3.0, 5.0)
+_UPLOAD_SECONDS = 300
+
+
+def write_online(
+    store: Store,
+    publication: Publication,
+    container: str,
+    *,
+    used: Sequence[str] = (),
+    alert: bool = False,
+) -> Published:
+    """Write `publication` to the run with its key in a project, made if there is none.
+
+    Parameters
+    ----------
+    store : Store
+        Where to write.
+    publication : Publication
+        What to write.
+    container : str
+        ``entity/project``, which exists.
+    used : sequence of str
+        Names of the artifacts that were compared, which become the comparison's lineage.
+    alert : bool
+        Whether a candidate that is worse raises an alert, the first time.
+    """
+    content = Content.of(publication)
+    path = f"{container}/{content.run_id}"
+    doing = f"logging {publication.kind} `{publication.name}` as run `wandb:{path}`"
+    with store.calls(doing, writes=True):
+        before = store.run_or_none(path)
+        if before is not None and not _differences(before, content, final=True):
+            return Published(store.tracked(before), created=False)
+        entity, project = container.split("/")
+        with _scratch() as folder, environment(WANDB_DATA_DIR=folder, WANDB_BASE_URL=store.base_url):
+            started = store.start(
+                entity=entity,
+                project=project,
+                dir=folder,
+                resume="allow",
+                **_first(content),
+            )
+            with ended(started) as run:
+                _date(run, None if before is None else before.config.get(CREATED_TAG))
+                for name in used:
+                    run.use_artifact(name)
+                result = run.log_artifact(content.artifact(_made(folder, "files")))
+                result.wait(timeout=_UPLOAD_SECONDS)
+                run.log(content.media(_made(folder, "media")))
+                run.summary.update(dict(content.summary))
+                if alert and before is None:
+                    _alert(run, publication)
+        _verify(store, path, content, final=False)
+        finished = store.run_or_none(path)
+        finished.tags, finished.notes = list(content.tags), content.notes
+        for name in _stale(finished, content):
+            del finished.summary[name]
+        finished.update()
+        finished = _verify(store, path, content, final=True)
+    return Published(store.tracked(finished), created=before is None)
+
+
+def write_offline(
+    publication: Publication, folder: Path, container: str = "", *, alert: bool = False
+) -> Published:
+    """Write `publication` as an offline run in `folder`, unless it is there.
+
+    Parameters
+    ----------
+    publication : Publication
+        What to write.
+    folder : Path
+        Folder of offline runs, mostly called ``wandb``.
+    container : str
+        ``entity/project`` or ``project`` that ``wandb sync`` will put it in; by default as wandb decides.
+    alert : bool
+        Whether a candidate that is worse raises an alert when the run is synced.
+
+    Raises
+    ------
+    TrackerError
+        If what was written does not read back.
+    """
+    content = Content.of(publication)
+    earlier = folders_of_comparisons(folder, content.run_id)
+    for there in reversed(earlier):
+        if not _differences_offline(there, content):
+            return Published(_tracked_offline(there, content, container), created=False)
+    root = folder.parent if folder.name == "wandb" else folder
+    entity, _, project = container.rpartition("/")
+    doing = f"logging {publication.kind} `{publication.name}` in `{folder}`"
+    if earlier:  # folders are named by the second
+        time.sleep(1.0 - time.time() % 1.0)
+    try:
+        beside = os.environ.get("WANDB_DATA_DIR") or str((folder / "artifacts").resolve())
+        with _scratch() as scratch, environment(WANDB_DATA_DIR=beside):
+            started = start_run(
+                "offline", {}, entity=entity or None, project=project or None, dir=root, **_first(content)
+            )
+            with ended(started) as run:
+                _date(run, min(filter(None, map(_created_offline, earlier)), default=None))
+                run.log_artifact(content.artifact(_made(scratch, "files")))
+                run.log(content.media(_made(scratch, "media")))
+                run.summary.update(dict(content.summary))
+                if alert:
+                    _alert(run, publication)
+                run.tags, run.notes = content.tags, content.notes
+                written = Path(run.dir).parent
+    except (wandb.Error, OSError, ValueError, TypeError) as error:
+        raise TrackerError(
+            f"W&B failed while {doing}: {error}", hint="is there space, and may you write there?"
+        ) from error
+    for seconds in _SETTLING_SECONDS:  # wandb's other process may still be writing when the run has ended
+        time.sleep(seconds)
+        differences = _differences_offline(written, content)
+        if not differences:
+            return Published(_tracked_offline(written, content, container), created=True)
+    raise TrackerError(f"W&B did not keep what was written to `{written}`: {', '.join(differences)}")
+
+
+def _date(run: Any, created: str | None) -> None:
+    """Say in a run that is there when its comparison was begun; what was begun before keeps its own time."""
+    run.config.update({CREATED_TAG: created or now()}, allow_val_change=True)
+
+
+def _first(content: Content) -> dict[str, Any]:
+    """Options that a comparison's run begins with, which say that it is unfinished."""
+    return {
+        "id": content.run_id,
+        "name": content.name,
+        "job_type": content.kind,
+        "group": GROUP,
+        "tags": [*content.tags[:1], UNFINISHED],
+        "notes": _UNFINISHED_NOTES.format(content.kind),
+        "config": dict(content.config),
+        "allow_val_change": True,
+    }
+
+
+def _scratch() -> TemporaryDirectory[str]:
+    """Make a folder for as long as needed; wandb's other process may still write to it when it is removed."""
+    return TemporaryDirectory(prefix="trackperm-", ignore_cleanup_errors=True)
+
+
+def _made(folder: str, name: str) -> Path:
+    made = Path(folder, name)
+    made.mkdir()
+    return made
+
+
+def _alert(run: Any, publication: Publication) -> None:
+    verdict = publication.tags.get("trackperm.verdict", "")
+    if verdict.endswith("worse"):
+        run.alert(
+            title=f"{verdict}: {publication.name}",
+            text=publication.description,
+            level="WARN",
+        )
+
+
+def _verify(store: Store, path: str, content: Content, *, final: bool) -> Any:
+    """Read the run back until it is as it should be; a server may take a moment to show what it was sent.
+
+    Raises
+    ------
+    TrackerError
+        If it is not so in the end.
+    """
+    differences: list[str] = []
+    for seconds in _SETTLING_SECONDS:
+        time.sleep(seconds)
+        run = store.run_or_none(path)
+        differences = ["the run itself"] if run is None else _differences(run, content, final=final)
+        if not differences:
+            return run
+    raise TrackerError(
+        f"W&B did not keep what was written to run `wandb:{path}`: {', '.join(differences)}",
+        hint=f"the run stays tagged `{UNFINISHED}`; try again.",
+    )
+
+
+def _differences(run: Any, content: Content, *, final: bool) -> list[str]:
+    """Name what a run of :class:`wandb.Api` holds otherwise than `content` says."""
+    found = [] if run.state == "finished" else [f"its end (it is {run.state})"]
+    if (run.job_type, run.group) != (content.kind, GROUP):
+        found.append("job type and group")
+    found += _lost_values(run.rawconfig, run.summary_metrics, content)
+    if final and (sorted(run.tags), run.notes) != (sorted(content.tags), content.notes):
+        found.append("tags and notes")
+    if final:
+        found += [f"summary `{name}`, which is stale" for name in _stale(run, content)]
+    return found or [*_lost_files(run, content), *_lost_media(run, content)]
+
+
+def _stale(run: Any, content: Content) -> list[str]:
+    """Name what an earlier version of the comparison has left in the summary."""
+    wanted = {*content.summary, *content.media_keys}
+    return [name for name in run.summary_metrics if not name.startswith("_") and name not in wanted]
+
+
+def newest_result(run: Any) -> Any:
+    """Return the artifact with the files of a comparison in its last version, or None where there is none."""
+    results = [artifact for artifact in run.logged_artifacts() if artifact.type in KINDS]
+    return max(results, key=lambda artifact: int(artifact.version.removeprefix("v")), default=None)
+
+
+def _lost_files(run: Any, content: Content) -> list[str]:
+    """Name the files that the newest result artifact of `run` lacks or has otherwise, by their digests."""
+    newest = newest_result(run)
+    if newest is None:
+        return ["the result artifact"]
+    kept = {path: entry.digest for path, entry in newest.manifest.entries.items()}
+    wanted = {path: md5(data) for path, data in content.files.items()}
+    return [f"file `{path}`" for path in sorted(wanted) if kept.get(path) != wanted[path]]
+
+
+def _lost_media(run: Any, content: Content) -> list[str]:
+    """Name tables, pictures and pages that the summary does not refer to or that were not uploaded."""
+    summary = run.summary_metrics
+    uploaded = {file.name for file in run.files()}
+    found = []
+    for name in content.media_keys:
+        entry = summary.get(name)
+        if not isinstance(entry, Mapping) or entry.get("path") not in uploaded:
+            found.append(f"`{name}`")
+        elif name in content.tables and entry.get("nrows") != len(content.tables[name].rows):
+            found.append(f"rows of `{name}`")
+    return found
+
+
+def _differences_offline(folder: Path, content: Content) -> list[str]:
+    """Name what the offline run in `folder` holds otherwise than `content` says."""
+    logs = list(folder.glob("run-*.wandb"))
+    if not logs:
+        return ["its log"]
+    log = read_run_log(logs[0], str(folder), with_summary=True)
+    found = [] if log.exit_code == 0 else ["its end"]
+    if (log.run_id, log.name, log.job_type, log.group) != (content.run_id, content.name, content.kind, GROUP):
+        found.append("its name, job type and group")
+    if (sorted(log.tags), log.notes) != (sorted(content.tags), content.notes):
+        found.append("tags and notes")
+    found += _lost_values(log.config, log.summary, content)
+    for name in content.media_keys:
+        entry = log.media[name][-1] if name in log.media else {}
+        file = folder / "files" / str(entry.get("path", ""))
+        if not file.is_file() or hashlib.sha256(file.read_bytes()).hexdigest() != entry.get("sha256"):
+            found.append(f"`{name}`")
+        elif name in content.tables and entry.get("nrows") != len(content.tables[name].rows):
+            found.append(f"rows of `{name}`")
+    results = [artifact for artifact in log.artifacts if artifact.type in KINDS]
+    if not results:
+        return [*found, "the result artifact"]
+    for path, data in content.files.items():
+        entry_of_file = results[-1].entries.get(path)
+        staged = Path(entry_of_file.local_path) if entry_of_file is not None else None
+        if staged is None or not staged.is_file():
+            found.append(f"file `{path}`")
+        elif staged.read_bytes() != data:
+            found.append(f"contents of `{path}`")
+    return found
+
+
+def _created_offline(folder: Path) -> str | None:
+    """Read when the comparison in `folder` was begun, as far as that was written."""
+    logs = list(folder.glob("run-*.wandb"))
+    created = read_run_log(logs[0], str(folder)).config.get(CREATED_TAG) if logs else None
+    return created if isinstance(created, str) else None
+
+
+def _lost_values(config: Mapping[str, Any], summary: Mapping[str, Any], content: Content) -> list[str]:
+    """Name the numbers, settings and charts that were not kept as they were written."""
+    found = [f"config `{name}`" for name, value in content.config.items() if config.get(name) != value]
+    found += [f"summary `{name}`" for name, value in content.summary.items() if summary.get(name) != value]
+    drawn = presets_in(config)
+    found += [f"chart `{name}`" for name, preset in content.presets.items() if drawn.get(name) != preset]
+    return found
+
+
+def _tracked_offline(folder: Path, content: Content, container: str) -> TrackedRun:
+    return TrackedRun(
+        reference=RunReference("wandb", str(folder.resolve())),
+        name=content.name,
+        container=container,
+    )
