@@ -20,7 +20,7 @@ OLD_WANDB := 0.26.1
 OLD_WANDB_VENV := .venv-wandb-$(OLD_WANDB)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test style test-slow test-spark test-old-mlflow test-new-mlflow test-old-wandb test-training test-environments test-all test-nightly environments bench fuzz format clean
+.PHONY: help demo install test style test-slow test-spark test-old-mlflow test-new-mlflow test-old-wandb test-training test-environments test-all test-nightly environments bench fuzz format clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-16s %s\n", $$1, $$2 }'
@@ -78,6 +78,8 @@ test-nightly: $(VENV)/.test $(VENV)/.fuzz ## the long tail: long runs, whole tab
 	$(VENV)/bin/python -m pytest $(PARALLEL) -m "(nightly or generated) and not spark and not training and not live"
 	@$(MAKE) --no-print-directory fuzz MINUTES=1
 
+install: $(VENV)/.test ## install what the default suite wants
+
 environments: $(OLD_VENV)/.test $(NEW_VENV)/.test $(OLD_WANDB_VENV)/.test $(TRAINING_VENV)/.test ## install what test-all tests with
 
 bench: $(VENV)/.test ## benchmarks, as a table and as JSON in .benchmarks/
@@ -97,13 +99,21 @@ format: $(VENV)/.test ## format the code and mend what ruff can mend
 clean: ## remove the environments, caches and the demo's store
 	rm -rf $(VENV) .venv-* demo-store .*_cache .hypothesis .benchmarks .fuzz
 
-# $(call install,environment,what): an environment of its own with the package as it lies here
+# $(call install,environment,what): the package as it lies here, in an environment that is made if need be
 define install
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "trackperm needs Python 3.10 or later; say which: make PYTHON=python3.12")'
 	@echo "installing $(2) into $(1)"
 	@test -x $(1)/bin/python || { $(PYTHON) -m venv $(1) && $(1)/bin/python -m pip install -qq --upgrade pip; }
 	@$(1)/bin/python -m pip install -qq --no-compile --editable $(2)
 	@touch $@
+endef
+
+# $(call install_above,environment,what): the same in one that sees all of $(VENV), but what it has in another version
+define install_above
+	@test -x $(1)/bin/python || $(VENV)/bin/python -m venv --without-pip $(1)
+	@below=$$($(VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'); \
+	echo "import site; site.addsitedir('$$below')" > $$(echo $(1)/lib/python*/site-packages)/below.pth
+	$(call install,$(1),$(2))
 endef
 
 $(VENV)/.demo: pyproject.toml
@@ -118,16 +128,16 @@ $(VENV)/.fuzz: $(VENV)/.test
 $(VENV)/.spark: $(VENV)/.test
 	$(call install,$(VENV),'.[spark]')
 
-$(OLD_VENV)/.test: pyproject.toml
-	$(call install,$(OLD_VENV),'.[test]' 'mlflow==$(OLD_MLFLOW).*')
+$(OLD_VENV)/.test: $(VENV)/.test
+	$(call install_above,$(OLD_VENV),'.[test]' 'mlflow==$(OLD_MLFLOW).*')
 
 # its requirements name versions of parts of MLflow that package indexes may lack, and that it contains
-$(NEW_VENV)/.test: pyproject.toml
-	$(call install,$(NEW_VENV),'.[test]')
+$(NEW_VENV)/.test: $(VENV)/.test
+	$(call install_above,$(NEW_VENV),'.[test]')
 	@$(NEW_VENV)/bin/python -m pip install --quiet --no-compile --no-deps mlflow==$(NEW_MLFLOW) || { rm $@; exit 1; }
 
-$(OLD_WANDB_VENV)/.test: pyproject.toml
-	$(call install,$(OLD_WANDB_VENV),'.[test]' 'wandb==$(OLD_WANDB)')
+$(OLD_WANDB_VENV)/.test: $(VENV)/.test
+	$(call install_above,$(OLD_WANDB_VENV),'.[test]' 'wandb==$(OLD_WANDB)')
 
-$(TRAINING_VENV)/.test: pyproject.toml
-	$(call install,$(TRAINING_VENV),'.[training]' 'torch==$(TORCH)')
+$(TRAINING_VENV)/.test: $(VENV)/.test
+	$(call install_above,$(TRAINING_VENV),'.[training]' 'torch==$(TORCH)')

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import logging
 import os
-import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stderr
 from pathlib import Path
 
 import pandas as pd
@@ -24,6 +24,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
+
+from trackperm import cli
 
 STORE = Path("demo-store")
 TRACKING_URI = f"sqlite:///{STORE}/mlflow.db"
@@ -57,19 +59,25 @@ def main() -> None:
                 log_run(client, experiment_id, classifier, predict(classifier, data))
                 print(f"trained and logged {experiment}/{classifier}")
 
-    scripts = Path(sys.executable).parent
+    os.environ["MLFLOW_TRACKING_URI"] = TRACKING_URI
     for comparison in COMPARISONS:
         baseline, candidate, *options = comparison.split()
-        command = ["trackperm", "compare", f"mlflow:{baseline}", f"mlflow:{candidate}", *options]
-        print("\n$", *command, flush=True)
-        environment = {**os.environ, "MLFLOW_TRACKING_URI": TRACKING_URI}
-        run = [scripts / command[0], *command[1:]]
-        done = subprocess.run(run, env=environment, stderr=subprocess.STDOUT, check=False)
-        if done.returncode != 0:
-            sys.exit(done.returncode)
+        run_command("trackperm", "compare", f"mlflow:{baseline}", f"mlflow:{candidate}", *options)
 
-    mlflow = os.path.relpath(scripts / "mlflow")
+    mlflow = os.path.relpath(Path(sys.executable).parent / "mlflow")
     print(f"\nsee them in the UI: {mlflow} ui --backend-store-uri {TRACKING_URI}")
+
+
+def run_command(*command: str) -> None:
+    """Show a command and call it here: a process of its own would import MLflow anew."""
+    print("\n$", *command, flush=True)
+    sys.argv = list(command)
+    with redirect_stderr(sys.stdout):
+        try:
+            cli.main()
+        except SystemExit as end:
+            if end.code:
+                raise
 
 
 def predict(classifier: str, data) -> pd.DataFrame:

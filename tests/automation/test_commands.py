@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import requests
+from support.command_line import call_trackperm
 from support.hooked_runs import HookedStore
 from support.mlflow_stores import MlflowStore
 from support.processes import run
@@ -74,7 +75,7 @@ def test_exit_codes_of_once(runs: HookedStore):
 )
 def test_bad_input(tmp_path: Path, arguments: list[str], said: str):
     HookedStore("http://127.0.0.1:9", tmp_path).policy_file().rename(tmp_path / "trackperm.yaml")
-    result = run([*COMMAND, *arguments, "--state", tmp_path / "state"], cwd=tmp_path)
+    result = call_trackperm(tmp_path, *arguments, "--state", tmp_path / "state")
     assert result.returncode == 2, result.stderr
     assert said in result.stderr
     assert "Traceback" not in result.stderr

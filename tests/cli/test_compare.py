@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import polars as pl
 import pytest
 import typer
 from scipy.stats import binomtest
+from support.command_line import call_trackperm
 from support.comparisons import answers, check_golden
 from support.processes import run, script
 
@@ -60,15 +59,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def trackperm(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return run([script("trackperm"), *arguments], cwd=folder)
-
-
 # --- what is printed -------------------------------------------------------------------------------
 
 
 def test_prints_the_verdict(folder: Path):
-    result = trackperm(folder, "compare", "base.parquet", "cand.parquet")
+    result = call_trackperm(folder, "compare", "base.parquet", "cand.parquet")
     assert (result.returncode, result.stdout, result.stderr) == (0, PRINTED, "")
 
 
@@ -77,23 +72,23 @@ def test_formats_and_order_of_rows_change_nothing(folder: Path):
         folder / "c.jsonl"
     )
     for candidate in ("cand.csv", "c.jsonl"):
-        assert trackperm(folder, "compare", "base.parquet", candidate).stdout == PRINTED
+        assert call_trackperm(folder, "compare", "base.parquet", candidate).stdout == PRINTED
 
 
 def test_several_statistics(folder: Path):
-    result = trackperm(
+    result = call_trackperm(
         folder,
         *("compare", "base.parquet", "cand.csv", "-s", "accuracy", "-s", "f1", "--set", "negative=yes"),
     )
     assert result.returncode == 2, "neither has a parameter called `negative`"
-    result = trackperm(
+    result = call_trackperm(
         folder,
         *("compare", "base.parquet", "cand.csv", "-s", "accuracy", "-s", "f1", "--set", "positive=never"),
     )
     assert result.returncode == 2
     assert "`f1` is 0/0 in both runs" in result.stderr
     assert "`positive` is 'never': does it occur in the data" in result.stderr
-    result = trackperm(
+    result = call_trackperm(
         folder, "compare", "base.parquet", "cand.csv", "-s", "accuracy", "-s", "errors.yaml", "--no-log"
     )
     first, second = result.stdout.split("\n\n")
@@ -113,24 +108,24 @@ def test_real_scores_engines_and_their_labels(folder: Path):
         frame = pl.DataFrame({"id": [f"q{i}" for i in range(10)], "score": column})
         frame.write_csv(folder / f"{name}.csv")
     arguments = ("compare", "lower.csv", "higher.csv", "-s", "mean")
-    exact = trackperm(folder, *arguments)
+    exact = call_trackperm(folder, *arguments)
     assert (exact.returncode, exact.stderr) == (0, "")
     assert "p = 0.0156  exact, two-sided" in exact.stdout
     assert "`total`: 2 decimals, taken exactly" in exact.stdout
-    drawn = trackperm(folder, *arguments, "--method", "monte-carlo", "--samples", "2000", "--seed", "3")
+    drawn = call_trackperm(folder, *arguments, "--method", "monte-carlo", "--samples", "2000", "--seed", "3")
     assert "Monte Carlo of 2000 swaps, 99 % interval" in drawn.stdout
-    assert drawn.stdout == trackperm(folder, *arguments, *drawn.args[6:]).stdout
-    mid = trackperm(folder, *arguments, "--mid-p")
+    assert drawn.stdout == call_trackperm(folder, *arguments, *drawn.args[6:]).stdout
+    mid = call_trackperm(folder, *arguments, "--mid-p")
     assert "mid-p = 0.00781  mid-p computed exactly, level not guaranteed, two-sided" in mid.stdout
-    rounded = trackperm(folder, *arguments, "--resolution", "0.5")
+    rounded = call_trackperm(folder, *arguments, "--resolution", "0.5")
     assert "rounded to multiples of 0.5 (largest change 0.25)" in rounded.stdout
-    refused = trackperm(folder, *arguments, "--method", "fft")
+    refused = call_trackperm(folder, *arguments, "--method", "fft")
     assert refused.returncode == 2
     assert "Traceback" not in refused.stderr
 
 
 def test_json(folder: Path):
-    result = trackperm(folder, "compare", "base.parquet", "cand.csv", "--format", "json")
+    result = call_trackperm(folder, "compare", "base.parquet", "cand.csv", "--format", "json")
     assert (result.returncode, result.stderr) == (0, "")
     (found,) = json.loads(result.stdout)
     assert found["pvalue"] == pytest.approx(binomtest(69, 178).pvalue, rel=1e-9)
@@ -141,7 +136,7 @@ def test_json(folder: Path):
 
 def test_options_reach_the_test(folder: Path):
     def verdict(*options: str) -> str:
-        result = trackperm(folder, "compare", "base.parquet", "cand.csv", *options)
+        result = call_trackperm(folder, "compare", "base.parquet", "cand.csv", *options)
         assert result.returncode == 0, result.stderr
         return result.stdout.splitlines()[1]
 
@@ -152,7 +147,7 @@ def test_options_reach_the_test(folder: Path):
 
 
 def test_columns_by_other_names(folder: Path):
-    result = trackperm(
+    result = call_trackperm(
         folder,
         *(
             "compare",
@@ -171,10 +166,10 @@ def test_columns_by_other_names(folder: Path):
 
 
 def test_dropped_and_unproved_pairs_are_said(folder: Path):
-    dropped = trackperm(folder, "compare", "base.parquet", "short.csv", "--missing", "drop")
+    dropped = call_trackperm(folder, "compare", "base.parquet", "short.csv", "--missing", "drop")
     assert dropped.returncode == 0
     assert "(baseline 1319, candidate 1318, tested 1318)" in dropped.stdout
-    by_position = trackperm(folder, "compare", "noid.csv", "noid.csv", "--by-position")
+    by_position = call_trackperm(folder, "compare", "noid.csv", "noid.csv", "--by-position")
     assert by_position.returncode == 0
     assert "paired by position" in by_position.stdout
 
@@ -222,34 +217,23 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("arguments", "said"), REFUSED.values(), ids=REFUSED.keys())
-def test_refuses(
-    folder: Path,
-    arguments: list[str],
-    said: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-):
-    monkeypatch.chdir(folder)
-    monkeypatch.setattr(sys, "argv", ["trackperm", "compare", "base.parquet", *arguments])
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    printed = capsys.readouterr()
-    assert stop.value.code == 2
-    assert said in printed.err
-    assert printed.out == ""
+def test_refuses(folder: Path, arguments: list[str], said: str):
+    result = call_trackperm(folder, "compare", "base.parquet", *arguments)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert said in result.stderr
 
 
 @pytest.mark.parametrize("what", ["no such file", "unknown key in spec", "unknown option"])
 def test_refuses_without_traceback(folder: Path, what: str):
     arguments, said = REFUSED[what]
-    result = trackperm(folder, "compare", "base.parquet", *arguments)
+    result = run([script("trackperm"), "compare", "base.parquet", *arguments], cwd=folder)
     assert (result.returncode, result.stdout) == (2, "")
     assert said in result.stderr
     assert "Traceback" not in result.stderr
 
 
 def test_never_makes_a_store(folder: Path):
-    result = trackperm(folder, "compare", "mlflow:digits/svm", "cand.csv")
+    result = call_trackperm(folder, "compare", "mlflow:digits/svm", "cand.csv")
     assert (result.returncode, result.stdout) == (2, "")
     assert "MLFLOW_TRACKING_URI" in result.stderr
     assert not [*folder.glob("*.db"), *folder.glob("mlruns")]
@@ -287,7 +271,7 @@ def test_a_reader_may_leave(folder: Path):
 def test_files_are_written_in_the_format_of_their_names(folder: Path):
     files = {"c.json": "[\n", "c.md": "**", "c.txt": "accuracy", "c.html": "<!doctype html>"}
     options = [part for name in files for part in ("-o", name)]
-    result = trackperm(folder, "compare", "base.parquet", "cand.csv", *options, "--format", "markdown")
+    result = call_trackperm(folder, "compare", "base.parquet", "cand.csv", *options, "--format", "markdown")
     assert result.returncode == 0, result.stderr
     for name, start in files.items():
         assert (folder / name).read_text(encoding="utf-8").lower().startswith(start)
@@ -305,7 +289,7 @@ def test_files_are_written_in_the_format_of_their_names(folder: Path):
     ],
 )
 def test_files_that_cannot_be_written_are_refused(folder: Path, options: list[str], message: str):
-    result = trackperm(folder, "compare", "base.parquet", "cand.csv", *options)
+    result = call_trackperm(folder, "compare", "base.parquet", "cand.csv", *options)
     assert result.returncode == 2
     assert message in result.stderr
     assert result.stdout == ""
@@ -332,7 +316,7 @@ def test_golden_help():
 
 @pytest.mark.parametrize("arguments", [["--help"], ["compare", "--help"]], ids=" ".join)
 def test_help_shows_every_option(folder: Path, arguments: list[str]):
-    result = trackperm(folder, *arguments)
+    result = call_trackperm(folder, *arguments)
     assert (result.returncode, result.stderr) == (0, "")
     command = typer.main.get_command(cli.app)
     if arguments[0] == "compare":
@@ -345,4 +329,4 @@ def test_help_shows_every_option(folder: Path, arguments: list[str]):
 def test_version(folder: Path):
     import trackperm as package
 
-    assert trackperm(folder, "--version").stdout == f"trackperm {package.__version__}\n"
+    assert call_trackperm(folder, "--version").stdout == f"trackperm {package.__version__}\n"

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
 import pytest
+from support.command_line import call_trackperm
 from support.comparisons import check_golden
 from support.processes import run, script
 
 import trackperm
-from trackperm import cli
 from trackperm.statistic import builtin_names, load_statistic
 from trackperm.statistic.forecast import Outlook, outlook
 
@@ -37,17 +36,14 @@ Call = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
     """Run `trackperm statistic ...` in an empty folder; the exit code and what was printed."""
     monkeypatch.chdir(tmp_path)
 
     def called(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["trackperm", "statistic", *arguments])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        printed = capsys.readouterr()
-        assert "Traceback" not in printed.err
-        return int(stop.value.code or 0), printed.out, printed.err
+        result = call_trackperm(tmp_path, "statistic", *arguments)
+        assert "Traceback" not in result.stderr
+        return result.returncode, result.stdout, result.stderr
 
     return called
 

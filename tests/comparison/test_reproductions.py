@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
-from support.processes import run, script
+from support.command_line import call_trackperm
 
 from trackperm.comparison import Comparison
 from trackperm.comparison.compare import compare
@@ -123,13 +123,13 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     return paths
 
 
-def test_command_line(files: tuple[Path, Path]) -> None:
-    command = [script("trackperm"), "compare", *map(str, files), "--compat", "bikel"]
-    printed = run(command).stdout
+def test_command_line(files: tuple[Path, Path], tmp_path: Path) -> None:
+    command = ["compare", *map(str, files), "--compat", "bikel"]
+    printed = call_trackperm(tmp_path, *command).stdout
     blocks = printed.split("\n\n")
     assert [block.split()[0] for block in blocks] == ["bracket_recall", "bracket_precision", "bracket_f1"]
     assert ["as Bikel's comparator" in block for block in blocks] == [True, True, False]
-    results = json.loads(run([*command, "--format", "json", "--seed", "5"]).stdout)
+    results = json.loads(call_trackperm(tmp_path, *command, "--format", "json", "--seed", "5").stdout)
     assert [result.get("compat", {}).get("seed") for result in results] == [5, 5, None]
 
 
@@ -189,8 +189,8 @@ def evalb(columns: dict[str, list[int]]) -> str:
 def test_evalb_files_as_bikel_takes_them(tmp_path: Path) -> None:
     for name, columns in (("a.evalb", BASELINE), ("b.evalb", CANDIDATE)):
         (tmp_path / name).write_text(evalb(columns))
-    command = [script("trackperm"), "compare", "--compat", "bikel", "a.evalb", "b.evalb", "--format", "json"]
-    result = run(command, cwd=tmp_path)
+    command = ["compare", "--compat", "bikel", "a.evalb", "b.evalb", "--format", "json"]
+    result = call_trackperm(tmp_path, *command)
     assert result.returncode == 0, result.stderr
     recall, precision, f1 = json.loads(result.stdout)
     for found, name in ((recall, "bracket_recall"), (precision, "bracket_precision"), (f1, "bracket_f1")):

@@ -230,7 +230,7 @@ def check_larger_score(case: tuple[Pairs, Tree], alternative: str) -> None:
     check_pvalue(result_of(stay, swap, h, alternative=alternative), pvalues[alternative], useful=1.0)
 
 
-@generated(200)
+@generated(60)
 @example((([(0, 1, 0, 2)], [(0, 2, 0, 1)]), ("/", 0, ("/", 0, ("x", 1), None), 0)), "two-sided")
 @given(larger_systems_and_trees(), ANY_ALTERNATIVE)
 def test_larger_score_differences(case: tuple[Pairs, Tree], alternative: str) -> None:

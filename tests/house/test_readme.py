@@ -14,15 +14,13 @@ import sqlite3
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager
 from dataclasses import dataclass
-from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
+from support.command_line import call_trackperm
 from support.processes import ROOT, run, script
-
-from trackperm import cli
 
 pytestmark = pytest.mark.tracker
 
@@ -46,14 +44,14 @@ class Folder:
     env: dict[str, str]
 
     @contextmanager
-    def entered(self) -> Iterator[pytest.MonkeyPatch]:
+    def entered(self) -> Iterator[None]:
         """Make it the current folder, with the environment that blocks have exported."""
         with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of libraries; other tests are strict
             patch.chdir(self.path)
             for name, value in self.env.items():
                 patch.setenv(name, value)
-            yield patch
+            yield
 
 
 def blocks() -> list[Block]:
@@ -102,21 +100,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
     return Folder(path, demo(path), {})
 
 
-def called(arguments: list[str], folder: Folder) -> str:
-    """What the command line prints, called here: a process of its own would import MLflow anew."""
-    out, err = (TextIOWrapper(BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
-    with folder.entered() as patch, redirect_stdout(out), redirect_stderr(err):
-        patch.setattr(sys, "argv", ["trackperm", *arguments])
-        try:
-            cli.main()
-            code: object = 0
-        except SystemExit as ended:
-            code = ended.code
-    printed = [stream.buffer.getvalue().decode() for stream in (out, err)]
-    assert code in (0, None), printed[1]
-    return "".join(printed)
-
-
 def run_console(text: str, folder: Folder) -> None:
     for command, stated in commands(text):
         name, _, value = command.removeprefix("export ").partition("=")
@@ -128,7 +111,10 @@ def run_console(text: str, folder: Folder) -> None:
         else:
             program, *arguments = shlex.split(command)
             assert program == "trackperm"
-            found = called(arguments, folder)
+            with folder.entered():
+                result = call_trackperm(folder.path, *arguments, env=folder.env)
+            assert result.returncode == 0, result.stderr
+            found = result.stdout + result.stderr
         assert agree(found, stated), f"$ {command}\n{found}"
 
 

@@ -16,6 +16,13 @@ def script(name: str) -> str:
     return str(Path(sys.executable).parent / name)
 
 
+def without_trackers() -> dict[str, str]:
+    """Return the environment without what points at trackers or pytest; MLflow's telemetry is off."""
+    ours = ("MLFLOW_", "WANDB_", "PYTEST_", "PYTHONWARNINGS")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    return {**kept, "MLFLOW_DISABLE_TELEMETRY": "true"}
+
+
 def run(
     command: Sequence[str | Path],
     *,
@@ -24,12 +31,10 @@ def run(
     timeout: float = 300.0,
 ) -> subprocess.CompletedProcess[str]:
     """Run `command` to its end; `env` is added to the environment, without what points at a tracker."""
-    ours = ("MLFLOW_", "WANDB_", "PYTEST_", "PYTHONWARNINGS")
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return subprocess.run(
         [str(part) for part in command],
         cwd=cwd,
-        env={**inherited, "MLFLOW_DISABLE_TELEMETRY": "true", **(env or {})},
+        env={**without_trackers(), **(env or {})},
         capture_output=True,
         encoding="utf-8",
         timeout=timeout,

@@ -9,9 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 import wandb
+from support.command_line import call_trackperm
 from support.mlflow_stores import MlflowExperiments, MlflowStore
-from support.processes import run as trackperm_run
-from support.processes import script
 from support.tracker_stores import Columns, TrackerStore
 from support.wandb_projects import WandbFolders, WandbProjects
 from support.wandb_standin import Standin, environment
@@ -93,8 +92,7 @@ def test_tables_that_wandb_cuts_are_refused_and_predictions_are_whole(standin: S
             cut.append(_reference(run))
             with store.open_run(container, f"{name} in one line") as run:
                 whole.append(trackperm.log_predictions(run, frame))
-        command = [script("trackperm"), "compare", *cut]
-        refused = trackperm_run(command, cwd=tmp_path, env=environment(tmp_path, standin))
+        refused = call_trackperm(tmp_path, "compare", *cut, env=environment(tmp_path, standin))
         assert refused.returncode == 2
         assert refused.stdout == ""
         assert "W&B kept 200,000 of the 250,000 rows of table `preds`" in refused.stderr
@@ -119,10 +117,10 @@ def test_a_comparison_from_the_command_line(standin: Standin, tmp_path: Path):
     baseline = projects.run(container, "logistic", {"predictions.json": wrong})
     candidate = projects.run(container, "forest", {"predictions.json": right})
     arguments = [f"wandb:{container}/logistic", f"{standin.url}/{container}/runs/{candidate.split('/')[-1]}"]
-    command = [script("trackperm"), "compare", *arguments, "--format", "json"]
+    command = ["compare", *arguments, "--format", "json"]
     env = environment(tmp_path, standin)
-    first = trackperm_run([*command, "--alert", "--tag-runs"], cwd=tmp_path, env=env)
-    again = trackperm_run(command, cwd=tmp_path, env=env)
+    first = call_trackperm(tmp_path, *command, "--alert", "--tag-runs", env=env)
+    again = call_trackperm(tmp_path, *command, env=env)
     assert first.returncode == 0, first.stderr
     (result,) = json.loads(first.stdout)
     assert result["verdict"] == "better"
@@ -147,8 +145,8 @@ def test_a_comparison_from_the_command_line(standin: Standin, tmp_path: Path):
     assert projects.candidate_tags(candidate) == tags
     assert projects.candidate_tags(baseline) == {"sig.accuracy.baseline_of": "forest ▲"}
     before = len(standin.state.alerts)
-    worse = [*command[:2], *reversed(command[2:4]), "--alert"]
-    assert trackperm_run(worse, cwd=tmp_path, env=env).returncode == 0
+    worse = ["compare", *reversed(arguments), "--alert"]
+    assert call_trackperm(tmp_path, *worse, env=env).returncode == 0
     assert [alert["title"] for alert in standin.state.alerts[before:]] == [
         "▼ worse: accuracy: logistic vs forest"
     ]

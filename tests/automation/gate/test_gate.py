@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from xml.etree import ElementTree as ET
 import polars as pl
 import pytest
 from click.testing import Result
+from support.command_line import call_trackperm
 from support.comparisons import answers, check_golden, without_digests
 from support.hooked_runs import HookedStore
 from support.served_objects import served_objects
@@ -203,17 +203,12 @@ def test_a_url_is_reported_without_its_credentials(folder: Path, objects: str, k
 @pytest.mark.parametrize(
     "command", ["gate --name first --candidate {0}/nowhere?sig=hunter2", "compare {0}/nowhere?sig=hunter2 x"]
 )
-def test_a_message_of_the_command_has_no_credentials(
-    objects: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
-):
+def test_a_message_of_the_command_has_no_credentials(objects: str, tmp_path: Path, command: str):
     address = objects.replace("//", "//ann:hunter2@")
-    monkeypatch.setattr(sys, "argv", ["trackperm", *command.format(address).split()])
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    said = capsys.readouterr()
-    assert ended.value.code == 2
-    assert f"error: `{objects}/nowhere?sig=…` cannot be read" in said.err
-    assert "hunter" not in said.out + said.err
+    result = call_trackperm(tmp_path, *command.format(address).split())
+    assert result.returncode == 2
+    assert f"error: `{objects}/nowhere?sig=…` cannot be read" in result.stderr
+    assert "hunter" not in result.stdout + result.stderr
 
 
 @pytest.mark.tracker

@@ -129,7 +129,7 @@ def test_what_becomes_of_errors(
     runs.finished()
     monkeypatch.setattr(worker_module, "settle", broken)
     now = time.time()
-    monkeypatch.setattr(queue, "_clock", lambda: now)  # a retry is not due while the watcher goes over the store
+    monkeypatch.setattr(queue, "_clock", lambda: now)  # or a retry may be due in the same turn
     found = once(runs, queue, heard)
     assert isinstance(found, TrackerError) == (event == "retry")
     assert [line["event"] for line in heard.lines] == ["queued", event]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from support.processes import run, script
+from support.command_line import call_trackperm
 
 ROWS = [
     {"id": f"q{i:03}", "prediction": i % 3, "label": (i + i // 7) % 3, "doc_hash": f"h{i}"} for i in range(40)
@@ -111,7 +111,7 @@ REFUSED: dict[str, Case] = {
 
 
 def refused(folder: Path, *arguments: str) -> str:
-    result = run([script("trackperm"), "compare", *arguments], cwd=folder)
+    result = call_trackperm(folder, "compare", *arguments)
     assert result.returncode == 2
     assert result.stdout == ""
     assert "Traceback" not in result.stderr
@@ -139,7 +139,7 @@ def test_files(tmp_path: Path) -> None:
     mixed.mkdir()
     (mixed / "a.csv").write_bytes(table(ROWS))
     (mixed / "b.jsonl").write_bytes(lines(ROWS))
-    assert "`empty` is empty" in run([script("trackperm"), "compare", "good", "empty"], cwd=tmp_path).stderr
+    assert "`empty` is empty" in call_trackperm(tmp_path, "compare", "good", "empty").stderr
     assert "`truncated` is not a readable Parquet file" in refused(tmp_path, "good", "truncated")
     assert "`mixed` is a directory" in refused(tmp_path, "good", "mixed")
 
@@ -153,14 +153,8 @@ def test_order_of_rows_does_not_matter(tmp_path: Path) -> None:
     ]
     for rows in (better, [better[ROWS.index(row)] for row in shuffled]):
         (tmp_path / "candidate").write_bytes(lines(rows))
-        for form in (
-            (),
-            (
-                "--format",
-                "json",
-            ),
-        ):
-            printed = run([script("trackperm"), "compare", "baseline", "candidate", *form], cwd=tmp_path)
+        for form in ((), ("--format", "json")):
+            printed = call_trackperm(tmp_path, "compare", "baseline", "candidate", *form)
             assert printed.returncode == 0
             name = tmp_path / f"printed{len(form)}"
             if name.exists():

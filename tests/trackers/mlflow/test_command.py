@@ -11,6 +11,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from support.command_line import call_trackperm
 from support.comparisons import answers
 from support.mlflow_server import MlflowServer
 from support.mlflow_stores import MlflowStore
@@ -35,15 +36,15 @@ def log_two_runs(store: MlflowStore, experiment: str) -> tuple[str, str]:
 def test_compares_logs_and_logs_nothing_twice(mlflow_server: MlflowServer, tmp_path: Path):
     store, experiment = MlflowStore(mlflow_server.uri), f"digits-{uuid4().hex[:8]}"
     baseline_id, candidate_id = log_two_runs(store, experiment)
-    command = [script("trackperm"), "compare", f"mlflow:{experiment}/logistic", f"mlflow:{candidate_id}"]
+    command = ["compare", f"mlflow:{experiment}/logistic", f"mlflow:{candidate_id}"]
     env = {"MLFLOW_TRACKING_URI": mlflow_server.uri}
 
-    refused = run([*command, "--alert"], cwd=tmp_path, env=env)
+    refused = call_trackperm(tmp_path, *command, "--alert", env=env)
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "the tracker `mlflow` has no `--alert`\n\nHint: it has `--tag-runs`." in refused.stderr
     assert not store.comparisons(experiment)
 
-    first = run([*command, "--format", "json"], cwd=tmp_path, env=env)
+    first = call_trackperm(tmp_path, *command, "--format", "json", env=env)
     assert first.returncode == 0, first.stderr
     (result,) = json.loads(first.stdout)
     (logged,) = store.comparisons(experiment)
@@ -54,7 +55,7 @@ def test_compares_logs_and_logs_nothing_twice(mlflow_server: MlflowServer, tmp_p
     assert len(store.table(logged.info.run_id, "discordant.json")["data"]) == BETTER + WORSE
     assert store.artifacts(logged.info.run_id)["pmf.png"].startswith(b"\x89PNG")
 
-    second = run([*command, "--format", "json"], cwd=tmp_path, env=env)
+    second = call_trackperm(tmp_path, *command, "--format", "json", env=env)
     assert second.returncode == 0, second.stderr
     assert second.stdout == first.stdout
     assert "already logged" in second.stderr
@@ -62,7 +63,7 @@ def test_compares_logs_and_logs_nothing_twice(mlflow_server: MlflowServer, tmp_p
     assert not list(tmp_path.iterdir())
 
     assert "sig.accuracy.baseline_of" not in store.get(baseline_id).data.tags
-    tagged = run([*command, "--tag-runs"], cwd=tmp_path, env=env)
+    tagged = call_trackperm(tmp_path, *command, "--tag-runs", env=env)
     assert tagged.returncode == 0, tagged.stderr
     assert store.get(baseline_id).data.tags["sig.accuracy.baseline_of"] == "forest ▲"
     reports = [store.artifacts(run_id)["trackperm_report.html"] for run_id in (baseline_id, candidate_id)]
@@ -70,10 +71,8 @@ def test_compares_logs_and_logs_nothing_twice(mlflow_server: MlflowServer, tmp_p
 
 
 def test_a_tracker_out_of_reach_is_exit_code_3(tmp_path: Path):
-    result = run(
-        [script("trackperm"), "compare", "mlflow:a", "mlflow:b", "--tracking-uri", "http://127.0.0.1:9"],
-        cwd=tmp_path,
-    )
+    command = ["compare", "mlflow:a", "mlflow:b", "--tracking-uri", "http://127.0.0.1:9"]
+    result = call_trackperm(tmp_path, *command)
     assert (result.returncode, result.stdout) == (3, "")
     assert "does not answer" in result.stderr
     assert "Traceback" not in result.stderr

@@ -11,9 +11,9 @@ import pytest
 from mlflow.entities import AssessmentSource, Feedback
 from mlflow.genai import scorer
 from scipy.stats import binomtest
+from support.command_line import call_trackperm
 from support.mlflow_server import MlflowServer
 from support.mlflow_stores import MlflowStore
-from support.processes import run, script
 
 import trackperm
 from trackperm.errors import InputError, PairingError, SourceError
@@ -238,14 +238,13 @@ def test_a_store_without_a_server_and_the_command_line(tmp_path: Any):
     store = MlflowStore.local(tmp_path)
     _use(store)
     run_id = evaluate(rows(WORSE), correct, length)
-    command = [script("trackperm"), "inspect", f"mlflow:{run_id}", "--tracking-uri", store.uri]
-    inspected = run(command, cwd=tmp_path)
+    inspected = call_trackperm(tmp_path, "inspect", f"mlflow:{run_id}", "--tracking-uri", store.uri)
     assert inspected.returncode == 0, inspected.stderr
     assert f"{N} examples" in inspected.stdout
     assert "could be score: correct, length" in inspected.stdout
     assert "evaluation: mlflow.genai.evaluate" in inspected.stdout
     command = inspected.stdout.strip().splitlines()[-1].split()
-    compared = run([script("trackperm"), *command[1:]], cwd=tmp_path)
+    compared = call_trackperm(tmp_path, *command[1:])
     assert compared.returncode == 0, compared.stdout + compared.stderr
 
 

@@ -12,9 +12,9 @@ from uuid import uuid4
 
 import pytest
 from support.browser import browser
+from support.command_line import call_trackperm
 from support.mlflow_server import MlflowServer
 from support.mlflow_stores import MlflowStore
-from support.processes import run, script
 
 import trackperm
 from trackperm.errors import InputError, SpecError
@@ -226,11 +226,10 @@ def test_the_pages_of_mlflow_show_the_columns_in_their_order(
 
 def test_the_commands(store: MlflowStore, experiment: str, tmp_path: Path):
     (tmp_path / "wrong.yaml").write_text(SPEC, encoding="utf-8")
-    # a version that was installed without its parts warns of that
-    env = {"MLFLOW_TRACKING_URI": store.uri, "PYTHONWARNINGS": "ignore::UserWarning:mlflow"}
+    env = {"MLFLOW_TRACKING_URI": store.uri}
 
     def command(*arguments: str) -> tuple[int, str, str]:
-        done = run([script("trackperm"), "mlflow", *arguments], cwd=tmp_path, env=env)
+        done = call_trackperm(tmp_path, "mlflow", *arguments, env=env)
         return done.returncode, done.stdout, done.stderr
 
     code, printed, said = command("setup-view", f"mlflow:{experiment}", "-s", "accuracy", "-s", "f2")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 import vl_convert
+from support.command_line import call_trackperm
 from support.comparisons import accuracy, answers
-from support.processes import run, script
 from support.wandb_projects import WandbProjects
 from support.wandb_publication import charted, check_complete
 from support.wandb_standin import Standin, environment
@@ -49,8 +49,7 @@ def test_our_chart_is_used_once_it_is_installed(
     project = WandbProjects(standin).container("charts-of-ours")
     tracker = WandbTracker(standin.url)
     tracker.publish(charted(), project)
-    command = [script("trackperm"), "install-chart", "wandb:team"]
-    installed = run(command, cwd=tmp_path, env=environment(tmp_path, standin))
+    installed = call_trackperm(tmp_path, "install-chart", "wandb:team", env=environment(tmp_path, standin))
     assert installed.stdout == f"export {VARIABLE}=team/{PRESET}\n", installed.stderr
     kept = standin.state.charts[f"team/{PRESET}"]
     assert (kept["type"], kept["access"], json.loads(kept["spec"])) == ("vega2", "PRIVATE", SPEC)

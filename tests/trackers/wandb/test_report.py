@@ -11,8 +11,8 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from support.command_line import call_trackperm
 from support.comparisons import answers, check_golden, without_digests
-from support.processes import run, script
 from support.wandb_standin import Standin, environment
 from support.wandb_standin.state import RunRecord
 from typer.testing import CliRunner, Result
@@ -240,8 +240,8 @@ class TestDrafts:
 
     @pytest.mark.slow
     def test_on_the_command_line(self, project: Project, tmp_path: Path):
-        command = [script("trackperm"), "report", "wandb", project.comparison]
-        result = run(command, cwd=tmp_path, env=environment(tmp_path, project.standin))
+        env = environment(tmp_path, project.standin)
+        result = call_trackperm(tmp_path, "report", "wandb", project.comparison, env=env)
         assert (result.returncode, result.stderr) == (0, "saved as a draft\n")
         assert re.fullmatch(rf"{project.standin.url}/team/{project.name}/reports/\S+\n", result.stdout)
 
