@@ -93,6 +93,7 @@ def test_show_classes_of_a_list(call: Call, tmp_path: Path):
     assert "# engine: linear, rank 1: " in printed
 
 
+@pytest.mark.extended
 def test_outlook_of_many_classes():
     """Of listed ones, the mean of their scores is tested, which has too many terms to be multiplied out."""
     statistic = load_statistic("macro_f1", classes=range(30))

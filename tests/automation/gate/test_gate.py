@@ -211,6 +211,7 @@ def test_a_message_of_the_command_has_no_credentials(objects: str, tmp_path: Pat
     assert "hunter" not in result.stdout + result.stderr
 
 
+@pytest.mark.extended
 @pytest.mark.tracker
 def test_what_is_logged_of_a_url_has_no_credentials(folder: Path, objects: str, runs: HookedStore):
     policy = runs.policy_file(baseline={"run": f"{objects}/base.parquet"}, log_to=f"mlflow:{runs.experiment}")

@@ -99,6 +99,7 @@ def test_the_same_again_adds_nothing(digits: Digits):
     assert len(digits.logged()) == 1
 
 
+@pytest.mark.extended
 def test_a_part_is_not_the_whole_and_is_completed(digits: Digits):
     policy = digits.policy()
     settled = settle(policy, digits.candidate, digits.baseline(policy))
@@ -111,6 +112,7 @@ def test_a_part_is_not_the_whole_and_is_completed(digits: Digits):
     assert settled_before(policy, digits.tracker, digits.candidate) == (), "one is unfinished"
 
 
+@pytest.mark.extended
 def test_of_two_baselines_the_first_stays(digits: Digits):
     """As by two machines, of which the second sees a run that was tagged in between."""
     policy = digits.policy(statistics=["accuracy"])
@@ -126,6 +128,7 @@ def test_of_two_baselines_the_first_stays(digits: Digits):
     assert [len(group) for group in complete(policy, logged)[str(digits.candidate.reference)]] == [1]
 
 
+@pytest.mark.extended
 def test_of_two_at_the_same_time_the_first_begun_stays(digits: Digits, monkeypatch: pytest.MonkeyPatch):
     """Each of two machines logs before it sees the other; both then keep the same."""
     policy = digits.policy(statistics=["accuracy"])
@@ -221,6 +224,7 @@ def test_what_a_gate_refers_to_stays_though_a_worker_had_logged_it(
     assert left == {str(each.published[0].run.reference) for each in (first, second)}
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("is_first", [True, False])
 def test_of_twins_that_stays_which_a_gate_refers_to(digits: Digits, is_first: bool):
     policy = digits.policy(statistics=["accuracy"])
@@ -251,6 +255,7 @@ def test_elsewhere_and_nowhere(digits: Digits):
     assert (nowhere.published, len(nowhere.comparisons), digits.logged()) == ((), 2, [])
 
 
+@pytest.mark.extended
 def test_a_path_says_nothing_of_the_data_in_it(digits: Digits, monkeypatch: pytest.MonkeyPatch):
     """Two pull requests log the comparison of a file of the same name, with a baseline of their own."""
     monkeypatch.chdir(digits.folder)

@@ -209,6 +209,7 @@ def test_a_row_that_was_taken_over_is_not_compared_again(
     assert owners == ["another"]
 
 
+@pytest.mark.slow
 def test_a_lease_is_renewed_while_a_comparison_takes_long(
     runs: HookedStore, tmp_path: Path, heard: Heard, monkeypatch: pytest.MonkeyPatch
 ):

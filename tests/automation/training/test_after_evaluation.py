@@ -102,6 +102,7 @@ def test_a_tracker_that_does_not_answer_costs_the_budget_and_nothing_is_lost(
     assert trackperm.compare(path, path).observed == 0
 
 
+@pytest.mark.extended
 def test_comparing_has_what_logging_has_left_of_the_budget(
     runs: HookedStore, warnings: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ):

@@ -177,6 +177,7 @@ def test_a_body_that_ends_too_early(site: Site):
     assert site.queued == []
 
 
+@pytest.mark.extended
 def test_many_slow_connections(site: Site, monkeypatch: pytest.MonkeyPatch):
     """They take the places that there are and no more; others wait their turn, and get it."""
     monkeypatch.setattr(http, "_READ_SECONDS", 1.0)
@@ -206,6 +207,7 @@ def test_a_fault_of_our_own(tmp_path: Path):
     assert WANDB not in site.heard.text
 
 
+@pytest.mark.extended
 def test_it_ends_while_all_places_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(http, "_READ_SECONDS", 60.0)
     site = Site(tmp_path)

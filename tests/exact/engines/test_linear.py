@@ -417,6 +417,7 @@ def test_thousands_of_distinct_differences_by_two_engines() -> None:
         assert max(low for low, _ in ends) <= min(high for _, high in ends)
 
 
+@pytest.mark.extended
 def test_distinct_differences_beyond_reach_are_bracketed_or_refused() -> None:
     """No frequency can be ruled out by few of 10^5 integers up to 10^12: a bracket, or one clear error."""
     steps = np.unique(np.random.default_rng(5).integers(1, 10**12, 100_000))
