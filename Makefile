@@ -21,7 +21,7 @@ OLD_WANDB := 0.26.1
 OLD_WANDB_VENV := .venv-wandb-$(OLD_WANDB)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test style test-slow test-spark test-old-mlflow test-new-mlflow test-old-wandb test-training test-environments test-all test-nightly environments bench fuzz format clean
+.PHONY: help demo test style test-slow test-spark test-old-mlflow test-new-mlflow test-old-wandb test-training test-environments test-all test-nightly environments bench fuzz format clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-16s %s\n", $$1, $$2 }'
@@ -78,8 +78,6 @@ test-nightly: export TRACKPERM_NIGHTLY := 1
 test-nightly: $(VENV)/.test $(VENV)/.fuzz ## the long tail: long runs, whole tables, many generated cases, fuzzing
 	$(VENV)/bin/python -m pytest $(PARALLEL) -m "(nightly or generated) and not spark and not training and not live"
 	@$(MAKE) --no-print-directory fuzz MINUTES=1
-
-install: $(VENV)/.test ## install what the default suite wants
 
 environments: $(OLD_VENV)/.test $(NEW_VENV)/.test $(OLD_WANDB_VENV)/.test $(TRAINING_VENV)/.test ## install what test-all tests with
 

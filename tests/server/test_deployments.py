@@ -41,8 +41,12 @@ def wait_until_gone(processes: list[int], seconds: float = 10.0) -> None:
 
 @pytest.mark.parametrize(
     ("workers", "gunicorn", "prefix"),
-    [(3, False, ""), (1, True, ""), (3, True, "/mlf"), (1, False, "/mlf")],
-    ids=["uvicorn-3", "gunicorn-1", "gunicorn-3-prefix", "uvicorn-prefix"],
+    [
+        pytest.param(3, False, "", id="uvicorn-3"),
+        pytest.param(3, True, "/mlf", id="gunicorn-3-prefix"),
+        pytest.param(1, True, "", id="gunicorn-1", marks=pytest.mark.nightly),
+        pytest.param(1, False, "/mlf", id="uvicorn-prefix", marks=pytest.mark.nightly),
+    ],
 )
 def test_deployment(tmp_path: Path, workers: int, gunicorn: bool, prefix: str) -> None:
     env = {"TMPDIR": str(tmp_path)}
