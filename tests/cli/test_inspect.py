@@ -196,6 +196,7 @@ def test_refuses_as_compare_does(tmp_path: Path) -> None:
         invoke("inspect", str(tmp_path / "a"))
 
 
+@pytest.mark.extended
 def test_json_says_what_the_text_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     QUESTIONS.write_parquet("questions.parquet")

@@ -133,6 +133,7 @@ def test_command_line(files: tuple[Path, Path], tmp_path: Path) -> None:
     assert [result.get("compat", {}).get("seed") for result in results] == [5, 5, None]
 
 
+@pytest.mark.extended
 def test_sacrebleu_itself_gives_the_same_p(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(2)
     words = [f"w{i}" for i in range(40)]

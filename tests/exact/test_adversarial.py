@@ -110,7 +110,10 @@ def test_huge_windows_by_enumeration(share: Fraction) -> None:
         *(pytest.param(n, marks=pytest.mark.nightly) for n in (1, -7)),
     ],
 )
-@pytest.mark.parametrize("name", VERY_LARGE)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=[pytest.mark.extended] if n.startswith("10^9") else []) for n in VERY_LARGE],
+)
 def test_very_large_multiplicities(name: str, sigmas: int) -> None:
     sizes = VERY_LARGE[name]
     deviation = sum(size**2 * count for size, count in sizes.items()) ** 0.5

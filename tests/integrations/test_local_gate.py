@@ -68,7 +68,7 @@ def clone(tmp_path: Path) -> Clone:
 @pytest.mark.parametrize(
     ("candidate", "is_accepted", "said"),
     [
-        ("same.parquet", True, "local: pass"),
+        pytest.param("same.parquet", True, "local: pass", marks=pytest.mark.extended),
         ("worse.parquet", False, "local: fail"),
         pytest.param("few.parquet", True, "local: undecided", marks=pytest.mark.extended),
         ("none.parquet", False, "none.parquet"),
@@ -97,6 +97,7 @@ def test_a_push_that_was_refused_can_be_forced_and_deleted(clone: Clone):
     assert not clone.has_arrived
 
 
+@pytest.mark.extended
 def test_settings(clone: Clone):
     nothing = clone.push()
     assert (nothing.returncode, "nothing to judge" in nothing.stderr) == (0, True)

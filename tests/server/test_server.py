@@ -165,6 +165,7 @@ def test_logging_twice_updates_the_same_run(
     assert (other["created"], other["look"]) == (True, 2)
 
 
+@pytest.mark.extended
 def test_logged_leaderboard(client: Client, store: MlflowStore, experiment: str, runs: list[str]) -> None:
     result = client.result({"kind": "leaderboard", "runs": runs, "log": True})
     assert result["logged"]["created"]
@@ -311,6 +312,7 @@ def test_others_are_answered_meanwhile(client: Client, store: MlflowStore, exper
     assert slowest < max(1.0, (time.monotonic() - first) / 3)
 
 
+@pytest.mark.extended
 def test_job_folder_is_private(server: MlflowServer, client: Client, runs: list[str]) -> None:
     client.result({"kind": "choices", "runs": runs})
     (folder,) = server.folder.glob("trackperm-server-*")

@@ -76,6 +76,7 @@ def test_counts_against_python_on_every_engine(expression: Written) -> None:
     check_counts(expression, DATA, ENGINES)
 
 
+@pytest.mark.extended
 @settings(deadline=None, max_examples=cases(40))
 @given(COUNTS)
 def test_counts_of_extreme_values_on_every_engine(expression: Written) -> None:

@@ -387,6 +387,7 @@ def test_a_folded_title_mentions_nobody_and_no_line_is_an_old_command(folder: Pa
     assert not any(re.search("[@#](?=[a-z0-9])", title) for title in titles)
 
 
+@pytest.mark.extended
 def test_a_long_report_is_cut_to_what_a_comment_holds(folder: Path):
     rows = 1200
     frame: dict[str, Any] = {

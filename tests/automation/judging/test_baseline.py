@@ -111,6 +111,7 @@ def test_the_newest_by_name_and_of_any(runs: Runs):
     assert runs.found(candidate, newest={}) == second
 
 
+@pytest.mark.extended
 def test_the_newest_is_found_behind_many_others(runs: Runs):
     right = runs.run(0, PROD, name="release")
     for minute in range(1, 60):  # more than one page

@@ -72,6 +72,7 @@ def digits(store: MlflowStore, request: pytest.FixtureRequest, tmp_path: Path) -
     return Digits(store, f"digits/{request.node.name}", tmp_path)
 
 
+@pytest.mark.extended
 def test_what_is_logged_knows_its_policy(digits: Digits):
     policy = digits.policy()
     assert settled_before(policy, digits.tracker, digits.candidate) == ()

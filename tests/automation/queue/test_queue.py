@@ -203,6 +203,7 @@ def test_many_threads_claim_everything_once(tmp_path: Path):
     assert sorted(done) == sorted(f"mlflow:run{number}" for number in range(60))
 
 
+@pytest.mark.extended
 def test_a_lease_begins_when_the_row_is_claimed(tmp_path: Path):
     """And not when the file was asked for, which another process may hold for long."""
     queue = Queue(tmp_path / "state", lease=1.5)

@@ -56,6 +56,7 @@ def test_finished_runs_and_announced_artifacts(standin: Standin, tmp_path: Path)
     assert queue.counts() == {"waiting": 0, "claimed": 0, "done": 2, "refused": 0}
 
 
+@pytest.mark.extended
 def test_an_artifact_that_is_not_there(standin: Standin, tmp_path: Path):
     project = "watched-too"
     logged(standin, project, "baseline", 1)

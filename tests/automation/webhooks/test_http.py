@@ -220,6 +220,7 @@ def test_it_ends_while_all_places_are_taken(tmp_path: Path, monkeypatch: pytest.
         assert time.monotonic() - began < 20
 
 
+@pytest.mark.extended
 def test_what_was_accepted_is_answered_before_it_ends(tmp_path: Path):
     site, release = Site(tmp_path), threading.Event()
 

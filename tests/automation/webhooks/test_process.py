@@ -72,6 +72,7 @@ def test_what_it_refuses_it_says_without_secrets(idle: Receiving):
         assert not [text for text in kept if secret.encode() in text], secret
 
 
+@pytest.mark.extended
 def test_it_ends_when_asked(idle: Receiving):
     """Regression: it did not look whether it was asked where another thread was interrupted by the signal."""
     assert idle.sender.wandb({"run": "team/digits/x"})[0] == 202

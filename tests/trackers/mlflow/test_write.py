@@ -142,7 +142,7 @@ class TestPublishing:
         assert again.run.reference.locator == first
         assert sqlite_store.get(begun).data.tags["trackperm.state"] == "writing"
 
-    @pytest.mark.parametrize("kind", ["local", "remote"])
+    @pytest.mark.parametrize("kind", ["local", pytest.param("remote", marks=pytest.mark.extended)])
     def test_many_comparisons_at_once(
         self, sqlite_store: MlflowStore, http_store: MlflowStore, experiment: str, kind: str
     ):
