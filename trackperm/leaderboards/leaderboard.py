@@ -14,9 +14,10 @@ from typing import Any
 
 from trackperm.choices import Alternative, CorrectionOfPairs, Method, MissingOfMany
 from trackperm.comparison import reference_answers
+from trackperm.comparison.effect import interval_of
 from trackperm.errors import CapacityError, InputError
 from trackperm.exact import TestOptions
-from trackperm.exact.intervals import Interval, difference_interval
+from trackperm.exact.intervals import Interval
 from trackperm.exact.multiplicity import Adjustment, adjustment
 from trackperm.exact.options import N_SAMPLES
 from trackperm.exact.scores.resolution import Resolution
@@ -206,20 +207,12 @@ def _pair_interval(
 ) -> Interval | str:
     """Return the interval that goes with the test of these two runs alone, or why there is none.
 
-    It is that of :func:`~trackperm.exact.intervals.difference_interval`: its confidence is that of one
-    interval, not of all rows together, and not of a row that was chosen for its score.
+    It is that of :func:`~trackperm.comparison.effect.interval_of`: its confidence is that of one interval,
+    not of all rows together, and not of a row that was chosen for its score.
     """
     table, statistic = counted.count_table(candidate, baseline)
-    stay, swap = statistic.pairs(table.candidate, table.baseline)
     try:
-        return difference_interval(
-            stay,
-            swap,
-            statistic.h,
-            multiplicities=table.multiplicities,
-            alpha=alpha,
-            alternative=alternative,
-        )
+        return interval_of(statistic, table, alpha=alpha, alternative=alternative)
     except (InputError, CapacityError) as error:
         return error.message
 

@@ -1,0 +1,389 @@
+"""`trackperm gate` on files: exit codes, and all that it writes, held against golden files."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import polars as pl
+import pytest
+from click.testing import Result
+from support.command_line import call_trackperm
+from support.comparisons import check_golden, without_digests
+from support.hooked_runs import HookedStore
+from support.served_objects import served_objects
+from typer.testing import CliRunner
+
+from trackperm import cli
+from trackperm.automation.gate import gate as gate_module
+from trackperm.automation.gate.markdown import markdown
+from trackperm.automation.gate.report import GateReport
+from trackperm.automation.judging import compare_candidate
+from trackperm.automation.policy.policy import load_policies
+from trackperm.errors import InputError, TrackerError, TrackpermError
+from trackperm.trackers.references import RunReference, TrackedRun
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+FILES = ("-o", "out.md", "-o", "out.xml", "-o", "out.json")
+
+
+def gate(*arguments: str) -> Result:
+    return CliRunner().invoke(cli.app, ["gate", *arguments])
+
+
+def code_of(result: Result) -> int:
+    """What the command would exit with."""
+    return result.exception.exit_code if isinstance(result.exception, TrackpermError) else result.exit_code
+
+
+CASES = {
+    "pass": ("pull-request", "same", 0),
+    "regression": ("pull-request", "worse", 1),
+    "undecided": ("tiny", "tiny", 4),
+    "missing_baseline": ("strict", "same", 2),
+    "no_baseline_yet": ("first", "same", 0),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_golden_outputs(folder: Path, case: str):
+    name, candidate, code = CASES[case]
+    result = gate(
+        *("--name", name, "--candidate", f"{candidate}.parquet", "--github"),
+        *FILES,
+    )
+    assert code_of(result) == code
+    report = json.loads(Path("out.json").read_text())
+    assert report["exit_code"] == code
+    comparisons = report.pop("comparisons")
+    assert [each["title"] for each in report["findings"]] == [each["statistic"] for each in comparisons]
+    parts = {
+        "printed": result.stdout,
+        "Markdown": Path("out.md").read_text(),
+        "JUnit": Path("out.xml").read_text(),
+        "JSON, without the comparisons": json.dumps(report, indent=2, ensure_ascii=False) + "\n",
+    }
+    text = "".join(f"===== {part} =====\n{content}" for part, content in parts.items())
+    check_golden(clean(text, folder), GOLDEN / f"gate_{case}.txt")
+
+
+def clean(text: str, folder: Path) -> str:
+    text = re.sub(r'(policy_digest"(?: value=|: )")[0-9a-f]{64}', r"\1…", text)
+    return without_digests(text.replace(str(folder), "FOLDER"))
+
+
+def test_without_options_for_files_it_prints_alone(folder: Path):
+    result = gate("--name", "pull-request", "--candidate", "worse.parquet")
+    assert result.exit_code == 1
+    assert sorted(path.suffix for path in folder.iterdir()) == [".parquet"] * 5 + [".yaml"]
+    assert result.stdout.startswith("pull-request: fail, 2 of 2 comparisons\ncandidate: worse.parquet\n")
+    assert "::" not in result.stdout
+
+
+def test_another_baseline_is_seen_from_the_current_folder(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    (folder / "elsewhere").mkdir()
+    monkeypatch.chdir(folder / "elsewhere")
+    policy = ("--policy", "../trackperm.yaml", "--name", "pull-request")
+    assert gate(*policy, "--candidate", "../worse.parquet").exit_code == 1
+    Path("own.parquet").write_bytes(Path("../worse.parquet").read_bytes())
+    result = gate(*policy, "--candidate", "../worse.parquet", "--baseline", "own.parquet")
+    assert (result.exit_code, "both runs count the same" in result.stdout) == (0, True)
+
+
+def test_a_baseline_that_is_asked_for_and_not_there_is_no_pass(folder: Path):
+    assert gate("--name", "first", "--candidate", "same.parquet").exit_code == 0
+    result = gate("--name", "first", "--candidate", "same.parquet", "--baseline", "tpyo.parquet")
+    assert isinstance(result.exception, TrackpermError)
+    assert "there is no file" in str(result.exception)
+
+
+def test_a_candidate_that_is_not_there_is_no_pass(folder: Path):
+    result = gate("--name", "first", "--candidate", "smae.parquet")
+    assert isinstance(result.exception, TrackpermError)
+    assert "there is no file `smae.parquet`" in str(result.exception)
+
+
+@pytest.mark.parametrize("query", ["?token=correct-horse", "?sslmode=off&password=correct-horse"])
+def test_no_report_has_a_secret(folder: Path, monkeypatch: pytest.MonkeyPatch, query: str):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{folder}/none.db{query}")
+    result = gate("--name", "strict", "--candidate", "mlflow:e/x", *FILES)
+    assert isinstance(result.exception, TrackpermError)
+    written = [Path(file).read_text() for file in FILES[1::2]]
+    assert all("there is no MLflow store" in each for each in written)
+    assert "correct-horse" not in "".join([result.output, str(result.exception), *written])
+
+
+@pytest.mark.tracker
+@pytest.mark.parametrize("password", ["hunter/2", "hunter#2", "hunter?2"])
+def test_a_password_that_is_not_encoded_is_not_said(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, password: str
+):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://ann:{password}@127.0.0.1:9")
+    result = gate("--name", "strict", "--candidate", "mlflow:e/x")
+    assert "MLflow at `http://127.0.0.1:9` failed" in result.stdout
+    assert "hunter" not in result.stdout + str(result.exception)
+
+
+@pytest.fixture
+def objects(folder: Path) -> Iterator[str]:
+    """The address of a server that has the files of the folder."""
+    with served_objects() as (address, served):
+        served |= {f"/{path.name}": path.read_bytes() for path in folder.glob("*.parquet")}
+        yield address
+
+
+@pytest.mark.parametrize("kind", ["query", "user"])
+def test_a_url_is_reported_without_its_credentials(folder: Path, objects: str, kind: str):
+    def secret(name: str) -> str:
+        if kind == "query":
+            return f"{objects}/{name}?X-Amz-Signature=hunter2%2F3"
+        return f"{objects.replace('//', '//ann:hunter2@')}/{name}"
+
+    options = ("--name", "first", *FILES)
+    base, worse = secret("base.parquet"), secret("worse.parquet")
+    for candidate, baseline, code in (
+        (worse, (), 0),
+        (worse, ("--baseline", base), 1),
+        (secret("nowhere"), (), 2),
+        (base, ("--baseline", base), 2),
+    ):
+        result = gate(*options, "--candidate", candidate, *baseline)
+        found = (
+            result.exception.exit_code if isinstance(result.exception, TrackpermError) else result.exit_code
+        )
+        assert found == code, result.output
+        written = [Path(file).read_text() for file in FILES[1::2]]
+        assert "hunter" not in "".join([result.output, *written])
+        assert f"candidate: {objects}/" in result.stdout
+        assert objects in json.loads(Path("out.json").read_text())["candidate"]["reference"]
+
+
+@pytest.mark.parametrize(
+    "command", ["gate --name first --candidate {0}/nowhere?sig=hunter2", "compare {0}/nowhere?sig=hunter2 x"]
+)
+def test_a_message_of_the_command_has_no_credentials(objects: str, tmp_path: Path, command: str):
+    address = objects.replace("//", "//ann:hunter2@")
+    result = call_trackperm(tmp_path, *command.format(address).split())
+    assert result.returncode == 2
+    assert f"error: `{objects}/nowhere?sig=…` cannot be read" in result.stderr
+    assert "hunter" not in result.stdout + result.stderr
+
+
+@pytest.mark.extended
+@pytest.mark.tracker
+def test_what_is_logged_of_a_url_has_no_credentials(folder: Path, objects: str, runs: HookedStore):
+    policy = runs.policy_file(baseline={"run": f"{objects}/base.parquet"}, log_to=f"mlflow:{runs.experiment}")
+    runs.store.experiment(runs.experiment)
+    url = objects.replace("//", "//ann:hunter2@") + "/worse.parquet?X-Amz-Signature=hunter2"
+    assert gate("--policy", str(policy), "--candidate", url).exit_code == 1
+    [logged] = runs.store.comparisons(runs.experiment)
+    assert f"{objects}/worse.parquet?X-Amz-Signature=…" in logged.data.tags["trackperm.candidate"]
+    assert "hunter" not in json.dumps(logged.to_dictionary())
+
+
+def test_a_report_that_cannot_be_written(folder: Path):
+    policy = ("--name", "pull-request", "--candidate", "same.parquet")
+    for suffix in ("md", "xml", "json"):
+        result = gate(*policy, "-o", str(folder / "nowhere" / f"out.{suffix}"))
+        assert isinstance(result.exception, InputError)
+        assert "`-o` names a file in a folder that exists" in str(result.exception)
+        assert result.stdout.startswith("pull-request: pass")
+    result = gate(*policy, "-o", "out.png")
+    assert "`out.png` does not say its format" in str(result.exception)
+    assert result.stdout == "", "before anything is compared"
+
+
+def test_what_is_printed_can_be_json_or_markdown(folder: Path):
+    policy = ("--name", "pull-request", "--candidate", "worse.parquet")
+    printed = gate(*policy, "--format", "json", *FILES)
+    assert (printed.exit_code, printed.stdout) == (1, Path("out.json").read_text())
+    assert gate(*policy, "--format", "markdown").stdout == Path("out.md").read_text()
+    both = gate(*policy, "--format", "json", "--github")
+    assert both.exit_code == 2
+    assert both.stdout.startswith("::error title=trackperm gate::`--github` prints annotations")
+
+
+def test_a_report_that_cannot_be_written_keeps_no_other_from_being_written(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(folder / "nowhere" / "summary"))
+    monkeypatch.setenv("GITHUB_OUTPUT", str(folder / "outputs"))
+    policy = ("--name", "pull-request", "--candidate", "worse.parquet", "--github")
+    result = gate(*policy, "-o", "nowhere/out.md", "-o", "out.xml", "-o", "out.json")
+    assert isinstance(result.exception, InputError)
+    assert "`nowhere/out.md` cannot be written" in str(result.exception), "the first of two"
+    assert json.loads(Path("out.json").read_text())["exit_code"] == 1
+    assert ET.parse("out.xml").find("testsuite/testcase/failure") is not None
+    assert (folder / "outputs").read_text() == "outcome=fail\nexit-code=1\n"
+    assert "\n::error title=trackperm pull-request::" in result.stdout
+    result = gate(*policy)
+    assert "Hint: `GITHUB_STEP_SUMMARY` names a file in a folder that is there" in str(result.exception)
+    monkeypatch.setenv("GITHUB_OUTPUT", str(folder))
+    result = gate("--name", "none", "--candidate", "worse.parquet", "--github")
+    assert "Hint: `GITHUB_OUTPUT` names a file" in str(result.exception)
+    assert result.stdout.startswith("::error title=trackperm gate::`trackperm.yaml` has no policy `none`")
+
+
+def test_a_summary_takes_any_text(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    """Such as half of a surrogate pair, which a path may have."""
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(folder / "summary.md"))
+    result = gate("--name", "first", "--candidate", os.fsdecode(b"nowhere-\xff"), "--github")
+    assert result.exit_code == 2
+    assert r"Candidate <code>nowhere-\udcff</code>" in (folder / "summary.md").read_text()
+
+
+def test_no_text_is_a_command_to_github(folder: Path):
+    result = gate("--name", "first", "--candidate", "x\n::stop-commands::y::z\n", "--github")
+    assert result.exit_code == 2
+    lines = (result.stdout + result.stderr).splitlines()
+    commands = [line.strip() for line in lines if line.strip().startswith("::")]
+    assert [command.partition(" ")[0] for command in commands] == ["::error"]
+
+
+def test_a_policy_that_cannot_be_read_is_reported_to_github(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("GITHUB_OUTPUT", str(folder / "outputs"))
+    result = gate("--name", "x\n::stop-commands::y", "--candidate", "same.parquet", "--github")
+    assert result.exit_code == 2
+    [line] = (result.stdout + result.stderr).splitlines()
+    assert line.startswith(
+        "::error title=trackperm gate::`trackperm.yaml` has no policy `x%0A::stop-commands"
+    )
+    assert (folder / "outputs").read_text() == "outcome=error\nexit-code=2\n"
+
+
+def test_non_inferior(folder: Path):
+    result = gate("--name", "non-inferior", "--candidate", "worse.parquet")
+    assert (result.exit_code, "at most 0.06 worse (90% CI" in result.stdout) == (0, True)
+
+
+def test_a_policy_that_is_wrong_and_one_that_is_not_there(folder: Path):
+    wrong = gate("--candidate", "same.parquet")
+    assert "has 5 policies" in str(wrong.exception)
+    missing = gate("--policy", "nope.yaml", "--candidate", "same.parquet")
+    assert "there is no file `nope.yaml`" in str(missing.exception)
+    assert isinstance(missing.exception, TrackpermError)
+    assert gate("--name", "strict").exit_code == 2, "no candidate"
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(TrackerError("MLflow does not answer", hint="is it up?"), 3), (ZeroDivisionError("oops"), 70)],
+)
+def test_what_fails_is_reported_and_is_no_regression(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, code: int
+):
+    def broken(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.delenv("TRACKPERM_DEBUG", raising=False)
+    monkeypatch.setattr(gate_module, "settle", broken)
+    result = gate("--name", "tiny", "--candidate", "tiny.parquet", "-o", "out.xml", "-o", "out.json")
+    assert isinstance(result.exception, TrackpermError)
+    assert result.exception.exit_code == code
+    report = json.loads(Path("out.json").read_text())
+    assert (report["outcome"], report["exit_code"]) == ("error", code)
+    assert ET.parse("out.xml").find("testsuite/testcase/error") is not None
+
+
+def test_summary_and_outputs_of_github(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(folder / "summary.md"))
+    monkeypatch.setenv("GITHUB_OUTPUT", str(folder / "outputs"))
+    (folder / "summary.md").write_text("before\n")
+    result = gate("--name", "tiny", "--candidate", "tiny.parquet", "--github")
+    assert "\n::warning title=trackperm tiny::accuracy: too few examples" in result.stdout
+    assert (folder / "outputs").read_text() == "outcome=undecided\nexit-code=4\n"
+    assert (folder / "summary.md").read_text().startswith("before\n<!-- trackperm gate: tiny -->\n### ⚠️ tiny")
+
+
+EVIL = "x](http://evil) @team #1 <img src=x> | `a` \n::error title=boo::pwned \x1b[31m"
+
+
+def evil_report(folder: Path) -> GateReport:
+    policy = load_policies("trackperm.yaml").find("tiny")
+    run = TrackedRun(RunReference("file", "tiny.parquet"), EVIL, "", url="https://host/a) b")
+    base = TrackedRun(RunReference("file", "tiny-base.parquet"), EVIL, "")
+    baseline = compare_candidate.Baseline(base, EVIL)
+    return GateReport.of(compare_candidate.settle(policy, run, baseline))
+
+
+def test_names_are_no_markup_no_mention_and_no_command(folder: Path):
+    report = evil_report(folder)
+    shown = markdown(report)
+    assert re.search(r"(?<!\\)<img", shown) is None
+    assert re.search(r"(?<!\\)\]\(http://evil", shown) is None
+    outside = re.sub(r"<code>.*?</code>|<pre>.*?</pre>", "", shown, flags=re.DOTALL)
+    assert "@team" in shown
+    assert "@team" not in outside
+    assert "#1" not in outside
+    assert "](https://host/a%29%20b)" in shown
+    for text in ("\n".join(report.lines()), "\n".join(report.annotations())):
+        assert re.search(r"^::error title=boo", text, re.MULTILINE) is None
+    assert "\x1b" not in "".join(report.lines())
+    error = GateReport.of_error(report.policy, report.candidate, InputError("50%25\n::error::\x00\ufffe"))
+    assert "50%2525%0A::error::" in next(error.annotations())
+    said = ET.fromstring(error.to_junit()).find(".//error")
+    assert said is not None
+    assert (said.get("message"), said.text) == ("not compared", "50%25\n::error::\ufffd\ufffd")
+    root = ET.fromstring(report.to_junit())
+    values = [each.get("value") or "" for each in root.iter("property")]
+    assert any(value.startswith("x](http://evil)") and "\x1b" not in value for value in values)
+    json.loads(report.to_json())
+
+
+def test_a_folded_title_mentions_nobody_and_no_line_is_an_old_command(folder: Path):
+    slices = pl.lit("@team #1 ##[add-mask]x").alias("group")
+    for name in ("base", "worse"):
+        pl.read_parquet(f"{name}.parquet").with_columns(slices).write_parquet(f"{name}-sliced.parquet")
+    Path("slices.yaml").write_text(
+        "policies: [{name: s, baseline: {run: base-sliced.parquet}, slices: group}]"
+    )
+    result = gate("--policy", "slices.yaml", "--candidate", "worse-sliced.parquet", "-o", "out.md")
+    assert result.exit_code == 1
+    assert "##[" not in result.stdout
+    titles = re.findall("<summary>.*</summary>", Path("out.md").read_text())
+    assert any("team" in title for title in titles)
+    assert not any(re.search("[@#](?=[a-z0-9])", title) for title in titles)
+
+
+@pytest.mark.extended
+def test_a_long_report_is_cut_to_what_a_comment_holds(folder: Path):
+    rows = 1200
+    frame: dict[str, Any] = {
+        "id": [f"q{i}" for i in range(rows)],
+        "label": ["a"] * rows,
+        "group": [f"group {i % 60:02} {'long ' * 400}" for i in range(rows)],
+    }
+    for name, shift in (("left", 0), ("right", 1)):
+        column = ["a" if (i // 60 + shift) % 3 else "b" for i in range(rows)]
+        pl.DataFrame({**frame, "prediction": column}).write_parquet(f"{name}.parquet")
+    Path("slices.yaml").write_text(
+        "policies: [{name: slices, baseline: {run: left.parquet}, slices: group, margin: 0.01}]"
+    )
+    result = gate("--policy", "slices.yaml", "--candidate", "right.parquet", "-o", "out.md")
+    assert result.exit_code == 4
+    written = Path("out.md").read_text()
+    assert len(written) <= 60_001
+    assert "and 11 more, which are no worse." in written
+    assert written.count("<details>") == written.count("</details>")
+
+
+@pytest.mark.tracker
+def test_a_run_that_failed_does_not_pass(runs: HookedStore):
+    """Whatever it has logged; one that is still going is judged."""
+    policy = ("--policy", str(runs.policy_file(baseline={"run": f"mlflow:{runs.baseline()}"})), "--no-log")
+    going = runs.begun()
+    runs.log(going, seed=1)
+    assert gate(*policy, "--candidate", f"mlflow:{going}").exit_code == 0
+    runs.store.client.set_terminated(going, "FAILED")
+    failed = gate(*policy, "--candidate", f"mlflow:{going}")
+    assert f"the candidate `mlflow:{going}` has failed" in str(failed.exception)
+    unended = runs.begun()
+    runs.log(unended, seed=1)
+    runs.store.client.update_run(unended, status="FAILED")
+    failed = gate(*policy, "--candidate", f"mlflow:{unended}")
+    assert f"the candidate `mlflow:{unended}` has failed" in str(failed.exception), "with no time of its end"
