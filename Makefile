@@ -4,7 +4,7 @@
 unexport PYTHONDONTWRITEBYTECODE
 
 PYTHON ?= python3
-# one more than two processors: tests of servers and watchers spend half of their time waiting
+# one more than two processors, for tests of servers and watchers wait
 PROCESSES ?= 3
 # what a module sets up, such as a server or a store, is set up by one process
 PARALLEL = -n $(PROCESSES) --dist loadscope --no-loadscope-reorder --max-worker-restart 0 --durations=12

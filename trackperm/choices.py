@@ -14,9 +14,10 @@ Method = Literal["auto", "binomial", "enumerate", "dp", "lattice", "bracket", "m
 """Numerical engines."""
 
 Missing = Literal["error", "drop", "wrong", "worst", "best"]
-"""What to do with examples that lack a partner or a value: refuse, leave out, or count the prediction as the
-statistic says of a missing one; or, for the worst or best case of the candidate, as the worst possible one in
-one run and as the best possible one in the other."""
+"""What to do with examples that lack a partner or a value. ``error`` refuses them, ``drop`` leaves them out,
+and ``wrong`` counts what the statistic's spec says of a missing prediction. ``worst`` computes the worst case
+of the candidate: its missing predictions count as the worst possible, those of the baseline as the best;
+``best`` is the opposite."""
 
 MissingRule = Literal["error", "drop", "wrong", "worst", "best", "bounds"]
 """As `Missing`, or the worst and the best case beside each other."""

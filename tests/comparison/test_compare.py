@@ -85,7 +85,7 @@ def test_several_statistics_are_one_family() -> None:
     assert [each.corrected for each in apart] == [None, None]
     with pytest.raises(InputError, match="two statistics are called `accuracy`"):
         trackperm.compare(*runs, ["accuracy", "accuracy"])
-    with pytest.raises(InputError, match="there is no statistic to compare by"):
+    with pytest.raises(InputError, match="no statistic is given"):
         trackperm.compare(*runs, [])
     for options, message in (
         ({"statistic": 3}, "`statistic` is a int; expected a name"),

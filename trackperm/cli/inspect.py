@@ -129,7 +129,7 @@ class _Tests:
     statistics : tuple of str
         Names of built-in statistics.
     command : tuple of str
-        Words of the command; empty where there is none.
+        Words of the command; empty if no statistic can be tested.
     is_of_systems : bool
         Whether the command compares columns of the file as two systems.
     """

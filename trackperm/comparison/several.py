@@ -39,10 +39,10 @@ def load_statistics(
     Raises
     ------
     InputError
-        If there is none, one cannot be loaded, or a parameter is of none of them.
+        If no statistic is given, one cannot be loaded, or none of them has one of the parameters.
     """
     if not sources:
-        raise InputError("there is no statistic to compare by", hint="such as `accuracy`.")
+        raise InputError("no statistic is given", hint="name at least one, such as `accuracy`.")
     specs = [load_statistic(source, columns=columns, resolution=resolution) for source in sources]
     known = {parameter for spec in specs for parameter in spec.parameters}
     if len(specs) == 1 or not parameters.keys() <= known:

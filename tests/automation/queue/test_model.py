@@ -44,7 +44,7 @@ class Model(RuleBasedStateMachine):
     @rule(target=claims, owner=st.sampled_from("ab"))
     def claim(self, owner: str) -> object:
         claim = self.queue.claim([KEY], owner)
-        for entry in self.queue.entries():  # expired leases are ended by whoever claims
+        for entry in self.queue.entries():  # a claim ends the leases that have expired
             if entry.state == "waiting" and self.state[entry.candidate] == "claimed":
                 self.state[entry.candidate], self.holder[entry.candidate] = "waiting", None
         if claim is None:

@@ -22,8 +22,8 @@ def read_questions(file: SourceFile) -> ExampleTable:
     Returns
     -------
     ExampleTable
-        Columns ``id``, ``question``, ``title`` (of the article) and ``label``, the list of accepted answers:
-        empty where there is none.
+        Columns ``id``, ``question``, ``title`` (of the article) and ``label``, the list of accepted answers,
+        which is empty for a question without an answer.
 
     Raises
     ------
