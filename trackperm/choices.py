@@ -13,6 +13,10 @@ Alternative = Literal["two-sided", "less", "greater"]
 Method = Literal["auto", "binomial", "enumerate", "dp", "lattice", "bracket", "monte-carlo"]
 """Numerical engines."""
 
+MethodOfResult = Literal[Method, "attempts"]
+"""As `Method`; ``attempts`` is not for choice, for it tests another null hypothesis: that the attempts of an
+example are exchangeable, and not its outputs as a whole."""
+
 Missing = Literal["error", "drop", "wrong", "worst", "best"]
 """What to do with examples that lack a partner or a value. ``error`` refuses them, ``drop`` leaves them out,
 and ``wrong`` counts what the statistic's spec says of a missing prediction. ``worst`` computes the worst case
@@ -21,6 +25,20 @@ of the candidate: its missing predictions count as the worst possible, those of 
 
 MissingRule = Literal["error", "drop", "wrong", "worst", "best", "bounds"]
 """As `Missing`, or the worst and the best case beside each other."""
+
+Repeats = Literal["sum", "mean", "any", "all", "bundle"]
+"""What becomes of the rows (epochs, samples, seeds) of one example. ``sum`` adds up their counts, ``mean``
+averages them; ``any`` and ``all`` are 1 where any or all of them pass. ``bundle`` adds up, where one rule of
+both runs, such as retries until success, made the number of rows, so that this number is exchanged too."""
+
+RepeatsInSpec = Literal["sum", "mean", "any", "all", "bundle", "pass_at_k", "pass_hat_k", "attempts", "rows"]
+"""As `Repeats`; ``pass_at_k`` estimates the chance that any of `k` attempts passes, ``pass_hat_k`` that all
+do; ``attempts`` are exchanged within their example, whatever their number in each run; ``rows`` are units of
+their own."""
+
+Unit = Literal["example", "row", "attempt"]
+"""What is exchanged between the runs: all rows of an example together, each row as if it were an example, or
+the attempts at an example among themselves."""
 
 MissingOfMany = Literal["error", "drop", "wrong"]
 """What to do with examples that only some of many runs have: list the run as incomplete, leave the examples

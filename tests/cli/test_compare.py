@@ -21,9 +21,10 @@ BASELINE = [False] * 109 + [True] * 69 + [True] * 935 + [False] * 206
 CANDIDATE = [True] * 109 + [False] * 69 + [True] * 935 + [False] * 206
 
 PRINTED = """\
-accuracy   baseline 0.7612   candidate 0.7915   difference +0.0303   95% CI [+0.0098, +0.0510]
+accuracy, by default   baseline 0.7612   candidate 0.7915   difference +0.0303   95% CI [+0.0098, +0.0510]
 p = 0.00335  exact, two-sided, 1319 examples (178 discordant: 109 better, 69 worse)   ▲ better
-scope: these two runs on these examples; not other seeds, prompts or test sets
+scope: these two runs on these examples; not other seeds, prompts or test sets; null: outputs are \
+exchangeable on every example
 """
 
 
@@ -67,6 +68,19 @@ def test_prints_the_verdict(folder: Path):
     assert (result.returncode, result.stdout, result.stderr) == (0, PRINTED, "")
 
 
+def test_studentized_is_printed_below(folder: Path):
+    arguments = ("compare", "base.parquet", "cand.parquet", "--no-log", "--studentized")
+    result = call_trackperm(folder, *arguments)
+    assert result.stdout == PRINTED + (
+        "studentised permutation test: p = 0.00335 beside the exact p = 0.00335. It is the same test:"
+        " `accuracy` adds up one difference for each of the examples, whose squares no swap changes.\n"
+    )
+    (found,) = json.loads(call_trackperm(folder, *arguments, "--format", "json").stdout)
+    assert [each["name"] for each in found["second_opinions"]] == ["studentised permutation test"]
+    assert found["null_hypothesis"] == "outputs are exchangeable on every example"
+    assert found["remarks"] == []
+
+
 def test_formats_and_order_of_rows_change_nothing(folder: Path):
     pl.read_csv(folder / "cand.csv").sample(fraction=1.0, shuffle=True, seed=1).write_ndjson(
         folder / "c.jsonl"
@@ -92,9 +106,10 @@ def test_several_statistics(folder: Path):
         folder, "compare", "base.parquet", "cand.csv", "-s", "accuracy", "-s", "errors.yaml", "--no-log"
     )
     first, second = result.stdout.split("\n\n")
-    assert first.replace(" (adjusted 0.0067: Holm over 2 tests)", "", 1) + "\n" == PRINTED
+    named = PRINTED.replace("accuracy, by default", "accuracy")
+    assert first.replace(" (adjusted 0.0067: Holm over 2 tests)", "", 1) + "\n" == named
     assert second.startswith(
-        "errors   baseline 315.0000   candidate 275.0000   difference -40.0000   95% CI [-67"
+        "errors (lower is better)   baseline 315.0000   candidate 275.0000   difference -40.0000   95% CI"
     )
     assert "\np = 0.00335 (adjusted 0.0067: Holm over 2 tests)  exact" in second
     assert "▲ better" in second

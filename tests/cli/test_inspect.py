@@ -76,8 +76,8 @@ def test_prints_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     QUESTIONS.write_parquet("questions.parquet")
     printed = invoke("inspect", "questions.parquet")
     assert printed.startswith(PRINTED)
-    options = "--id question_id --prediction output --label target --missing drop"
-    command = f"  trackperm compare questions.parquet questions.parquet -s accuracy {options}"
+    assert "\nby default: accuracy (by default)\n" in printed
+    command = "  trackperm compare questions.parquet questions.parquet --missing drop"
     assert printed.splitlines()[-1] == command
     assert "p = 1 " in run_command(printed)
 
@@ -155,21 +155,23 @@ def test_runs_of_a_tracker_are_left_as_they_are(tmp_path: Path) -> None:
     assert not store.comparisons("digits")
 
 
-def suggested(path: Path) -> str:
+def asked_by_default(path: Path) -> str:
     printed = invoke("inspect", str(path))
-    assert "p = 1 " in run_command(printed) or "::" in printed.splitlines()[-1]
-    return printed.splitlines()[-1].partition(" -s ")[2]
+    assert "p = 1 " in run_command(printed)
+    assert printed.splitlines()[-1] == f"  trackperm compare {path} {path}"
+    (line,) = (line for line in printed.splitlines() if line.startswith("by default: "))
+    return line.removeprefix("by default: ")
 
 
-def test_what_the_format_scores_is_suggested(tmp_path: Path) -> None:
+def test_what_the_format_scores_is_asked(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_text("".join(json.dumps(row) + "\n" for row in eval_logs.LM_EVAL))
-    assert suggested(path).startswith("mean")
+    assert asked_by_default(path) == "mean_exact_match (the log's own metric)"
     path.write_text(json.dumps(eval_logs.INSPECT))
-    assert suggested(path).startswith("mean")
+    assert asked_by_default(path) == "match (the log's own metric)"
     samples = [{**row, "epoch": epoch} for epoch in (1, 2) for row in eval_logs.INSPECT["samples"]]
     path.write_text(json.dumps({**eval_logs.INSPECT, "samples": samples}))
-    assert suggested(path).startswith("mean --id id,epoch")
+    assert asked_by_default(path) == "match (the log's own metric)"
 
 
 def test_two_columns_of_counts_are_two_systems(tmp_path: Path) -> None:

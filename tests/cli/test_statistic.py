@@ -144,6 +144,7 @@ PROBLEMS = {
     ),
     "weights without strata": (GOOD + "weights: {a: 1}\n", ["3:1"]),
     "classes that no count reads": (GOOD + "classes: label\nmissing: {right: 0, n: class}\n", ["3:1"]),
+    "an error without a direction": ("name: val_loss\ncounts: {a: x}\nscore: a +\n", ["1:7", "3:11"]),
     "a class twice": (GOOD.replace("label,", "class,") + "classes: [a, b, a]\n", ["3:17"]),
 }
 
@@ -174,6 +175,13 @@ def test_new_writes_what_runs_and_never_overwrites(call: Call, tmp_path: Path):
     assert (code, printed) == (2, "")
     assert "`mine.yaml` is there already" in errors
     assert (tmp_path / "mine.yaml").read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.parametrize(("name", "greater"), [("val_loss", False), ("cost_savings", True)])
+def test_new_declares_the_direction_of_an_error(call: Call, tmp_path: Path, name: str, greater: bool):
+    call("new", name)
+    assert call("check", f"{name}.yaml") == (0, f"{name}.yaml: ok\n", "")
+    assert load_statistic(tmp_path / f"{name}.yaml").greater_is_better is greater
 
 
 def test_every_key_of_the_template_is_one(call: Call, tmp_path: Path):

@@ -1,8 +1,12 @@
-"""Second opinions: against SciPy on the expanded examples, statsmodels' numbers, and what does not apply."""
+"""Second opinions: against SciPy on the expanded examples, statsmodels' numbers, and what does not apply.
+
+The studentised permutation test itself is tested in `exact/engines/test_studentized.py`.
+"""
 
 from __future__ import annotations
 
 import html
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +22,9 @@ import trackperm
 from trackperm import report
 from trackperm.choices import Alternative
 from trackperm.comparison import Comparison
-from trackperm.comparison.second_opinions import SecondOpinion, second_opinions
+from trackperm.comparison.second_opinions import STUDENTIZED, SecondOpinion, second_opinions
 from trackperm.exact import CountTable
+from trackperm.exact.engines.studentized import studentized_test
 from trackperm.report import description, text
 
 T, RANKS, SIGNS, MCNEMAR, CHI2, CORRECTED, CLUSTERED = (
@@ -287,3 +292,94 @@ def test_a_pvalue_that_floats_cannot_hold_is_not_written_as_0():
     assert found[T].shown == "< 1e-300"
     assert found[T].sentence.startswith("p < 1e-300 beside the exact p = ")
     assert found[SIGNS].shown == "< 1e-300"
+
+
+def precision(**options: Any) -> Comparison:
+    """Two runs of which one predicts five times as many examples positive."""
+    generator = np.random.default_rng(4)
+    label = generator.integers(0, 2, 300)
+    flagged = [generator.random(300) < share * (0.7 + 0.6 * label) for share in (0.5, 0.1)]
+    frames = [
+        pl.DataFrame({"id": range(300), "label": label, "prediction": each.astype(int)}) for each in flagged
+    ]
+    return trackperm.compare(*frames, "precision", **options)
+
+
+def studentized(comparison: Comparison) -> SecondOpinion:
+    (found,) = comparison.with_studentized().second_opinions
+    assert found.name == STUDENTIZED
+    return found
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "greater"])
+def test_studentized_is_labelled_and_says_what_it_tests(alternative: Alternative):
+    comparison = precision(alternative=alternative)
+    found, table = studentized(comparison), comparison.count_table
+    stay, swap = comparison.statistic.pairs(table.candidate, table.baseline)
+    expected = studentized_test(
+        stay, swap, comparison.statistic.h, table.multiplicities, alternative=alternative
+    )
+    assert found.pvalue == expected.pvalue
+    assert found.sentence == (
+        f"p = {found.pvalue:.3g} beside the exact p = {comparison.format_pvalue()}, on the same side of 0.05."
+        " It tests equal scores: asymptotically, and in samples of any size if outputs are exchangeable. Each"
+        " swap's difference is divided by its own standard error (delta method); all swaps listed. The"
+        " verdict does not go by it."
+    )
+
+
+def test_studentized_says_how_many_swaps_it_drew(tmp_path: Path):
+    spec = load(tmp_path, "counts: {errors: e, words: w}\nscore: errors / words\n")
+    generator = np.random.default_rng(0)
+    runs = [
+        pl.DataFrame({"id": range(60), "e": generator.integers(0, 9, 60), "w": generator.integers(9, 30, 60)})
+        for _ in range(2)
+    ]
+    found = studentized(trackperm.compare(*runs, spec))
+    assert re.search(r"; Monte Carlo of 100000 swaps, 99 % interval 0\.\d+ to 0\.\d+\. ", found.sentence)
+
+
+@pytest.mark.parametrize("statistic", ["accuracy", "balanced_accuracy", "recall"])
+def test_studentized_is_the_same_test_of_a_mean(statistic: str):
+    frame = pl.DataFrame({"id": range(20), "label": [0, 1] * 10, "prediction": [1, 1, 0, 1] * 5})
+    other = frame.with_columns(prediction=pl.Series([0, 1, 0, 0] * 5))
+    comparison = trackperm.compare(frame, other, statistic)
+    found = studentized(comparison)
+    assert (found.pvalue, found.differs, found.overturns) == (comparison.pvalue, False, False)
+    assert (
+        f". It is the same test: `{statistic}` adds up one difference for each of the exam" in found.sentence
+    )
+
+
+def test_studentized_needs_slopes(tmp_path: Path):
+    spec = load(tmp_path, "counts: {a: prediction == label, n: 1}\nscore: max(a, n - a) / n\n")
+    frame = pl.DataFrame({"id": range(9), "label": [1] * 9, "prediction": [1, 0, 1] * 3})
+    found = studentized(trackperm.compare(frame, frame.with_columns(prediction=1), spec))
+    assert found.pvalue is None
+    assert found.sentence == (
+        "Does not apply: the statistic has `max`, and with it corners where it has no slope, of which a"
+        " standard error is made."
+    )
+
+
+def test_studentized_stands_beside_the_others_in_either_order():
+    comparison = precision()
+    both = comparison.with_studentized().with_second_opinions()
+    assert [each.name for each in both.second_opinions] == [
+        *(each.name for each in comparison.with_second_opinions().second_opinions),
+        STUDENTIZED,
+    ]
+    assert comparison.with_second_opinions().with_studentized() == both
+    assert both.with_studentized() == both
+    assert (both.key, both.verdict, both.remarks) == (comparison.key, comparison.verdict, comparison.remarks)
+    shown = f"{STUDENTIZED}: {both.second_opinions[-1].sentence}"
+    assert shown in text.lines(both)
+    assert html.escape(both.second_opinions[-1].sentence).replace("&#x27;", "&#39;") in report.html(both)
+
+
+def test_studentized_of_identical_and_of_exchanged_runs():
+    frame = pl.DataFrame({"id": range(20), "label": [0, 1] * 10, "prediction": [1, 1, 0, 1] * 5})
+    assert studentized(trackperm.compare(frame, frame, "precision")).pvalue == 1.0
+    other = frame.with_columns(prediction=pl.Series([0, 1, 0, 0] * 5))
+    there, back = (studentized(trackperm.compare(*pair, "f1")) for pair in ((frame, other), (other, frame)))
+    assert there.pvalue == back.pvalue

@@ -12,7 +12,9 @@ from support.comparisons import accuracy, answers
 from trackperm.comparison import CORRECTIONS, Comparison, RunData, compare_statistics, corrected
 from trackperm.errors import InputError, PairingError
 from trackperm.exact.multiplicity import adjust
-from trackperm.report import text
+from trackperm.ledger.comparison_publication import evidence, publication
+from trackperm.ledger.verification.recomputation import verify_files, verify_from_runs
+from trackperm.report import description, page, text
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.tables.table import ExampleTable
 
@@ -60,6 +62,32 @@ def test_one_comparison_needs_no_correction() -> None:
     (alone,) = compare_statistics(*runs(), [load_statistic("accuracy")])
     assert alone.corrected is None
     assert "adjusted" not in "\n".join(text.lines(alone))
+
+
+def test_what_is_not_corrected_says_so_everywhere(sliced: Statistic) -> None:
+    found = compare_statistics(*runs(), [sliced], correction="none")
+    english = found[2]
+    assert (english.verdict, english.corrected, english.n_uncorrected) == ("worse", None, 4)
+    assert "(uncorrected: one of 4 tests)" in text.lines(english)[1]
+    assert "uncorrected: one of 4 tests" in text.headline(english)
+    assert "uncorrected: one of 4 tests" in description.markdown(english)
+    assert "not corrected although it is one of 4 tests" in description.markdown(english)
+    assert ("correction", "none", "uncorrected: one of 4 tests") in page.facts(english)
+    assert english.to_dict()["n_uncorrected"] == 4
+    assert publication(found[0]).candidate_tags["sig.sliced"].endswith(" uncorrected")
+    assert "|corrected:none/4|" in english.signature
+    assert english.key != compare_statistics(*runs(), [sliced])[2].key
+    (alone,) = compare_statistics(*runs(), [load_statistic("accuracy")], correction="none")
+    assert alone.n_uncorrected is None
+    assert "uncorrected" not in "\n".join(text.lines(alone))
+
+
+def test_what_is_not_corrected_is_verified_as_such(sliced: Statistic) -> None:
+    both = runs()
+    logged = compare_statistics(*both, [sliced], correction="none")[1]
+    files = evidence(logged)
+    assert verify_files(files).matches
+    assert verify_from_runs(files, *both).matches
 
 
 def test_declared_slices_join_the_family(sliced: Statistic) -> None:

@@ -115,7 +115,7 @@ BEYOND = (0.001, 0.011)
         (0.01, None, None, False, "better", "better"),
         (0.01, 0.01, WITHIN, False, "better", "better, and equivalent within 0.01"),
         (0.01, 0.01, BEYOND, False, "better", "better; not shown to be equivalent within 0.01"),
-        (0.01, 0.01, None, False, "better", "better; no interval tells whether it is equivalent within 0.01"),
+        (0.01, 0.01, None, False, "better", "better; not shown to be equivalent within 0.01: WHY"),
         (0.3, None, None, False, "undecided", "undecided; MDE"),
         (0.3, 0.01, BEYOND, False, "undecided", "undecided; not shown to be equivalent within 0.01; MDE"),
         (0.3, 0.01, WITHIN, False, "equivalent", "equivalent within 0.01; the sign is undecided; MDE"),
@@ -131,7 +131,14 @@ def test_what_a_reader_is_told(
     sentence: str,
 ):
     found = decide(
-        pvalue, 0.005, **TWO_SIDED, margin=margin, interval=interval, is_open=is_open, detectable=DETECTABLE
+        pvalue,
+        0.005,
+        **TWO_SIDED,
+        margin=margin,
+        interval=interval,
+        lack=None if interval else "WHY",
+        is_open=is_open,
+        detectable=DETECTABLE,
     )
     assert found.word == word
     assert found.marker == MARKERS[found.word]

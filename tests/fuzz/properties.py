@@ -58,5 +58,5 @@ def list_of_errors(document: Document) -> list[Exception]:
     with errors.caught():
         errors.found.extend(document.misfits(form(document)))
     if not errors.found:
-        errors.read(document)
+        errors.read(document, "f")
     return list(errors.found)

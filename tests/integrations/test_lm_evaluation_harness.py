@@ -50,9 +50,9 @@ def test_its_commands(recipe: Recipe):
             codes[command] = result.returncode
             if "--name files" in command:
                 assert (
-                    "fail      mean [task = arc_easy]: the candidate is significantly worse" in result.stdout
+                    "fail      acc [task = arc_easy]: the candidate is significantly worse" in result.stdout
                 )
-                assert "mean [task = hellaswag]: both runs count the same" in result.stdout
+                assert "acc [task = hellaswag]: both runs count the same" in result.stdout
             assert "Traceback" not in result.stderr, result.stderr
     assert list(codes.values()) == [0, 0, FAIL, 0, 0, FAIL], codes
     assert "arc_easy" in (recipe.folder / "verdict.md").read_text()
@@ -65,7 +65,7 @@ def test_its_commands(recipe: Recipe):
     ]
     [comparison] = store.comparisons("lm-eval")
     assert comparison.data.tags["trackperm.candidate"] == candidate
-    assert comparison.data.metrics["mean/difference"] == pytest.approx(-20 / N)
+    assert comparison.data.metrics["acc/difference"] == pytest.approx(-20 / N)
 
 
 @pytest.mark.slow
@@ -78,11 +78,11 @@ def test_one_of_several_filters_is_chosen(tmp_path: Path):
         samples = [lm_eval_sample(i, float(i < n_right), filter_) for filter_ in filters for i in range(N)]
         write_lines(folder / "samples_gsm8k_2026-01-20T00-00-00.123.jsonl", samples)
     models = "out/baseline/model{0} out/candidate/model{0}"
-    compare = f"trackperm compare {models} -s mean --column score=exact_match"
+    compare = f"trackperm compare {models} --metric exact_match"
     assert recipe.run(compare.format("")).returncode == BAD_INPUT
     recipe.succeeds(compare.format("::strict-match"))
     policy = recipe.folder / "trackperm.yaml"
-    written = policy.read_text().replace("score: acc", "score: exact_match")
+    written = policy.read_text().replace("metric: acc", "metric: exact_match")
     written = written.replace("samples_arc_easy.jsonl", "samples_gsm8k.jsonl::strict-match")
     policy.write_text(written.replace("run: out/baseline/model", "run: out/baseline/model::strict-match"))
     filtered = "trackperm gate --candidate out/candidate/model::strict-match --name files"

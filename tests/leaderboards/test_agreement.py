@@ -38,6 +38,7 @@ score: a / n + b / (2 * n)
 """
 WRONG = """
 name: one_minus_errors
+greater_is_better: true
 counts: {wrong: prediction != label, n: 1}
 score: 1 - wrong / n
 """

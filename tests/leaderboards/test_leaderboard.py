@@ -155,9 +155,9 @@ def test_intervals_are_those_of_the_row_against_the_best_run():
     board = trackperm.leaderboard(runs_of([0.4, 0.9, 0.85]), alpha=0.1)
     assert board.rows[0].interval is None
     for row in board.rows[1:]:
-        assert row.interval.confidence == 0.9
+        assert row.interval.alpha == board.interval_level == 0.1 / 3
         assert row.pair.difference in row.interval
-        assert (0.0 in row.interval) == (row.pair.test.pvalue >= 0.1)
+        assert (0.0 in row.interval) == (row.pair.test.pvalue >= 0.1 / 3)
     assert all(
         row.interval is None for row in trackperm.leaderboard(runs_of([0.4, 0.9]), intervals=False).rows
     )

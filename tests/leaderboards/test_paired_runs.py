@@ -196,3 +196,57 @@ def test_systems_of_one_file(tmp_path: Path):
         ("systems.csv::one", 1.0),
         ("systems.csv::two", 0.5),
     ]
+
+
+def classes(*marks: str, labels: str = "ab") -> list[pl.DataFrame]:
+    """Runs of two classes and more, right where there is a 1, else saying the next class."""
+    label = list((labels * N)[:N])
+    following = dict(zip(labels, labels[1:] + labels[:1], strict=True))
+    return [
+        pl.DataFrame(
+            {
+                "id": range(N),
+                "prediction": [
+                    own if mark == "1" else following[own]
+                    for own, mark in zip(label, (mark * N)[:N], strict=True)
+                ],
+                "label": label,
+            }
+        )
+        for mark in marks
+    ]
+
+
+def test_a_run_whose_predictions_are_no_labels_is_incomplete():
+    good, better = classes("110", "1110")
+    odd = good.with_columns(pl.col("prediction").str.to_uppercase())
+    for runs in ({"odd": odd, "good": good, "better": better}, {"good": good, "better": better, "odd": odd}):
+        board = trackperm.leaderboard(runs, "macro_f1")
+        assert {row.name for row in board.rows} == {"good", "better"}
+        assert "none of the 20 predictions of `odd` is one of these" in reasons(board)["odd"]
+    with pytest.raises(InputError, match="none of the 20 predictions of `odd`"):
+        trackperm.leaderboard({"good": good, "better": better, "odd": odd}, baseline="odd")
+    with pytest.raises(InputError, match="none of the 20 predictions of `odd`") as caught:
+        trackperm.leaderboard({"odd": odd, "odder": odd})
+    assert "`--allow-unseen`" in str(caught.value.hint)
+
+
+def test_one_class_of_many_is_not_guessed():
+    runs = dict(zip("xyz", classes("1", "110", "10", labels="abc"), strict=True))
+    with pytest.raises(
+        InputError, match="counts one class against all others, and `label` of `x` has 3 clas"
+    ):
+        trackperm.leaderboard(runs, "f1")
+    board = trackperm.leaderboard(runs, "f1", parameters={"positive": "c"})
+    assert [(row.name, row.score) for row in board.rows] == [("x", 1.0), ("z", 6 / 13), ("y", 0.0)]
+
+
+@pytest.mark.parametrize("baseline", [None, "y"])
+def test_text_0_and_1_are_0_and_1(baseline: str | None):
+    texts = dict(zip("xyz", classes("1", "110", "10", labels="01"), strict=True))
+    numbers = {
+        name: run.with_columns(pl.col("prediction", "label").cast(pl.Int64)) for name, run in texts.items()
+    }
+    board, expected = (trackperm.leaderboard(runs, "f1", baseline=baseline) for runs in (texts, numbers))
+    assert [(row.name, row.score) for row in board.rows] == [(row.name, row.score) for row in expected.rows]
+    assert board.statistic.parameters == {"positive": "1"}

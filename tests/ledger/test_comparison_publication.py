@@ -12,6 +12,7 @@ import pytest
 from support.comparisons import accuracy, answers
 
 import trackperm
+from trackperm.comparison import corrected
 from trackperm.errors import CapacityError
 from trackperm.exact import CountTable, structured_test
 from trackperm.ledger import comparison_publication
@@ -152,3 +153,30 @@ def test_pandas_frames():
     result = publication(trackperm.compare(*frames, "accuracy"))
     assert parquet(result.files["trackperm/discordant.parquet"])["id"].to_list() == ["dev-0001"]
     assert result.tables["discordant"].rows[0][0] == "dev-0001"
+
+
+def test_the_tag_of_a_monte_carlo_result_says_so():
+    drawn = accuracy(20, 4, both=10, method="monte-carlo", n_samples=2000)
+    tags = publication(drawn).candidate_tags
+    assert tags["sig.accuracy"] == f"▲ p≈{drawn.format_pvalue(2)} MC"
+    assert publication(accuracy(20, 4, both=10)).candidate_tags["sig.accuracy"] == "▲ p=0.0015"
+    both = corrected([drawn, drawn], "holm")
+    assert publication(both[0]).candidate_tags["sig.accuracy"].startswith("▲ adj. p≈0.")
+    assert publication(both[0]).candidate_tags["sig.accuracy"].endswith(" MC")
+    for name, content in publication(drawn).files.items():
+        if name.endswith(".html"):
+            title = re.search(r"<title>(.*?)</title>", content.decode())
+            assert title is not None
+            assert "p ≈ " in title[1]
+            assert "Monte Carlo" in title[1]
+
+
+def test_an_exact_p_that_is_adjusted_by_a_drawn_one_says_so():
+    """Holm's steps take over the larger adjusted p-value of a smaller one."""
+    exact, drawn = accuracy(12, 4, both=10), accuracy(14, 4, both=10, method="monte-carlo", n_samples=200)
+    assert exact.pvalue > drawn.test.interval[1] / 2
+    found = corrected([exact, drawn], "holm")
+    taken = [each.corrected for each in found]
+    assert taken[1].is_drawn
+    assert taken[0].is_drawn == (taken[0].pvalue == taken[1].pvalue)
+    assert [each.corrected.is_drawn for each in corrected([exact, exact], "holm")] == [False, False]

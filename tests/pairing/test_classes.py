@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score, precision_score
 from support.budget import cases
+from support.comparisons import compared_as_they_are
 from support.engines import ENGINES, native
 from support.specs import load
 from support.unit_swaps import Row, pvalue
@@ -136,7 +137,8 @@ def test_of_any_runs(
         for side in (1, 2)
     )
     text = BY_LABEL + ("cluster: group\n" if clustered else "")
-    found = compared((baseline, candidate), load(tmp_path_factory.mktemp("spec"), text))
+    frames = pl.DataFrame(baseline), pl.DataFrame(candidate)
+    found = compared_as_they_are(*frames, load(tmp_path_factory.mktemp("spec"), text))
     labels, predictions = ([row[name] for row in candidate] for name in ("label", "prediction"))
     oracle = f1_score(labels, predictions, average="macro", labels=np.unique(labels), zero_division=0)
     assert found.candidate_score == pytest.approx(oracle, abs=1e-14)
@@ -399,7 +401,10 @@ class TestRefused:
         assert "classes are those of the examples" in str(caught.value.hint)
 
     def test_decimal_classes(self) -> None:
-        sides = [[{**row, "label": row["label"] + 0.5} for row in side] for side in runs(0, 9, [1, 2])]
+        sides = [
+            [{**row, **{name: row[name] + 0.5 for name in ("label", "prediction")}} for row in side]
+            for side in runs(0, 9, [1, 2])
+        ]
         with pytest.raises(
             PairingError, match="`label` is decimal, which names no clusters, strata or classes"
         ):

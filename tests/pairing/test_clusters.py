@@ -143,7 +143,9 @@ class TestRepeats:
         assert found.pvalue == pytest.approx(float(wanted), rel=1e-12)
         assert found.n_examples == 7
         assert found.difference == pytest.approx(float(accuracy(candidate) - accuracy(baseline)))
-        assert found.pairing.notes == ("repeats: the counts of 13 rows were added up for 7 examples",)
+        assert found.pairing.notes == (
+            "unit: the example, by `id`; 1 to 3 rows of each, their counts are added up",
+        )
         assert "\nrepeats: sum\n" in found.statistic.document()
 
     def test_the_order_of_rows_changes_nothing(self, tmp_path: Path) -> None:
@@ -176,13 +178,13 @@ class TestRepeats:
         found = trackperm.compare(baseline, holed, spec, missing="drop")
         without = [side.filter(pl.col("id") != 2) for side in (baseline, candidate)]
         assert found.pvalue == trackperm.compare(*without, spec).pvalue
-        assert (found.n_examples, found.pairing.n_dropped) == (6, 3)
+        assert (found.n_examples, found.pairing.n_dropped) == (6, 1)
 
     def test_labels_of_one_example(self, tmp_path: Path) -> None:
         baseline = pl.DataFrame({"id": [1, 1], "prediction": [1, 2], "label": [1, 2]})
         spec = load(tmp_path, SHARE + "repeats: sum\n")
         assert trackperm.compare(baseline, baseline.reverse(), spec).pairing.labels_checked
-        with pytest.raises(PairingError, match="`label` differs between the runs on 1 of 2"):
+        with pytest.raises(PairingError, match="`label` differs between the runs on 1 of 1"):
             trackperm.compare(baseline, baseline.with_columns(label=pl.Series([1, 1])), spec)
 
     def test_labels_beside_examples_that_are_dropped(self, tmp_path: Path) -> None:

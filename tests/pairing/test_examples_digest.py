@@ -97,7 +97,7 @@ def test_how_numbers_are_written_does_not_enter(ids: list[Any]):
     expected = digest_of(
         *(
             run(c, id=[str(i) for i in range(12)], label=[str(x) for x in labels])
-            for c in ("1" * 12, "0" * 12)
+            for c in ("1" * 12, "1" + "0" * 11)
         )
     )
     columns = {"id": ids if not isinstance(ids[0], float) else [int(i) for i in ids]}

@@ -42,7 +42,11 @@ class TestResult:
             "error",
             (),
         )
-        assert report.lines() == ["3 examples paired by id", "labels of both runs agree"]
+        assert report.lines() == [
+            "3 examples paired by id",
+            "labels of both runs agree",
+            "2 of 3 predictions changed",
+        ]
         assert json.loads(json.dumps(report.to_dict())) == report.to_dict()
         assert PairingReport(**{**report.to_dict(), "notes": (), "inputs_checked": ()}) == report
 

@@ -11,7 +11,7 @@ from support.comparisons import accuracy, answers, check_golden, without_digests
 
 import trackperm
 from trackperm.comparison import Comparison
-from trackperm.report import description, text
+from trackperm.report import description, page, text
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -50,7 +50,8 @@ def test_lines_are_those_of_the_documentation():
     assert text.lines(gold_standard()) == [
         "accuracy   baseline 0.7612   candidate 0.7915   difference +0.0303   95% CI [+0.0098, +0.0510]",
         "p = 0.00335  exact, two-sided, 1319 examples (178 discordant: 109 better, 69 worse)   ▲ better",
-        "scope: these two runs on these examples; not other seeds, prompts or test sets",
+        "scope: these two runs on these examples; not other seeds, prompts or test sets; null: outputs are"
+        " exchangeable on every example",
     ]
 
 
@@ -77,9 +78,27 @@ def test_less_can_be_better(tmp_path):
     baseline, candidate = answers([False] * 12 + [True] * 20), answers([True] * 32)
     comparison = trackperm.compare(baseline, candidate, spec(tmp_path, ERRORS))
     first, second, *_ = text.lines(comparison)
+    assert first.startswith("error_rate (lower is better)   baseline 0.3750 ")
     assert "difference -0.3750" in first
     assert second.endswith("(12 discordant: 12 better, 0 worse)   ▲ better")
-    assert "where less is better" in description.markdown(comparison)
+    shown = description.markdown(comparison)
+    assert "by error\\_rate, where lower is better" in shown
+    assert "| error\\_rate (lower is better) | |" in shown
+    details = {name: detail for name, _, detail in page.facts(comparison)}
+    assert details["difference"] == "candidate minus baseline (lower is better)"
+    assert "candidate minus baseline (lower is better)" in trackperm.report.html(comparison)
+
+
+def test_direction_of_a_log_ratio_and_of_the_long_form(tmp_path):
+    baseline, candidate = answers([False] * 12 + [True] * 20), answers([False] * 3 + [True] * 29)
+    counts = "counts: {wrong: prediction != label, n: 1}\ngreater_is_better: false\n"
+    ratio = f"name: ratio\n{counts}score: (wrong + 0.5) / (n + 1)\ncontrast: log ratio\n"
+    long = f"name: long\n{counts}g: {{x: u.wrong, y: v.wrong}}\nh: x - y\n"
+    for document, name in ((ratio, "ratio"), (long, "long")):
+        comparison = trackperm.compare(baseline, candidate, spec(tmp_path, document))
+        assert text.lines(comparison)[0].startswith(f"{name} (lower is better)   ")
+        assert comparison.verdict == "better"
+    assert {name: detail for name, _, detail in page.facts(comparison)}["observed"] == "(lower is better)"
 
 
 def test_long_form_prints_the_observed_value_and_no_scores(tmp_path):
@@ -117,8 +136,9 @@ def test_labels_that_were_not_compared_are_said(tmp_path):
     document = "{name: mean, counts: {total: score, all: 1}, score: total / all}"
     frames = [pl.DataFrame({"id": ["a", "b"], "score": scores}) for scores in ([1, 2], [2, 3])]
     lines = text.lines(trackperm.compare(*frames, spec(tmp_path, document)))
-    assert len(lines) == 5
-    assert lines[4].startswith("labels were not compared")
+    assert len(lines) == 6
+    assert lines[3].startswith("no interval: only 2 examples tell the runs apart; an interval by shifts")
+    assert lines[5].startswith("labels were not compared")
 
 
 def test_approximate_ties_are_said():
@@ -139,11 +159,14 @@ def test_ties_by_digits_and_mid_p_are_said():
 
 def test_monte_carlo_says_so_everywhere():
     comparison = accuracy(better=30, worse=20, both=40, method="monte-carlo", n_samples=999)
-    first, *_ = [line for line in text.lines(comparison) if line.startswith("p = ")]
+    first, *_ = [line for line in text.lines(comparison) if line.startswith("p ≈ ")]
     assert "Monte Carlo of 999 swaps, 99 % interval " in first
     assert "exact" not in first
     assert any(line.startswith("Monte Carlo: 999 random swaps (seed 0), ") for line in text.lines(comparison))
     assert "Monte Carlo of 999 swaps" in description.markdown(comparison)
+    assert text.headline(comparison).endswith(f"(p ≈ {comparison.format_pvalue()}, Monte Carlo)")
+    assert f"p ≈ {comparison.format_pvalue()}" in repr(comparison)
+    assert "(Monte Carlo)" in comparison._repr_html_()
     assert comparison.options["seed"] == "0"
     assert comparison.key != accuracy(better=30, worse=20, both=40).key
 
@@ -246,7 +269,7 @@ def test_markdown_begins_with_the_verdict():
 def test_explanation_names_the_statistic_and_the_floor():
     sentences = description.explanation(accuracy(12, 3))
     assert sentences[0] == "accuracy: Share of examples whose prediction equals the label: correct / n."
-    assert "exchanged on any example without changing" in sentences[1]
+    assert sentences[1].startswith("The null hypothesis is that outputs are exchangeable on every example: ")
     assert sentences[-2] == f"With 15 discordant examples no p is below {2.0**-14:.3g}."
     assert description.explanation(accuracy(5, 0))[-2] == (
         "With 5 discordant examples no p is below 0.0625, so that 0.05 is out of reach."
@@ -269,12 +292,12 @@ def test_odds_where_no_example_is_worse():
     [
         (
             "cluster: passage",
-            "all examples with the same `passage` together without",
+            "all examples with the same `passage` together: exchanging",
             "With 5 discordant clusters no p is below 0.0625, so that 0.05 is out of reach.",
         ),
         (
             "repeats: sum",
-            "any example, all of its rows together, without",
+            "every example, all of its rows together: exchanging",
             "With 10 discordant examples no p is below 0.00195.",
         ),
     ],

@@ -58,7 +58,7 @@ def test_from_the_table_of_runs_to_a_logged_comparison(chrome, site, tmp_path):
         page.goto(f"{site.uri}/#/experiments/{site.experiment}/runs")
         tick(page, FIRST, SECOND)
         page.get_by_role("button", name="Compare", exact=True).click()
-        button = page.get_by_role("link", name="Exact paired test")
+        button = page.get_by_role("link", name="Paired permutation test")
         button.wait_for()
         opened.photograph("mlflow-compare")
         opened.problems.clear()  # MLflow's own page asks for what is not there
@@ -88,7 +88,7 @@ def test_more_runs_lead_from_the_table_to_the_leaderboard(chrome, site, tmp_path
         page.goto(f"{site.uri}/#/experiments/{site.experiment}/runs")
         tick(page, FIRST, SECOND, THIRD)
         page.get_by_role("button", name="Compare", exact=True).click()
-        page.get_by_role("link", name="Exact paired tests").click()
+        page.get_by_role("link", name="Paired permutation tests").click()
         opened.settled()
         assert page.locator("#board tbody tr").count() == 3
         opened.problems.clear()
@@ -108,7 +108,7 @@ def test_button_follows_the_address(chrome, site, tmp_path):
     first, second = site.runs[FIRST], site.runs[SECOND]
     with watched(chrome, tmp_path, site.uri) as opened:
         page = opened.page
-        button = page.get_by_role("link", name="Exact paired test")
+        button = page.get_by_role("link", name="Paired permutation test")
         page.goto(
             f"{site.uri}/#/experiments/{site.experiment}/evaluation-runs?selectedRunUuid={second}&compareToRunUuid={first}"
         )
@@ -260,7 +260,7 @@ def test_static_prefix(chrome, tmp_path):
             page = opened.page
             asked = f"runs=[%22{site.runs[FIRST]}%22,%22{site.runs[SECOND]}%22]&experiments=[%221%22]"
             page.goto(f"{site.uri}/#/compare-runs?{asked}")
-            button = page.get_by_role("link", name="Exact paired test")
+            button = page.get_by_role("link", name="Paired permutation test")
             button.wait_for()
             button.click()
             opened.settled()

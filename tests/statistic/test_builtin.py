@@ -149,7 +149,10 @@ def test_positive_against_text(name: str) -> None:
         load_statistic(name).counts(types)
     problem = "text column `prediction` is compared with integer parameter `positive` (1) at `$.counts.tp`"
     assert problem in caught.value.message
-    assert caught.value.hint == "set the parameter `positive` to a text: `--set positive=yes`, for example."
+    assert caught.value.hint == (
+        "set the parameter `positive` to a text: `--set positive=yes`, for example. All that it is compared"
+        " with has to be of one type."
+    )
 
 
 def test_h_is_the_difference_of_scores() -> None:

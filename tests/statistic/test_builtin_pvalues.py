@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 from support.builtin_definitions import DEFINITIONS, Definition, Row, random_runs
+from support.comparisons import compared_as_they_are
 
 import trackperm
 from trackperm.comparison import Comparison
@@ -26,7 +27,7 @@ def compared(name: str, baseline: Rows, candidate: Rows, **options: Any) -> Comp
     definition = DEFINITIONS[name]
     frames = [pl.DataFrame(rows) for rows in (baseline, candidate)]
     try:
-        return trackperm.compare(*frames, name, parameters=dict(definition.parameters), **options)
+        return compared_as_they_are(*frames, name, parameters=definition.parameters, **options)
     except InputError as error:
         if "is 0/0 in both runs" not in error.message:
             raise

@@ -74,7 +74,7 @@ class TestJsonSchema:
             SHARE + "version: 2\n",
             SHARE + "alternative: both\n",
             SHARE + "contrast: ratio\n",
-            SHARE + "repeats: mean\n",
+            SHARE + "repeats: median\n",
             SHARE + "weights: {a: [1]}\n",
             OF_CLASS + "classes: 1\n",
             OF_CLASS + "classes: []\n",
@@ -181,7 +181,7 @@ class TestMissing:
         ("strata: s\nweights: {a: many}\n", "many", "`many` is not an exact number"),
         ("strata: 1\n", "1", "expected text, found an integer"),
         ("cluster: [a]\n", "[a]", "expected text, found a list"),
-        ("repeats: mean\n", "mean", "expected one of `sum`, found `mean`"),
+        ("repeats: median\n", "median", "expected one of `sum`, `mean`, `any`, `all`, `bundle`"),
         ("contrast: ratio\n", "ratio", "expected one of `difference`, `log ratio`, found `ratio`"),
     ],
 )
@@ -291,6 +291,9 @@ def test_a_contrast_of_the_long_form(tmp_path: Path) -> None:
     "text",
     [
         "repeats: sum\n",
+        "repeats: mean\n",
+        "repeats: attempts\n",
+        "repeats: rows\n",
         "cluster: who\ncolumns: {who: speaker}\n",
         "strata: s\n",
         "strata: s\nweights: {b: 1/3, a: 2}\n",
@@ -400,7 +403,7 @@ greater_is_better: false
 def test_a_used_statistic_keeps_what_was_declared(tmp_path: Path) -> None:
     once = load(tmp_path, SHARE + "cluster: c\nrepeats: sum\nstrata: s\n")
     again = load_statistic(once, columns={"c": "speaker"}, strata=["x", "y"])
-    assert (again.repeats, again.cluster, again.columns["c"], again.strata) == (True, "c", "speaker", "s")
+    assert (again.repeats, again.cluster, again.columns["c"], again.strata) == ("sum", "c", "speaker", "s")
     assert again.total_names == ("correct[x]", "n[x]", "correct[y]", "n[y]")
     with pytest.raises(SpecError, match="no strata or classes"):
         load(tmp_path, SHARE + "weights: {a: 1}\n")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from itertools import combinations
 from typing import Any
 
 import jiwer
@@ -218,6 +219,37 @@ def pass_at_1(rows: Rows) -> float:
     )
 
 
+def solved_by(k: int, rule: Callable[[Sequence[int]], Any]) -> Callable[[Rows], Fraction]:
+    """The share of the choices of k attempts at a problem to which `rule` holds, averaged over problems."""
+
+    def score(rows: Rows) -> Fraction:
+        problems: dict[str, list[int]] = {}
+        for row in rows:
+            problems.setdefault(row["id"], []).append(int(row["passed"]))
+        shares = []
+        for attempts in problems.values():
+            chosen = list(combinations(attempts, k))
+            shares.append(Fraction(sum(bool(rule(each)) for each in chosen), len(chosen)))
+        return sum(shares, Fraction()) / len(shares)
+
+    return score
+
+
+def estimated(k: int, *, of_any: bool) -> Callable[[Rows], float]:
+    """By binomial coefficients, as Chen et al. (2021) and Yao et al. (2024) write it."""
+
+    def score(rows: Rows) -> float:
+        problems: dict[str, list[int]] = {}
+        for row in rows:
+            problems.setdefault(row["id"], []).append(int(row["passed"]))
+        counts = [(len(x), sum(x)) for x in problems.values()]
+        if of_any:
+            return float(np.mean([1.0 - math.comb(n - c, k) / math.comb(n, k) for n, c in counts]))
+        return float(np.mean([math.comb(c, k) / math.comb(n, k) for n, c in counts]))
+
+    return score
+
+
 BRACKETS = {"matched": range(3), "gold": range(2, 5), "test": range(2, 5)}
 CLASSES: dict[str, Any] = {"own": {"prediction": [0, 1, 2]}, "shared": {"label": [0, 1, 2]}}
 
@@ -314,6 +346,22 @@ DEFINITIONS = {
         pass_at_1,
         own={"passed": [False, True]},
         missing=lambda row: {"passed": False},
+        repeats=3,
+    ),
+    "pass_at_k": Definition(
+        solved_by(2, any),
+        estimated(2, of_any=True),
+        own={"passed": [False, True]},
+        missing=lambda row: {"passed": False},
+        parameters={"k": 2},
+        repeats=3,
+    ),
+    "pass_hat_k": Definition(
+        solved_by(2, all),
+        estimated(2, of_any=False),
+        own={"passed": [False, True]},
+        missing=lambda row: {"passed": False},
+        parameters={"k": 2},
         repeats=3,
     ),
 }

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 import trackperm
-from trackperm.comparison import Comparison
+from trackperm.choices import MissingRule
+from trackperm.comparison import Comparison, compare_runs, load_run
+from trackperm.exact import TestOptions
+from trackperm.statistic import Statistic, load_statistic
 
 
 def answers(correct: Sequence[bool], wrong: str = "no") -> pl.DataFrame:
@@ -32,6 +35,21 @@ def accuracy(
     baseline = [False] * better + [True] * (worse + both) + [False] * neither
     candidate = [True] * better + [False] * worse + [True] * both + [False] * neither
     return trackperm.compare(answers(baseline), answers(candidate), statistic, **options)
+
+
+def compared_as_they_are(
+    baseline: Any,
+    candidate: Any,
+    statistic: str | Path | Statistic,
+    *,
+    parameters: Mapping[str, Any] | None = None,
+    missing: MissingRule = "error",
+    **options: Any,
+) -> Comparison:
+    """Compare runs whose labels and predictions were drawn, whatever is refused of those of people."""
+    runs = load_run(baseline, "baseline"), load_run(candidate, "candidate")
+    spec = load_statistic(statistic, parameters=parameters)
+    return compare_runs(*runs, spec, TestOptions(**options), missing=missing)
 
 
 def check_golden(text: str, path: Path) -> None:

@@ -12,11 +12,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import mlflow
-import polars as pl
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
-from support.tracker_stores import PREDICTIONS, Artifacts, Columns, Kept
+from support.tracker_stores import PREDICTIONS, Artifacts, Columns, Kept, write_columns
 from trackperm.trackers.base import Tracker, open_tracker
 
 
@@ -93,14 +92,10 @@ class MlflowStore:
             self.log_frame(run_id, columns, artifact)
 
     def log_frame(self, run_id: str, columns: Columns, artifact: str) -> None:
-        """Log `columns` as a Parquet or CSV file."""
-        frame = pl.DataFrame(dict(columns))
+        """Log `columns` as a Parquet or CSV file, or in parts to a folder."""
         with TemporaryDirectory() as folder:
             file = Path(folder, Path(artifact).name)
-            if file.suffix == ".parquet":
-                frame.write_parquet(file)
-            else:
-                frame.write_csv(file)
+            write_columns(columns, file)
             parent = Path(artifact).parent.as_posix()
             self.client.log_artifact(run_id, str(file), None if parent == "." else parent)
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
 import math
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Protocol
 
+import polars as pl
 import pytest
 
 from trackperm.trackers.base import Tracker
@@ -18,13 +21,32 @@ from trackperm.trackers.references import TrackedRun
 
 Columns = Mapping[str, Sequence[Any]]
 Artifacts = Mapping[str, Columns | str]
-"""What a run logs, by path: a table where it ends in ``.json``, else a file with columns or of that text."""
+"""What a run logs, by path: a table where it ends in ``.json``, else a file with columns or of that text.
+
+What ends in ``/`` is a folder of Parquet parts, as Spark writes it; ``.gz`` compresses a CSV.
+"""
 
 PREDICTIONS: Columns = {
     "id": ["001", "1", "01", "x"],
     "prediction": ["a", "b", "a", "b"],
     "label": ["a", "a", "a", "b"],
 }
+
+
+def write_columns(columns: Columns, path: Path) -> None:
+    """Write `columns` as Parquet, as CSV that may be compressed, or to a folder in two parts."""
+    frame = pl.DataFrame(dict(columns))
+    if path.suffix == ".parquet":
+        frame.write_parquet(path)
+    elif path.suffix == ".gz":
+        path.write_bytes(gzip.compress(frame.write_csv().encode()))
+    elif path.suffix:
+        frame.write_csv(path)
+    else:
+        path.mkdir()
+        for number, part in enumerate((frame.head(1), frame.slice(1))):
+            part.write_parquet(path / f"part-{number:05}-0b1c-c000.snappy.parquet")
+        (path / "_SUCCESS").write_bytes(b"")
 
 
 @dataclass(frozen=True)

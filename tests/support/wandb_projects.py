@@ -18,11 +18,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import polars as pl
 import wandb
 
 from support.processes import descendants
-from support.tracker_stores import Artifacts, Columns, Kept
+from support.tracker_stores import Artifacts, Columns, Kept, write_columns
 from support.wandb_standin import API_KEY, Standin, environment
 from trackperm.tables.wandb.run_log import read_run_log
 from trackperm.trackers.base import Tracker, open_tracker
@@ -92,12 +91,13 @@ def log_columns(run: Any, content: Columns | str, artifact: str = "predictions.j
         file = Path(folder, path.name)
         if isinstance(content, str):
             file.write_text(content)
-        elif path.suffix == ".parquet":
-            pl.DataFrame(dict(content)).write_parquet(file)
         else:
-            pl.DataFrame(dict(content)).write_csv(file)
+            write_columns(content, file)
         made = wandb.Artifact(f"{path.stem}-{run.id}", type="predictions")
-        made.add_file(str(file), name=artifact)
+        if file.is_dir():
+            made.add_dir(str(file), name=str(path))
+        else:
+            made.add_file(str(file), name=artifact)
         logged = run.log_artifact(made)
         if not run.offline:
             logged.wait()
@@ -287,4 +287,4 @@ def kept(standin: Standin, path: str, locator: str | None = None) -> Kept:
 
 def _chosen(run_id: str, artifact: str) -> str:
     path = Path(artifact)
-    return path.stem if path.suffix == ".json" else f"{path.stem}-{run_id}/{artifact}"
+    return path.stem if path.suffix == ".json" else f"{path.stem}-{run_id}/{path}"

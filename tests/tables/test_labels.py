@@ -151,7 +151,7 @@ class TestSeveralIds:
     def test_labels_by_one_of_them(self, tmp_path: Path, gold: Path) -> None:
         file = lines(tmp_path / "p.jsonl", *self.ROWS)
         found = compared(file, file, "--labels", gold, "--id", "id,epoch")
-        assert (found["n_examples"], found["baseline_score"]) == (6, pytest.approx(1 / 3))
+        assert (found["n_examples"], found["baseline_score"]) == (3, pytest.approx(1 / 3))
         assert any("were found by `id` alone" in note for note in found["pairing"]["notes"])
 
     def test_labels_by_all_of_them(self, tmp_path: Path) -> None:
@@ -159,13 +159,13 @@ class TestSeveralIds:
         answers = lines(
             tmp_path / "gold.jsonl", *({"id": r["id"], "epoch": r["epoch"], "label": 1} for r in self.ROWS)
         )
-        found = compared(file, file, "--labels", answers, "--id", "id,epoch")
+        found = compared(file, file, "--labels", answers, "--id", "id,epoch", "--unit", "row")
         assert (found["n_examples"], found["baseline_score"]) == (6, pytest.approx(2 / 3))
 
     def test_an_example_left_out_is_refused(self, tmp_path: Path, gold: Path) -> None:
         file = lines(tmp_path / "p.jsonl", *self.ROWS[:4])
         with pytest.raises(PairingError, match=r"1 of 5 examples of .* have no `id,epoch`"):
-            compared(file, file, "--labels", gold, "--id", "id,epoch")
+            compared(file, file, "-s", "accuracy", "--labels", gold, "--id", "id,epoch", "--unit", "row")
 
     def test_labels_by_none_of_them(self, tmp_path: Path, gold: Path) -> None:
         file = lines(tmp_path / "p.jsonl", {"doc": 1, "epoch": 1, "prediction": 1})

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import csv
+import gc
+import gzip
 import io
 import json
 import math
@@ -14,15 +16,26 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from trackperm.errors import InputTypeError, SourceError
-from trackperm.tables import SourceFile, is_readable, read_examples
-from trackperm.tables.formats import uniform_json_lines
+from trackperm.tables import Gold, SourceFile, is_readable, read_examples, source
+from trackperm.tables.formats import json_lines, uniform_json_lines
 from trackperm.tables.formats.delimited import exact, fast
 from trackperm.tables.formats.json_lines import json_rows
 from trackperm.tables.formats.uniform_json_lines import read_uniform, scan_uniform
 from trackperm.tables.json_values import table
+from trackperm.tables.scan import Scan
 from trackperm.tables.table import ColumnType, ExampleTable, typed_columns
 
-NAMES = ["a.csv", "b.TSV", "x/y.parquet", "c.jsonl", "d.ndjson", "e.json"]
+NAMES = [
+    "a.csv",
+    "b.TSV",
+    "x/y.parquet",
+    "c.jsonl",
+    "d.ndjson",
+    "e.json",
+    "f.csv.gz",
+    "g.JSONL.GZ",
+    "h.json.gz",
+]
 
 
 @pytest.fixture
@@ -44,7 +57,9 @@ def test_formats_are_told_by_the_suffix(name: str) -> None:
     assert is_readable(name)
 
 
-@pytest.mark.parametrize("name", ["a.txt", "csv", "model.pkl", "a.csv.bak", "plot.png"])
+@pytest.mark.parametrize(
+    "name", ["a.txt", "csv", "model.pkl", "a.csv.bak", "plot.png", "a.gz", "logs.tar.gz"]
+)
 def test_other_files_are_not_readable(name: str) -> None:
     assert not is_readable(name)
 
@@ -89,6 +104,69 @@ class TestPlaces:
         path = write("run[1]*.parquet", b"")
         pl.DataFrame({"id": [1]}).write_parquet(path)
         assert columns(read_examples(path)) == {"id": [1]}
+
+
+class TestCompressed:
+    """Files that gzip has compressed, told by their content."""
+
+    TEXT = "id,prediction,label\n1,a,a\n2,b,a\n"
+
+    def test_is_read_whatever_it_is_called(self, write: Any) -> None:
+        for name in ("a.csv.gz", "a.csv", "a"):
+            table = read_examples(write(name, gzip.compress(self.TEXT.encode())))
+            assert columns(table) == {"id": ["1", "2"], "prediction": ["a", "b"], "label": ["a", "a"]}
+            assert table.origin.endswith(name)
+
+    def test_a_part_of_it_is_chosen(self, write: Any) -> None:
+        path = write("a.csv.gz", gzip.compress(self.TEXT.encode()))
+        assert columns(read_examples(path, part="label"))["prediction"] == ["a", "a"]
+
+    def test_errors_name_the_file_and_the_line(self, write: Any) -> None:
+        path = write("a.csv.gz", gzip.compress(b"id,p\n1,2\n3\n"))
+        with pytest.raises(SourceError, match=r"`.*a\.csv\.gz`, line 3: 1 fields under a header of 2"):
+            read_examples(path)
+        with pytest.raises(SourceError, match=r"`.*a\.csv\.gz` is empty"):
+            read_examples(write("a.csv.gz", gzip.compress(b"")))
+
+    def test_broken(self, write: Any) -> None:
+        whole = gzip.compress(self.TEXT.encode() * 100)
+        for broken in (
+            whole[:-1],
+            whole[:20],
+            whole[:-6] + b"\0\0\0\0" + whole[-2:],
+            whole[:10] + b"no deflate",
+        ):
+            with pytest.raises(
+                SourceError, match=r"a\.csv\.gz` is compressed by gzip, and broken: .*\n\n.*to its end\?"
+            ):
+                read_examples(write("a.csv.gz", broken))
+
+    def test_more_than_it_may_hold(self, write: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(source, "MOST_INFLATED", 1000)
+        path = write("a.csv.gz", gzip.compress(b"id\n" + b"1\n" * 10**6))
+        with pytest.raises(SourceError, match=r"holds more than 1,000 bytes\n\nHint: decompress it"):
+            read_examples(path)
+
+    def test_what_is_read_later_is_there_and_then_gone(
+        self, write: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """As of Parquet, and of JSON Lines too large for memory, whose columns are read when used."""
+        (tmp_path / "temporary").mkdir()
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+        monkeypatch.setattr(json_lines, "LARGE", 10)
+        path = write("a.jsonl.gz", gzip.compress(b'{"id": 1}\n{"id": 2}\n'))
+        table = read_examples(path)
+        gc.collect()
+        assert isinstance(table.data, Scan)
+        assert columns(table) == {"id": [1, 2]}
+        del table
+        gc.collect()
+        assert not list((tmp_path / "temporary").iterdir())
+
+    def test_reference_answers(self, write: Any) -> None:
+        gold = write("gold.csv.gz", gzip.compress(b"id,label\n1,a\n2,b\n"))
+        table = read_examples(write("a.csv", "id,prediction\n1,a\n2,b\n"), gold=Gold(gold))
+        assert columns(table)["label"] == ["a", "b"]
 
 
 REFUSED = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import zipfile
@@ -17,6 +18,7 @@ from support import eval_logs
 from trackperm.errors import SourceError
 from trackperm.tables import SourceFile, read_examples
 from trackperm.tables.registry import recognised, sources
+from trackperm.tables.table import ExampleTable
 
 Maker = Callable[[Path], object]
 
@@ -157,6 +159,24 @@ def test_one_format_reads_it_whatever_it_is_called(case: tuple[Maker, str], tmp_
             read_examples(path)
     else:
         assert len(read_examples(path)) > 0
+
+
+@pytest.mark.parametrize("case", SAMPLES.values(), ids=SAMPLES)
+def test_compressed_it_reads_the_same(case: tuple[Maker, str], tmp_path: Path) -> None:
+    make, name = case
+    path, compressed = tmp_path / "x.dat", tmp_path / "y.dat"
+    make(path)
+    if path.is_dir():
+        return
+    compressed.write_bytes(gzip.compress(path.read_bytes()))
+    source = recognised(SourceFile.opened(compressed))
+    assert source.name == name
+    if not source.needs_gold:
+        assert columns(read_examples(compressed)) == columns(read_examples(path))
+
+
+def columns(table: ExampleTable) -> dict[str, list[Any]]:
+    return {name: table.frame[name].to_list() for name in table.columns}
 
 
 @pytest.mark.parametrize("case", SAMPLES.values(), ids=SAMPLES)

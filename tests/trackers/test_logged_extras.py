@@ -18,6 +18,7 @@ import trackperm
 from trackperm import cli
 from trackperm.comparison import Comparison, Slice
 from trackperm.comparison.sample_size import plan_from_pilot, plan_paired
+from trackperm.comparison.second_opinions import STUDENTIZED
 from trackperm.errors import InputError
 from trackperm.ledger import families
 from trackperm.ledger.comparison_publication import evidence
@@ -70,6 +71,21 @@ def test_second_opinions_are_added_once_and_stay(store: TrackerStore, experiment
     found = verify_files(files, tracker.comparison(added.run.reference.locator))
     assert found.matches, found
     assert "second opinion, sign test" in [check.what for check in found.checks]
+
+
+@pytest.mark.parametrize("store", ["mlflow-sqlite", "wandb-offline"], indirect=True)
+def test_a_studentized_opinion_is_added_by_itself_and_stays(store: TrackerStore, experiment: str):
+    tracker, comparison = store.tracker(), accuracy(9, 2, both=20)
+    added = trackperm.log(comparison.with_studentized(), tracker, experiment)
+    before = store.snapshot(added.run.reference.locator)
+    again = trackperm.log(comparison, tracker, experiment)
+    assert (again.created, again.run) == (False, added.run)
+    assert store.snapshot(added.run.reference.locator) == before
+    (kept,) = (each for each in store.comparisons(experiment) if each.locator == added.run.reference.locator)
+    assert kept.tags["trackperm.studentized"] == "p=0.0654, on the same side of 0.05"
+    assert "trackperm.second_opinions" not in kept.tags
+    assert [row[0] for row in kept.tables["second_opinions"]["data"]] == [STUDENTIZED]
+    assert verify_files(tracker.files(added.run)).matches
 
 
 def keep(tracker: Tracker, experiment: str, *comparisons: Comparison) -> list[TrackedRun]:

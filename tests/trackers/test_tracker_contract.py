@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 import polars as pl
@@ -32,7 +33,17 @@ def test_a_run_is_found_by_its_locator(store: TrackerStore, tracker: Tracker, ex
     assert found.name == "forest"
 
 
-@pytest.mark.parametrize("artifact", ["predictions.json", "eval/predictions.parquet", "predictions.csv"])
+@pytest.mark.parametrize(
+    "artifact",
+    [
+        "predictions.json",
+        "eval/predictions.parquet",
+        "predictions.csv",
+        "predictions.csv.gz",
+        "predictions/",
+        "eval/dev/",
+    ],
+)
 def test_ids_are_read_as_they_were_logged(
     store: TrackerStore, tracker: Tracker, experiment: str, artifact: str
 ):
@@ -90,6 +101,28 @@ def test_artifacts_that_are_none_are_refused(
         tracker.read(tracker.find(store.run(experiment, "forest", two)), artifact)
 
 
+def test_a_part_of_a_table_is_refused_with_its_folder(store: TrackerStore, tracker: Tracker, experiment: str):
+    run = tracker.find(store.run(experiment, "forest", {"eval/dev/": PREDICTIONS}))
+    folder = store.chosen(run.reference.locator, "eval/dev/").removesuffix("/")
+    with pytest.raises(InputError, match=r"is one of 2 parts of a table[\s\S]*eval/dev`? ") as caught:
+        tracker.read(run, f"{folder}/part-00000-0b1c-c000.snappy.parquet")
+    assert f"{folder}`" in str(caught.value.hint)
+    assert tracker.read(run, f"{folder}::id").frame["prediction"].to_list() == PREDICTIONS["id"]
+
+
+def test_a_json_array_of_objects_is_read_where_there_is_no_table(
+    store: TrackerStore, tracker: Tracker, experiment: str
+):
+    """As `mlflow.log_dict` and `json.dump` write it; it may be anything, such as a log of messages."""
+    rows = [dict(zip(PREDICTIONS, row, strict=True)) for row in zip(*PREDICTIONS.values(), strict=True)]
+    array = {"rows.json": json.dumps(rows, indent=2)}
+    run = tracker.find(store.run(experiment, "forest", array))
+    assert tracker.read(run).frame.to_dict(as_series=False) == PREDICTIONS
+    messages = {"messages.json": json.dumps([{"role": "user"}]), "predictions.parquet": PREDICTIONS}
+    run = tracker.find(store.run(experiment, "logistic", messages))
+    assert tracker.read(run).frame.to_dict(as_series=False) == PREDICTIONS
+
+
 def test_runs_without_predictions_are_refused(store: TrackerStore, tracker: Tracker, experiment: str):
     run = tracker.find(store.run(experiment, "forest", {"notes.txt": "hello"}))
     with pytest.raises(InputError, match=r"no [\s\S]*notes[\s\S]*(log_table|log_artifact|wandb\.Table)"):
@@ -109,7 +142,7 @@ class TestPredictions:
 
     def test_is_logged_in_one_line_and_compared(self, store: TrackerStore, experiment: str):
         references = []
-        wrong = POLARS.with_columns(prediction=pl.lit("c"))
+        wrong = POLARS.with_columns(prediction=pl.col("label").replace({"a": "b", "b": "a"}))
         for name, frame in (("logistic", wrong), ("forest", POLARS)):
             with store.open_run(experiment, name) as run:
                 references.append(trackperm.log_predictions(run, frame))

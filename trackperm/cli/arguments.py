@@ -46,8 +46,14 @@ TrackingUri = Annotated[str | None, typer.Option(metavar="URI", help="Tracking s
 # The statistic, and its columns.
 
 StatisticName = Annotated[
-    str,
-    typer.Option("--statistic", "-s", metavar="NAME|FILE.yaml", help="What runs are scored by."),
+    str | None,
+    typer.Option(
+        "--statistic",
+        "-s",
+        metavar="NAME|FILE.yaml",
+        help="What runs are scored by. [default: as the runs say]",
+        show_default=False,
+    ),
 ]
 StatisticNames = Annotated[
     list[str] | None,
@@ -55,9 +61,44 @@ StatisticNames = Annotated[
         "--statistic",
         "-s",
         metavar="NAME|FILE.yaml",
-        help="Repeatable. [default: accuracy]",
+        help="Repeatable. [default: as the runs say]",
         show_default=False,
     ),
+]
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric",
+        metavar="NAME",
+        help="A metric of the runs, or a column of scores, whose means are compared; repeatable."
+        " [default: all that the runs call their own]",
+        show_default=False,
+    ),
+]
+Metric = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="A metric of the runs, or a column of scores, whose means are compared."
+    ),
+]
+Unit = Annotated[
+    choices.Unit | None,
+    typer.Option(
+        help="What is exchanged: all rows of an example together, each row, or attempts within examples."
+        " [default: example]",
+        show_default=False,
+    ),
+]
+Repeats = Annotated[
+    choices.Repeats | None,
+    typer.Option(help="What several rows of an example come to. [default: sum]", show_default=False),
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="Exchange the examples of one value, such as a document, together."),
+]
+AllowUnseen = Annotated[
+    bool, typer.Option("--allow-unseen", help="Compare though no prediction is among the labels.")
 ]
 Settings = Annotated[
     list[str] | None,
@@ -65,7 +106,7 @@ Settings = Annotated[
 ]
 IdColumn = Annotated[
     str | None,
-    typer.Option("--id", metavar="COLUMN", help="Column of example ids, or several: id,epoch."),
+    typer.Option("--id", metavar="COLUMN", help="Column of example ids, or several: doc,sentence."),
 ]
 Prediction = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of predictions.")]
 Label = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of reference labels.")]
@@ -140,6 +181,9 @@ Exceedances = Annotated[
 SecondOpinions = Annotated[
     bool, typer.Option("--second-opinions", help="Add what t, Wilcoxon, sign and McNemar tests say.")
 ]
+Studentized = Annotated[
+    bool, typer.Option("--studentized", help="Add the studentised test, of equal scores; for ratios.")
+]
 Compat = Annotated[
     choices.Compat | None,
     typer.Option(help="Print what an older program computes as well, and why it differs."),
@@ -198,10 +242,10 @@ def artifacts(text: str | None) -> tuple[str | None, str | None]:
 
 
 def default_statistics(compat: choices.Compat | None) -> Sequence[str]:
-    """Return what is compared by where no statistic is named."""
+    """Return what an older program compares by where no statistic is named."""
     from trackperm.comparison.reproductions import BIKEL_STATISTICS
 
-    return BIKEL_STATISTICS if compat == "bikel" else ("accuracy",)
+    return BIKEL_STATISTICS if compat == "bikel" else ()
 
 
 def reproductions(

@@ -27,12 +27,14 @@ def compare(
     candidate: a.CandidateRun,
     log: Annotated[bool, typer.Option(help="Log the result where the candidate is.")] = True,
     statistic: a.StatisticNames = None,
+    metrics: a.Metrics = None,
     alternative: a.Alternative = None,
     alpha: a.Alpha = 0.05,
     margin: a.Margin = None,
     slices: a.Slices = None,
     correction: a.Correction = "holm",
     second_opinions: a.SecondOpinions = False,
+    studentized: a.Studentized = False,
     settings: a.Settings = None,
     id_column: a.IdColumn = None,
     prediction: a.Prediction = None,
@@ -42,6 +44,10 @@ def compare(
     artifact: a.ArtifactPair = None,
     missing: a.Missing = "error",
     by_position: a.ByPosition = False,
+    unit: a.Unit = None,
+    repeats: a.Repeats = None,
+    cluster: a.Cluster = None,
+    allow_unseen: a.AllowUnseen = False,
     resolution: a.Resolution = None,
     mid_p: a.MidP = False,
     method: a.Method = "auto",
@@ -58,24 +64,39 @@ def compare(
 ) -> None:
     """Compare two runs, print the verdict, and log it where the candidate is unless told --no-log."""
     from trackperm.cli.progress import Steps
-    from trackperm.comparison import compare_statistics, load_statistics, reference_answers
+    from trackperm.comparison import Question, compare_statistics, reference_answers
 
     destination = Destination.of(log_to, tracking_uri, log=log, alert=alert, tag_runs=tag_runs)
     require_formats(output, get_args(Format))
     options = a.options_of_test(alternative, alpha, mid_p, method, n_samples, seed, exceedances)
     columns = a.columns(other_columns, id=id_column, prediction=prediction, label=label)
-    names, parameters = statistic or a.default_statistics(compat), a.assignments(settings)
-    specs = load_statistics(names, parameters=parameters, columns=columns, resolution=resolution)
-    _require_one_page(format_, output, specs, slices)
+    question = Question(
+        statistics=tuple(statistic or ([] if metrics else a.default_statistics(compat))),
+        metrics=tuple(metrics or ()),
+        parameters=a.assignments(settings),
+        columns=columns,
+        resolution=resolution,
+        unit=unit,
+        repeats=repeats,
+        cluster=cluster,
+        by_position=by_position,
+        allow_unseen=allow_unseen,
+    )
+    question.require_loadable()
     gold = reference_answers(labels, columns, by_position=by_position)
     how: dict[str, Any] = {"margin": margin, "missing": missing, "by_position": by_position}
-    with Steps(2 + len(specs)) as steps:
+    with Steps(3) as steps:
         runs = a.read_pair(baseline, candidate, artifact, gold, tracking_uri, steps.begin)
         destination.require_options(runs[1])
+        specs = question.statistics_of([run.table for run in runs])
+        _require_one_page(format_, output, specs, slices)
+        steps.expect(2 + len(specs))
         how |= {"begin": steps.begin, "progress": steps.advance}
         found = compare_statistics(*runs, specs, options, slices=slices or (), correction=correction, **how)
     if second_opinions:
         found = [comparison.with_second_opinions() for comparison in found]
+    if studentized:
+        found = [comparison.with_studentized() for comparison in found]
     emit(_renderers(found, a.reproductions(compat, found, n_samples, seed)), format_, output)
     destination.log(found)
 

@@ -26,28 +26,7 @@ _TRIED = 1_000
 _COMMON = ("accuracy", "span_f1", "las", "squad_em", "bracket_f1", "pooled_error_rate", "pass_at_1", "mean")
 """Statistics of which an example is shown, the first that can be tested."""
 
-_SCORED = ("inspect", "lm-eval", "lighteval", "promptfoo", "helm", "junit", "swe-bench")
-"""Formats that say themselves how good an answer is."""
-
-_TRIALS = ("epoch", "train_trial_index")
-"""Columns that tell the rows of one id apart."""
-
-_NAMES = {
-    "id": ("id", "ids", "example_id", "question_id", "qid", "doc_id", "sample_id", "idx", "index", "hash"),
-    "prediction": (
-        "prediction",
-        "predictions",
-        "pred",
-        "predicted",
-        "output",
-        "outputs",
-        "response",
-        "answer",
-    ),
-    "label": ("label", "labels", "target", "targets", "gold", "reference", "ground_truth", "expected"),
-    "score": ("score", "acc", "accuracy", "correct", "is_correct", "exact_match", "passed", "value"),
-}
-_OPTIONS = {"id": "--id", "prediction": "--prediction", "label": "--label"}
+_OPTIONS = {"prediction": "--prediction", "label": "--label"}
 
 
 @dataclass(frozen=True)
@@ -126,6 +105,8 @@ class _Tests:
 
     Attributes
     ----------
+    default : str
+        What is asked where no statistic is named, or why nothing is.
     statistics : tuple of str
         Names of built-in statistics.
     command : tuple of str
@@ -134,11 +115,13 @@ class _Tests:
         Whether the command compares columns of the file as two systems.
     """
 
+    default: str
     statistics: tuple[str, ...]
     command: tuple[str, ...]
     is_of_systems: bool = False
 
     def lines(self) -> Iterator[str]:
+        yield f"by default: {self.default}"
         if self.statistics:
             yield f"can be tested: {', '.join(self.statistics)}"
         if not self.command:
@@ -184,6 +167,8 @@ class _Inspection:
             "facts": {name: str(value) for name, value in table.facts.items()},
             "identity": list(table.identity),
             "notes": list(table.notes),
+            "metrics": dict(table.metrics),
+            "default": self.tests.default,
             "statistics": list(self.tests.statistics),
             "command": list(self.tests.command),
         }
@@ -216,6 +201,8 @@ def _lines(found: _Inspection) -> Iterator[str]:
             and str(column.example).lower() in ("true", "false")
         ):
             yield f"{column.name} holds {column.example!r} as text, which is no score: write 1 and 0"
+    if table.metrics:
+        yield f"metrics of its own: {', '.join(table.metrics)}"
     for name, value in table.facts.items():
         yield f"{name}: {value}"
     if table.identity:
@@ -235,7 +222,7 @@ def _format(run: str, data: RunData | None) -> str:
     if reference.scheme != "file":
         return f"{reference.scheme} run" + (f" `{data.name}`" if data else "")
     path, part = split_part(reference.locator)
-    title = recognised(SourceFile(path)).title if isinstance(path, Path) else "table at a URL"
+    title = recognised(SourceFile.opened(path)).title if isinstance(path, Path) else "table at a URL"
     return title if part is None else f"{title}, part `{part}`"
 
 
@@ -295,7 +282,7 @@ def _candidates(columns: Sequence[_Column], n_rows: int) -> dict[str, list[str]]
         for column in usable
         if column.type in ("integer", "text") and not column.n_null and column.n_distinct == n_rows
     ]
-    others = [column for column in usable if column.name not in ids or column.name in _NAMES["score"]]
+    others = [column for column in usable if column.name not in ids or _is_called(column.name, "score")]
     named = {role: [c.name for c in usable if _is_called(c.name, role)] for role in ("prediction", "label")}
     numbers = [column.name for column in others if column.is_number]
     scores = sorted(numbers, key=lambda name: not _is_called(name, "score"))
@@ -308,12 +295,24 @@ def _candidates(columns: Sequence[_Column], n_rows: int) -> dict[str, list[str]]
 
 def _as_named(names: Sequence[str], role: str) -> list[str]:
     """Sort names by how usual they are."""
-    return sorted(names, key=lambda name: _NAMES[role].index(name.lower()))
+    return sorted(names, key=lambda name: _names(role).index(name.lower()))
 
 
 def _is_called(name: str, role: str) -> bool:
     name = name.lower()
-    return name in _NAMES[role] or (role == "id" and name.endswith(("_id", "_hash")))
+    return name in _names(role) or (role == "id" and name.endswith(("_id", "_hash")))
+
+
+def _names(role: str) -> Sequence[str]:
+    """Return what columns of a role are called, the most usual first; an ``answer`` may be either."""
+    from trackperm.tables.column_names import IDS, LABELS, PREDICTIONS, SCORES
+
+    return {
+        "id": IDS,
+        "prediction": (*PREDICTIONS, "answer"),
+        "label": (*LABELS, "answer"),
+        "score": SCORES,
+    }[role]
 
 
 def _tests(run: str, data: RunData, columns: Sequence[_Column], options: Sequence[str]) -> _Tests:
@@ -322,6 +321,7 @@ def _tests(run: str, data: RunData, columns: Sequence[_Column], options: Sequenc
 
     candidates = _candidates(columns, len(data.table))
     data = replace(data, table=data.table.head(_TRIED))
+    default, plain = _default(data, by_position=not candidates["id"] and "id" not in data.table.columns)
     found: dict[str, list[str]] = {}
     for name in builtin_names():
         arguments = _arguments(data, load_statistic(name), candidates)
@@ -331,22 +331,35 @@ def _tests(run: str, data: RunData, columns: Sequence[_Column], options: Sequenc
     if systems:
         of_systems = "micro_f1" if len(columns) == 4 else "mean"
         command = ("trackperm", "compare", *systems, "-s", of_systems, "--by-position", *options)
-        return _Tests(tuple(found), command, is_of_systems=True)
-    if not found:
-        return _Tests((), ())
-    own = next((name for name in _preferred(run, data) if name in found), next(iter(found)))
+        return _Tests(default, tuple(found), command, is_of_systems=True)
     logs = [] if data.tracker is None else ["--no-log"]
+    if plain is not None:
+        return _Tests(default, tuple(found), ("trackperm", "compare", run, run, *plain, *options, *logs))
+    if not found:
+        return _Tests(default, (), ())
+    own = next((name for name in _COMMON if name in found), next(iter(found)))
     command = ("trackperm", "compare", run, run, "-s", own, *found[own], *options, *logs)
-    return _Tests(tuple(found), command)
+    return _Tests(default, tuple(found), command)
 
 
-def _preferred(run: str, data: RunData) -> Sequence[str]:
-    """Name the statistics of which an example is shown, those that the format decides first."""
-    name = _source(run)
-    own = ("pass_at_1",) if "passed" in data.table.columns else ()
-    if name in _SCORED:
-        return (*own, "mean", *_COMMON)
-    return (*own, "bracket_f1", *_COMMON) if name == "evalb" else _COMMON
+def _default(data: RunData, *, by_position: bool) -> tuple[str, list[str] | None]:
+    """Say what is asked of two such runs where nothing is named, with the options that it needs."""
+    from trackperm.comparison import Question
+
+    try:
+        statistics = Question(by_position=by_position).statistics_of([data.table, data.table])
+    except TrackpermError as error:
+        return error.message, None
+    said = ", ".join(statistic.name for statistic in statistics)
+    said += f" ({statistics[0].chosen})"
+    options = ["--by-position"] * by_position
+    for missing in ([], ["--missing", "drop"]):
+        if all(
+            _can_be_tested(data, statistic, {}, by_position, missing[1] if missing else "error", None)
+            for statistic in statistics
+        ):
+            return said, [*options, *missing]
+    return said, None
 
 
 def _systems(run: str, data: RunData) -> list[str]:
@@ -365,7 +378,7 @@ def _source(run: str) -> str | None:
 
     reference = RunReference.parse(run)
     path = split_part(reference.locator)[0] if reference.scheme == "file" else None
-    return recognised(SourceFile(path)).name if isinstance(path, Path) else None
+    return recognised(SourceFile.opened(path)).name if isinstance(path, Path) else None
 
 
 def _arguments(
@@ -378,28 +391,22 @@ def _arguments(
         for role, names in candidates.items()
         if role in statistic.columns and role not in table.columns and names
     }
-    trial = next((name for name in _TRIALS if name in table.columns), None)
-    if trial and "passed" in statistic.columns and "score" in table.columns and "passed" not in table.columns:
-        columns["passed"] = "score"
-    is_trials = trial is not None and "id" in table.columns and not statistic.repeats
-    if is_trials and table.frame.get_column("id").is_duplicated().any():
-        columns["id"] = f"id,{trial}"
     by_position = not candidates["id"] and "id" not in table.columns
-    if by_position:
-        columns.pop("id", None)
+    columns.pop("id", None)
     for missing in ("error", "drop"):
-        for positive in _positives(table, statistic, columns):
-            if _can_be_tested(data, statistic, columns, by_position, missing, positive):
-                options = [
-                    argument
-                    for role, column in columns.items()
-                    for argument in (
-                        (_OPTIONS[role], column) if role in _OPTIONS else ("--column", f"{role}={column}")
-                    )
-                ]
-                options += [] if positive is None else ["--set", f"positive={positive}"]
-                options += ["--by-position"] if by_position else []
-                return [*options, *([] if missing == "error" else ["--missing", missing])]
+        for named in ({}, columns) if columns else ({},):
+            for positive in _positives(table, statistic, columns):
+                if _can_be_tested(data, statistic, named, by_position, missing, positive):
+                    options = [
+                        argument
+                        for role, column in named.items()
+                        for argument in (
+                            (_OPTIONS[role], column) if role in _OPTIONS else ("--column", f"{role}={column}")
+                        )
+                    ]
+                    options += [] if positive is None else ["--set", f"positive={positive}"]
+                    options += ["--by-position"] if by_position else []
+                    return [*options, *([] if missing == "error" else ["--missing", missing])]
     return None
 
 
@@ -422,13 +429,13 @@ def _can_be_tested(
     missing: Any,
     positive: Any,
 ) -> bool:
-    from trackperm.comparison import compare_runs
-    from trackperm.statistic import load_statistic
+    from trackperm.comparison import Question, compare_runs
     from trackperm.statistic.document import scalar
 
     parameters = {} if positive is None else {"positive": scalar(str(positive))}
+    question = Question((statistic,), parameters=parameters, columns=columns, by_position=by_position)
     try:
-        adapted = load_statistic(statistic, columns=dict(columns), parameters=parameters)
+        (adapted,) = question.statistics_of([data.table, data.table])
         compare_runs(data, data, adapted, by_position=by_position, missing=missing)
     except TrackpermError:
         return False

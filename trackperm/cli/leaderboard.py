@@ -37,7 +37,8 @@ def leaderboard(
         str | None,
         typer.Option(metavar="RUN", help="Compare all others with this run alone, instead of all pairs."),
     ] = None,
-    statistic: a.StatisticName = "accuracy",
+    statistic: a.StatisticName = None,
+    metric: a.Metric = None,
     correction: a.CorrectionOfPairs = "holm",
     alternative: a.Alternative = None,
     alpha: a.Alpha = 0.05,
@@ -52,6 +53,10 @@ def leaderboard(
     ] = None,
     missing: a.MissingOfMany = "error",
     by_position: a.ByPosition = False,
+    unit: a.Unit = None,
+    repeats: a.Repeats = None,
+    cluster: a.Cluster = None,
+    allow_unseen: a.AllowUnseen = False,
     resolution: a.Resolution = None,
     intervals: Annotated[
         bool, typer.Option("--intervals/--no-intervals", help="Intervals for the differences.")
@@ -81,10 +86,9 @@ def leaderboard(
     Says which differences are real after correction for the number of comparisons.
     """
     from trackperm.cli.progress import Steps
-    from trackperm.comparison import reference_answers
+    from trackperm.comparison import Question, reference_answers
     from trackperm.leaderboards import leaderboard_of_runs, load_runs
     from trackperm.report.leaderboard.formats import FORMATS, render
-    from trackperm.statistic import load_statistic
 
     if not runs and experiment is None:
         raise InputError(
@@ -96,9 +100,19 @@ def leaderboard(
     require_formats(output, FORMATS)
     options = a.options_of_test(alternative, alpha, n_samples=n_samples, seed=seed)
     columns = a.columns(other_columns, id=id_column, prediction=prediction, label=label)
-    spec = load_statistic(
-        statistic, parameters=a.assignments(settings), columns=columns, resolution=resolution
+    question = Question(
+        statistics=() if statistic is None else (statistic,),
+        metrics=() if metric is None else (metric,),
+        parameters=a.assignments(settings),
+        columns=columns,
+        resolution=resolution,
+        unit=unit,
+        repeats=repeats,
+        cluster=cluster,
+        by_position=by_position,
+        allow_unseen=allow_unseen,
     )
+    question.require_loadable()
     with Steps(4 * len(runs or []) + 1) as steps:
         entrants = load_runs(
             runs or [],
@@ -111,12 +125,13 @@ def leaderboard(
         )
         board = leaderboard_of_runs(
             entrants,
-            spec,
+            question.statistic_of([run.table for run in entrants.runs], check_labels=False),
             options,
             correction=correction,
             intervals=intervals,
             missing=missing,
             by_position=by_position,
+            allow_unseen=allow_unseen,
             progress=steps.begin,
         )
     emit({name: partial(render, board, name, stars=stars) for name in FORMATS}, format_, output)

@@ -94,7 +94,8 @@ def _block(policy: Policy) -> Iterator[str]:
     yield f"  with        {policy.baseline}"
     if policy.if_no_baseline == "pass":
         yield "              without one, a candidate passes"
-    yield f"  by          {', '.join(spec.name for spec in policy.specs)}{_sliced(policy)}"
+    named = [*(spec.name for spec in policy.specs), *(f"metric {name}" for name in policy.metric)]
+    yield f"  by          {', '.join(named) or 'what the runs say'}{_sliced(policy)}"
     yield f"  at          alpha {policy.alpha:g}{_options(policy)}"
     yield f"  fails on    {_failure(policy)}"
     yield f"  logs to     {policy.log_to or 'where the candidate is'}{', tags both runs' * policy.tag_runs}"
@@ -114,6 +115,11 @@ def _options(policy: Policy) -> str:
         "" if policy.alternative is None else f"alternative {policy.alternative}",
         "" if policy.missing == "error" else f"missing {policy.missing}",
         "" if policy.artifact is None else f"artifact {policy.artifact}",
+        "" if policy.unit is None else f"unit {policy.unit}",
+        "" if policy.repeats is None else f"repeats {policy.repeats}",
+        "" if policy.cluster is None else f"cluster {policy.cluster}",
+        "units declared" if policy.units == "declared" else "",
+        "allow unseen" if policy.allow_unseen else "",
     ]
     return "".join(f", {each}" for each in said if each)
 

@@ -61,7 +61,7 @@ def power(
         candidate,
         experiment=experiment,
         test_set=test_set,
-        statistic=statistic or "accuracy",
+        statistic=statistic,
         difference=difference,
         discordance=discordance,
         n_examples=n_examples,

@@ -37,6 +37,10 @@ class Steps:
         self._lock = Lock()
         self._is_shown = self._is_over = False
 
+    def expect(self, n_steps: int) -> None:
+        """Say how many steps there are in all, where more is known of it now."""
+        self._progress.update(self._task, total=n_steps)
+
     def begin(self, description: str) -> None:
         """Say what is done next; what was begun before is done."""
         self._progress.update(self._task, description=description, completed=self._n_begun)

@@ -87,6 +87,7 @@ def new(
 ) -> None:
     """Write NAME.yaml, a commented template that runs as it is."""
     from trackperm.statistic.compile import TEMPLATE
+    from trackperm.statistic.direction import direction_word, lower_is_better_by_name
 
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
         raise InputError(
@@ -95,6 +96,9 @@ def new(
         )
     path = Path(f"{name}.yaml")
     template = TEMPLATE.read_text(encoding="utf-8")
+    if direction_word(name) is not None:
+        greater = "false" if lower_is_better_by_name(name) else "true"
+        template = template.replace("# greater_is_better: false ", f"greater_is_better: {greater:5}   ")
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(template)

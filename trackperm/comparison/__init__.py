@@ -2,9 +2,11 @@
 
 from trackperm.comparison.context import Case, Corrected, Slice
 from trackperm.comparison.corrections import CORRECTIONS, corrected
+from trackperm.comparison.dependence import Dependence
+from trackperm.comparison.question import Question
 from trackperm.comparison.result import Comparison
 from trackperm.comparison.runs import RunData, load_run, reference_answers, require_artifacts_of_runs
-from trackperm.comparison.several import compare_statistics, load_statistics, runs_of_slice
+from trackperm.comparison.several import compare_statistics, runs_of_slice
 from trackperm.comparison.single import compare_runs, count_table_test
 
 __all__ = [
@@ -12,6 +14,8 @@ __all__ = [
     "Case",
     "Comparison",
     "Corrected",
+    "Dependence",
+    "Question",
     "RunData",
     "Slice",
     "compare_runs",
@@ -19,7 +23,6 @@ __all__ = [
     "corrected",
     "count_table_test",
     "load_run",
-    "load_statistics",
     "reference_answers",
     "require_artifacts_of_runs",
     "runs_of_slice",

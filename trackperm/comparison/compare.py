@@ -6,28 +6,30 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, get_args, overload
 
-from trackperm.choices import Alternative, CorrectionName, Method, MissingRule
+from trackperm.choices import Alternative, CorrectionName, Method, MissingRule, Repeats, Unit
+from trackperm.comparison.question import Question, StatisticSource
 from trackperm.comparison.result import Comparison
 from trackperm.comparison.runs import load_run, reference_answers, require_artifacts_of_runs
-from trackperm.comparison.several import compare_statistics, load_statistics
+from trackperm.comparison.several import compare_statistics
 from trackperm.comparison.single import compare_runs
 from trackperm.errors import InputError, InputTypeError
 from trackperm.exact import TestOptions
 from trackperm.exact.options import N_SAMPLES
 from trackperm.exact.scores.resolution import Resolution
 from trackperm.messages import listed
-from trackperm.statistic import Statistic
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-StatisticSource = str | Path | Statistic
 
 
 class _Options(TypedDict, total=False):
     alternative: Alternative | None
     alpha: float
     margin: float | None
+    unit: Unit | None
+    repeats: Repeats | None
+    cluster: str | None
+    allow_unseen: bool
     parameters: Mapping[str, object] | None
     columns: Mapping[str, str] | None
     resolution: Resolution | Mapping[str, Resolution] | None
@@ -47,8 +49,9 @@ class _Options(TypedDict, total=False):
 def compare(
     baseline: Any,
     candidate: Any,
-    statistic: StatisticSource = "accuracy",
+    statistic: StatisticSource | None = None,
     *,
+    metric: str | None = None,
     slices: None = None,
     correction: CorrectionName = "holm",
     **options: Unpack[_Options],
@@ -59,8 +62,9 @@ def compare(
 def compare(
     baseline: Any,
     candidate: Any,
-    statistic: list[StatisticSource] | list[str] | tuple[StatisticSource, ...],
+    statistic: None = None,
     *,
+    metric: list[str] | tuple[str, ...],
     slices: Sequence[str] | None = None,
     correction: CorrectionName = "holm",
     **options: Unpack[_Options],
@@ -71,8 +75,22 @@ def compare(
 def compare(
     baseline: Any,
     candidate: Any,
-    statistic: StatisticSource = "accuracy",
+    statistic: list[StatisticSource] | list[str] | tuple[StatisticSource, ...],
     *,
+    metric: str | None = None,
+    slices: Sequence[str] | None = None,
+    correction: CorrectionName = "holm",
+    **options: Unpack[_Options],
+) -> list[Comparison]: ...
+
+
+@overload
+def compare(
+    baseline: Any,
+    candidate: Any,
+    statistic: StatisticSource | None = None,
+    *,
+    metric: str | None = None,
     slices: Sequence[str],
     correction: CorrectionName = "holm",
     **options: Unpack[_Options],
@@ -82,13 +100,18 @@ def compare(
 def compare(
     baseline: Any,
     candidate: Any,
-    statistic: StatisticSource | Sequence[StatisticSource] = "accuracy",
+    statistic: StatisticSource | Sequence[StatisticSource] | None = None,
     *,
+    metric: str | Sequence[str] | None = None,
     slices: Sequence[str] | None = None,
     correction: CorrectionName = "holm",
     alternative: Alternative | None = None,
     alpha: float = 0.05,
     margin: float | None = None,
+    unit: Unit | None = None,
+    repeats: Repeats | None = None,
+    cluster: str | None = None,
+    allow_unseen: bool = False,
     parameters: Mapping[str, object] | None = None,
     columns: Mapping[str, str] | None = None,
     resolution: Resolution | Mapping[str, Resolution] | None = None,
@@ -115,12 +138,15 @@ def compare(
         ``wandb:<folder of an offline run>``, the path of a file of any format in :mod:`trackperm.tables`,
         ``FILE::PART`` for one system, filter or scorer in it, a run that ``tracker.runs()`` returned, or a
         data frame that narwhals accepts.
-    statistic : str, path or Statistic, or a list of such
-        Name of a built-in statistic, or the path of a spec. Several are one family of tests.
+    statistic : str, path or Statistic, or a list of such, optional
+        Name of a built-in statistic, or the path of a spec. Several are one family of tests. By default what
+        the runs say: their own metrics, or else accuracy; see :mod:`trackperm.comparison.question`.
+    metric : str or list of str, optional
+        A metric of the runs, or a column that scores each example, whose mean is compared.
     slices : sequence of str, optional
         Columns whose values make slices of the examples, which are compared as well and are exploratory,
         beside those that the spec declares; an empty sequence compares the declared ones alone. With one
-        statistic and without `slices`, all examples are compared and nothing else.
+        statistic or metric and without `slices`, all examples are compared and nothing else.
     correction : str
         How the p-values of several statistics and slices are corrected for each other: ``holm``, which holds
         under any dependence, ``tarone-holm``, ``hommel``, ``bonferroni``, ``bh``, ``by``, ``hsd``, ``hsu``,
@@ -132,6 +158,17 @@ def compare(
     margin : float, optional
         The smallest difference that matters, in units of the statistic: runs are equivalent where the
         interval of confidence 1 - 2 alpha lies within it.
+    unit : {'example', 'row', 'attempt'}, optional
+        What is exchanged between the runs. Where an example has several rows (epochs, seeds), these are one
+        unit by default. ``row`` takes each for an example, which gives far too small p-values where they
+        depend on each other; ``attempt`` exchanges the attempts within each example, which is exact for other
+        numbers of them in the two runs.
+    repeats : {'sum', 'mean', 'any', 'all', 'bundle'}, optional
+        What several rows of an example come to; ``sum`` by default.
+    cluster : str, optional
+        Column whose groups of examples are exchanged as a whole.
+    allow_unseen : bool
+        Compare predictions with labels even if no prediction is among the labels.
     parameters : mapping, optional
         Values of the spec's parameters, such as ``{"positive": "yes"}``.
     columns : mapping, optional
@@ -162,8 +199,8 @@ def compare(
     Returns
     -------
     Comparison, or list of Comparison
-        One comparison of all examples; or a list where several statistics or `slices` are given: by each
-        statistic all examples, then its slices in ascending order of their values.
+        One comparison of all examples; or a list where several statistics or metrics, or `slices`, are given:
+        by each statistic all examples, then its slices in ascending order of their values.
 
     Raises
     ------
@@ -197,14 +234,19 @@ def compare(
         seed=seed,
         exceedances=exceedances,
     )
-    _require_names(statistic, slices, correction)
+    _require_names(statistic, metric, slices, correction)
     require_artifacts_of_runs(artifact, baseline, candidate)
-    is_single = isinstance(statistic, StatisticSource)
-    specs = load_statistics(
-        [statistic] if isinstance(statistic, StatisticSource) else statistic,
+    question = Question(
+        statistics=_sequence(statistic, StatisticSource),
+        metrics=_sequence(metric, str),
         parameters=parameters or {},
         columns=columns or {},
         resolution=resolution,
+        unit=unit,
+        repeats=repeats,
+        cluster=cluster,
+        by_position=by_position,
+        allow_unseen=allow_unseen,
     )
     gold = reference_answers(labels, columns or {}, by_position=by_position)
     first, second = (artifact, artifact) if artifact is None or isinstance(artifact, str) else artifact
@@ -212,11 +254,13 @@ def compare(
         load_run(baseline, "baseline", artifact=first, gold=gold, tracking_uri=tracking_uri),
         load_run(candidate, "candidate", artifact=second, gold=gold, tracking_uri=tracking_uri),
     )
-    if is_single and slices is None:
-        return compare_runs(*runs, specs[0], options, margin=margin, missing=missing, by_position=by_position)
+    tables = [run.table for run in runs]
+    if slices is None and not isinstance(statistic, list | tuple) and not isinstance(metric, list | tuple):
+        asked = question.statistic_of(tables)
+        return compare_runs(*runs, asked, options, margin=margin, missing=missing, by_position=by_position)
     return compare_statistics(
         *runs,
-        specs,
+        question.statistics_of(tables),
         options,
         slices=slices or (),
         correction=correction,
@@ -226,17 +270,28 @@ def compare(
     )
 
 
-def _require_names(statistic: object, slices: object, correction: object) -> None:
+def _sequence(value: Any, one: Any) -> tuple[Any, ...]:
+    """Return what is given, one or several, as a tuple."""
+    if value is None:
+        return ()
+    return (value,) if isinstance(value, one) else tuple(value)
+
+
+def _require_names(statistic: object, metric: object, slices: object, correction: object) -> None:
     """Refuse what is neither one name nor a sequence of them, and a correction that is not known.
 
     Raises
     ------
     InputTypeError
-        If `statistic` or `slices` is of another type.
+        If `statistic`, `metric` or `slices` is of another type.
     InputError
-        If there is no such correction.
+        If a list is empty, or there is no such correction.
     """
-    if not isinstance(statistic, StatisticSource | list | tuple):
+    if isinstance(statistic, list | tuple) and not statistic:
+        raise InputError("no statistic is given", hint="name at least one, such as `accuracy`.")
+    if not isinstance(metric, str | list | tuple | None):
+        raise InputTypeError(f"`metric` is a {type(metric).__name__}; expected a name, or a list of names")
+    if not isinstance(statistic, StatisticSource | list | tuple | None):
         raise InputTypeError(
             f"`statistic` is a {type(statistic).__name__}; expected a name, a path, a statistic, or a list"
         )

@@ -48,6 +48,8 @@ class Corrected:
         step-up procedures of discrete tests, which have none.
     rejected : bool
         Whether the hypothesis of no difference is rejected.
+    is_drawn : bool
+        Whether it rests on a p-value by Monte Carlo: its own, or that of another test of the family.
     """
 
     method: str
@@ -58,6 +60,7 @@ class Corrected:
     pvalue: float | None
     log10_pvalue: float | None
     rejected: bool
+    is_drawn: bool = False
 
     def format_pvalue(self, digits: int = 3, level: float = 1.0) -> str:
         """Write the adjusted p-value, as :meth:`PermutationTest.format_pvalue` does."""

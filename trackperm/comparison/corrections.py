@@ -68,9 +68,12 @@ def corrected(comparisons: Sequence[Comparison], method: str = "holm") -> list[C
     if isinstance(rule, DiscreteProcedure):
         _require_disjoint(comparisons, rule)
     adjusted = _adjusted(comparisons, rule)
-    names = ", ".join(sorted(comparison.title for comparison in comparisons))
+    drawn = _drawn(comparisons, adjusted)
+    names = _names(comparisons)
     result = []
-    for comparison, (pvalue, logarithm, is_rejected) in zip(comparisons, adjusted, strict=True):
+    for comparison, (pvalue, logarithm, is_rejected), is_drawn in zip(
+        comparisons, adjusted, drawn, strict=True
+    ):
         found = Corrected(
             method=rule.name,
             title=rule.title,
@@ -80,10 +83,27 @@ def corrected(comparisons: Sequence[Comparison], method: str = "holm") -> list[C
             pvalue=pvalue,
             log10_pvalue=logarithm,
             rejected=is_rejected,
+            is_drawn=is_drawn,
         )
         options = {**comparison.options, "correction": method, "family": names}
         result.append(replace(comparison, corrected=found, options=options))
     return result
+
+
+def uncorrected(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """Return the comparisons, of which each says that it is one of several and is not corrected."""
+    names, number = _names(comparisons), str(len(comparisons))
+    return [
+        replace(
+            comparison,
+            options={**comparison.options, "correction": "none", "family": names, "n_tests": number},
+        )
+        for comparison in comparisons
+    ]
+
+
+def _names(comparisons: Sequence[Comparison]) -> str:
+    return ", ".join(sorted(comparison.title for comparison in comparisons))
 
 
 def _adjusted(
@@ -108,6 +128,18 @@ def _adjusted(
     # The logarithm of a p-value below the range of floats is that of the p-value, not of the float.
     pairs = [(p if log > -300.0 else 10.0**log, log) for p, log in zip(linear, found, strict=True)]
     return [(p, log, p < alpha) for p, log in pairs]
+
+
+def _drawn(
+    comparisons: Sequence[Comparison], adjusted: Sequence[tuple[float | None, float | None, bool]]
+) -> list[bool]:
+    """Say of each adjusted p-value whether one by Monte Carlo is in it, as steps take over from others."""
+    sampled = [comparison.method == "monte-carlo" for comparison in comparisons]
+    taken = {log for (_, log, _), is_drawn in zip(adjusted, sampled, strict=True) if is_drawn}
+    return [
+        is_drawn or (log in taken and (pvalue is None or pvalue < 1.0))
+        for (pvalue, log, _), is_drawn in zip(adjusted, sampled, strict=True)
+    ]
 
 
 def _log10_upper(comparison: Comparison) -> float:

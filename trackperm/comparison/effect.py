@@ -6,33 +6,93 @@ import math
 from dataclasses import replace
 
 from trackperm.choices import Alternative
+from trackperm.errors import CapacityError, UndefinedStatisticError
 from trackperm.exact import CountTable
-from trackperm.exact.intervals import EffectSizes, Interval, difference_interval, effect_sizes
+from trackperm.exact.intervals import (
+    Choice,
+    EffectSizes,
+    Interval,
+    additive_scores,
+    difference_interval,
+    effect_sizes,
+    suited,
+    why_not_resampled,
+    why_not_shifted,
+)
+from trackperm.exact.intervals.bootstrap import N_RESAMPLES
+from trackperm.exact.intervals.interval import tail_level
 from trackperm.exact.power import MinimumDetectableEffect, detectable_effect
 from trackperm.statistic import Statistic
+
+DRAWN_BEYOND = 20
+"""Resamples that have to lie beyond an end, which has its level within a quarter or so then."""
+
+MOST_DRAWN = 2**25
+"""Counts up to which more resamples than usual are drawn for that."""
 
 
 def interval_of(
     statistic: Statistic, table: CountTable, *, alpha: float, alternative: Alternative
-) -> Interval:
-    """Return the interval for the statistic: that which agrees with the exact test, where there is one.
+) -> Interval | str:
+    """Return the interval for the statistic, or say why none is shown.
 
-    Raises
-    ------
-    InputError
-        If the statistic is undefined for resampled examples.
-    CapacityError
-        If it does not fit into memory.
+    It is the one that agrees with the exact test, where there is one. None is shown where it is not known to
+    cover about what it says (:mod:`trackperm.exact.intervals.coverage`), where it is not bounded although the
+    test is, where resampled examples leave the statistic undefined, or where it does not fit the memory.
     """
+    if statistic.repeats == "attempts":
+        return "none is known where attempts are exchanged within examples"
     stay, swap = statistic.pairs(table.candidate, table.baseline)
-    return difference_interval(
-        stay,
-        swap,
-        statistic.h,
-        multiplicities=table.multiplicities,
-        alpha=alpha,
-        alternative=alternative,
+    unit = "example" if statistic.cluster is None else "cluster"
+    scores = additive_scores(stay, swap, statistic.h, table.multiplicities)
+    method = suited(scores)
+
+    def found(method: Choice, n_resamples: int = N_RESAMPLES) -> Interval:
+        return difference_interval(
+            stay,
+            swap,
+            statistic.h,
+            multiplicities=table.multiplicities,
+            alpha=alpha,
+            alternative=alternative,
+            method=method,
+            n_resamples=n_resamples,
+        )
+
+    if scores is not None and not scores.moves.any() and not statistic.divides_by_labels:
+        # Every function of sums is linear where nothing moves.
+        return f"no {unit} tells the runs apart, which says nothing of how much one would"
+    if method == "paired-proportions":
+        return found(method)
+    if method == "shift" and scores is not None:
+        why = why_not_shifted(scores, alpha=alpha, alternative=alternative, unit=unit)
+        if why is not None:
+            return why
+        try:
+            return _bounded(found(method))
+        except CapacityError:
+            pass  # a mean can be resampled
+    counts = table.multiplicities
+    why = why_not_resampled(stay, swap, statistic.h, counts, alpha=alpha, alternative=alternative, unit=unit)
+    if why is not None:
+        return why
+    n_resamples = max(N_RESAMPLES, math.ceil(DRAWN_BEYOND / tail_level(alpha, alternative)))
+    if n_resamples > N_RESAMPLES and n_resamples * stay.size > MOST_DRAWN:
+        return f"at the level {alpha:.2g} it takes {n_resamples:,} resamples, which would take long"
+    try:
+        return found("bootstrap", n_resamples)
+    except (CapacityError, UndefinedStatisticError) as error:
+        return error.message
+
+
+def _bounded(interval: Interval) -> Interval | str:
+    """Refuse an end that no example bounds, unless the test has no use for it."""
+    ends = {"less": [interval.high], "greater": [interval.low]}.get(
+        interval.alternative, [interval.low, interval.high]
     )
+    if all(map(math.isfinite, ends)):
+        return interval
+    return f"too few examples to exclude any size of the difference at the level {interval.alpha:.2g}"
 
 
 def effect_sizes_of(

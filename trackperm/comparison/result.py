@@ -8,18 +8,26 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import narwhals as nw
 
 from trackperm.choices import Alternative
 from trackperm.comparison.context import Case, Corrected, Slice
+from trackperm.comparison.dependence import Dependence
 from trackperm.comparison.effect import detectable_effect_of, effect_sizes_of, interval_of
+from trackperm.comparison.evidence import SizeBounds, size_bounds
+from trackperm.comparison.null_hypothesis import null_hypothesis, remarks
 from trackperm.comparison.runs import RunData
-from trackperm.comparison.second_opinions import SecondOpinion, second_opinions
+from trackperm.comparison.second_opinions import (
+    STUDENTIZED,
+    SecondOpinion,
+    second_opinions,
+    studentized_opinion,
+)
 from trackperm.comparison.verdict import Verdict, Word, decide
-from trackperm.errors import CapacityError, InputError, TrackpermError, UndefinedStatisticError
+from trackperm.errors import InputError, TrackpermError
 from trackperm.exact import CountTable, NullDistribution, PermutationTest, RationalStatistic
 from trackperm.exact.functions.real_number import UndefinedError
 from trackperm.exact.intervals import EffectSizes, Interval
@@ -64,6 +72,8 @@ class Comparison:
         The p-value among all those of the tests that were made together.
     second_opinions : tuple of SecondOpinion
         What other tests say, where somebody asked; no part of `key`.
+    dependence : tuple of Dependence
+        Columns by which examples hang together, which the test takes for independent; no part of `key`.
     """
 
     statistic: Statistic
@@ -81,6 +91,7 @@ class Comparison:
     part: Slice | None = None
     corrected: Corrected | None = None
     second_opinions: tuple[SecondOpinion, ...] = ()
+    dependence: tuple[Dependence, ...] = ()
 
     @property
     def title(self) -> str:
@@ -156,8 +167,13 @@ class Comparison:
 
     @property
     def n_discordant(self) -> int:
-        """Number of examples whose outputs count differently in the two runs."""
-        return self.count_table.n_discordant
+        """Number of examples whose outputs count differently in the two runs.
+
+        Where attempts are exchanged within examples, those on which not all attempts have the same outcome.
+        """
+        return (
+            self.test.n_discordant if self.statistic.repeats == "attempts" else self.count_table.n_discordant
+        )
 
     @property
     def n_better(self) -> int | None:
@@ -190,6 +206,11 @@ class Comparison:
         return self.test.observed
 
     @property
+    def n_uncorrected(self) -> int | None:
+        """Number of tests made together and not corrected for each other; None where that is not so."""
+        return int(self.options["n_tests"]) if self.options.get("correction") == "none" else None
+
+    @property
     def is_open(self) -> bool:
         """Whether the sign depends on what the missing predictions would have been."""
         return len({case.verdict for case in self.cases}) > 1
@@ -206,7 +227,8 @@ class Comparison:
         if self.corrected is not None:
             pvalue = self.corrected.pvalue if self.corrected.pvalue is not None else pvalue
             pvalue = pvalue if self.corrected.rejected else 1.0
-        interval = None if self.margin is None else self.interval_at(2.0 * self.alpha)
+        size = self.size if self.margin is not None else None
+        lack = None if size is None or self.margin is None else size.lack(self.margin)
         return decide(
             pvalue,
             self.observed,
@@ -215,7 +237,8 @@ class Comparison:
             alpha=self.alpha,
             is_open=self.is_open,
             margin=self.margin,
-            interval=None if interval is None else (interval.low, interval.high),
+            interval=None if size is None or lack is not None else (size.low, size.high),
+            lack=lack,
         )
 
     @property
@@ -230,7 +253,7 @@ class Comparison:
 
     @cached_property
     def interval(self) -> Interval | None:
-        """The interval of confidence 1 - alpha for the statistic; None where there is none.
+        """The interval of confidence 1 - alpha for the statistic; None where it may cover less than that.
 
         That of a two-sided test is two-sided. It is of this comparison alone: no correction widens it.
         """
@@ -238,7 +261,7 @@ class Comparison:
 
     @property
     def no_interval(self) -> str | None:
-        """Why there is no interval for the statistic; None where there is one."""
+        """Why no interval is shown for the statistic; None where one is."""
         return self._own_interval if isinstance(self._own_interval, str) else None
 
     @cached_property
@@ -265,13 +288,20 @@ class Comparison:
                 return next(each for each in each_case if isinstance(each, str))
             low, high = min(each.low for each in hull), max(each.high for each in hull)
             return replace(max(hull, key=lambda each: each.approximate), low=low, high=high)
-        try:
-            found = interval_of(self.statistic, self.count_table, alpha=alpha, alternative=alternative)
-        except (CapacityError, UndefinedStatisticError) as error:
-            return error.message
+        found = interval_of(self.statistic, self.count_table, alpha=alpha, alternative=alternative)
         # It is the plain exact p-value that an interval can agree with.
         is_plain = not self.test.mid_p and self.method != "monte-carlo"
-        return found if is_plain else replace(found, relation="may disagree")
+        return found if is_plain or isinstance(found, str) else replace(found, relation="may disagree")
+
+    @cached_property
+    def size(self) -> SizeBounds:
+        """What is shown of the size of the difference, by bounds of level alpha; see :mod:`.evidence`.
+
+        Over all cases where missing predictions leave some open.
+        """
+        if self.outcomes:
+            return reduce(SizeBounds.joined, [outcome.size for outcome in self.outcomes])
+        return size_bounds(self.statistic, self.count_table, self.alpha)
 
     @cached_property
     def effect_sizes(self) -> EffectSizes:
@@ -295,10 +325,39 @@ class Comparison:
         except TrackpermError:
             return None
 
+    @property
+    def null_hypothesis(self) -> str:
+        """What the p-value takes for granted, in words."""
+        return null_hypothesis(self.statistic)
+
+    @cached_property
+    def remarks(self) -> tuple[str, ...]:
+        """Where the verdict is on the sign: why p could be small with equal scores, mostly nothing."""
+        if self.decision.sign == "undecided":
+            return ()
+        return remarks(
+            self.statistic,
+            self.count_table,
+            observed=self.observed,
+            alternative=self.test.alternative,
+            alpha=self.alpha,
+        )
+
     def with_second_opinions(self) -> Comparison:
         """Return the same comparison, of the same `key`, with what other tests say of its counts."""
         found = second_opinions(self.statistic, self.count_table, self.test, self.alpha)
-        return replace(self, second_opinions=found)
+        kept = (each for each in self.second_opinions if each.name == STUDENTIZED)
+        return replace(self, second_opinions=(*found, *kept))
+
+    def with_studentized(self) -> Comparison:
+        """Return the same comparison, of the same `key`, with what the studentised permutation test says.
+
+        It tests equal scores, where the test itself asks whether outputs are exchangeable: the two differ for
+        ratios such as precision whose divisors lie far apart. The verdict does not go by it.
+        """
+        others = (each for each in self.second_opinions if each.name != STUDENTIZED)
+        found = studentized_opinion(self.statistic, self.count_table, self.test, self.alpha)
+        return replace(self, second_opinions=(*others, found))
 
     @property
     def key(self) -> str:
@@ -334,6 +393,7 @@ class Comparison:
                 if self.corrected is not None
                 else {}
             ),
+            **({"corrected": f"none/{self.n_uncorrected}"} if self.n_uncorrected is not None else {}),
             **({"drawn": self.test.n_samples} if self.test.n_samples is not None else {}),
             "data": f"{self.pairing.baseline_digest[:8]}/{self.pairing.candidate_digest[:8]}",
             "spec": spec[:8],
@@ -345,6 +405,7 @@ class Comparison:
         """Return the result as plain values that JSON can hold; numbers that are not finite become None."""
         return {
             "statistic": self.statistic.name,
+            "chosen": self.statistic.chosen or None,
             "score": self.statistic.score_text,
             "baseline": self.baseline,
             "candidate": self.candidate,
@@ -360,13 +421,16 @@ class Comparison:
             "mid_p": self.test.mid_p,
             "n_samples": self.test.n_samples,
             "log10_smallest_pvalue": self.test.log10_smallest_pvalue,
+            "null_hypothesis": self.null_hypothesis,
             "alternative": self.test.alternative,
             "alpha": self.alpha,
             "corrected": None if self.corrected is None else asdict(self.corrected),
+            "n_uncorrected": self.n_uncorrected,
             "margin": self.margin,
             "verdict": self.verdict,
             "sign": self.decision.sign,
             "equivalent": self.decision.equivalent,
+            "no_equivalence": self.decision.lack,
             "slice": None if self.part is None else asdict(self.part),
             "interval": _plain_interval(self.interval),
             "no_interval": self.no_interval,
@@ -380,7 +444,9 @@ class Comparison:
             "n_better": self.n_better,
             "n_worse": self.n_worse,
             "cases": [asdict(case) for case in self.cases],
+            "remarks": list(self.remarks),
             "second_opinions": [asdict(each) for each in self.second_opinions],
+            "dependence": [asdict(each) for each in self.dependence],
             "pairing": self.pairing.to_dict(),
             "options": dict(self.options),
             "signature": self.signature,
@@ -394,7 +460,8 @@ class Comparison:
     def __repr__(self) -> str:
         return (
             f"<Comparison of `{self.candidate_name}` with `{self.baseline_name}` by {self.statistic.name}:"
-            f" {'mid-p' if self.test.mid_p else 'p'} = {self.format_pvalue()}, {self.verdict}>"
+            f" {'mid-p' if self.test.mid_p else 'p'} {'≈' if self.method == 'monte-carlo' else '='}"
+            f" {self.format_pvalue()}, {self.verdict}>"
         )
 
     def _repr_html_(self) -> str:
@@ -402,7 +469,9 @@ class Comparison:
             "baseline": f"{self.baseline_name} {_short(self.baseline_score)}",
             "candidate": f"{self.candidate_name} {_short(self.candidate_score)}",
             "difference": _short(self.difference),
-            "mid-p-value" if self.test.mid_p else "p-value": self.format_pvalue(),
+            "mid-p-value" if self.test.mid_p else "p-value": (
+                f"{self.format_pvalue()}{' (Monte Carlo)' * (self.method == 'monte-carlo')}"
+            ),
             "examples": f"{self.n_examples} ({self.n_discordant} discordant)",
             "verdict": f"{self.marker} {self.verdict}",
         }

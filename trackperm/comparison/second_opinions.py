@@ -1,4 +1,4 @@
-"""What the usual tests say of the same counts, for readers who ask; none of them decides a verdict.
+"""What other tests say of the same counts, for readers who ask; none of them decides a verdict.
 
 Each test is given what it is made for: one difference for each example, or cluster where these are exchanged
 as a whole. A statistic has such differences where exchanging the outputs of an example always changes it by
@@ -8,6 +8,8 @@ examples: ranks, moments and signs come from distinct differences and their mult
 A standard error is also known to first order for ratios such as F1, from the slopes v of h at the observed
 sums S = sum_k c_k a_k. With y_k = v . a_k the variance of h(S) is near sum_k c_k (y_k - mean of y)^2, over
 clusters where there are such (Liang and Zeger 1986; for ratios, the delta method).
+
+The studentised permutation test, which is asked for by itself, tests equal scores: see `engines.studentized`.
 
 References
 ----------
@@ -29,11 +31,16 @@ from typing import Any
 import numpy as np
 
 from trackperm.choices import Alternative
+from trackperm.errors import TrackpermError
 from trackperm.exact import CountTable, PermutationTest, RationalStatistic
 from trackperm.exact.counts import exact_column_sums
 from trackperm.exact.differences import Differences
+from trackperm.exact.engines.studentized import studentized_test
 from trackperm.exact.types import IntArray
 from trackperm.statistic import Statistic
+
+STUDENTIZED = "studentised permutation test"
+"""Name of the second opinion that is asked for by itself."""
 
 SAME = 0.01
 """Relative distance up to which two p-values are called the same."""
@@ -105,7 +112,7 @@ def second_opinions(
     """
     stay, swap = statistic.pairs(table.candidate, table.baseline)
     reader = _Reader(test, alpha)
-    units = "examples" if statistic.cluster is None else "clusters"
+    units = _units(statistic)
     differences = Differences.of(statistic.h, stay, swap, table.multiplicities)
     refusal = ""
     if differences is None:
@@ -125,6 +132,45 @@ def second_opinions(
         found.append(reader.opinion(name, said))
     said = _clustered(statistic, stay, table.multiplicities, test, is_linear=differences is not None)
     return (*found, reader.opinion("clustered standard error", said))
+
+
+def studentized_opinion(
+    statistic: Statistic, table: CountTable, test: PermutationTest, alpha: float = 0.05
+) -> SecondOpinion:
+    """Return what the studentised permutation test says; of a mean or a sum, that it is the same test.
+
+    Parameters
+    ----------
+    statistic, table, test, alpha
+        As in :func:`second_opinions`.
+    """
+    return _Reader(test, alpha).opinion(STUDENTIZED, _studentized(statistic, table, test))
+
+
+def _studentized(statistic: Statistic, table: CountTable, test: PermutationTest) -> str | tuple[float, str]:
+    stay, swap = statistic.pairs(table.candidate, table.baseline)
+    if Differences.of(statistic.h, stay, swap, table.multiplicities) is not None:
+        return test.pvalue, (
+            f"It is the same test: `{statistic.name}` adds up one difference for each of the"
+            f" {_units(statistic)}, whose squares no swap changes"
+        )
+    try:
+        found = studentized_test(stay, swap, statistic.h, table.multiplicities, alternative=test.alternative)
+    except TrackpermError as error:
+        return error.message
+    how = "all swaps listed"
+    if found.n_samples is not None:
+        low, high = found.interval
+        how = f"Monte Carlo of {found.n_samples} swaps, 99 % interval {low:.3g} to {high:.3g}"
+    return found.pvalue, (
+        "It tests equal scores: asymptotically, and in samples of any size if outputs are exchangeable. Each"
+        f" swap's difference is divided by its own standard error (delta method); {how}. The verdict does not"
+        " go by it"
+    )
+
+
+def _units(statistic: Statistic) -> str:
+    return "examples" if statistic.cluster is None else "clusters"
 
 
 @dataclass(frozen=True)
@@ -268,7 +314,7 @@ def _clustered(
     h = statistic.h
     if not isinstance(h, RationalStatistic):
         return f"`{statistic.name}` is not a quotient of sums"
-    units = "examples" if statistic.cluster is None else "clusters"
+    units = _units(statistic)
     n = int(counts.sum())
     if n < 2:
         return f"there is but one of the {units}"

@@ -2,55 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import narwhals as nw
 import polars as pl
 
 from trackperm.choices import CorrectionName, MissingRule
 from trackperm.comparison.context import Slice
-from trackperm.comparison.corrections import corrected
+from trackperm.comparison.corrections import corrected, uncorrected
 from trackperm.comparison.result import Comparison
 from trackperm.comparison.runs import RunData
 from trackperm.comparison.single import compare_runs
 from trackperm.errors import InputError, PairingError, TrackpermError
 from trackperm.exact import TestOptions
-from trackperm.exact.scores.resolution import Resolution
 from trackperm.messages import listed
-from trackperm.statistic import Statistic, load_statistic
+from trackperm.statistic import Statistic
 from trackperm.tables.table import id_columns, typed_columns
 
 MOST_SLICES = 100
 """Values up to which a column makes slices."""
-
-
-def load_statistics(
-    sources: Sequence[str | Path | Statistic],
-    *,
-    parameters: Mapping[str, object],
-    columns: Mapping[str, str],
-    resolution: Resolution | Mapping[str, Resolution] | None = None,
-) -> list[Statistic]:
-    """Load several statistics, each with those of the parameters that it has.
-
-    Raises
-    ------
-    InputError
-        If no statistic is given, one cannot be loaded, or none of them has one of the parameters.
-    """
-    if not sources:
-        raise InputError("no statistic is given", hint="name at least one, such as `accuracy`.")
-    specs = [load_statistic(source, columns=columns, resolution=resolution) for source in sources]
-    known = {parameter for spec in specs for parameter in spec.parameters}
-    if len(specs) == 1 or not parameters.keys() <= known:
-        return [load_statistic(spec, parameters=parameters) for spec in specs]
-    return [
-        load_statistic(spec, parameters={k: v for k, v in parameters.items() if k in spec.parameters})
-        for spec in specs
-    ]
 
 
 def compare_statistics(
@@ -113,16 +85,26 @@ def compare_statistics(
     found = []
     for statistic in statistics:
         begin(f"pairing and testing: {statistic.name}")
-        found.append(compared(baseline, candidate, statistic))
+        try:
+            found.append(compared(baseline, candidate, statistic))
+        except InputError as error:
+            if statistic.chosen and len(statistics) > 1:
+                alone = (
+                    f"`--metric {statistics[0].columns.get('score', 'NAME')}` compares by one metric alone."
+                )
+                error.hint = f"{error.hint} {alone}" if error.hint else alone
+            raise
         for part, first, second in _slices(baseline, candidate, statistic, slices, by_position=by_position):
             begin(f"pairing and testing: {statistic.name}, {part}")
             try:
-                one = compared(first, second, statistic)
+                one = compared(first, second, statistic, look_for_clusters=False)
             except TrackpermError as error:
                 error.message = f"slice {part}: {error.message}"
                 raise
             found.append(replace(one, part=part, options={**one.options, "slice": str(part)}))
-    return found if correction == "none" or len(found) < 2 else corrected(found, correction)
+    if len(found) < 2:
+        return found
+    return uncorrected(found) if correction == "none" else corrected(found, correction)
 
 
 def _require_distinct_names(statistics: Sequence[Statistic]) -> None:

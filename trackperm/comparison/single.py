@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
+
 from trackperm.choices import Missing, MissingRule
 from trackperm.comparison.context import Case
+from trackperm.comparison.dependence import Dependence, dependence_of
 from trackperm.comparison.result import Comparison, score_of
 from trackperm.comparison.runs import RunData
 from trackperm.comparison.verdict import require_margin
-from trackperm.errors import InputError, UndefinedStatisticError
+from trackperm.errors import InputError, TrackpermError, UndefinedStatisticError
 from trackperm.exact import CountTable, PermutationTest, RationalStatistic, TestOptions
+from trackperm.exact.attempts import attempts_test_of
 from trackperm.exact.permutation import structured_test_of
-from trackperm.pairing import PairedRuns, paired
-from trackperm.statistic import Statistic
+from trackperm.pairing import PairedRuns, Pairing, paired
+from trackperm.statistic import Statistic, load_statistic
+from trackperm.statistic.definition import ATTEMPTS
+
+SWAPS_BY_CLUSTER = 20_000
+"""Random swaps, at most, for the p-value by cluster that is said beside another."""
 
 _RATIO_HINT = (
     "`contrast: difference` tests the difference of the scores; a constant keeps them above 0, as in"
@@ -31,6 +40,7 @@ def compare_runs(
     margin: float | None = None,
     missing: MissingRule = "error",
     by_position: bool = False,
+    look_for_clusters: bool = True,
     progress: Callable[[float], object] | None = None,
 ) -> Comparison:
     """Compare two runs that were read before by one statistic.
@@ -45,6 +55,8 @@ def compare_runs(
         Alternative, level and engine.
     margin, missing, by_position
         As in :func:`~trackperm.comparison.compare.compare`.
+    look_for_clusters : bool
+        Whether columns are looked at by which examples may hang together; see :mod:`.dependence`.
     progress : callable, optional
         Receives the share of the pairing that is done, from 0 to 1, where that takes long.
 
@@ -66,7 +78,13 @@ def compare_runs(
             by_position=by_position,
             progress=progress,
         )
-        return _tested(baseline, candidate, pairing, options, margin)
+        found = _tested(baseline, candidate, pairing, options, margin)
+        if not look_for_clusters or by_position or statistic.cluster is not None:
+            return found
+        if statistic.repeats == "attempts" or not isinstance(pairing, Pairing):
+            return found
+        seen = dependence_of(baseline, candidate, pairing)
+        return replace(found, dependence=tuple(_by_cluster(each, found, statistic, options) for each in seen))
 
     if missing != "bounds":
         return compared(missing)
@@ -96,6 +114,27 @@ def _tested(
         discordant=pairing.discordant,
         options=_logged_options(options, test, pairing.report.missing, margin),
         margin=margin,
+    )
+
+
+def _by_cluster(
+    seen: Dependence, comparison: Comparison, statistic: Statistic, options: TestOptions
+) -> Dependence:
+    """Add the p-value of the test that exchanges whole clusters, where there is one."""
+    baseline, candidate = comparison.baseline_data, comparison.candidate_data
+    options = replace(options, method="auto", n_samples=min(options.n_samples, SWAPS_BY_CLUSTER))
+    try:
+        clustered = load_statistic(statistic, cluster=seen.column)
+        pairing = paired(baseline.table, candidate.table, clustered, missing=comparison.pairing.missing)
+        found = _tested(baseline, candidate, pairing, options, None)
+    except TrackpermError:
+        return seen
+    return replace(
+        seen,
+        pvalue=found.pvalue or None,
+        log10_pvalue=found.log10_pvalue,
+        method=found.method,
+        verdict=found.decision.sign,
     )
 
 
@@ -134,6 +173,8 @@ def count_table_test(statistic: Statistic, table: CountTable, options: TestOptio
     CapacityError
         If the engine that was named cannot take the problem.
     """
+    if statistic.repeats == "attempts":
+        return _attempts_test(statistic, table, options)
     stay, swap = statistic.pairs(table.candidate, table.baseline)
     try:
         return structured_test_of(
@@ -151,6 +192,35 @@ def count_table_test(statistic: Statistic, table: CountTable, options: TestOptio
             " `contrast: log ratio` cannot take the logarithm",
             hint=_RATIO_HINT,
         ) from error
+
+
+def _attempts_test(statistic: Statistic, table: CountTable, options: TestOptions) -> PermutationTest:
+    """Test pass rates by the permutation of attempts within examples.
+
+    Raises
+    ------
+    InputError
+        If the statistic is not the mean of the examples' pass rates.
+    """
+    place = table.names.index(ATTEMPTS)
+    attempts = table.candidate[:, place], table.baseline[:, place]
+    rates = [
+        [score_of(statistic, tuple(int(count) for count in row)) or 0.0 for row in side]
+        for side in (table.candidate, table.baseline)
+    ]
+    passed = [np.rint(np.array(rate) * n).astype(np.int64) for rate, n in zip(rates, attempts, strict=True)]
+    test = attempts_test_of(
+        passed[0], attempts[0], passed[1], attempts[1], options, multiplicities=table.multiplicities
+    )
+    candidate, baseline = (score_of(statistic, totals) for totals in table.totals())
+    difference = math.nan if candidate is None or baseline is None else candidate - baseline
+    if not math.isclose(difference, test.observed, abs_tol=1e-9):
+        raise InputError(
+            f"`{statistic.name}` is not the mean of the pass rates of examples, which exchanging attempts"
+            " needs",
+            hint="`--repeats mean` exchanges the means of examples.",
+        )
+    return test
 
 
 def _require_defined_scores(statistic: Statistic, table: CountTable) -> None:

@@ -9,7 +9,7 @@ for every practical purpose. The rules, in this order:
 2. Size. It is equivalent within a margin where the interval of level 1 - 2 alpha lies between -margin and
    margin, both ends excluded: the two one-sided tests of |difference| >= margin then have p < alpha
    (Schuirmann 1987). That needs an interval of the statistic itself, each end of which is a one-sided bound
-   of level 1 - alpha.
+   of level 1 - alpha; what counts as one is said in :mod:`trackperm.comparison.evidence`.
 3. One word, where only one is said: that of the sign where it is decided, else ``equivalent`` where that is
    shown, else ``undecided``.
 
@@ -45,14 +45,16 @@ class Verdict:
     sign : {'better', 'worse', 'undecided'}
         Of the difference, as it is for the candidate.
     equivalent : bool or None
-        Whether the difference is shown to be smaller than `margin`; None where no margin was given, or no
-        interval of the statistic is known.
+        Whether the difference is shown to be smaller than `margin`; None where no margin was given, or what
+        is known of the size does not count.
     margin : float or None
         In units of the statistic.
     is_open : bool
         Whether the sign depends on what missing predictions would have been.
     detectable : MinimumDetectableEffect or None
         What the comparison could have shown; said where the sign is undecided.
+    lack : str or None
+        Why nothing counts that could show equivalence.
     """
 
     sign: Sign
@@ -60,6 +62,7 @@ class Verdict:
     margin: float | None = None
     is_open: bool = False
     detectable: MinimumDetectableEffect | None = None
+    lack: str | None = None
 
     @property
     def word(self) -> Word:
@@ -82,10 +85,9 @@ class Verdict:
             parts = ["undecided"]
         if self.is_open:
             parts.append("it depends on the missing predictions")
-        if within and self.equivalent is False:
-            parts.append(f"not shown to be {within}")
-        elif within and self.equivalent is None:
-            parts.append(f"no interval tells whether it is {within}")
+        if within and not self.equivalent:
+            why = "" if self.lack is None else f": {self.lack}"
+            parts.append(f"not shown to be {within}{why}")
         if self.sign == "undecided" and self.detectable is not None:
             parts.append(str(self.detectable))
         return "; ".join(parts)
@@ -130,6 +132,7 @@ def decide(
     is_open: bool = False,
     margin: float | None = None,
     interval: tuple[float, float] | None = None,
+    lack: str | None = None,
     detectable: MinimumDetectableEffect | None = None,
 ) -> Verdict:
     """Return the verdict by the rules of this module.
@@ -144,7 +147,9 @@ def decide(
         The smallest difference that matters, in units of the statistic.
     interval : tuple of float, optional
         Interval of the difference at the level :func:`equivalence_level`; over all cases where missing
-        predictions leave some open. None where there is none.
+        predictions leave some open. None where there is none that counts.
+    lack : str, optional
+        Why there is none that counts.
     detectable : MinimumDetectableEffect, optional
         To be said where the sign is undecided.
 
@@ -160,7 +165,14 @@ def decide(
     sign = decide_sign(
         pvalue_upper, observed, alternative=alternative, greater_is_better=greater_is_better, alpha=alpha
     )
-    return Verdict("undecided" if is_open else sign, equivalent, margin, is_open, detectable)
+    return Verdict(
+        sign="undecided" if is_open else sign,
+        equivalent=equivalent,
+        margin=margin,
+        is_open=is_open,
+        detectable=detectable,
+        lack=None if margin is None else lack,
+    )
 
 
 def require_margin(margin: float | None, alpha: float) -> None:

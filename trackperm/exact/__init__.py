@@ -1,5 +1,6 @@
 """Exact paired-permutation tests on integer arrays; needs NumPy and SciPy alone."""
 
+from trackperm.exact.attempts import attempts_test
 from trackperm.exact.counts import CountTable, DifferenceHistogram
 from trackperm.exact.functions.rational import RationalStatistic
 from trackperm.exact.functions.real import RealStatistic
@@ -16,6 +17,7 @@ __all__ = [
     "RationalStatistic",
     "RealStatistic",
     "TestOptions",
+    "attempts_test",
     "difference_test",
     "structured_test",
 ]

@@ -126,7 +126,8 @@ def _bincount(keys: IntArray, multiplicities: IntArray, n_cells: int) -> IntArra
     return totals
 
 
-def _multiplicities(values: npt.ArrayLike | None, n_rows: int) -> IntArray:
+def checked_multiplicities(values: npt.ArrayLike | None, n_rows: int) -> IntArray:
+    """Return how many examples each row stands for: one, or what was given."""
     if values is None:
         return np.ones(n_rows, dtype=np.int64)
     array = integer_matrix(values, "multiplicities")[:, 0].astype(np.int64)
@@ -175,7 +176,7 @@ class CountTable:
                 f"`candidate` has shape {u.shape} and `baseline` {v.shape}; expected (N, {len(names)}) twice"
             )
         rows, totals = group_rows(
-            np.hstack([u, v]).astype(np.int64), _multiplicities(multiplicities, u.shape[0])
+            np.hstack([u, v]).astype(np.int64), checked_multiplicities(multiplicities, u.shape[0])
         )
         p = len(names)
         return cls(names, rows[:, :p], rows[:, p:], totals)
@@ -251,7 +252,7 @@ class DifferenceHistogram:
         a, b = integer_matrix(stay, "stay"), integer_matrix(swap, "swap")
         if a.shape != b.shape:
             raise InputError(f"`stay` has shape {a.shape} and `swap` {b.shape}; expected the same shape")
-        counts = None if multiplicities is None else _multiplicities(multiplicities, a.shape[0])
+        counts = None if multiplicities is None else checked_multiplicities(multiplicities, a.shape[0])
         signed, totals, swap_total = _grouped_differences(a, b, counts)
         leading = signed[np.arange(signed.shape[0]), (signed != 0).argmax(axis=1)]
         sign = np.sign(leading)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from trackperm.choices import Method
+from trackperm.choices import MethodOfResult
 from trackperm.errors import InputError
 from trackperm.exact.distributions.characteristic import UNIT, SwapSum
 from trackperm.exact.distributions.tilt import CERTAIN, EMPTY, TailMass
@@ -31,6 +31,7 @@ class Facts:
     n_better: int | None
     n_worse: int | None
     distribution: Callable[[], NullDistribution]
+    log10_smallest: float | None = None
 
     def result(
         self,
@@ -40,7 +41,7 @@ class Facts:
         log10_pvalue: float,
         error_bound: float,
         interval: tuple[float, float],
-        method: Method,
+        method: MethodOfResult,
         why: str,
         n_samples: int | None = None,
     ) -> PermutationTest:
@@ -63,6 +64,7 @@ class Facts:
             n_worse=self.n_worse,
             n_samples=n_samples,
             _distribution=self.distribution,
+            _log10_smallest=self.log10_smallest,
         )
 
 
@@ -70,14 +72,16 @@ class Facts:
 class Found:
     """The mass of one side of the region, and of its interior where ties count half.
 
-    `certain` says that the whole law is as extreme, so that there are no two sides to add.
+    `certain` says that the whole law is as extreme, so that there are no two sides to add. `lesser` holds
+    mass and interior of the other side where the law is not symmetric, the mass no greater than this one.
     """
 
     mass: TailMass
-    method: Method
+    method: MethodOfResult
     why: str
     interior: TailMass = EMPTY
     certain: bool = False
+    lesser: tuple[TailMass, TailMass] | None = None
 
 
 def all_extreme(n_coins: int, is_zero: bool) -> Found | None:
@@ -92,11 +96,15 @@ def all_extreme(n_coins: int, is_zero: bool) -> Found | None:
 
 def computed_result(found: Found, options: TestOptions, facts: Facts) -> PermutationTest:
     """Put the result together."""
-    sides = 2.0 if options.two_sided else 1.0
+    sides = 2.0 if options.two_sided and found.lesser is None else 1.0
     is_upper_end = found.method == "bracket"
+    other, other_interior = found.lesser or (EMPTY, EMPTY)
     parts = [(found.mass, 1.0 if found.certain else sides)]
+    if other.scaled > 0.0:
+        parts.append((other, 1.0))
     if options.mid_p:
-        parts = [(tail, share / 2.0) for tail, share in [*parts, (found.interior, sides)]]
+        interiors = [(found.interior, sides), (other_interior, 1.0)]
+        parts = [(tail, share / 2.0) for tail, share in [*parts, *interiors]]
     log_scale = found.mass.log_scale
     scaled = low = high = 0.0
     for tail, share in parts:

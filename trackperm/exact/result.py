@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from trackperm.choices import Alternative, Method
+from trackperm.choices import Alternative, MethodOfResult
 from trackperm.exact.engines.lattice.statistic import Ties
 from trackperm.exact.null_distribution import NullDistribution
 
@@ -23,9 +23,10 @@ class PermutationTest:
     observed : float
         The statistic of the runs as they are.
     pvalue : float
-        Probability, under independent fair swaps, of a value at least as extreme; with ``mid_p`` values equal
-        to the observed one count half. 0.0 only where it is below the range of floats. An upper bound where
-        `method` is ``bracket``; (extreme + 1) / (drawn + 1) where it is ``monte-carlo``.
+        Probability, under independent fair swaps, or permutations of attempts, of a value at least as
+        extreme; with ``mid_p`` values equal to the observed one count half. 0.0 only where it is below the
+        range of floats. An upper bound where `method` is ``bracket``; (extreme + 1) / (drawn + 1) where it is
+        ``monte-carlo``.
     log10_pvalue : float
         Its decimal logarithm, always finite.
     error_bound : float
@@ -34,7 +35,8 @@ class PermutationTest:
     interval : tuple of float
         Ends between which the exact p-value lies: certainly, or with 99 % confidence for Monte Carlo.
     method : str
-        Engine: ``binomial``, ``enumerate``, ``dp``, ``lattice``, ``bracket`` or ``monte-carlo``.
+        Engine: ``binomial``, ``enumerate``, ``dp``, ``lattice``, ``bracket`` or ``monte-carlo``; ``attempts``
+        where attempts were permuted within examples, and not outputs swapped (`attempts_test`).
     why : str
         Why that engine.
     ties : {'exact', '100 digits', 'approximate'}
@@ -43,7 +45,7 @@ class PermutationTest:
     mid_p : bool
         Whether ties count half.
     n_examples, n_discordant : int
-        Examples, and those that a swap changes.
+        Examples, and those that a swap changes; of attempts, those that neither all pass nor all fail.
     rank : int
         Dimension of the lattice that the null distribution lives on.
     n_better, n_worse : int or None
@@ -58,7 +60,7 @@ class PermutationTest:
     log10_pvalue: float
     error_bound: float
     interval: tuple[float, float]
-    method: Method
+    method: MethodOfResult
     why: str
     ties: Ties
     mid_p: bool
@@ -69,6 +71,7 @@ class PermutationTest:
     n_worse: int | None
     n_samples: int | None
     _distribution: Callable[[], NullDistribution] = field(repr=False, compare=False)
+    _log10_smallest: float | None = field(default=None, repr=False)
 
     def format_pvalue(self, digits: int = 3, level: float = 1.0) -> str:
         """Write the p-value with `digits` significant digits, from its logarithm below 1e-300; never as 0.
@@ -84,12 +87,14 @@ class PermutationTest:
         One swap of n discordant examples has probability 2^-n, and a two-sided test counts its mirror image
         too. For linear statistics that is attained, when every discordant example points the same way.
         """
+        if self._log10_smallest is not None:
+            return self._log10_smallest
         swaps = max(self.n_discordant - (self.alternative == "two-sided"), 0)
         return -(swaps + int(self.mid_p)) * math.log10(2.0)
 
     @cached_property
     def null_distribution(self) -> NullDistribution:
-        """The law of the statistic under fair swaps, computed when first asked for.
+        """The law of the statistic under the null hypothesis, computed when first asked for.
 
         Raises
         ------

@@ -12,34 +12,45 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from trackperm.choices import Alternative, CorrectionOfPairs, Method, MissingOfMany
-from trackperm.comparison import reference_answers
+from trackperm.choices import Alternative, CorrectionOfPairs, Method, MissingOfMany, Repeats, Unit
+from trackperm.comparison import Question, reference_answers
 from trackperm.comparison.effect import interval_of
-from trackperm.errors import CapacityError, InputError
+from trackperm.errors import InputError
 from trackperm.exact import TestOptions
 from trackperm.exact.intervals import Interval
 from trackperm.exact.multiplicity import Adjustment, adjustment
 from trackperm.exact.options import N_SAMPLES
 from trackperm.exact.scores.resolution import Resolution
+from trackperm.leaderboards.clusters_seen import clusters_seen
 from trackperm.leaderboards.counts import Counted
 from trackperm.leaderboards.entrants import Entrants, load_runs
+from trackperm.leaderboards.intervals import agreeing, interval_level
 from trackperm.leaderboards.paired_runs import Field, Incomplete, Progress, pair_all
 from trackperm.leaderboards.pairs import PairTester
 from trackperm.leaderboards.ranking import best_first, ranked_rows, tested_pairs
 from trackperm.leaderboards.result import Leaderboard
-from trackperm.statistic import Statistic, load_statistic
+from trackperm.messages import listed
+from trackperm.statistic import Statistic
+
+MOST_REASONS = 5
+"""Reasons for which rows have no interval that are shown."""
 
 
 def leaderboard(
     runs: Sequence[Any] | Mapping[str, Any] = (),
-    statistic: str | Path | Statistic = "accuracy",
+    statistic: str | Path | Statistic | None = None,
     *,
+    metric: str | None = None,
     experiment: str | None = None,
     baseline: Any = None,
     correction: CorrectionOfPairs = "holm",
     alternative: Alternative | None = None,
     alpha: float = 0.05,
     intervals: bool = True,
+    unit: Unit | None = None,
+    repeats: Repeats | None = None,
+    cluster: str | None = None,
+    allow_unseen: bool = False,
     parameters: Mapping[str, object] | None = None,
     columns: Mapping[str, str] | None = None,
     resolution: Resolution | Mapping[str, Resolution] | None = None,
@@ -59,8 +70,11 @@ def leaderboard(
     runs : sequence, or mapping of str to sources
         Sources as in :func:`trackperm.compare`: references, paths, ``FILE::SYSTEM`` or data frames. A mapping
         names them.
-    statistic : str, path or Statistic
-        Name of a built-in statistic, or the path of a spec. It has to give each run a score.
+    statistic : str, path or Statistic, optional
+        Name of a built-in statistic, or the path of a spec. It has to give each run a score. By default what
+        the runs say, as in :func:`trackperm.compare`, if that is one statistic.
+    metric : str, optional
+        A metric of the runs, or a column that scores each example, whose mean is compared.
     experiment : str, optional
         ``mlflow:EXPERIMENT`` or ``wandb:ENTITY/PROJECT``: all finished runs of it, comparisons left out.
     baseline : optional
@@ -75,8 +89,11 @@ def leaderboard(
     alpha : float
         Level of the verdicts, between 0 and 1.
     intervals : bool
-        Whether rows get intervals for the difference to the baseline or the best run.
-    parameters, columns, resolution, artifact, labels, by_position, method, n_samples, seed, tracking_uri
+        Whether rows get intervals for the difference to the baseline or the best run, at the level at which
+        verdicts are reached; see :mod:`trackperm.leaderboards.intervals`.
+    unit, repeats, cluster, allow_unseen, parameters, columns, resolution, artifact, labels, by_position
+        As in :func:`trackperm.compare`.
+    method, n_samples, seed, tracking_uri
         As in :func:`trackperm.compare`.
     missing : {'error', 'drop', 'wrong'}
         What becomes of examples that only some runs have: such runs are listed as incomplete; the examples
@@ -106,9 +123,19 @@ def leaderboard(
     """
     options = TestOptions(alternative=alternative, alpha=alpha, method=method, n_samples=n_samples, seed=seed)
     gold = reference_answers(labels, columns or {}, by_position=by_position)
-    loaded = load_statistic(
-        statistic, parameters=parameters or {}, columns=columns or {}, resolution=resolution
+    question = Question(
+        statistics=() if statistic is None else (statistic,),
+        metrics=() if metric is None else (metric,),
+        parameters=parameters or {},
+        columns=columns or {},
+        resolution=resolution,
+        unit=unit,
+        repeats=repeats,
+        cluster=cluster,
+        by_position=by_position,
+        allow_unseen=allow_unseen,
     )
+    question.require_loadable()
     entrants = load_runs(
         runs,
         baseline=baseline,
@@ -119,12 +146,13 @@ def leaderboard(
     )
     return leaderboard_of_runs(
         entrants,
-        loaded,
+        question.statistic_of([run.table for run in entrants.runs], check_labels=False),
         options,
         correction=correction,
         intervals=intervals,
         missing=missing,
         by_position=by_position,
+        allow_unseen=allow_unseen,
     )
 
 
@@ -137,11 +165,13 @@ def leaderboard_of_runs(
     intervals: bool = True,
     missing: MissingOfMany = "error",
     by_position: bool = False,
+    allow_unseen: bool = False,
     progress: Progress | None = None,
 ) -> Leaderboard:
     """Compare runs that were read before; options as in :func:`leaderboard`."""
     rule = _correction(correction)
     _require_scores(statistic)
+    _require_bundles(statistic)
     options = (TestOptions() if options is None else options).with_default(statistic.alternative)
     tested, alpha = options.tested, options.alpha
     _require_two_sided(statistic, tested, all_pairs=entrants.baseline is None)
@@ -151,6 +181,7 @@ def leaderboard_of_runs(
         baseline=entrants.baseline,
         missing=missing,
         by_position=by_position,
+        allow_unseen=allow_unseen,
         progress=progress,
     )
     test_set = _test_set(field)
@@ -166,17 +197,14 @@ def leaderboard_of_runs(
     pairs = tested_pairs(PairTester.of(counted, options), order, reference, rule, alpha, statistic)
     against = 0 if reference is None else reference
     found: dict[int, Interval | str] = {}
-    sampled = {
-        frozenset((pair.candidate, pair.baseline)) for pair in pairs if pair.test.method == "monte-carlo"
-    }
-    if intervals:
-        for place in (place for place in range(len(order)) if place != against):
-            if progress is not None:
-                progress(f"interval: {counted.entries[order[place]].data.name}")
-            interval = _pair_interval(counted, order[place], order[against], alpha=alpha, alternative=tested)
-            if isinstance(interval, Interval) and frozenset((place, against)) in sampled:
-                interval = replace(interval, relation="may disagree")
-            found[place] = interval
+    level = interval_level(rule, pairs, alpha)
+    for pair in (pair for pair in pairs if intervals and pair.baseline == against):
+        name = counted.entries[order[pair.candidate]].data.name
+        if progress is not None:
+            progress(f"interval: {name}")
+        table, used_statistic = counted.count_table(order[pair.candidate], order[against])
+        interval = interval_of(used_statistic, table, alpha=level, alternative=tested)
+        found[pair.candidate] = interval if isinstance(interval, str) else agreeing(interval, pair)
     rows, letters_note = ranked_rows(counted, order, pairs, reference, rule, alpha, found)
     used = {"alternative": tested, "alpha": repr(alpha), "correction": rule.name, "missing": missing}
     used |= {"method": options.method}
@@ -191,30 +219,20 @@ def leaderboard_of_runs(
         correction=rule,
         alpha=alpha,
         alternative=tested,
+        interval_level=level,
         n_examples=field.n_examples,
         n_largest=field.n_largest,
         missing=missing,
         paired_by="position" if by_position else "id",
         test_set=test_set,
-        notes=(*([] if letters_note is None else [letters_note]), *_notes(field, found)),
+        notes=(
+            *([] if letters_note is None else [letters_note]),
+            *_notes(field, {counted.entries[order[place]].data.name: why for place, why in found.items()}),
+            *clusters_seen(field),
+        ),
         options=used,
         digests=tuple(counted.entries[i].pairing.report.candidate_digest for i in order),
     )
-
-
-def _pair_interval(
-    counted: Counted, candidate: int, baseline: int, *, alpha: float, alternative: Alternative
-) -> Interval | str:
-    """Return the interval that goes with the test of these two runs alone, or why there is none.
-
-    It is that of :func:`~trackperm.comparison.effect.interval_of`: its confidence is that of one interval,
-    not of all rows together, and not of a row that was chosen for its score.
-    """
-    table, statistic = counted.count_table(candidate, baseline)
-    try:
-        return interval_of(statistic, table, alpha=alpha, alternative=alternative)
-    except (InputError, CapacityError) as error:
-        return error.message
 
 
 def _test_set(field: Field) -> str:
@@ -244,6 +262,14 @@ def _require_scores(statistic: Statistic) -> None:
         raise InputError(
             f"the statistic `{statistic.name}` compares two runs and gives none of them a score to rank by",
             hint="write its spec with `score:` in place of `g:` and `h:`.",
+        )
+
+
+def _require_bundles(statistic: Statistic) -> None:
+    if statistic.repeats == "attempts":
+        raise InputError(
+            "a leaderboard exchanges whole examples, and attempts within examples are to be exchanged",
+            hint="`--repeats mean`, or `trackperm compare` for two runs.",
         )
 
 
@@ -304,7 +330,7 @@ def _unscored(counted: Counted, i: int) -> bool:
     return score is None or not math.isfinite(score)
 
 
-def _notes(field: Field, intervals: Mapping[int, Interval | str]) -> list[str]:
+def _notes(field: Field, intervals: Mapping[str, Interval | str]) -> list[str]:
     """Say once what is so of all runs, and by run what is not."""
     others = [entry for entry in field.entries if entry.data.name != field.reference.name]
     of_run = [dict.fromkeys(entry.pairing.report.notes) for entry in others]
@@ -314,5 +340,15 @@ def _notes(field: Field, intervals: Mapping[int, Interval | str]) -> list[str]:
         notes += [f"{entry.data.name}: {note}" for note in own if note not in shared]
     if others and not others[0].pairing.report.labels_checked:
         notes.insert(0, "labels were not compared: not all runs have them")
-    refused = {reason for reason in intervals.values() if isinstance(reason, str)}
-    return [*notes, *(f"no interval: {reason}" for reason in sorted(refused))]
+    return [*notes, *_refusals({run: why for run, why in intervals.items() if isinstance(why, str)})]
+
+
+def _refusals(reasons: Mapping[str, str]) -> list[str]:
+    """Say why rows have no interval, by reason; of many reasons the first alone."""
+    runs: dict[str, list[str]] = {}
+    for run, reason in reasons.items():
+        runs.setdefault(reason, []).append(run)
+    lines = [f"no interval of {listed(names)}: {reason}" for reason, names in runs.items()]
+    shown = lines[:MOST_REASONS]
+    rest = len(reasons) - sum(len(names) for names in list(runs.values())[:MOST_REASONS])
+    return [*shown, *([f"no interval of {rest} more, for the like"] if rest else [])]

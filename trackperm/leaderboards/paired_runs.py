@@ -23,6 +23,7 @@ from trackperm.comparison import RunData
 from trackperm.errors import InputError, InputTypeError, PairingError, SpecError
 from trackperm.messages import listed
 from trackperm.pairing import Pairing
+from trackperm.pairing.checks.label_values import require_predicted, with_positive
 from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.large.many_runs import PairedRun, pair_many
 from trackperm.pairing.pair import pair
@@ -100,6 +101,7 @@ def pair_all(
     baseline: RunData | None = None,
     missing: MissingOfMany = "error",
     by_position: bool = False,
+    allow_unseen: bool = False,
     progress: Progress | None = None,
 ) -> Field:
     """Pair all runs with one reference run: the baseline, or the one that most others agree with.
@@ -116,6 +118,8 @@ def pair_all(
         What becomes of examples that only some runs have.
     by_position : bool
         Whether rows are matched in the order in which they stand.
+    allow_unseen : bool
+        As in :func:`~trackperm.pairing.checks.label_values.require_label_values`.
     progress : callable, optional
         Told what is done next.
 
@@ -138,12 +142,17 @@ def pair_all(
             hint="leave such runs out, as `--missing error` does.",
         )
 
+    failures = {} if allow_unseen else _unseen(runs, statistic)
+    order = _order(runs, statistic, baseline, by_position=by_position)
+    first = next((i for i in order if i not in failures), order[0])
+    statistic = with_positive([runs[first].table], statistic, allow_unseen=allow_unseen)
+
     def paired(reference: ExampleTable, run: RunData) -> Pairing:
         if progress is not None:
             progress(f"pairing: {run.name}")
         return pair(reference, run.table, statistic, missing=missing, by_position=by_position)
 
-    reference, failures = _reference(runs, statistic, baseline, paired, by_position=by_position)
+    reference, failures = _reference(runs, order, failures, paired, is_baseline=baseline is not None)
     if missing == "wrong":
         table = _with_all_examples(reference, runs, statistic, failures, paired, by_position=by_position)
         reference = replace(reference, table=table)
@@ -179,28 +188,44 @@ Failures = dict[int, Exception | None]
 """By place of the run: why it is incomplete; None for the reference run."""
 
 
+def _unseen(runs: Sequence[RunData], statistic: Statistic) -> Failures:
+    """Find the runs of whose predictions none is a label."""
+    failures: Failures = {}
+    for i, run in enumerate(runs):
+        try:
+            require_predicted(run.table, statistic)
+        except InputError as error:
+            failures[i] = error
+    return failures
+
+
+def _order(
+    runs: Sequence[RunData], statistic: Statistic, baseline: RunData | None, *, by_position: bool
+) -> list[int]:
+    """Order the runs that all may be paired with: the baseline alone, where there is one."""
+    if baseline is None:
+        return _most_agreed(runs, statistic, by_position=by_position)
+    return [next(i for i, run in enumerate(runs) if run is baseline)]
+
+
 def _reference(
     runs: Sequence[RunData],
-    statistic: Statistic,
-    baseline: RunData | None,
+    order: Sequence[int],
+    failures: Failures,
     paired: Callable[[ExampleTable, RunData], Pairing],
     *,
-    by_position: bool,
+    is_baseline: bool,
 ) -> tuple[RunData, Failures]:
     """Choose the run that all are paired with, and say which runs cannot be paired even with themselves."""
-    order = (
-        [next(i for i, run in enumerate(runs) if run is baseline)]
-        if baseline is not None
-        else _most_agreed(runs, statistic, by_position=by_position)
-    )
-    failures: Failures = {}
     for i in order:
         try:
+            if (unseen := failures.get(i)) is not None:
+                raise unseen
             paired(runs[i].table, runs[i])
         except SpecError:
             raise
         except (InputError, InputTypeError) as error:
-            if baseline is not None:
+            if is_baseline:
                 raise
             failures[i] = error
             continue

@@ -85,7 +85,8 @@ class Row:
     pair : Pair or None
         The comparison with the baseline, or else with the best run; None for that run itself.
     interval : Interval or None
-        For the difference of the scores of `pair`, by itself: not corrected for the other rows.
+        For the difference of the scores of `pair`, at `Leaderboard.interval_level`: it holds 0 where the pair
+        is undecided.
     """
 
     data: RunData
@@ -97,6 +98,12 @@ class Row:
     clones: tuple[str, ...]
     pair: Pair | None
     interval: Interval | None
+
+    @property
+    def holds_zero(self) -> bool:
+        """Whether the interval holds 0 although the pair is decided, as Holm's later steps can."""
+        decided = self.pair is not None and self.pair.verdict != "undecided"
+        return decided and self.interval is not None and 0.0 in self.interval
 
     @property
     def origin(self) -> str:
@@ -126,6 +133,8 @@ class Leaderboard:
         Level of the verdicts.
     alternative : {'two-sided', 'less', 'greater'}
         Of every test; two-sided where all pairs are compared.
+    interval_level : float
+        One minus the confidence of the interval of each row; see :mod:`trackperm.leaderboards.intervals`.
     n_examples : int
         Examples, or clusters, on which all runs are tested.
     n_largest : int
@@ -149,6 +158,7 @@ class Leaderboard:
     correction: Correction
     alpha: float
     alternative: Alternative
+    interval_level: float
     n_examples: int
     n_largest: int
     missing: MissingOfMany
@@ -157,6 +167,23 @@ class Leaderboard:
     notes: tuple[str, ...]
     options: Mapping[str, str]
     digests: tuple[str, ...] = field(repr=False)
+
+    @property
+    def interval_promise(self) -> str:
+        """What intervals promise together: ``simultaneous``, ``FCR``, or nothing of a single comparison."""
+        if len(self.pairs) == 1:
+            return ""
+        return "simultaneous" if self.correction.controls == "FWER" else "FCR"
+
+    def is_drawn(self, pair: Pair) -> bool:
+        """Whether an adjusted p-value rests on one by Monte Carlo: its own, or that of another pair."""
+        if pair.test.method == "monte-carlo":
+            return True
+        return pair.adjusted < 1.0 and pair.log10_adjusted in self._drawn
+
+    @cached_property
+    def _drawn(self) -> frozenset[float]:
+        return frozenset(pair.log10_adjusted for pair in self.pairs if pair.test.method == "monte-carlo")
 
     @property
     def reference(self) -> int:
@@ -228,6 +255,11 @@ class Leaderboard:
                 "valid_under": self.correction.valid_under,
                 "n_comparisons": len(self.pairs),
             },
+            "intervals": {
+                "promise": self.interval_promise or None,
+                "confidence": 1.0 - self.alpha,
+                "level_of_each": self.interval_level,
+            },
             "n_examples": self.n_examples,
             "rows": [self._row(row) for row in self.rows],
             "pairs": [self._pair(pair) for pair in self.pairs],
@@ -266,9 +298,11 @@ class Leaderboard:
                 "confidence": interval.confidence,
                 "method": interval.method,
                 "relation": interval.relation,
+                "holds_zero_though_decided": row.holds_zero,
             },
             "adjusted_pvalue": None if row.pair is None else _positive(row.pair.adjusted),
             "log10_adjusted_pvalue": None if row.pair is None else row.pair.log10_adjusted,
+            "monte_carlo": None if row.pair is None else self.is_drawn(row.pair),
             "verdict": None if row.pair is None else row.pair.verdict,
         }
 

@@ -10,6 +10,7 @@ import narwhals as nw
 import polars as pl
 
 from trackperm.comparison import Comparison
+from trackperm.comparison.second_opinions import STUDENTIZED
 from trackperm.errors import CapacityError
 from trackperm.report import charts, description, discordant_examples, html, text
 from trackperm.trackers.publication import TEST_SET_TAG, Chart, Publication, Table
@@ -22,6 +23,9 @@ LOG10_P_TAG = "trackperm.log10_p"
 
 OPINIONS_TAG = "trackperm.second_opinions"
 """How many second opinions were logged, and on which side of alpha; absent where nobody has asked."""
+
+STUDENTIZED_TAG = "trackperm.studentized"
+"""p-value of the studentised permutation test, and on which side of alpha; absent where nobody has asked."""
 
 
 def publication(comparison: Comparison, look: int | None = None, in_leaderboards: int = 0) -> Publication:
@@ -80,7 +84,7 @@ def publication(comparison: Comparison, look: int | None = None, in_leaderboards
             TEST_SET_TAG: comparison.pairing.test_set,
             LOG10_P_TAG: repr(comparison.log10_pvalue),
             **({} if comparison.part is None else {"trackperm.slice": str(comparison.part)}),
-            **({OPINIONS_TAG: _opinions_summary(comparison)} if comparison.second_opinions else {}),
+            **_opinions_tags(comparison),
         },
         description=description.markdown(comparison, remarks),
         baseline=comparison.baseline_run,
@@ -93,12 +97,7 @@ def publication(comparison: Comparison, look: int | None = None, in_leaderboards
 
 def _short_verdict(comparison: Comparison) -> str:
     """Marker and p-value, the adjusted one where there is one, in two digits."""
-    found = comparison.corrected
-    if found is None:
-        return f"{comparison.marker} {text.pvalue_name(comparison.test)}={comparison.format_pvalue(digits=2)}"
-    if found.pvalue is None:
-        return f"{comparison.marker} {found.method}"
-    return f"{comparison.marker} adj. p={found.format_pvalue(2, comparison.alpha)}"
+    return f"{comparison.marker} {text.short_pvalue(comparison)}"
 
 
 def look_sentence(look: int, in_leaderboards: int = 0) -> str:
@@ -165,7 +164,7 @@ def _results(comparison: Comparison) -> Table:
         "adjusted_p": None if comparison.corrected is None else comparison.corrected.format_pvalue(),
         "interval": None if comparison.interval is None else text.ends(comparison.interval),
         "verdict": f"{comparison.marker} {comparison.verdict}",
-        "certainty": text.certainty(test),
+        "certainty": text.how_certain(comparison),
         "alternative": test.alternative,
         "n_examples": test.n_examples,
         "n_discordant": test.n_discordant,
@@ -182,10 +181,21 @@ def _opinions(comparison: Comparison) -> Table:
     return Table(("test", "p_value", "differs", "overturns", "sentence"), rows)
 
 
-def _opinions_summary(comparison: Comparison) -> str:
-    applied = [each for each in comparison.second_opinions if each.pvalue is not None]
-    overturning = sum(each.overturns for each in applied)
-    return f"{len(applied)}, {overturning} of them on the other side of {comparison.alpha:g}"
+def _opinions_tags(comparison: Comparison) -> dict[str, str]:
+    found = {}
+    others = [each for each in comparison.second_opinions if each.name != STUDENTIZED]
+    if others:
+        applied = [each for each in others if each.pvalue is not None]
+        overturning = sum(each.overturns for each in applied)
+        found[OPINIONS_TAG] = (
+            f"{len(applied)}, {overturning} of them on the other side of {comparison.alpha:g}"
+        )
+    for each in comparison.second_opinions:
+        if each.name == STUDENTIZED:
+            side = "other" if each.overturns else "same"
+            shown = f"p={each.shown}, on the {side} side of {comparison.alpha:g}"
+            found[STUDENTIZED_TAG] = "does not apply" if each.pvalue is None else shown
+    return found
 
 
 def _files(comparison: Comparison) -> tuple[dict[str, bytes], list[str]]:
@@ -210,8 +220,7 @@ def _charts(comparison: Comparison) -> dict[str, Chart]:
         return {}
     table = Table(tuple(points[0]), [tuple(point.values()) for point in points])
     statistic = text.shorten(comparison.statistic.name, 40)
-    pvalue = f"{text.pvalue_name(comparison.test)} = {comparison.format_pvalue()}"
-    title = f"null distribution of {statistic}, {pvalue}"
+    title = f"null distribution of {statistic}, {text.pvalue(comparison)}"
     return {"null_distribution": Chart(title, table, x="value", y="probability", curve="curve")}
 
 

@@ -61,7 +61,10 @@ def _described(look: Look) -> tuple[str, str, str]:
 
 
 def _pvalue(look: Look) -> str:
-    return _written(look.log10_pvalue) or ("unreadable" if look.is_finished else "unfinished")
+    written = _written(look.log10_pvalue)
+    if not written:
+        return "unreadable" if look.is_finished else "unfinished"
+    return f"≈{written} MC" if "|method:monte-carlo|" in look.tag("signature") else written
 
 
 def _begun(look: Look) -> str:

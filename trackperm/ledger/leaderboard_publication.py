@@ -170,7 +170,7 @@ def _smallest_pairs(board: Leaderboard) -> Table:
                 board.rows[pair.candidate].name,
                 board.rows[pair.baseline].name,
                 pair.difference,
-                pair.test.format_pvalue(3),
+                f"{'≈' * (pair.test.method == 'monte-carlo')}{pair.test.format_pvalue(3)}",
                 parts.adjusted(board, pair),
                 f"{pair.marker} {pair.verdict}",
                 pair.test.n_discordant,
@@ -218,4 +218,5 @@ def _run_tags(board: Leaderboard, row: Row) -> dict[str, str]:
 
 
 def _short_verdict(board: Leaderboard, pair: Pair) -> str:
-    return f"{pair.marker} adj. p={parts.adjusted(board, pair, 2)}"
+    adjusted = parts.adjusted(board, pair, 2)
+    return f"{pair.marker} adj. p{adjusted if adjusted.startswith('≈') else f'={adjusted}'}"

@@ -10,7 +10,12 @@ from typing import NamedTuple, overload
 from trackperm.comparison import Comparison, RunData
 from trackperm.errors import InputError, InputTypeError
 from trackperm.leaderboards import Leaderboard
-from trackperm.ledger.comparison_publication import OPINIONS_TAG, looks_sentence, publication
+from trackperm.ledger.comparison_publication import (
+    OPINIONS_TAG,
+    STUDENTIZED_TAG,
+    looks_sentence,
+    publication,
+)
 from trackperm.ledger.leaderboard_publication import leaderboard_publication, require_taggable
 from trackperm.ledger.looks import Look, TestFamily, families
 from trackperm.trackers.base import Tracker, require_options
@@ -166,8 +171,12 @@ def log_comparison(
 
     def placed(place: Place, earlier: Look | None) -> Publication:
         # Second opinions that were asked for once stay there.
-        asked = earlier is not None and OPINIONS_TAG in earlier.tags
-        return _tagged(publication(comparison.with_second_opinions() if asked else comparison, *place), tags)
+        found, asked = comparison, {} if earlier is None else earlier.tags
+        if OPINIONS_TAG in asked:
+            found = found.with_second_opinions()
+        if STUDENTIZED_TAG in asked:
+            found = found.with_studentized()
+        return _tagged(publication(found, *place), tags)
 
     return ledger.log(placed, container, alert=alert, tag_runs=tag_runs)
 

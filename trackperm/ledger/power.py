@@ -23,7 +23,7 @@ StatisticName = str | Path | Statistic
 
 class _Options(TypedDict, total=False):
     test_set: str | None
-    statistic: StatisticName | Sequence[StatisticName]
+    statistic: StatisticName | Sequence[StatisticName] | None
     difference: float | None
     discordance: float | None
     n_examples: int | None
@@ -54,7 +54,7 @@ def power(
     *,
     experiment: str | None = None,
     test_set: str | None = None,
-    statistic: StatisticName | Sequence[StatisticName] = "accuracy",
+    statistic: StatisticName | Sequence[StatisticName] | None = None,
     difference: float | None = None,
     discordance: float | None = None,
     n_examples: int | None = None,
@@ -84,7 +84,8 @@ def power(
         With `experiment`, the first hexadecimal digits of the digest of a test set; needed where several
         were compared on.
     statistic : str, Path or Statistic, or sequence of str
-        That of the pilot; with `experiment`, one name that was logged or several.
+        That of the pilot, by default as the runs say; with `experiment`, one name that was logged or several,
+        by default ``accuracy``.
     difference : float, optional
         The true difference to be seen, in units of the statistic; by default that of the pilot.
     discordance : float, optional
@@ -131,7 +132,7 @@ def power(
     if baseline is None and difference is None:
         source = "discordance" if experiment is None else "experiment"
         raise InputError(f"`--{source}` needs the `--difference` that is to be seen")
-    names = [statistic] if isinstance(statistic, str | Path | Statistic) else list(statistic)
+    names = [statistic] if isinstance(statistic, str | Path | Statistic) else list(statistic or ())
     test: dict[str, Any] = {"alpha": alpha, "alternative": alternative}
     sought: dict[str, Any] = {"n_examples": n_examples, "power": power}
     drawn: dict[str, Any] = {"n_resamples": n_resamples, "seed": seed}
@@ -142,14 +143,16 @@ def power(
             )
         tracker, container = opened(experiment, tracking_uri, hint="`--experiment mlflow:EXPERIMENT`.")
         past = {"test_set": test_set, "difference": difference, **sought, **test, **drawn}
-        return [plan_from_past(tracker, container, _logged_name(name), **past) for name in names]
+        logged = [_logged_name(name) for name in names] or ["accuracy"]
+        return [plan_from_past(tracker, container, name, **past) for name in logged]
     if discordance is not None and difference is not None:
         return plan_paired(difference, discordance, **sought, **test)
     if candidate is None:
         raise InputError("a pilot has two runs", hint="`trackperm power BASELINE CANDIDATE`.")
-    if len(names) != 1:
+    if len(names) > 1 or (statistic is not None and not names):
         raise InputError("a pilot is compared by one statistic", hint="give `--statistic` once.")
-    pilot = compare(baseline, candidate, names[0], parameters=parameters, tracking_uri=tracking_uri, **test)
+    named = names[0] if names else None
+    pilot = compare(baseline, candidate, named, parameters=parameters, tracking_uri=tracking_uri, **test)
     return plan_from_pilot(pilot, difference=difference, **sought, **drawn)
 
 

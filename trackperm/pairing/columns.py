@@ -6,14 +6,18 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from trackperm.choices import Missing
+from trackperm.choices import Missing, RepeatsInSpec
 from trackperm.errors import InputError
 from trackperm.messages import listed
 from trackperm.pairing.report import OUTCOMES
+from trackperm.pairing.text_columns import text_columns
 from trackperm.statistic import Statistic
+from trackperm.tables.column_names import INPUTS, LABELS, PREDICTIONS
 from trackperm.tables.table import ExampleTable, id_columns, unusable
 
 _OPTIONS = {"prediction": "--prediction", "label": "--label"}
+_USUAL = {"prediction": PREDICTIONS, "label": LABELS}
+_NOT_COUNTED = {*PREDICTIONS, *LABELS, *INPUTS}
 
 
 @dataclass(frozen=True)
@@ -32,13 +36,14 @@ class PairedColumns:
     used : tuple of str
         The columns that the statistic reads, those of clusters, strata and classes among them.
     texts : tuple of str
-        Those that stay text where a table is untyped, since counters read them.
+        Those that stay text where a table is untyped: counters read them, or
+        :func:`~trackperm.pairing.text_columns.text_columns` found a number in two ways.
     cluster, strata, classes : str or None
         The columns of clusters, strata and classes.
     identity : tuple of str
         Columns of both runs that tell of an example's input, such as its hash.
-    repeats : bool
-        Whether an id may stand in several rows.
+    repeats : str or None
+        What becomes of several rows of one id; None where an id may stand in one row alone.
     notes : tuple of str
         What was found that a reader should know.
     """
@@ -52,7 +57,7 @@ class PairedColumns:
     strata: str | None
     classes: str | None
     identity: tuple[str, ...]
-    repeats: bool
+    repeats: RepeatsInSpec | None
     notes: tuple[str, ...]
 
     @property
@@ -120,23 +125,23 @@ class PairedColumns:
             position; or if examples of several rows are to be paired by position.
         """
         tables = (baseline, candidate)
-        if by_position and statistic.repeats:
+        if by_position and statistic.has_several_rows:
             raise InputError(
-                f"`{statistic.name}` adds up the rows of an example, which pairing by position cannot tell",
+                f"`{statistic.name}` takes the rows of an example together, which pairing by position cannot"
+                " tell",
                 hint="`--id NAME` names a column that identifies the examples.",
             )
         id_, label = statistic.columns["id"], _column(statistic, "label")
-        cluster, strata, classes = (
-            _column(statistic, name) for name in (statistic.cluster, statistic.strata, statistic.class_column)
-        )
+        strata, classes = (_column(statistic, name) for name in (statistic.strata, statistic.class_column))
+        ids = id_columns(id_, tables)
+        cluster = ids[0] if statistic.cluster == "id" else _column(statistic, statistic.cluster)
         of_missing = label if missing in OUTCOMES and statistic.missing_reads_label else None
         names = (*statistic.used_columns, of_missing, cluster, strata, classes)
         used = tuple(dict.fromkeys(name for name in names if name is not None))
-        ids = id_columns(id_, tables)
         needed = used if by_position else (*ids, *used)
         if any(name not in table.columns for table in tables for name in needed):
             raise _lacking(dict.fromkeys(needed), tables, statistic, ids)
-        notes = []
+        notes = list(statistic.found)
         if by_position and all(name in table.columns for table in tables for name in ids):
             notes.append(f"column `{id_}` was not used, as rows were to be paired by position")
         if label is not None and label not in used:
@@ -144,17 +149,20 @@ class PairedColumns:
             if reason:
                 notes.append(f"labels were not compared: {reason}")
                 label = None
+        read = dict.fromkeys(name for name in (label, *used) if name is not None and name not in ids)
+        texts, found = text_columns(tables, statistic, list(read), statistic.counter_columns)
+        notes += found
         return cls(
             None if by_position else id_,
             () if by_position else ids,
             label,
             used,
-            statistic.counter_columns,
+            (*statistic.counter_columns, *texts),
             cluster,
             strata,
             classes,
             tuple(name for name in baseline.identity if name in candidate.identity and name not in ids),
-            statistic.repeats,
+            statistic.repeats if statistic.has_several_rows else None,
             (*notes, *_notes_of_files(baseline, candidate)),
         )
 
@@ -187,7 +195,7 @@ def _lacking(
         f"    {line} has {listed(table.columns)}" for line, table in zip(lines, tables, strict=True)
     )
     options, entries = [], []
-    guesses = {name: _guess(name, lackers, taken=needed) for name, lackers in lacking.items()}
+    guesses = {name: _guess(name, roles[name], lackers, taken=needed) for name, lackers in lacking.items()}
     if any(name in lacking for name in ids):
         options.append(f"`--id {','.join(guesses.get(name, name) for name in ids)}`")
     for name, guess in guesses.items():
@@ -217,12 +225,20 @@ def _label_reason(label: str, tables: tuple[ExampleTable, ...]) -> str | None:
     return next((reason for table in tables if (reason := unusable(table, label))), None)
 
 
-def _guess(name: str, tables: list[ExampleTable], taken: Iterable[str]) -> str:
-    """Name a column that all `tables` have and that is called much like `name`, or just `NAME`."""
+def _guess(name: str, role: str, tables: list[ExampleTable], taken: Iterable[str]) -> str:
+    """Name a column that all `tables` have and that may be meant by `name`, or just `NAME`.
+
+    Predictions and labels are those that are usually called so: a name that is merely similar may be that of
+    another run, or of the prompt.
+    """
     free = {
         column.lower(): column
         for column in tables[0].columns
         if column not in taken and all(column in table.columns for table in tables)
     }
-    found = difflib.get_close_matches(name.lower(), free, n=1, cutoff=0.5)
+    if role in _USUAL:
+        usual = [column for column in free if column in _USUAL[role]]
+        return free[usual[0]] if len(usual) == 1 else "NAME"
+    others = [column for column in free if column not in _NOT_COUNTED]
+    found = difflib.get_close_matches(name.lower(), others, n=1, cutoff=0.5)
     return free[found[0]] if found else "NAME"

@@ -101,16 +101,16 @@ def grouped(counts: PairedCounts, strata: nw.Series[Any] | None, statistic: Stat
     at = np.array([place[name] for name in values.get_column(STRATUM).to_list()], dtype=np.int64)
     p = len(counts.names)
     candidate, baseline = (
-        _spread(values.select(part).to_numpy(), rows, at, (n_units, len(names), p))
+        spread(values.select(part).to_numpy(), rows, at, (n_units, len(names), p))
         for part in (columns[:p], columns[p:])
     )
     return CountTable.from_counts(statistic.total_names, candidate, baseline, multiplicities)
 
 
-def _spread(
+def spread(
     values: npt.NDArray[Any], rows: npt.NDArray[Any], strata: npt.NDArray[Any], shape: Sequence[int]
 ) -> npt.NDArray[np.int64]:
-    """Put the counts of a row where its unit and stratum are, among zeros."""
+    """Put the counts of a row where its unit and stratum are, among zeros; shape (units, strata * counts)."""
     table = np.zeros(shape, dtype=np.int64)
     table[rows, strata] = values
     return table.reshape(shape[0], -1)

@@ -18,6 +18,9 @@ from trackperm.tables.table import ColumnType, ExampleTable, typed_columns
 KEY = "trackperm.key"
 """Name of the key beside a run's own columns."""
 
+PADDING = "trackperm.padding"
+"""Name of the column that marks rows which stand in for attempts that a run did not make."""
+
 
 @dataclass(frozen=True, eq=False)
 class KeyedRun:
@@ -30,7 +33,8 @@ class KeyedRun:
     origin : str
         What messages call the run.
     n_rows : int
-        Number of rows that the run has, with those that have no id.
+        Number of rows that the run has, with those that have no id; of examples, where these have several
+        rows.
     rows_without_id : tuple of int
         Which these are, counted from 0.
     """
@@ -80,6 +84,22 @@ class KeyedRun:
     def keys(self) -> nw.Series[Any]:
         """Keys of all rows."""
         return self.frame.get_column(KEY)
+
+    def of_examples(self) -> KeyedRun:
+        """Count examples in place of rows."""
+        return replace(self, n_rows=self.keys.n_unique() + len(self.rows_without_id))
+
+    @property
+    def is_padding(self) -> nw.Series[Any]:
+        """Whether a row stands in for an attempt that the run did not make, by row."""
+        if PADDING in self.frame.columns:
+            return self.frame.get_column(PADDING)
+        return nw.new_series(PADDING, np.zeros(len(self), dtype=np.bool_), nw.Boolean, backend="polars")
+
+    @property
+    def n_own_rows(self) -> int:
+        """Number of rows without those that stand in for others."""
+        return len(self) - (int(self.frame.get_column(PADDING).sum()) if PADDING in self.frame.columns else 0)
 
     def filter(self, rows: nw.Series[Any]) -> KeyedRun:
         """Keep some rows."""
@@ -145,7 +165,8 @@ def keyed_runs(
     ids, ties = columns.ids, columns.tie_breakers
     first = KeyedRun.by_id(baseline, ids, ties)
     del baseline  # whose columns are copied: one run at a time is in memory twice
-    return (first, KeyedRun.by_id(candidate, ids, ties)), types
+    runs = first, KeyedRun.by_id(candidate, ids, ties)
+    return (runs[0].of_examples(), runs[1].of_examples()) if columns.repeats else runs, types
 
 
 def read_types(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 import narwhals as nw
@@ -11,25 +11,35 @@ from trackperm.choices import Missing
 from trackperm.errors import InputError, PairingError
 from trackperm.exact import CountTable
 from trackperm.messages import listed
+from trackperm.pairing.by_unit import CountsByUnit
+from trackperm.pairing.changed import n_changed
 from trackperm.pairing.checks.differences import Differences, RunDifferences, differences
 from trackperm.pairing.checks.refusals import (
     refuse_differences,
     require_distinct_ids,
     require_same_length,
-    require_same_repeats,
     require_unique_ids,
 )
 from trackperm.pairing.checks.suspicions import Evidence, other_ids, sampled_every, suspicions
-from trackperm.pairing.classes import class_types, counted_by_class
+from trackperm.pairing.classes import ClassCounts, class_types, counted_by_class
 from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.counting import discordant_rows, paired_counts, read_columns
 from trackperm.pairing.digest import digest
 from trackperm.pairing.examples_digest import digest_of_test_set
 from trackperm.pairing.folds import are_folds, fold_warning
 from trackperm.pairing.grouping import grouped, summed
-from trackperm.pairing.keyed_run import KeyedRun, keyed_runs
+from trackperm.pairing.keyed_run import KEY, KeyedRun, keyed_runs
 from trackperm.pairing.missing import counted_runs, with_absent
 from trackperm.pairing.paired_counts import PairedCounts
+from trackperm.pairing.repeats import (
+    ADDED,
+    RowNumbers,
+    asymptotic,
+    combined,
+    unit_note,
+    with_equal_rows,
+    without_padding,
+)
 from trackperm.pairing.report import OUTCOMES, PairingReport
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.tables.table import ColumnType, ExampleTable
@@ -74,10 +84,25 @@ class Pairing(PairedRuns):
         of several classes are added up.
     strata : narwhals.Series or None
         The stratum of every row of `counts`, where the statistic has strata.
+    by_class : ClassCounts or None
+        The counts of every class, where the statistic has classes.
     """
 
     counts: PairedCounts
     strata: nw.Series[Any] | None
+    by_class: ClassCounts | None = None
+
+    def by_unit(self) -> CountsByUnit:
+        """Return the counts of what is exchanged together: of an example, or of a cluster.
+
+        Raises
+        ------
+        InputError
+            If there are too many for the counts of every stratum.
+        """
+        if self.by_class is not None:
+            return CountsByUnit.of_classes(self.by_class)
+        return CountsByUnit.of(self.counts, self.strata, self.statistic)
 
 
 def pair(
@@ -145,6 +170,13 @@ def pair(
         strata = paired[0].frame.get_column(columns.strata).cast(nw.String)
         statistic = load_statistic(statistic, strata=strata.unique().sort().to_list())
     read = read_columns(*paired, columns) if units is None else None
+    numbers = RowNumbers.of(paired) if columns.repeats else None
+    if numbers is not None:
+        _require_takeable(numbers, columns, statistic)
+        counts = without_padding(counts, paired)
+        if columns.repeats not in ADDED:
+            counts, strata, statistic = combined(counts, paired, strata, statistic)
+            units = None if columns.cluster is None else _clusters(counts, paired[0], columns.cluster)
     if units is not None:
         counts, strata = summed(counts, units, strata, statistic)
         by_class = None if by_class is None else by_class.summed(units)
@@ -156,7 +188,7 @@ def pair(
     notes = (
         *rewritten_ids(baseline, candidate, columns, types),
         *count_notes,
-        *_repeats(paired[0], columns),
+        *([] if numbers is None else [unit_note(numbers, columns)]),
         *design(units, columns, statistic),
         *predictions_missing(lacking_predictions(paired, columns, missing), missing),
         *(other_ids(baseline, candidate, statistic.columns["id"]) if by_position else []),
@@ -169,7 +201,10 @@ def pair(
         (*notes, *suspicions(Evidence.of(paired, columns, types, every=every), columns, types)),
         (digest(runs[0].frame, types), digest(runs[1].frame, types)),
         digest_of_test_set(runs, columns),
+        n_changed(paired, columns, statistic, (baseline, candidate)),
     )
+    if numbers is not None:
+        report = replace(report, asymptotic=asymptotic(numbers, columns.repeats))
     return Pairing(
         statistic=statistic,
         count_table=count_table,
@@ -177,6 +212,7 @@ def pair(
         discordant=discordant_rows(counts, discordant, strata, read, statistic),
         counts=counts,
         strata=strata,
+        by_class=by_class,
     )
 
 
@@ -224,7 +260,7 @@ def matched(
     both = _same_keys(full, columns)
     complete = _complete(both, needed, columns)
     paired = both if complete.all() else (both[0].filter(complete), both[1].filter(complete))
-    return differences(full, both, len(paired[0]), columns, needed), paired
+    return differences(full, both, paired[0], columns, needed), paired
 
 
 def _same_keys(runs: tuple[KeyedRun, KeyedRun], columns: PairedColumns) -> tuple[KeyedRun, KeyedRun]:
@@ -235,7 +271,7 @@ def _same_keys(runs: tuple[KeyedRun, KeyedRun], columns: PairedColumns) -> tuple
     both = baseline.join(candidate, "semi"), candidate.join(baseline, "semi")
     if columns.repeats:
         both = both[0].ordered(columns.tie_breakers), both[1].ordered(columns.tie_breakers)
-        require_same_repeats(*both)
+        both = with_equal_rows(*both, columns.repeats)
     return both
 
 
@@ -257,6 +293,7 @@ def reported(
     notes: tuple[str, ...],
     digests: tuple[str, str],
     test_set: str,
+    n_changed: int | None,
 ) -> PairingReport:
     """Report how runs were paired that were not refused; `notes` go behind those of the columns."""
     n_baseline, n_candidate = (run.n_rows for run in found.runs)
@@ -274,13 +311,38 @@ def reported(
         baseline_digest=digests[0],
         candidate_digest=digests[1],
         test_set=test_set,
+        n_changed=n_changed,
     )
 
 
-def _repeats(run: KeyedRun, columns: PairedColumns) -> list[str]:
-    if not columns.repeats:
-        return []
-    return [f"repeats: the counts of {len(run)} rows were added up for {run.keys.n_unique()} examples"]
+def _require_takeable(numbers: RowNumbers, columns: PairedColumns, statistic: Statistic) -> None:
+    """Refuse what rows of an example cannot come to where there are classes, strata or clusters.
+
+    Raises
+    ------
+    InputError
+        If there are classes, and rows are not to be added up, or are not as many in both runs; or if there
+        are any of these, and attempts are exchanged within examples.
+    """
+    if columns.repeats == "attempts" and (columns.groups or statistic.has_classes):
+        raise InputError(
+            f"the attempts within each example are exchanged, and `{statistic.name}` has clusters, strata or"
+            " classes",
+            hint="`--repeats mean` exchanges the means of examples.",
+        )
+    if not statistic.has_classes or (columns.repeats in ADDED and numbers.is_equal):
+        return
+    raise InputError(
+        f"`{statistic.name}` has classes, whose counts are added up over as many rows of an example in both"
+        f" runs; here there are {numbers}, to be taken by `{columns.repeats}`",
+        hint="`--repeats sum`, or a statistic without classes.",
+    )
+
+
+def _clusters(counts: PairedCounts, run: KeyedRun, cluster: str) -> nw.Series[Any]:
+    """Return the cluster of every row of counts, by its id."""
+    of_ids = run.frame.select(nw.col(KEY).alias("id"), nw.col(cluster).alias(KEY)).unique("id")
+    return counts.frame.select("id").join(of_ids, on="id", how="left").get_column(KEY)
 
 
 def design(units: nw.Series[Any], columns: PairedColumns, statistic: Statistic) -> list[str]:
@@ -305,6 +367,11 @@ def design(units: nw.Series[Any], columns: PairedColumns, statistic: Statistic) 
             f"{'' if column is None else f' (`{column}`)'},"
             f" weighted {'equally' if equal else 'as the statistic says'}"
         )
+    if statistic.repeats == "rows" and columns.cluster is None:
+        notes.append(
+            f"look: unit: each row of `{columns.id}` counts as an example, as was asked for; rows of one"
+            " example depend on each other, so that p can be far too small"
+        )
     unit = columns.id if columns.cluster is None else columns.cluster
     if unit is not None and are_folds(unit, units):
         notes.append(fold_warning(unit))
@@ -319,7 +386,7 @@ def lacking_predictions(
     """Count the examples of each run without a value that the statistic reads, where such are in the test."""
     if missing not in OUTCOMES:
         return 0, 0
-    baseline, candidate = (int((~run.is_complete(columns.of_runs)).sum()) for run in runs)
+    baseline, candidate = (int((~run.is_complete(columns.of_runs) & ~run.is_padding).sum()) for run in runs)
     return baseline, candidate
 
 

@@ -28,7 +28,7 @@ class PairingReport:
     n_baseline, n_candidate : int
         Number of examples in each run.
     n_paired : int
-        Number of examples that are in the test; of their rows, where an example has several.
+        Number of examples that are in the test.
     n_dropped : int
         Number of examples of either run that are not.
     labels_checked : bool
@@ -45,6 +45,11 @@ class PairingReport:
     test_set : str
         SHA-256 of the examples that either run has, whatever was predicted and tested; see
         :func:`trackperm.pairing.examples_digest.digest_of_test_set`.
+    asymptotic : str or None
+        Why the level of the test holds only for many examples; None where it is exact.
+    n_changed : int or None
+        How many of the `n_paired` rows have other predictions in the candidate; None where that is not known,
+        see :func:`trackperm.pairing.changed.n_changed`.
     """
 
     by: Literal["id", "position"]
@@ -59,6 +64,8 @@ class PairingReport:
     baseline_digest: str
     candidate_digest: str
     test_set: str
+    asymptotic: str | None = None
+    n_changed: int | None = None
 
     def lines(self) -> list[str]:
         """Say how examples were paired, a sentence a line."""
@@ -74,6 +81,8 @@ class PairingReport:
             lines.append("labels of both runs agree")
         if self.inputs_checked:
             lines.append(f"inputs of both runs agree ({', '.join(self.inputs_checked)})")
+        if self.n_changed is not None:
+            lines.append(f"{self.n_changed} of {self.n_paired} predictions changed")
         return [*lines, *self.notes]
 
     def to_dict(self) -> dict[str, Any]:

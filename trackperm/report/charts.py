@@ -19,7 +19,7 @@ from trackperm.errors import MissingDependencyError
 from trackperm.exact import NullDistribution, PermutationTest
 from trackperm.exact.null_distribution import DIGITS
 from trackperm.report.templating import render
-from trackperm.report.text import certainty, format_number, pvalue_name, shorten
+from trackperm.report.text import format_number, how_certain, pvalue, shorten
 
 if TYPE_CHECKING:
     import altair as alt
@@ -135,16 +135,16 @@ def pmf_chart(comparison: Comparison) -> alt.LayerChart:
     ).encode(x="observed:Q", y=alt.value(4), text="label:N")
 
     names = [shorten(name, 40) for name in (comparison.candidate_name, comparison.baseline_name, statistic)]
-    pvalue = f"{pvalue_name(test)} = {comparison.format_pvalue()}"
+    written = pvalue(comparison)
     chart: alt.LayerChart = (
         alt.layer(region, mass, rule, text)
         .properties(
             width=640,
             height=300,
-            description=f"Null distribution of the statistic {names[2]}, {label}, {pvalue}",
+            description=f"Null distribution of the statistic {names[2]}, {label}, {written}",
             title=alt.TitleParams(
                 "{} against {} by {}".format(*names),
-                subtitle=f"{pvalue} ({certainty(test)}, {test.alternative}); "
+                subtitle=f"{written} ({how_certain(comparison)}, {test.alternative}); "
                 "the bars show what exchanging outputs at random gives",
                 anchor="start",
             ),

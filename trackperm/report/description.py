@@ -28,13 +28,14 @@ def markdown(comparison: Comparison, remarks: Sequence[str] = ()) -> str:
     str
         Markdown in which no name of the user's can act as markup.
     """
-    pvalue = comparison.format_pvalue()
+    pvalue = f"{'≈ ' * (comparison.method == 'monte-carlo')}{comparison.format_pvalue()}"
     table = [
         (
             f"{text.pvalue_name(comparison.test)}-value",
-            f"{pvalue} ({text.certainty(comparison.test)}, {comparison.test.alternative})",
+            f"{pvalue} ({text.how_certain(comparison)}, {comparison.test.alternative})",
         ),
-        *([] if comparison.corrected is None else [("corrected", text.correction(comparison))]),
+        *([("correction", text.correction(comparison))] if text.correction(comparison) else []),
+        *([("chosen", comparison.statistic.chosen)] if comparison.statistic.chosen else []),
         *text.scores(comparison),
         *(
             []
@@ -48,7 +49,7 @@ def markdown(comparison: Comparison, remarks: Sequence[str] = ()) -> str:
         f"**{comparison.marker} {text.escape_markdown(text.headline(comparison))}**",
         "\n".join(
             [
-                f"| {text.escape_markdown(comparison.title)} | |",
+                f"| {text.escape_markdown(comparison.title)}{text.direction(comparison.statistic)} | |",
                 "|---|---|",
                 *(f"| {name} | {text.escape_markdown(value)} |" for name, value in table),
             ]
@@ -76,10 +77,13 @@ def explanation(comparison: Comparison) -> list[str]:
         "greater": "at least",
     }[alternative]
     description = text.shorten(comparison.statistic.description, _PROSE_LIMIT)
+    chosen = comparison.statistic.chosen
     sentences = [f"{statistic}: {_sentence(description)}"] if description else []
+    sentences += [f"It was chosen as {chosen}."] if chosen and chosen != "by default" else []
+    sentences += ["It is what is compared by default."] if chosen == "by default" else []
     sentences += [
-        "If it made no difference which run an output came from, the outputs of the two runs could be "
-        f"exchanged on {_exchanged(comparison)} without changing what to expect.",
+        f"The null hypothesis is that {comparison.null_hypothesis}: exchanging those of the two runs there"
+        " would not change what to expect.",
         f"{text.pvalue_name(comparison.test)} {_share(comparison.test)} in which {quantity} is {extreme}"
         " the observed one" + (", those equal to it counted half." if comparison.test.mid_p else "."),
     ]
@@ -120,6 +124,8 @@ def _share(test: PermutationTest) -> str:
 def _corrected(comparison: Comparison) -> str:
     """Name the correction that a p-value was held to."""
     found = comparison.corrected
+    if comparison.n_uncorrected is not None:
+        return f", not corrected although it is one of {comparison.n_uncorrected} tests"
     if found is None:
         return ""
     return f" once corrected for {found.n_tests} tests ({found.title}, {found.controls})"
@@ -148,14 +154,24 @@ def _size(comparison: Comparison) -> list[str]:
         sentences.append(
             f"The mean difference is {abs(sizes.cohens_dz):.3g} standard deviations of the differences."
         )
-    if comparison.decision.equivalent is not None and comparison.margin is not None:
-        level = f"{100 * (1 - 2 * comparison.alpha):.10g}%"
-        does = "lies" if comparison.decision.equivalent else "does not lie"
-        sentences.append(
-            f"The interval of confidence {level} {does} within the margin of {comparison.margin:g}, which is"
-            f" what two one-sided tests at {comparison.alpha:g} ask for."
-        )
+    if comparison.margin is not None:
+        sentences.append(_margin(comparison, comparison.margin))
     return sentences
+
+
+def _margin(comparison: Comparison, margin: float) -> str:
+    """Explain whether the difference is shown to be smaller than the margin, and by what."""
+    size, decision = comparison.size, comparison.decision
+    if decision.equivalent is None:
+        return f"The difference is not shown to be within the margin of {margin:g}: {decision.lack}."
+    does = "lies" if decision.equivalent else "does not lie"
+    if isinstance(size.basis, str):
+        return f"The difference {does} within the margin of {margin:g}: {size.unseen}."
+    level = f"{100 * (1 - 2 * comparison.alpha):.10g}%"
+    return (
+        f"The interval of confidence {level} {does} within the margin of {margin:g}, which is what two"
+        f" one-sided tests at {comparison.alpha:g} ask for."
+    )
 
 
 def _disagreement(comparison: Comparison) -> str:
@@ -165,14 +181,6 @@ def _disagreement(comparison: Comparison) -> str:
     if comparison.test.method == "monte-carlo":
         return "; it may disagree with a p-value that is estimated"
     return ""
-
-
-def _exchanged(comparison: Comparison) -> str:
-    """Name what the two runs exchange as a whole."""
-    statistic = comparison.statistic
-    if statistic.cluster is not None:
-        return f"all examples with the same `{statistic.columns[statistic.cluster]}` together"
-    return "any example, all of its rows together," if statistic.repeats else "any example"
 
 
 def _sentence(note: str) -> str:

@@ -23,7 +23,7 @@ def html(comparison: Comparison) -> str:
         marker=comparison.marker,
         verdict=comparison.verdict,
         headline=text.headline(comparison),
-        scope=text.SCOPE,
+        scope=text.scope(comparison),
         facts=facts(comparison),
         notes=text.notes(comparison),
         chart=chart,
@@ -41,17 +41,18 @@ def facts(comparison: Comparison) -> list[tuple[str, str, str]]:
     details = {
         "baseline": _source(comparison.baseline_name, comparison.baseline),
         "candidate": _source(comparison.candidate_name, comparison.candidate),
-        "difference": "candidate minus baseline",
+        "difference": f"candidate minus baseline{text.direction(comparison.statistic)}",
+        "observed": text.direction(comparison.statistic).strip(),
     }
     test = comparison.test
-    certainty = text.certainty(test)
+    certainty = text.how_certain(comparison)
     if 0 < test.error_bound < 1:
         certainty += f", relative error at most {test.error_bound:.1g}"
     return [
         *((name, value, details.get(name, "")) for name, value in text.scores(comparison)),
         (
             f"{text.pvalue_name(test)}-value",
-            comparison.format_pvalue(),
+            f"{'≈ ' * (comparison.method == 'monte-carlo')}{comparison.format_pvalue()}",
             f"{certainty}, {test.alternative}",
         ),
         *_correction(comparison),
@@ -62,10 +63,13 @@ def facts(comparison: Comparison) -> list[tuple[str, str, str]]:
 
 def _correction(comparison: Comparison) -> list[tuple[str, str, str]]:
     found = comparison.corrected
+    if comparison.n_uncorrected is not None:
+        return [("correction", "none", text.correction(comparison))]
     if found is None:
         return []
     detail = f"{found.title} over {found.n_tests} tests; {found.controls} under {found.valid_under}"
-    return [("adjusted p-value", found.format_pvalue(level=comparison.alpha), detail)]
+    adjusted = f"{'≈ ' * found.is_drawn}{found.format_pvalue(level=comparison.alpha)}"
+    return [("adjusted p-value", adjusted, detail)]
 
 
 def _interval(comparison: Comparison) -> list[tuple[str, str, str]]:

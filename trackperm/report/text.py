@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 import re
 
+from trackperm.choices import Alternative
 from trackperm.comparison import Comparison
 from trackperm.exact import PermutationTest
 from trackperm.exact.engines.monte_carlo import exact_interval
 from trackperm.exact.intervals import Interval
+from trackperm.pairing.checks.suspicions import shared_input
+from trackperm.statistic import Statistic
 
 SCOPE = "these two runs on these examples; not other seeds, prompts or test sets"
 
@@ -33,20 +36,32 @@ def lines(comparison: Comparison) -> list[str]:
         At least three lines, without line ends.
     """
     test = comparison.test
-    pvalue = f"{pvalue_name(test)} = {comparison.format_pvalue()}"
-    if comparison.corrected is not None:
-        pvalue += f" ({correction(comparison)})"
-    facts = ", ".join((f"{certainty(test)}, {test.alternative}", examples(comparison)))
+    shown = pvalue(comparison)
+    if among := correction(comparison):
+        shown += f" ({among})"
+    facts = ", ".join((f"{how_certain(comparison)}, {test.alternative}", examples(comparison)))
     found = [f"{name} {value}" for name, value in scores(comparison)]
     if (interval := comparison.interval) is not None:
         found.append(f"{confidence(interval)} {ends(interval)}")
     return [
-        "   ".join((comparison.title, *found)),
-        f"{pvalue}  {facts}   {comparison.marker} {comparison.decision}",
-        f"scope: {SCOPE}",
+        "   ".join((asked(comparison), *found)),
+        f"{shown}  {facts}   {comparison.marker} {comparison.decision}",
+        f"scope: {scope(comparison)}",
         *notes(comparison),
         *opinions(comparison),
     ]
+
+
+def asked(comparison: Comparison) -> str:
+    """Name the statistic, say where lower is better, and why it was chosen where nobody named it."""
+    chosen = comparison.statistic.chosen
+    name = f"{comparison.title}{direction(comparison.statistic)}"
+    return f"{name}, {chosen}" if chosen else name
+
+
+def scope(comparison: Comparison) -> str:
+    """Say what the test is about, and what it takes for granted."""
+    return f"{SCOPE}; null: {comparison.null_hypothesis}"
 
 
 def format_number(value: float, *, sign: bool = False) -> str:
@@ -57,9 +72,33 @@ def format_number(value: float, *, sign: bool = False) -> str:
     return f"{value:{plus}.4g}"
 
 
+def direction(statistic: Statistic) -> str:
+    """Say behind the name of a statistic that lower is better; nothing where greater is, as mostly."""
+    return "" if statistic.greater_is_better else " (lower is better)"
+
+
 def pvalue_name(test: PermutationTest) -> str:
     """Say which p-value it is: ``p``, or ``mid-p`` where ties count half."""
     return "mid-p" if test.mid_p else "p"
+
+
+def pvalue(comparison: Comparison, digits: int = 3) -> str:
+    """Write the p-value with its name: with ≈ where it is by Monte Carlo."""
+    equals = "≈" if comparison.method == "monte-carlo" else "="
+    return f"{pvalue_name(comparison.test)} {equals} {comparison.format_pvalue(digits)}"
+
+
+def short_pvalue(comparison: Comparison) -> str:
+    """Write the p-value for a tag: the adjusted one where there is one, and what has to be known of it."""
+    found = comparison.corrected
+    if found is None:
+        written = pvalue(comparison, 2).replace(" ", "")
+    elif found.pvalue is None:
+        written = found.method
+    else:
+        written = f"adj. p{'≈' if found.is_drawn else '='}{found.format_pvalue(2, comparison.alpha)}"
+    drawn = comparison.method == "monte-carlo" if found is None else found.is_drawn
+    return f"{written}{' MC' * drawn}{' uncorrected' * (comparison.n_uncorrected is not None)}"
 
 
 def certainty(test: PermutationTest) -> str:
@@ -68,6 +107,12 @@ def certainty(test: PermutationTest) -> str:
     if not test.mid_p:
         return found
     return f"mid-p {'computed exactly' if found == 'exact' else found}, level not guaranteed"
+
+
+def how_certain(comparison: Comparison) -> str:
+    """Say what is known about the error of a p-value, and whether its level holds for many examples alone."""
+    found = certainty(comparison.test)
+    return found if comparison.pairing.asymptotic is None else f"{found} for these means, level asymptotic"
 
 
 def _certified(test: PermutationTest) -> str:
@@ -113,11 +158,13 @@ def ends(interval: Interval) -> str:
 
 
 def correction(comparison: Comparison) -> str:
-    """Say what the p-value is among all those that were computed together."""
+    """Say what the p-value is among all those that were computed together; nothing of a test alone."""
     found = comparison.corrected
+    if comparison.n_uncorrected is not None:
+        return f"uncorrected: one of {comparison.n_uncorrected} tests"
     if found is None:
         return ""
-    adjusted = found.format_pvalue(level=comparison.alpha)
+    adjusted = f"{'≈ ' * found.is_drawn}{found.format_pvalue(level=comparison.alpha)}"
     name = "adjusted" if found.pvalue is not None else f"{comparison.alpha:g} or"
     return f"{name} {adjusted}: {found.title} over {found.n_tests} tests"
 
@@ -130,7 +177,9 @@ def examples(comparison: Comparison) -> str:
 
 def _unit(comparison: Comparison) -> str:
     """Name what is exchanged as one."""
-    return "example" if comparison.statistic.cluster is None else "cluster"
+    if comparison.statistic.cluster is not None:
+        return "cluster"
+    return "row" if comparison.statistic.repeats == "rows" else "example"
 
 
 def discordance(comparison: Comparison) -> str:
@@ -147,6 +196,8 @@ def notes(comparison: Comparison) -> list[str]:
     found = []
     if comparison.n_discordant == 0:
         found.append("identical: the counts of both runs are the same on every example")
+    if (changed := _changed(comparison)) is not None:
+        found.append(changed)
     if report.n_dropped:
         found.append(
             f"dropped: {report.n_dropped} without a complete row in both runs "
@@ -154,6 +205,8 @@ def notes(comparison: Comparison) -> list[str]:
         )
     if len({case.difference for case in comparison.cases}) > 1:
         found.append(f"missing predictions: {_cases(comparison)}")
+    if report.asymptotic is not None:
+        found.append(f"asymptotic: {report.asymptotic}")
     if report.by == "position":
         found.append("paired by position: nothing proves that the rows are the same examples")
     if test.ties == "100 digits":
@@ -162,6 +215,8 @@ def notes(comparison: Comparison) -> list[str]:
         found.append("ties approximate: values within a rounding band of the observed one count as ties")
     if test.mid_p:
         found.append("mid-p: ties with the observed value count half, so that its level may be exceeded")
+    if test.alternative != "two-sided":
+        found.append(one_sided(test.alternative))
     if test.method == "monte-carlo":
         found.append(f"Monte Carlo: {test.why}")
         if least_drawn(comparison) >= comparison.alpha:
@@ -176,20 +231,49 @@ def notes(comparison: Comparison) -> list[str]:
         and is_within_reach(comparison)
     ):
         found.append(str(comparison.detectable))
-    if comparison.decision.equivalent is not None and comparison.interval is not None:
-        method = comparison.interval.method
-        if method != "paired proportions":
-            found.append(f"equivalence rests on the {method} interval: {comparison.interval.note}")
+    if comparison.decision.equivalent is not None:
+        basis = comparison.size.basis
+        if isinstance(basis, str):
+            found.append(f"equivalence rests on how few examples can differ: {comparison.size.unseen}")
+        elif basis.method != "paired proportions":
+            found.append(f"equivalence rests on the {basis.method} interval: {basis.note}")
     if comparison.part is not None and not comparison.part.declared:
         found.append("exploratory: the spec declares no such slices, so nobody knows how many were looked at")
-    return [*found, *report.notes]
+    seen = comparison.dependence
+    said = {f"look: {shared_input(each.n_shared, each.n_examples, each.column)}" for each in seen}
+    name = pvalue_name(test)
+    return [
+        *found,
+        *comparison.remarks,
+        *(note for note in report.notes if note not in said),
+        *(
+            f"look: {each.sentence(name, comparison.alpha)}; `--cluster {each.column}` tests so"
+            for each in seen
+        ),
+    ]
+
+
+def one_sided(alternative: Alternative) -> str:
+    """Say what a one-sided test takes for granted."""
+    return f"one-sided: p holds only if `{alternative}` was chosen before anybody saw the results"
+
+
+def _changed(comparison: Comparison) -> str | None:
+    """Say how many predictions changed, where that is more than the score tells."""
+    report, n_discordant = comparison.pairing, comparison.n_discordant
+    if report.n_changed is None or report.n_changed <= n_discordant:
+        return None
+    changed = f"{report.n_changed} of {report.n_paired} predictions changed"
+    if report.n_paired == comparison.n_examples:
+        return f"{changed}, {n_discordant} in score"
+    return f"{changed}; {n_discordant} of {comparison.n_examples} {_unit(comparison)}s differ in score"
 
 
 def _cases(comparison: Comparison) -> str:
     """Say what the worst and the best case come to, and whether they agree."""
-    name = pvalue_name(comparison.test)
+    name = f"{pvalue_name(comparison.test)} {'≈' if comparison.method == 'monte-carlo' else '='}"
     cases = ", ".join(
-        f"{case.missing} case {format_number(case.difference, sign=True)} ({name} = {case.pvalue:.3g},"
+        f"{case.missing} case {format_number(case.difference, sign=True)} ({name} {case.pvalue:.3g},"
         f" {case.verdict})"
         for case in comparison.cases
     )
@@ -218,9 +302,9 @@ def headline(comparison: Comparison) -> str:
     """Give the verdict in one sentence, without its marker."""
     baseline, candidate = shorten(comparison.baseline_name), shorten(comparison.candidate_name)
     statistic = comparison.title
-    name, pvalue = pvalue_name(comparison.test), comparison.format_pvalue()
-    among = "" if comparison.corrected is None else f", {correction(comparison)}"
-    found = f"({name} = {pvalue}{among})"
+    among = correction(comparison)
+    drawn = ", Monte Carlo" if comparison.method == "monte-carlo" else ""
+    found = f"({pvalue(comparison)}{drawn}{among and f', {among}'})"
     if comparison.verdict == "undecided":
         sought = looked_for(comparison)
         shown = f"{candidate} is not shown to be {sought} than {baseline}"
@@ -231,7 +315,7 @@ def headline(comparison: Comparison) -> str:
         return (
             f"{candidate} and {baseline} are equivalent within {comparison.margin:g} by {statistic} {found}"
         )
-    note = "" if comparison.statistic.greater_is_better else ", where less is better"
+    note = "" if comparison.statistic.greater_is_better else ", where lower is better"
     size = f", and equivalent within {comparison.margin:g}" if comparison.decision.equivalent else ""
     return f"{candidate} is {comparison.verdict} than {baseline} by {statistic}{note}{size} {found}"
 

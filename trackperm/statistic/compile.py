@@ -6,10 +6,11 @@ import math
 import numbers
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 
+from trackperm.choices import RepeatsInSpec
 from trackperm.errors import InputError, InputTypeError, SpecError
 from trackperm.exact import RationalStatistic, RealStatistic
 from trackperm.exact.scores.resolution import Resolution, read_resolution
@@ -21,7 +22,8 @@ from trackperm.statistic.declared_parts import (
     require_moderate_size,
     weights_of,
 )
-from trackperm.statistic.definition import CLASS, ClassValue, ParameterValue, Statistic
+from trackperm.statistic.definition import ATTEMPTS, CLASS, ClassValue, ParameterValue, Statistic
+from trackperm.statistic.direction import direction_word
 from trackperm.statistic.document import Document
 from trackperm.statistic.expressions.parts import first_not_additive, in_part, in_parts, weighted_mean
 from trackperm.statistic.expressions.rational import is_rational, rational
@@ -64,6 +66,8 @@ def load_statistic(
     parameters: Mapping[str, object] | None = None,
     columns: Mapping[str, str] | None = None,
     resolution: Resolution | Mapping[str, Resolution] | None = None,
+    repeats: RepeatsInSpec | None = None,
+    cluster: str | None = None,
     strata: Collection[str] | None = None,
     classes: Collection[ClassValue] | None = None,
 ) -> Statistic:
@@ -80,6 +84,10 @@ def load_statistic(
         Actual columns by name: ``id``, ``prediction``, ``label`` and any name in the counts.
     resolution : str, float, Fraction, Decimal, or mapping of str to such, optional
         What decimal counts are rounded to multiples of, all or by name, in place of what the spec says.
+    repeats : str, optional
+        What becomes of several rows of one example, in place of what the spec says.
+    cluster : str, optional
+        Column of clusters, in place of that of the spec.
     strata : collection of str, optional
         The strata that there are in the data, where the spec names a column of them.
     classes : collection of str, int or bool, optional
@@ -88,7 +96,8 @@ def load_statistic(
     Raises
     ------
     SpecError
-        If there is no such statistic or its spec is not valid, with file, line and column.
+        If there is no such statistic or its spec is not valid, with file, line and column; also if a spec is
+        called like an error and does not say whether a greater value is better.
     InputError
         If a parameter, column or count is named that the statistic does not have, a resolution is not above
         0, or the strata or classes are too many or not those that have weights.
@@ -97,18 +106,29 @@ def load_statistic(
         default, a column's no text, or a resolution no number.
     """
     parameters, columns = dict(parameters or {}), dict(columns or {})
+    set_: frozenset[str] | None
     if isinstance(source, Statistic):
-        if not parameters and not columns and resolution is None and strata is None and classes is None:
+        changes = (repeats, cluster, resolution, strata, classes)
+        if not parameters and not columns and all(change is None for change in changes):
             return source
         document, name = source._source, source.name
-        parameters, columns = {**source.parameters, **parameters}, {**source.columns, **columns}
+        groups = _Groups(repeats or source.repeats, cluster or source.cluster)
+        replaced = None if groups.cluster == source.cluster else source.cluster
+        kept = {key: column for key, column in source.columns.items() if key != replaced}
+        set_ = source.set_parameters | parameters.keys()
+        parameters, columns = {**source.parameters, **parameters}, {**kept, **columns}
         resolution = source.resolution if resolution is None else resolution
+        chosen, found = source.chosen, source.found
     else:
         document, name = _read(source)
-    return _Compiler(document, parameters, columns, resolution, strata, classes).statistic(name)
+        is_builtin = isinstance(source, str) and source in builtin_names()
+        set_ = frozenset(parameters) if is_builtin else None
+        groups, chosen, found = _Groups(repeats, cluster), "", ()
+    compiler = _Compiler(document, parameters, columns, groups, resolution, strata, classes, set_)
+    return replace(compiler.statistic(name), chosen=chosen, found=found)
 
 
-def read_statistic(content: str | bytes, origin: str) -> Statistic:
+def read_statistic(content: str | bytes, origin: str, name: str = "statistic") -> Statistic:
     """Compile a spec that is at hand as text.
 
     Parameters
@@ -117,13 +137,15 @@ def read_statistic(content: str | bytes, origin: str) -> Statistic:
         The YAML.
     origin : str
         What messages call it.
+    name : str
+        What the statistic is called where its spec does not say it.
 
     Raises
     ------
     SpecError
         If it is not valid, with line and column.
     """
-    return _Compiler(Document.parse(content, origin), {}, {}).statistic("statistic")
+    return _Compiler(Document.parse(content, origin), {}, {}).statistic(name)
 
 
 def _read(source: str | Path) -> tuple[Document, str]:
@@ -138,7 +160,24 @@ def _read(source: str | Path) -> tuple[Document, str]:
             f"no statistic is called `{source}`; built in are {listed(builtins)}",
             hint=f"a spec of your own is a file ending in `.yaml`.{did_you_mean(source, builtins)}",
         )
-    return Document.read(path), re.sub(r"[^A-Za-z0-9_.-]", "_", path.stem)[:64]
+    return Document.read(path), name_of_file(path)
+
+
+def name_of_file(path: Path) -> str:
+    """Return what a statistic is called whose spec does not say it."""
+    return re.sub(r"[^A-Za-z0-9_.-]", "_", path.stem)[:64]
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """Repeats and column of clusters, in place of those of a spec."""
+
+    repeats: RepeatsInSpec | None = None
+    cluster: str | None = None
+
+    def put_into(self, spec: ShortSpec | LongSpec) -> ShortSpec | LongSpec:
+        given = {"repeats": self.repeats, "cluster": self.cluster}
+        return spec.model_copy(update={key: value for key, value in given.items() if value is not None})
 
 
 @dataclass
@@ -146,9 +185,11 @@ class _Compiler:
     document: Document
     overriding_parameters: Mapping[str, object]
     overriding_columns: Mapping[str, object]
+    overriding_groups: _Groups = field(default_factory=_Groups)
     overriding_resolution: Resolution | Mapping[str, Resolution] | None = None
     known_strata: Collection[str] | None = None
     known_classes: Collection[ClassValue] | None = None
+    set_parameters: frozenset[str] | None = None  # None: all, those of a spec that is not built in
 
     @property
     def has_classes(self) -> bool:
@@ -156,12 +197,13 @@ class _Compiler:
 
     def statistic(self, name: str) -> Statistic:
         document = self.document
-        spec = validate(document)
+        spec = self.overriding_groups.put_into(validate(document))
         if spec.name is not None:
             if not re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", spec.name):
                 hint = "a name has up to 64 letters, digits, `_`, `-` and `.`."
                 raise document.error(f"the name `{spec.name}` cannot be used", ("name",), hint=hint)
             name = spec.name
+        self.check_direction(name)
         parameters = self.parameters(spec, name)
         undefined = self.undefined()
         if isinstance(spec, LongSpec):
@@ -177,6 +219,8 @@ class _Compiler:
             g, h = _contrast_of(score, counts, spec.contrast)
         missing = self.expressions("missing", parameters)
         worst, best = (self.expressions(section, parameters) for section in ("worst", "best"))
+        if spec.repeats == "attempts":
+            counts, missing, worst, best = map(_with_attempts, (counts, missing, worst, best))
         self.check_parameters(
             parameters,
             [*counts.values(), *missing.values(), *worst.values(), *best.values(), *g.values(), h],
@@ -237,13 +281,14 @@ class _Compiler:
             columns=columns,
             used_columns=tuple(dict.fromkeys(used)),
             parameters=parameters,
+            set_parameters=frozenset(parameters) if self.set_parameters is None else self.set_parameters,
             resolution=resolution,
             g_names=tuple(scaled_g),
             h=compiled,
             score=None if total is None else _function(with_units(total, units), names, undefined),
             part_score=part_score,
             contrast=spec.contrast if isinstance(spec, ShortSpec) else "difference",
-            repeats=spec.repeats is not None,
+            repeats=spec.repeats,
             cluster=spec.cluster,
             strata=spec.strata,
             class_column=spec.classes if isinstance(spec.classes, str) else None,
@@ -260,6 +305,21 @@ class _Compiler:
             _worst=worst,
             _best=best,
             _source=document,
+        )
+
+    def check_direction(self, name: str) -> None:
+        """Refuse a spec that is called like an error and does not say whether a greater value is better."""
+        data = self.document.data
+        word = direction_word(name)
+        if word is None or "greater_is_better" in data:
+            return
+        path = next((key,) for key in ("name", "score", "h", "counts") if key in data)
+        raise self.document.error(
+            f"`{name}` needs `greater_is_better`, as a lower `{word}` may be better",
+            path,
+            key=path != ("name",),
+            hint="add the line `greater_is_better: false`, or `greater_is_better: true` if a greater value"
+            " really is better.",
         )
 
     def parameters(self, spec: ShortSpec | LongSpec, name: str) -> dict[str, ParameterValue]:
@@ -319,7 +379,7 @@ class _Compiler:
 
     def check_groups(self, spec: ShortSpec | LongSpec, g: Mapping[str, Expression]) -> None:
         """Check that g of added counts are the added g, where counts are added before g is computed."""
-        groups = [key for key in ("repeats", "cluster", "strata") if getattr(spec, key) is not None]
+        groups = [key for key in ("repeats", "cluster", "strata") if getattr(spec, key) not in (None, "rows")]
         for name, expression in g.items() if groups else ():
             place = first_not_additive(expression.tree)
             if place is not None:
@@ -480,6 +540,15 @@ def _parameter_value(name: str, value: object) -> ParameterValue:
         return float(value)
     found = kind(value) if value is None or isinstance(value, list) else f"`{type(value).__name__}`"
     raise InputTypeError(f"the parameter `{name}` must be a number, text or a boolean, not {found}")
+
+
+def _with_attempts(counts: Mapping[str, Expression]) -> dict[str, Expression]:
+    """Add the number of attempts, which a test of attempts within examples needs beside their counts."""
+    if not counts or ATTEMPTS in counts:
+        return dict(counts)
+    first = next(iter(counts.values()))
+    one = replace(first, tree=Literal(first.tree.start, first.tree.end, 1))
+    return {**counts, ATTEMPTS: one}
 
 
 def _implicit_counts(g: Mapping[str, Expression]) -> dict[str, Expression]:

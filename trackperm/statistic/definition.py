@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from trackperm.choices import Alternative
+from trackperm.choices import Alternative, RepeatsInSpec
 from trackperm.errors import CapacityError, InputError
 from trackperm.exact import RationalStatistic, RealStatistic
 from trackperm.exact.counts import exact_column_sums
@@ -20,6 +20,7 @@ from trackperm.messages import did_you_mean, listed
 from trackperm.statistic.counter_columns import columns_of_counters, with_counters
 from trackperm.statistic.document import Document, dump
 from trackperm.statistic.expressions.arrays import integers
+from trackperm.statistic.expressions.equality import Equality
 from trackperm.statistic.expressions.frames import count_expression
 from trackperm.statistic.expressions.parts import in_parts
 from trackperm.statistic.expressions.tree import Expression, Name, Node, transform
@@ -30,8 +31,14 @@ from trackperm.tables.table import ColumnType
 CLASS = "class"
 """What the class is called in counts."""
 
+POSITIVE = "positive"
+"""What the parameter is called that says which class is counted."""
+
 CLASS_COLUMN = "trackperm class"
 """Column in which counts find the class."""
+
+ATTEMPTS = "n_attempts"
+"""Count of the attempts at an example, where attempts are exchanged within examples."""
 
 ClassValue = str | int | bool
 ParameterValue = int | float | str | bool
@@ -63,6 +70,8 @@ class Statistic:
         The actual columns that the counts read.
     parameters : mapping
         Values of the parameters, as used.
+    set_parameters : frozenset of str
+        The parameters whose values somebody chose, in a call or in a spec that is not built in.
     resolution : mapping of str to Fraction, or Fraction
         Units of counts, by name; others have the unit 1. Or what all decimal counts are to be rounded to
         multiples of: which ones these are, only the data tell, and loading the statistic again with the units
@@ -78,8 +87,8 @@ class Statistic:
         Value of one run on one stratum or class, where there are such; the score else.
     contrast : {'difference', 'log ratio'}
         How h compares the scores of two runs.
-    repeats : bool
-        Whether an example may have several rows, whose counts are added.
+    repeats : str or None
+        What becomes of several rows of one example; None where each example has one.
     cluster, strata : str or None
         Names, in `columns`, of those whose groups are exchanged as a whole, and scored apart.
     class_column : str or None
@@ -91,6 +100,10 @@ class Statistic:
         `score` take the counts of each by themselves: `total_names`.
     slices : tuple of str
         Columns whose values make slices that are compared by themselves as well.
+    chosen : str
+        Why it was chosen, where nobody named it, such as ``the log's own metric``.
+    found : tuple of str
+        What nobody named of its columns, and was found in the data.
     """
 
     name: str
@@ -101,13 +114,14 @@ class Statistic:
     columns: Mapping[str, str]
     used_columns: tuple[str, ...]
     parameters: Mapping[str, ParameterValue]
+    set_parameters: frozenset[str]
     resolution: Units | Fraction
     g_names: tuple[str, ...]
     h: RationalStatistic | RealStatistic = field(repr=False)
     score: RationalStatistic | RealStatistic | None = field(repr=False)
     part_score: RationalStatistic | RealStatistic | None = field(repr=False)
     contrast: Contrast
-    repeats: bool
+    repeats: RepeatsInSpec | None
     cluster: str | None
     strata: str | None
     class_column: str | None
@@ -124,6 +138,8 @@ class Statistic:
     _worst: Mapping[str, Expression] = field(repr=False)
     _best: Mapping[str, Expression] = field(repr=False)
     _source: Document = field(repr=False)
+    chosen: str = ""
+    found: tuple[str, ...] = ()
 
     def counts(self, types: Mapping[str, ColumnType]) -> dict[str, nw.Expr]:
         """Return the data frame expression of every count, of type int64, or float64 for decimals.
@@ -150,9 +166,25 @@ class Statistic:
         return expressions
 
     @property
+    def has_several_rows(self) -> bool:
+        """Whether an example may have several rows, which are exchanged together or among themselves."""
+        return self.repeats not in (None, "rows")
+
+    @property
     def has_classes(self) -> bool:
         """Whether the score is a mean over classes."""
         return bool(self.classes) or self.class_column is not None
+
+    @property
+    def tells_classes(self) -> bool:
+        """Whether of a prediction it counts only which label it is: both are compared, or with the same."""
+        prediction, label = (Equality.of(name, self._counts.values()) for name in ("prediction", "label"))
+        return prediction.is_all and ("label" in prediction.names or prediction.shares(label))
+
+    @property
+    def has_positive(self) -> bool:
+        """Whether it counts one class, that of the parameter :data:`POSITIVE`, against all others."""
+        return POSITIVE in Equality.of("label", self._counts.values()).parameters
 
     @property
     def counts_missing(self) -> bool:
@@ -163,6 +195,18 @@ class Statistic:
     def is_bounded(self) -> bool:
         """Whether it says what the worst prediction counts, and says, or one can tell, what the best does."""
         return bool(self._worst and self._substitute("best"))
+
+    @property
+    def divides_by_labels(self) -> bool:
+        """Whether a score is divided by counts that read the label alone, or nothing: no prediction's."""
+        score = self.part_score
+        if not isinstance(score, RationalStatistic):
+            return False
+        used = {
+            i for divisor in score.divisors for term in divisor.terms for i, power in enumerate(term) if power
+        }
+        known = {"label", CLASS if self.has_classes else "label"}
+        return all({node.full for node in self._counts[self.count_names[i]].names} <= known for i in used)
 
     def missing_counts(
         self, types: Mapping[str, ColumnType], outcome: Outcome = "missing"
@@ -360,7 +404,7 @@ class Statistic:
             "missing": _written(self._missing),
             "worst": _written(self._worst),
             "best": _written(self._best),
-            "repeats": "sum" if self.repeats else None,
+            "repeats": self.repeats,
             "cluster": self.cluster,
             "slices": list(self.slices),
             "strata": self.strata,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trackperm.errors import SpecError, TrackpermError
-from trackperm.statistic.compile import _Compiler, load_statistic
+from trackperm.statistic.compile import _Compiler, load_statistic, name_of_file
 from trackperm.statistic.definition import ParameterValue
 from trackperm.statistic.document import Document
 from trackperm.statistic.expressions.tree import Expression
@@ -50,7 +50,7 @@ def problems(path: Path) -> list[Problem]:
     with errors.caught():
         errors.found.extend(document.misfits(form(document)))
     if not errors.found:
-        errors.read(document)
+        errors.read(document, name_of_file(path))
         with errors.caught():
             load_statistic(str(path))
     distinct = {error.message: _located(error, document.origin) for error in errors.found}
@@ -68,10 +68,15 @@ class _Errors:
         except TrackpermError as error:
             self.found.append(error)
 
-    def read(self, document: Document) -> None:
-        """Find what is wrong with each entry of a spec, of the right shape, by itself."""
+    def read(self, document: Document, name: str) -> None:
+        """Find what is wrong with each entry of a spec, of the right shape, by itself.
+
+        Its file gives it the `name`, where it has none itself.
+        """
         data, spec = document.data, validate(document)
         compiler = _Compiler(document, {}, {})
+        with self.caught():
+            compiler.check_direction(spec.name or name)
         parameters: dict[str, ParameterValue] = {}
         with self.caught():
             parameters = compiler.parameters(spec, "")

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, TypeAdapter, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from trackperm.choices import Alternative
+from trackperm.choices import Alternative, RepeatsInSpec
 from trackperm.messages import kind
 from trackperm.statistic.document import Document
 
@@ -109,8 +109,12 @@ class _Spec(BaseModel):
     """What the best possible prediction counts, for every count: an expression in `label`. By default the
     counts with `label` in place of `prediction`, where these read nothing else of a run."""
 
-    repeats: Literal["sum"] | None = None
-    """`sum`: an example may have several rows, as many in both runs; their counts are added."""
+    repeats: RepeatsInSpec | None = None
+    """What becomes of several rows of one example, such as epochs or attempts. `sum` adds up their counts,
+    `mean` averages them, `any` and `all` take the greatest and the least; as many rows in both runs. `bundle`
+    adds up any number that one rule of both runs made. `pass_at_k` and `pass_hat_k` estimate, for the
+    parameter `k`, the chance that any or all of `k` attempts pass. `attempts` exchanges the attempts of an
+    example among themselves, and `rows` takes each row as an example."""
 
     cluster: str | None = None
     """Column whose groups of examples are exchanged between the runs as a whole."""
@@ -140,7 +144,8 @@ class _Spec(BaseModel):
     """Which values of the statistic are extreme."""
 
     greater_is_better: bool = True
-    """Whether a greater value is a better candidate."""
+    """Whether a greater value is a better candidate. It has to be said where the name is that of an error, as
+    in `val_loss`, `rmse`, `latency`."""
 
 
 class ShortSpec(_Spec):

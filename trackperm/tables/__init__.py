@@ -6,6 +6,7 @@ import re
 from pathlib import Path, PurePosixPath
 
 from trackperm.errors import SourceError
+from trackperm.tables.formats.parquet import tables_in_parts
 from trackperm.tables.labels import Gold, with_labels
 from trackperm.tables.registry import recognised
 from trackperm.tables.remote import is_url, read_url
@@ -13,14 +14,30 @@ from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.systems import of_system
 from trackperm.tables.table import ExampleTable
 
-__all__ = ["Gold", "Source", "SourceFile", "is_readable", "labelled", "read_examples", "split_part"]
+__all__ = [
+    "Gold",
+    "Source",
+    "SourceFile",
+    "is_readable",
+    "labelled",
+    "read_examples",
+    "split_part",
+    "tables_in_parts",
+]
 
-_SUFFIXES = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".json", ".arrow", ".feather", ".npz")
+_TEXT = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
+_BINARY = (".parquet", ".arrow", ".feather", ".npz")
 
 
 def is_readable(name: str) -> bool:
-    """Whether a file of this name is one that people keep predictions in, judged by its suffix alone."""
-    return PurePosixPath(name).suffix.lower() in _SUFFIXES
+    """Whether a file of this name is one that people keep predictions in, judged by its suffix alone.
+
+    Text may be compressed by gzip, and is then called ``predictions.csv.gz`` or the like.
+    """
+    path = PurePosixPath(name.lower())
+    return path.suffix in (*_TEXT, *_BINARY) or (
+        path.suffix == ".gz" and path.with_suffix("").suffix in _TEXT
+    )
 
 
 def split_part(locator: str) -> tuple[Path | str, str | None]:
@@ -78,14 +95,15 @@ def read_examples(
         table = read_url(path, path if origin is None else origin)
         table = table if part is None else of_system(table, part)
         return table if gold is None else labelled(table, gold)
-    file = SourceFile(path, origin, part)
     try:
+        file = SourceFile.opened(path, origin, part)
         source = _source(file)
         if source.needs_gold:
             file.gold = _gold(file, source, gold)
-        table = source.read(file)
+        table = file.keep_for(source.read(file))
     except OSError as error:
-        raise SourceError(f"`{file.origin}` cannot be read: {error.strerror or error}") from error
+        called = str(path) if origin is None else origin
+        raise SourceError(f"`{called}` cannot be read: {error.strerror or error}") from error
     if part is not None and source.part is None:
         table = of_system(table, part)
     return table if gold is None or source.needs_gold else labelled(table, gold)
@@ -110,7 +128,7 @@ def _gold(file: SourceFile, source: Source, gold: Gold | None) -> SourceFile:
             f"`{file.origin}` ({source.title}) needs its reference answers in a file, not at a URL",
             hint=f"copy `{gold.path}` to a file.",
         )
-    answers = SourceFile(gold.path, part=gold.part)
+    answers = SourceFile.opened(gold.path, part=gold.part)
     _require_file(answers)
     return answers
 

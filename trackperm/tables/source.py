@@ -7,19 +7,29 @@ entries name a :class:`Source`.
 
 from __future__ import annotations
 
+import gzip
+import shutil
+import weakref
 import zipfile
+import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 from trackperm.errors import ChoiceError, SourceError
 from trackperm.messages import did_you_mean, listed
 from trackperm.tables.json_values import parsed
+from trackperm.tables.scan import Scan
 from trackperm.tables.table import ExampleTable
 
 _HEAD = 2**16
+_GZIP = b"\x1f\x8b"
+_CHUNK = 2**20
+MOST_INFLATED = 2**33
+"""Bytes that a file compressed by gzip may hold: a few megabytes can be made to hold terabytes."""
 
 
 class SourceFile:
@@ -44,6 +54,53 @@ class SourceFile:
         self.origin = str(path) if origin is None else origin
         self.part = part
         self.gold = gold
+        self._is_inflated = False
+
+    @classmethod
+    def opened(cls, path: Path, origin: str | None = None, part: str | None = None) -> SourceFile:
+        """Take a file as it is, or what is in it if gzip has compressed it, whatever it is called.
+
+        What is in it lies in a temporary folder, for as long as this object is there.
+
+        Raises
+        ------
+        SourceError
+            If it is compressed, and broken or too large.
+        """
+        file = cls(path, origin, part)
+        if file.path.is_file():
+            with file.path.open("rb") as start:
+                if start.read(len(_GZIP)) == _GZIP:
+                    file._inflate()
+        return file
+
+    def _inflate(self) -> None:
+        folder = mkdtemp(prefix="trackperm-")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        inside = Path(folder, self.path.name.removesuffix(".gz") or "inflated")
+        n_bytes = 0
+        try:
+            with gzip.open(self.path) as compressed, inside.open("wb") as written:
+                while chunk := compressed.read(_CHUNK):
+                    n_bytes += len(chunk)
+                    if n_bytes > MOST_INFLATED:
+                        raise SourceError(
+                            f"`{self.origin}` is compressed, and holds more than {MOST_INFLATED:,} bytes",
+                            hint="decompress it, and name what was in it.",
+                        )
+                    written.write(chunk)
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise SourceError(
+                f"`{self.origin}` is compressed by gzip, and broken: {error}",
+                hint="was it written, or fetched, to its end?",
+            ) from error
+        self.path, self._is_inflated = inside, True
+
+    def keep_for(self, table: ExampleTable) -> ExampleTable:
+        """Keep what was decompressed for as long as `table` is read from it."""
+        if not self._is_inflated or not isinstance(table.data, Scan):
+            return table
+        return replace(table, data=replace(table.data, folder=(table.data.folder, self)))
 
     @cached_property
     def head(self) -> bytes:

@@ -68,6 +68,10 @@ class ExampleTable:
         What a reader of a result should know of how the table was read.
     ordered : bool
         Whether the rows have an order: those of a query (DuckDB, Spark) come in any.
+    metrics : mapping of str to str
+        The log's own metrics: names, and the columns that score every example by them.
+    statistics : tuple of str
+        Built-in statistics that the columns of the format are made for.
     """
 
     data: nw.DataFrame[Any] | Scan
@@ -78,6 +82,8 @@ class ExampleTable:
     facts: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     ordered: bool = True
+    metrics: Mapping[str, str] = field(default_factory=dict)
+    statistics: tuple[str, ...] = ()
 
     @classmethod
     def from_native(cls, frame: Any, origin: str) -> ExampleTable:
@@ -230,7 +236,9 @@ def typed_columns(
 
     Columns that both runs know types of keep them: a boolean counts as an integer where the other run has
     integers, and decimals count as integers where every value of both runs is integral. Columns of an
-    untyped table are integer, decimal or text by all values of both runs together. NaN becomes null.
+    untyped table are integer, decimal or text by all values of both runs together, so that ``1.10`` and
+    ``1.1`` are the same number unless the column is in `text`; :func:`numbers_in_two_ways` finds such. NaN
+    becomes null.
     Lists hold text or integers, where booleans count as integers.
 
     Parameters
@@ -240,8 +248,8 @@ def typed_columns(
     columns : collection of str
         Names of the columns to keep.
     text : collection of str
-        Those among `columns`, such as ids, that stay text where a table is untyped; integers of a typed
-        partner then become text too.
+        Those among `columns`, such as ids and classes called ``1.10``, that stay text where a table is
+        untyped; integers of a typed partner then become text too.
 
     Returns
     -------
@@ -270,6 +278,35 @@ def typed_columns(
         for table, series in zip((baseline, candidate), values, strict=True)
     ]
     return tables[0], tables[1], types
+
+
+def numbers_in_two_ways(
+    baseline: ExampleTable, candidate: ExampleTable, name: str
+) -> tuple[str, str, str] | None:
+    """Find two texts in a column of one run that :func:`typed_columns` would read as the same number.
+
+    Returns
+    -------
+    origin, first, second : str
+        The run and both texts, such as ``1.1`` and ``1.10``; None where there are none, or column `name` is
+        not read as numbers, or one of the runs knows its type.
+    """
+    tables = (baseline, candidate)
+    if not all(table.is_untyped(name) and name not in table.unusable for table in tables):
+        return None
+    columns = [_Column.read(table.only([name]), name) for table in tables]
+    columns = [column for column in columns if column.type is not None]
+    if not columns or not all(column.untyped for column in columns):
+        return None
+    written = [column.values.drop_nulls().unique() for column in columns]
+    if _numbers(pl.concat(written)) is None:
+        return None
+    for column, texts in zip(columns, written, strict=True):
+        frame = pl.DataFrame({"text": texts, "number": texts.cast(pl.Float64).fill_nan(None)}).drop_nulls()
+        again = frame.filter(pl.col("number").is_duplicated()).sort("number", "text")
+        if len(again):
+            return column.origin, again["text"][0], again["text"][1]
+    return None
 
 
 def cast_columns(frame: pl.DataFrame, types: Mapping[str, ColumnType]) -> pl.DataFrame:

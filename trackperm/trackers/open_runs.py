@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from trackperm.errors import InputTypeError
+from trackperm.trackers.publication import GROUP, KINDS
 from trackperm.trackers.references import RunReference
 
 
@@ -55,10 +59,11 @@ class Snapshot:
         """Look at the libraries that are loaded; no server is asked."""
         mlflow, wandb = sys.modules.get("mlflow"), sys.modules.get("wandb")
         active = mlflow.active_run() if mlflow is not None and hasattr(mlflow, "active_run") else None
+        run = getattr(wandb, "run", None)
         return cls(
             mlflow_active=None if active is None else str(active.info.run_id),
             mlflow_last=_last_of_mlflow(),
-            wandb=getattr(wandb, "run", None),
+            wandb=None if getattr(run, "disabled", False) else run,  # of which nothing is kept
         )
 
     def runs_since(self, earlier: Snapshot) -> list[OpenRun]:
@@ -74,6 +79,118 @@ class Snapshot:
         if (run := self.wandb or earlier.wandb) is not None:
             found.append(_of_wandb(run))
         return found
+
+
+class RunsOfBlock:
+    """The runs that a block of code is about: those that it begins, or else the run around it.
+
+    It is asked of each library by itself. MLflow keeps one run that is active and one that was last, and W&B
+    one that is active, so that beginnings are noted as they happen: from :meth:`open` to :meth:`close`
+    ``mlflow.ActiveRun`` and ``wandb.init`` tell of the runs that this thread begins or resumes. A library
+    that is imported inside the block tells of none; then it is the run that is active at its end, or was
+    last. What trackperm itself logs does not count.
+    """
+
+    def __init__(self) -> None:
+        self.thread = 0
+        self._before = Snapshot(None, None, None)
+        self._begun: dict[str, OpenRun] = {}
+        self._tells_of_mlflow = False
+
+    def open(self) -> None:
+        """Look which runs there are, and note from now on which are begun."""
+        self.thread = threading.get_ident()
+        self._begun.clear()
+        self._before = Snapshot.taken()
+        self._tells_of_mlflow = "mlflow" in sys.modules
+        _BEGINNINGS.tell(self)
+
+    def close(self) -> None:
+        """Note nothing any more."""
+        _BEGINNINGS.tell_no_more(self)
+
+    def note(self, run: OpenRun) -> None:
+        """Note a run that was begun."""
+        self._begun.setdefault(str(run.reference), run)
+
+    def runs(self) -> list[OpenRun]:
+        """List the runs that the block is about, in the order in which they were begun."""
+        before, now = self._before, Snapshot.taken()
+        if not self._tells_of_mlflow:
+            last = None if now.mlflow_last == before.mlflow_last else now.mlflow_last
+            if (run_id := now.mlflow_active or last) is not None:
+                self.note(mlflow_run(run_id))
+        if now.wandb is not None and now.wandb is not before.wandb:
+            self.note(_of_wandb(now.wandb))
+        found = list(self._begun.values())
+        schemes = {run.reference.scheme for run in found}
+        if "mlflow" not in schemes and (run_id := before.mlflow_active) is not None:
+            found.append(mlflow_run(run_id))
+        if "wandb" not in schemes and before.wandb is not None:
+            found.append(_of_wandb(before.wandb))
+        return found
+
+
+class _Beginnings:
+    """Lets the libraries tell of the runs that are begun, as long as a block is open in any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._blocks: tuple[RunsOfBlock, ...] = ()
+        self._placed: list[tuple[Any, str, Any, Any]] = []
+
+    def tell(self, block: RunsOfBlock) -> None:
+        """Tell `block` of the runs that its thread begins."""
+        mlflow, wandb = sys.modules.get("mlflow"), sys.modules.get("wandb")
+        with self._lock:
+            self._blocks = (*self._blocks, block)
+            self._place(getattr(mlflow, "ActiveRun", None), "__init__", _begun_in_mlflow)
+            self._place(wandb, "init", _begun_in_wandb)
+
+    def tell_no_more(self, block: RunsOfBlock) -> None:
+        """Leave `block` alone, and with the last one the libraries as they were."""
+        with self._lock:
+            self._blocks = tuple(each for each in self._blocks if each is not block)
+            if self._blocks:
+                return
+            for owner, name, original, telling in self._placed:
+                if getattr(owner, name) is telling:  # and was not wrapped by somebody else meanwhile
+                    setattr(owner, name, original)
+            self._placed.clear()
+
+    def _place(self, owner: Any, name: str, describe: Callable[..., OpenRun | None]) -> None:
+        if not hasattr(owner, name) or any(owner is placed for placed, *_ in self._placed):
+            return
+        original = getattr(owner, name)
+
+        @functools.wraps(original)
+        def telling(*arguments: Any, **options: Any) -> Any:
+            result = original(*arguments, **options)
+            with suppress(Exception):  # training goes on, whatever is not understood
+                self._note(describe, result, *arguments)
+            return result
+
+        setattr(owner, name, telling)
+        self._placed.append((owner, name, original, telling))
+
+    def _note(self, describe: Callable[..., OpenRun | None], *told: object) -> None:
+        thread = threading.get_ident()
+        blocks = [block for block in self._blocks if block.thread == thread]
+        if blocks and (run := describe(*told)) is not None:
+            for block in blocks:
+                block.note(run)
+
+
+_BEGINNINGS = _Beginnings()
+
+
+def _begun_in_mlflow(_: None, run: Any, *__: object) -> OpenRun:
+    return mlflow_run(str(run.info.run_id))
+
+
+def _begun_in_wandb(run: Any, *_: object) -> OpenRun | None:
+    is_ours = getattr(run, "group", None) == GROUP and getattr(run, "job_type", None) in KINDS
+    return None if is_ours or getattr(run, "disabled", False) else _of_wandb(run)
 
 
 def open_run(run: object) -> OpenRun:

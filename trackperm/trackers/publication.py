@@ -13,6 +13,8 @@ KIND_TAG = "trackperm.kind"
 COMPARISON, LEADERBOARD = "comparison", "leaderboard"
 KINDS = (COMPARISON, LEADERBOARD)
 """What trackperm logs: values of KIND_TAG in MLflow, job types in W&B."""
+GROUP = "trackperm"
+"""Group in W&B of what trackperm logs."""
 
 PAIRS_TAG = "trackperm.n_pairs"
 """How many comparisons a leaderboard makes, each of which the ledger counts."""

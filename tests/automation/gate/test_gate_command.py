@@ -261,6 +261,20 @@ def test_non_inferior(folder: Path):
     assert (result.exit_code, "at most 0.06 worse (90% CI" in result.stdout) == (0, True)
 
 
+def test_markdown_says_where_lower_is_better(folder: Path):
+    policy = (
+        "policies:\n  - {name: errors, baseline: {run: base.parquet}, statistics: [accuracy, error_rate]}\n"
+    )
+    (folder / "trackperm.yaml").write_text(policy)
+    gate("--candidate", "worse.parquet", *FILES)
+    rows = [line.split(" | ") for line in Path("out.md").read_text().splitlines() if line.startswith("| ❌")]
+    shown = sorted((row[1], row[-1]) for row in rows)
+    assert shown == [
+        ("<code>accuracy</code>", "▼ worse |"),
+        ("<code>error\\_rate</code> (lower is better)", "▼ worse |"),
+    ]
+
+
 def test_a_policy_that_is_wrong_and_one_that_is_not_there(folder: Path):
     wrong = gate("--candidate", "same.parquet")
     assert "has 5 policies" in str(wrong.exception)

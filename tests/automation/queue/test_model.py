@@ -71,6 +71,14 @@ class Model(RuleBasedStateMachine):
         self.baseline[claim.candidate] = self.baseline[claim.candidate] or baseline
         assert found == self.baseline[claim.candidate]
 
+    @rule(claim=claims, stamp=st.sampled_from("12"))
+    def note_stamp(self, claim: Entry, stamp: str) -> None:
+        if self._holds(claim):
+            assert self.queue.note_stamp(claim, stamp).stamp == stamp
+        else:
+            with pytest.raises(LeaseLostError):
+                self.queue.note_stamp(claim, stamp)
+
     @rule(claim=claims)
     def renew(self, claim: Entry) -> None:
         if self._holds(claim):

@@ -17,8 +17,9 @@ from support.hooked_runs import Heard, HookedStore, once
 
 from trackperm.automation.queue.database import QueueError
 from trackperm.automation.queue.health import Health, endpoint
-from trackperm.automation.queue.queue import Queue
+from trackperm.automation.queue.queue import Queue, Unit
 from trackperm.automation.queue.watch import Watcher
+from trackperm.automation.queue.worker import Worker
 from trackperm.errors import InputError, TrackerError
 
 pytestmark = pytest.mark.tracker
@@ -76,6 +77,40 @@ def test_what_cannot_be_compared_is_refused_until_the_run_changes(
     runs.store.client.set_tag(candidate, "note", "predictions were added")
     assert once(runs, queue, heard) is None
     assert runs.compared() == [f"mlflow:{candidate}"]
+
+
+@pytest.mark.parametrize("source", ["receive", "app"])
+def test_what_was_announced_and_refused_is_not_queued_again(
+    runs: HookedStore, queue: Queue, heard: Heard, source: str
+):
+    """By a webhook, or by the server: nobody had looked at the run when it was queued."""
+    runs.baseline()
+    candidate = runs.begun()
+    runs.store.client.set_terminated(candidate)
+    policy = runs.policy()
+    announced = Unit(policy.queue_key, f"mlflow:{candidate}", policy.name)
+    assert queue.add([announced], source) == [announced]
+    assert once(runs, queue, heard) is None
+    assert once(runs, queue, heard) is None
+    assert [line["event"] for line in heard.lines] == ["refused"]
+    assert queue.add([announced], source) == []
+    runs.log(candidate)
+    runs.store.client.set_tag(candidate, "note", "predictions were added")
+    assert once(runs, queue, heard) is None
+    assert [line["event"] for line in heard.lines] == ["refused", "queued", "compared"]
+
+
+def test_a_run_that_changed_before_it_was_refused_is_not_queued_again(
+    runs: HookedStore, queue: Queue, heard: Heard
+):
+    runs.baseline()
+    candidate = runs.begun()
+    runs.store.client.set_terminated(candidate)
+    policy = runs.policy()
+    queue.add([Unit(policy.queue_key, f"mlflow:{candidate}", policy.name, "as it was listed")], "watch")
+    assert Worker([policy], queue, heard.notes).turn() is not None
+    assert once(runs, queue, heard) is None
+    assert [line["event"] for line in heard.lines] == ["refused"]
 
 
 def test_the_first_run_has_no_baseline(runs: HookedStore, queue: Queue, heard: Heard):

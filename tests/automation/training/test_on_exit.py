@@ -8,7 +8,9 @@ import pickle
 import shutil
 import socket
 import sys
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,6 +26,8 @@ from trackperm.automation.queue.queue import Entry, Queue
 from trackperm.automation.training import on_exit as module
 from trackperm.errors import InputTypeError
 from trackperm.trackers.open_runs import open_run
+from trackperm.trackers.publication import GROUP
+from trackperm.trackers.wandb.store import start_run
 
 pytestmark = [pytest.mark.tracker, pytest.mark.usefixtures("mlflow_script")]
 
@@ -75,18 +79,128 @@ def test_a_run_that_ended_before_the_block_is_not_meant(
     assert not (runs.folder / "state").exists()
 
 
-def test_a_run_that_is_resumed_and_ended_in_the_block_has_to_be_named(
+def queued(runs: HookedStore) -> list[str]:
+    return [entry.candidate for entry in entries(runs)]
+
+
+class TestRunsOfTheBlock:
+    """Those that it begins, or else the one around it."""
+
+    def block(self, runs: HookedStore) -> module.CompareOnExit:
+        return trackperm.compare_on_exit(runs.policy_file(), budget_seconds=0)
+
+    def test_one_that_is_resumed_and_ended(self, runs: HookedStore):
+        first = trained(runs)
+        with self.block(runs), mlflow.start_run(run_id=first):
+            pass
+        assert queued(runs) == [f"mlflow:{first}"]
+
+    def test_one_inside_another(self, runs: HookedStore):
+        with mlflow.start_run(), self.block(runs):
+            inner = trained(runs, nested=True)
+        assert queued(runs) == [f"mlflow:{inner}"]
+
+    def test_the_one_around_it_if_it_begins_none(self, runs: HookedStore):
+        with mlflow.start_run() as outer:
+            trained(runs, nested=True)
+            with self.block(runs):
+                pass
+        assert queued(runs) == [f"mlflow:{outer.info.run_id}"]
+
+    def test_one_around_it_that_it_ends(self, runs: HookedStore):
+        outer = mlflow.start_run()
+        with self.block(runs):
+            mlflow.end_run()
+        assert queued(runs) == [f"mlflow:{outer.info.run_id}"]
+
+    def test_all_of_several_but_none_of_before_and_after(self, runs: HookedStore):
+        trained(runs)
+        with self.block(runs):
+            first, second = trained(runs), trained(runs)
+            with mlflow.start_run() as third:
+                fourth = trained(runs, nested=True)
+        trained(runs)
+        assert queued(runs) == [f"mlflow:{run}" for run in (first, second, third.info.run_id, fourth)]
+
+    def test_of_blocks_inside_each_other_both(self, runs: HookedStore):
+        stricter = runs.policy_file("stricter", alpha=0.01)
+        with self.block(runs):
+            with trackperm.compare_on_exit(stricter, budget_seconds=0):
+                first = trained(runs)
+            second = trained(runs)
+        found = {(entry.policy, entry.candidate) for entry in entries(runs)}
+        of_outer = {("nightly", f"mlflow:{run}") for run in (first, second)}
+        assert found == {("stricter", f"mlflow:{first}"), *of_outer}
+
+    def test_not_those_of_another_thread(self, runs: HookedStore):
+        def other() -> None:
+            with mlflow.start_run(), self.block(runs):
+                pass
+
+        with self.block(runs):
+            first = trained(runs)
+            thread = threading.Thread(target=other)
+            thread.start()
+            thread.join()
+        [of_other, own] = queued(runs)
+        assert own == f"mlflow:{first}" != of_other
+
+    @pytest.mark.parametrize("fails", [False, True])
+    def test_the_libraries_are_left_as_they_were(self, runs: HookedStore, fails: bool):
+        import wandb
+
+        before = mlflow.ActiveRun.__init__, wandb.init
+        with suppress(ZeroDivisionError), self.block(runs), self.block(runs):
+            assert before[0] is not mlflow.ActiveRun.__init__
+            assert before[1] is not wandb.init
+            if fails:
+                raise ZeroDivisionError
+        assert (mlflow.ActiveRun.__init__, wandb.init) == before
+
+    def test_one_of_wandb_that_has_ended(self, runs: HookedStore, warnings: pytest.LogCaptureFixture):
+        import wandb
+
+        with wandb.init(project="digits", mode="offline") as outer, self.block(runs):
+            with wandb.init(project="digits", mode="offline", reinit="create_new") as inner:
+                folder = Path(inner.dir).parent
+            wandb.init(project="digits", mode="disabled", reinit="create_new").finish()
+            with start_run("offline", {}, project="digits", group=GROUP, job_type="comparison"):
+                pass  # as trackperm logs a comparison
+        said = [record.getMessage() for record in warnings.records if record.name == "trackperm"]
+        assert [text for text in said if "is offline" in text] == [
+            f"not compared: wandb:{folder} is offline. After `wandb sync`, `trackperm watch` finds it."
+        ]
+        assert outer.id != inner.id
+        assert not [text for text in said if "no policy is about" in text]
+
+
+def test_the_refusal_of_one_run_is_not_that_of_another(runs: HookedStore, warnings: pytest.LogCaptureFixture):
+    runs.baseline()
+    with _sixty(runs.policy_file()):
+        with mlflow.start_run(tags={"role": "candidate"}) as without:
+            pass
+        with_predictions = trained(runs)
+    said = [record.getMessage() for record in warnings.records if record.name == "trackperm"]
+    [refused] = [text for text in said if text.startswith(f"not compared: mlflow:{without.info.run_id}")]
+    assert "has no artifact that could hold per-example predictions" in refused
+    [compared] = [text for text in said if f"mlflow:{with_predictions}" in text]
+    assert compared.startswith(f"compared: mlflow:{with_predictions} under policy `nightly`: fail")
+
+
+def test_a_refusal_at_the_end_of_an_earlier_block_does_not_answer(
     runs: HookedStore, warnings: pytest.LogCaptureFixture
 ):
-    first = trained(runs)
-    with trackperm.compare_on_exit(runs.policy_file(), budget_seconds=0), mlflow.start_run(run_id=first):
-        pass
-    assert "`hook.run = run` names it. One of MLflow that was resumed and ended in the block" in warnings.text
-    assert not (runs.folder / "state").exists()
-    hook = trackperm.compare_on_exit(runs.policy_file(), budget_seconds=0)
-    with hook, mlflow.start_run(run_id=first) as resumed:
-        hook.run = resumed
-    assert [entry.candidate for entry in entries(runs)] == [f"mlflow:{first}"]
+    runs.baseline()
+    path = runs.policy_file()
+    with mlflow.start_run(tags={"role": "candidate"}) as run:
+        with _sixty(path):
+            pass
+        assert f"not compared: mlflow:{run.info.run_id}" in warnings.text
+        warnings.clear()
+        with _sixty(path):
+            runs.log(run.info.run_id, rate=0.5)
+    assert f"compared: mlflow:{run.info.run_id} under policy `nightly`: fail" in warnings.text
+    assert "not compared" not in warnings.text
 
 
 @pytest.mark.slow
@@ -226,7 +340,7 @@ def test_without_a_process_it_stays_queued(
 def test_policies_pass_between_processes(runs: HookedStore):
     policy = runs.policy()
     same = pickle.loads(pickle.dumps(policy))
-    assert (same.digest, same.specs[0].name) == (policy.digest, "accuracy")
+    assert (same.digest, same.question) == (policy.digest, policy.question)
 
 
 def test_runs_of_wandb_without_a_server():

@@ -14,9 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.comparisons import accuracy, answers
+from support.document_effects import documents, sides
 
 import trackperm
-from trackperm.comparison import Comparison, RunData, compare_statistics, corrected
+from trackperm.comparison import Comparison, RunData, compare_runs, compare_statistics, corrected
+from trackperm.comparison.second_opinions import STUDENTIZED
 from trackperm.errors import InputError
 from trackperm.ledger.comparison_publication import evidence
 from trackperm.ledger.verification import (
@@ -27,6 +29,7 @@ from trackperm.ledger.verification import (
     verify_from_runs,
 )
 from trackperm.ledger.verification import files as verification_files
+from trackperm.statistic import load_statistic
 from trackperm.tables.table import ExampleTable
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "statistics"
@@ -220,6 +223,28 @@ def test_a_changed_second_opinion_is_seen(field: str):
     assert {f"second opinion, {name}" for name in seen} <= found
 
 
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_changed_studentized_opinion_is_seen(beside: bool):
+    frame = pl.DataFrame({"id": range(20), "label": [0, 1] * 10, "prediction": [1, 1, 0, 1] * 5})
+    other = frame.with_columns(prediction=pl.Series([0, 1, 0, 0] * 5))
+    comparison = trackperm.compare(frame, other, "f1")
+    comparison = comparison.with_second_opinions() if beside else comparison
+    files = evidence(comparison.with_studentized())
+    assert verify_files(files).matches
+    said = json.loads(files["trackperm/comparison.json"])["second_opinions"]
+    assert len(said) == 8 if beside else 1
+    said[-1]["pvalue"] = 0.04
+    found = failures(verify_files(changed(files, second_opinions=said)))
+    assert found == {f"second opinion, {STUDENTIZED}"}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("null_hypothesis", "the scores are equal"), ("remarks", ["look: nothing"])]
+)
+def test_a_changed_claim_is_seen(files: dict[str, bytes], field: str, value: Any):
+    assert failures(verify_files(changed(files, **{field: value}))) == {field}
+
+
 def test_changed_counts_are_seen(files: dict[str, bytes]):
     more = rewritten(files, "count_table", lambda frame: frame.with_columns(pl.col("multiplicity") + 1))
     assert {"p-value", "log10 p", "difference", "n_examples", "n_better", "n_paired"} <= failures(
@@ -322,6 +347,20 @@ class TestFromRuns:
         found = verify_from_runs(files, comparison.baseline_data, comparison.candidate_data)
         assert not failures(found)
 
+    def test_labels_that_are_refused_today_were_compared(self):
+        """What was logged is computed again, whatever is asked of labels meanwhile."""
+        label = ["0", "1", "2"] * 6
+        tables = [
+            pl.DataFrame({"id": range(18), "prediction": said, "label": label})
+            for said in (["one"] * 18, ["1", "2", "2"] * 6)
+        ]
+        runs = self.runs(*tables)
+        for statistic in (load_statistic("f1", parameters={"positive": "1"}), load_statistic("accuracy")):
+            with pytest.raises(InputError, match="none of the 18"):
+                trackperm.compare(*tables, statistic)
+            comparison = compare_runs(*runs, statistic)
+            assert not failures(verify_from_runs(evidence(comparison), *runs))
+
     def test_other_predictions_are_seen(self):
         tables = [answers([True] * 4 + [False] * 5), answers([False] * 3 + [True] * 6)]
         files = evidence(trackperm.compare(*tables))
@@ -329,3 +368,60 @@ class TestFromRuns:
         found = failures(verify_from_runs(files, *self.runs(*tables)))
         assert {"baseline_digest, from the runs", "p-value, from the runs"} <= found
         assert "candidate_digest, from the runs" not in found
+
+
+class TestClustersThatWereSeen:
+    """How examples hang together, which the counts do not tell and the runs do."""
+
+    def logged(self) -> tuple[dict[str, bytes], list[RunData]]:
+        found = sides(np.random.default_rng(1), documents(), 1.0)
+        runs = [
+            RunData(ExampleTable.from_native(frame, name), name)
+            for frame, name in zip(found, ("baseline", "candidate"), strict=True)
+        ]
+        (comparison,) = compare_statistics(*runs, [trackperm.load_statistic("accuracy")])
+        assert comparison.dependence
+        return evidence(comparison), runs
+
+    def changed(self, files: dict[str, bytes], value: Any) -> dict[str, bytes]:
+        data = json.loads(files["trackperm/comparison.json"])
+        data["dependence"] = value
+        return {**files, "trackperm/comparison.json": json.dumps(data).encode()}
+
+    def test_by_the_counts_they_are_taken_as_logged(self) -> None:
+        files, _ = self.logged()
+        found = verify_files(files)
+        assert found.matches
+        assert any("how examples hang together" in note for note in found.notes)
+
+    def test_by_the_runs_they_are_seen_again(self) -> None:
+        files, runs = self.logged()
+        found = verify_from_runs(files, *runs)
+        assert found.matches
+        assert "pvalue by document, from the runs" in [check.what for check in found.checks]
+
+    @pytest.mark.parametrize(
+        ("name", "value"), [("pvalue", 0.5), ("icc", 0.01), ("n_clusters", 3), ("verdict", "worse")]
+    )
+    def test_a_change_is_seen(self, name: str, value: Any) -> None:
+        files, runs = self.logged()
+        (seen,) = json.loads(files["trackperm/comparison.json"])["dependence"]
+        found = verify_from_runs(self.changed(files, [{**seen, name: value}]), *runs)
+        assert [check.what for check in found.checks if not check.matches] == [
+            f"{name} by document, from the runs"
+        ]
+
+    @pytest.mark.parametrize("value", [[], [3], "none", {"document": 3}])
+    def test_what_is_left_out_is_seen(self, value: Any) -> None:
+        files, runs = self.logged()
+        found = verify_from_runs(self.changed(files, value), *runs)
+        wanted = "columns by which examples hang together, from the runs"
+        assert [check.what for check in found.checks if not check.matches] == [wanted]
+
+    def test_logs_of_before_have_none(self) -> None:
+        files, runs = self.logged()
+        data = json.loads(files["trackperm/comparison.json"])
+        del data["dependence"]
+        files = {**files, "trackperm/comparison.json": json.dumps(data).encode()}
+        assert verify_files(files).matches
+        assert verify_from_runs(files, *runs).matches

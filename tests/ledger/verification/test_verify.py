@@ -92,6 +92,39 @@ class TestInPython:
             trackperm.verify(wrong, **options)
 
 
+class TestWhatWasTakenAsLogged:
+    """The words say what was computed again, and from what."""
+
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        for name, right in (("old", [True, False] * 6), ("new", [True] * 12)):
+            answers(right).write_csv(tmp_path / f"{name}.csv")
+        first, *_ = trackperm.compare(tmp_path / "old.csv", tmp_path / "new.csv", ["accuracy", "error_rate"])
+        (tmp_path / "logged").mkdir()
+        return saved(evidence(first), tmp_path / "logged")
+
+    def test_from_the_counts(self, folder: Path):
+        of_pairing, of_family = trackperm.verify(folder).notes
+        assert of_pairing.startswith("taken as logged: what the runs are called, their digests and how they")
+        assert of_family == "taken as logged: what the other test adds to the corrected p-value"
+
+    @pytest.mark.parametrize("without", [None, "count_table.parquet"])
+    def test_from_the_runs(self, folder: Path, without: str | None):
+        if without is not None:
+            (folder / "trackperm" / without).unlink()
+        found = trackperm.verify(folder, from_runs=True)
+        assert found.matches
+        recomputed, *logged = found.notes
+        assert recomputed.startswith("recomputed from the predictions: the lines that end in `from the runs`")
+        assert logged == [
+            "taken as logged: what the runs are called, and what was asked of them: the spec and the options",
+            "taken as logged: what the other test adds to the corrected p-value",
+        ]
+        assert {f"{name}, from the runs" for name in ("baseline_digest", "by", "p-value")} <= {
+            check.what for check in found.checks
+        }
+
+
 class TestCommand:
     def run(self, *arguments: str | Path) -> Any:
         return CliRunner().invoke(cli.app, ["verify", *map(str, arguments)])

@@ -120,3 +120,22 @@ def test_inputs_that_repeat() -> None:
         for name, prediction in (("a", FIRST), ("b", SECOND))
     ]
     assert looks(*runs) == [f"6 of {N} examples share their `doc_hash` with another, and count apart"]
+
+
+def test_inputs_that_are_clusters_do_not_count_apart() -> None:
+    hashes = [f"{i % (N - 3)}" for i in range(N)]
+    runs = [
+        table(name, ("doc_hash",), prediction=prediction, label=LABELS, doc_hash=hashes)
+        for name, prediction in (("a", FIRST), ("b", SECOND))
+    ]
+    report = pair(*runs, load_statistic("accuracy", cluster="doc_hash")).report
+    assert not [note for note in report.notes if "count apart" in note]
+
+
+def test_hashes_of_answers_are_no_inputs() -> None:
+    """As lm-evaluation-harness logs them: all questions with the answer B have one."""
+    runs = [
+        table(name, ("target_hash",), prediction=prediction, label=LABELS, target_hash=LABELS.astype(str))
+        for name, prediction in (("a", FIRST), ("b", SECOND))
+    ]
+    assert looks(*runs) == []

@@ -66,6 +66,14 @@ def test_every_format_says_the_same(runs: list[str], format_: str) -> None:
     assert "0.7500" in text or "0.75" in text
 
 
+@pytest.mark.parametrize("format_", ["text", "markdown", "html", "latex"])
+def test_it_says_where_lower_is_better(runs: list[str], format_: str) -> None:
+    said = "(lower is better): 3 runs on 80 examples"
+    text = printed(*runs, "-s", "error_rate", "--format", format_)
+    assert f"error_rate {said}" in text.replace("\\_", "_").lower()
+    assert "lower is better" not in printed(*runs, "--format", format_)
+
+
 def test_csv_and_json_are_read_back(runs: list[str]) -> None:
     rows = list(csv.DictReader(io.StringIO(printed(*runs, "--format", "csv"))))
     assert len(rows) == 3

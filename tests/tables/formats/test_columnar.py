@@ -15,11 +15,41 @@ from support.cli_comparison import compared
 from support.served_objects import Served, served_objects
 
 from trackperm.errors import SourceError
-from trackperm.tables import read_examples, split_part
+from trackperm.tables import read_examples, split_part, tables_in_parts
 from trackperm.tables.remote import shown_locator
 from trackperm.trackers.files import read_file
 
 FRAME = pl.DataFrame({"id": ["a", "b", "c"], "prediction": [1, 0, 1], "label": [1, 1, 1]})
+
+
+SPARK = ("part-00000-1f-c000.snappy.parquet", "part-00001-1f-c000.snappy.parquet")
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        ([*SPARK, "_SUCCESS", ".part-00000-1f-c000.snappy.parquet.crc"], [SPARK]),
+        ([SPARK[0], "_SUCCESS"], [SPARK[:1]]),
+        (["b.parquet", "a.parquet", "_metadata"], [("a.parquet", "b.parquet")]),
+        (["part.0.parquet", "part.1.parquet", "notes.txt"], [("part.0.parquet", "part.1.parquet")]),
+        (["data_1.parquet", "data_0.parquet"], [("data_0.parquet", "data_1.parquet")]),
+        (["00000000.parquet", "00000001.parquet"], [("00000000.parquet", "00000001.parquet")]),
+        (["dev-1-of-2.parquet", "dev-2-of-2.parquet"], [("dev-1-of-2.parquet", "dev-2-of-2.parquet")]),
+        (["dev-1-of-2.parquet"], [("dev-1-of-2.parquet",)]),
+        (
+            ["dev-1-of-2.parquet", "dev-2-of-2.parquet", "test-2-of-2.parquet", "train-1-of-1.parquet"],
+            [("dev-1-of-2.parquet", "dev-2-of-2.parquet"), ("test-2-of-2.parquet",)],
+        ),
+        (["part-0.parquet"], []),
+        (["baseline.parquet", "candidate.parquet"], []),
+        (["fold1.parquet", "fold2.parquet", "seed-1.parquet", "seed-2.parquet"], []),
+        (["partial.parquet", "parts.parquet"], []),
+        ([], []),
+    ],
+)
+def test_names_of_parts(names: list[str], expected: list[tuple[str, ...]]) -> None:
+    assert tables_in_parts(names) == expected
+    assert tables_in_parts(reversed(names)) == expected
 
 
 class TestParts:
@@ -33,6 +63,16 @@ class TestParts:
 
     def test_parts_are_one_table(self, tmp_path: Path) -> None:
         assert read_examples(self.write(tmp_path / "run")).frame.to_polars().equals(FRAME)
+
+    def test_one_that_its_name_tells_to_be_lacking(self, tmp_path: Path) -> None:
+        folder = tmp_path / "run"
+        folder.mkdir()
+        for number in (0, 2):
+            FRAME[number : number + 1].write_parquet(folder / f"test-0000{number}-of-00003.parquet")
+        with pytest.raises(SourceError, match=r"run` has 2 of the 3 parts of a table: `test-00000-of-00003"):
+            read_examples(folder)
+        FRAME[1:2].write_parquet(folder / "test-00001-of-00003.parquet")
+        assert read_examples(folder).frame.to_polars().equals(FRAME)
 
     def test_parts_with_other_columns_are_refused(self, tmp_path: Path) -> None:
         folder = self.write(tmp_path / "run")

@@ -87,13 +87,23 @@ def test_the_run_beside_tells_the_scenario(write: Any) -> None:
     assert read_examples(path).facts["scenario"] == "MMLUScenario subject=law"
 
 
-def test_trials_are_paired_by_both_columns(write: Any) -> None:
+def test_trials_are_one_unit(write: Any) -> None:
     path = write([{**instance, "train_trial_index": trial} for trial in (0, 1) for instance in HELM])
-    assert read_examples(path).notes == (
-        "instances have up to 2 trials; `--id id,train_trial_index` pairs each by itself",
+    arguments = ("-s", "mean", "--column", "score=exact_match")
+    assert compared(path, path, *arguments)["n_examples"] == 3
+    assert compared(path, path, *arguments, "--unit", "row")["n_examples"] == 6
+
+
+def test_metrics_are_those_of_the_run(write: Any) -> None:
+    path = write(
+        [helm_instance("id0", *(helm_stat(name, 1) for name in ("num_bytes", "f1", "rouge_l", "logprob")))]
     )
-    arguments = ("-s", "mean", "--column", "score=exact_match", "--id", "id,train_trial_index")
-    assert compared(path, path, *arguments)["n_examples"] == 6
+    assert list(read_examples(path).metrics) == ["f1", "rouge_l"]
+    spec = {
+        "metric_specs": [{"class_name": "m", "args": {"names": ["rouge_l", "bleu_1"]}}, {"class_name": "n"}]
+    }
+    path.with_name("run_spec.json").write_text(json.dumps(spec))
+    assert list(read_examples(path).metrics) == ["rouge_l"]
 
 
 REFUSED = {

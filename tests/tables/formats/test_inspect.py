@@ -71,10 +71,13 @@ class TestSamples:
         log["samples"][1]["target"] = ["4", "four"]
         assert read_examples(write(log)).frame["label"].to_list() == [["2"], ["4", "four"]]
 
-    def test_several_scorers_are_refused_until_one_is_chosen(self, write: Any) -> None:
+    def test_several_scorers_are_metrics(self, write: Any) -> None:
         log = write(inspect_log([inspect_sample(1, 1, match="C", judge={"tone": 0.5, "facts": 1})]))
-        with pytest.raises(SourceError, match=r"has 3 scorers, .*: `match`, `judge/tone`, `judge/facts`"):
-            read_examples(log)
+        table = read_examples(log)
+        names = ["match", "judge/tone", "judge/facts"]
+        assert table.metrics == {name: name for name in names}
+        assert table.frame.select(names).rows() == [(1, 0.5, 1)]
+        assert "prediction" in table.columns
         assert [scores(log, part) for part in ("match", "judge/tone", "judge/facts")] == [[1], [0.5], [1]]
         with pytest.raises(SourceError, match=r"has no scorer `mach`(.|\n)*Did you mean `match`"):
             read_examples(log, part="mach")
@@ -117,16 +120,12 @@ class TestEpochs:
             (1, 2, 0),
             (2, 2, 1),
         ]
-        assert table.notes == (
-            "samples have up to 2 epochs: `--statistic pass_at_1 --column passed=score` adds them up,"
-            " `--id id,epoch` takes each for an example of its own",
-        )
 
-    def test_are_paired_by_both_columns(self, write: Any) -> None:
+    def test_are_one_unit(self, write: Any) -> None:
         log = write(self.LOG)
-        with pytest.raises(PairingError, match="share their `id`"):
-            compared(log, log, "-s", "mean")
-        assert compared(log, log, "-s", "mean", "--id", "id,epoch")["n_examples"] == 4
+        assert compared(log, log)["n_examples"] == 2
+        assert compared(log, log, "-s", "mean", "--id", "id,epoch")["n_examples"] == 2
+        assert compared(log, log, "-s", "mean", "--unit", "row")["n_examples"] == 4
 
     def test_are_added_up_as_attempts(self, write: Any) -> None:
         log = write(self.LOG)

@@ -49,6 +49,23 @@ def test_passes_are_compared(write: Any) -> None:
     assert compared(path, path, "-s", "pass_at_1")["baseline_score"] == pytest.approx(1 / 3)
 
 
+def test_metrics_that_say_more_than_what_passes(write: Any) -> None:
+    assert read_examples(write(RESULTS)).metrics == {"passed": "passed"}
+    graded = [{**result, "score": 0.5} for result in RESULTS]
+    assert list(read_examples(write(graded)).metrics) == ["passed", "score"]
+
+
+def test_repeats_of_a_test_are_one_unit(write: Any) -> None:
+    """`--repeat 3` numbers the tests on, as if there were three times as many."""
+    repeated = [{**RESULTS[i % 3], "testIdx": i} for i in range(9)]
+    found = columns(write(repeated))
+    assert (found["id"], found["repeat"]) == ([0, 1, 2] * 3, [0, 0, 0, 1, 1, 1, 2, 2, 2])
+    path = write(repeated)
+    assert compared(path, path)["n_examples"] == 3
+    other = [{**result, "testCase": {"assert": [i]}} for i, result in enumerate(repeated)]
+    assert columns(write(other))["id"] == list(range(9))
+
+
 def test_results_stand_in_the_order_in_which_calls_returned(write: Any) -> None:
     paths = write(RESULTS), write(RESULTS[::-1], "reversed")
     assert compared(*paths, "-s", "mean")["n_discordant"] == 0

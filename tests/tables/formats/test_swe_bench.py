@@ -84,3 +84,83 @@ class TestList:
 def test_reports_of_instances(write: Any) -> None:
     path = write({"a__a-1": {"patch_exists": True, "resolved": True}, "a__a-2": {"resolved": False}})
     assert passed(path) == {"a__a-1": 1, "a__a-2": 0}
+
+
+# As `FinalReport` of multi_swe_bench/harness/report.py writes it: what failed is incomplete and an error.
+FINAL_REPORT = {
+    "total_instances": 4,
+    "submitted_instances": 4,
+    "completed_instances": 3,
+    "incomplete_instances": 1,
+    "resolved_instances": 1,
+    "unresolved_instances": 2,
+    "empty_patch_instances": 0,
+    "error_instances": 1,
+    "submitted_ids": [
+        "fmtlib/fmt:pr-493",
+        "fmtlib/fmt:pr-967",
+        "fmtlib/fmt:pr-1171",
+        "nlohmann/json:pr-8",
+    ],
+    "completed_ids": ["fmtlib/fmt:pr-493", "fmtlib/fmt:pr-967", "fmtlib/fmt:pr-1171"],
+    "incomplete_ids": ["nlohmann/json:pr-8"],
+    "resolved_ids": ["fmtlib/fmt:pr-493"],
+    "unresolved_ids": ["fmtlib/fmt:pr-967", "fmtlib/fmt:pr-1171"],
+    "empty_patch_ids": [],
+    "error_ids": ["nlohmann/json:pr-8"],
+}
+
+# As evaluation/<language>/verified/<system>/results/results.json of multi-swe-bench/experiments.
+LEADERBOARD = {
+    "total_instances": 4,
+    "submitted_instances": 3,
+    "completed_instances": 3,
+    "resolved_instances": 2,
+    "unresolved_instances": 1,
+    "empty_error_patch_instances": 1,
+    "unstopped_instances": 0,
+    "completed_ids": ["fmtlib__fmt-493", "fmtlib__fmt-967", "fmtlib__fmt-1171"],
+    "incomplete_ids": [],
+    "submitted_ids": ["fmtlib__fmt-493", "fmtlib__fmt-967", "fmtlib__fmt-1171"],
+    "resolved": ["fmtlib__fmt-967", "fmtlib__fmt-1171"],
+    "unresolved_ids": ["fmtlib__fmt-493"],
+    "empty_error_patch_ids": ["nlohmann__json-8"],
+    "unstopped_containers": [],
+    "unremoved_images": [],
+}
+
+
+class TestMultiSweBench:
+    def test_final_report(self, write: Any) -> None:
+        path = write(FINAL_REPORT)
+        expected = {
+            "fmtlib__fmt-493": 1,
+            "fmtlib__fmt-967": 0,
+            "fmtlib__fmt-1171": 0,
+            "nlohmann__json-8": 0,
+        }
+        assert passed(path) == expected
+        assert read_examples(path).notes == ("counted as not resolved: errors (1)",)
+
+    def test_results_of_the_leaderboard(self, write: Any) -> None:
+        path = write(LEADERBOARD)
+        expected = {
+            "fmtlib__fmt-493": 0,
+            "fmtlib__fmt-967": 1,
+            "fmtlib__fmt-1171": 1,
+            "nlohmann__json-8": 0,
+        }
+        assert passed(path) == expected
+        assert read_examples(path).notes == ("counted as not resolved: empty or faulty patches (1)",)
+
+    def test_one_with_the_other(self, write: Any) -> None:
+        found = compared(write(FINAL_REPORT), write(LEADERBOARD, "results"), "-s", "pass_at_1")
+        assert (found["n_examples"], found["n_better"], found["n_worse"]) == (4, 2, 1)
+
+    def test_instances_that_it_does_not_name(self, write: Any) -> None:
+        (_, note) = read_examples(write({**LEADERBOARD, "total_instances": 6})).notes
+        assert "it names 4 of the 6 instances that there are; use `--missing wrong`" in note
+
+    def test_without_a_prediction(self, write: Any) -> None:
+        path = write({**LEADERBOARD, "empty_error_patch_ids": [], "incomplete_ids": ["nlohmann__json-8"]})
+        assert passed(path)["nlohmann__json-8"] is None

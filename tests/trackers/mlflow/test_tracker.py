@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import socket
 import sqlite3
@@ -18,9 +19,10 @@ from support.json_api import json_api
 from support.mlflow_publication import check_complete, publication
 from support.mlflow_server import free_port
 from support.mlflow_stores import MlflowStore
+from support.tracker_stores import PREDICTIONS
 
 import trackperm
-from trackperm.errors import InputError, TrackerError
+from trackperm.errors import InputError, SourceError, TrackerError
 from trackperm.trackers.mlflow.tracker import MlflowTracker
 
 pytestmark = pytest.mark.tracker
@@ -277,6 +279,89 @@ class TestDiscovery:
         sqlite_store.client.log_table(run_id, {"id": ["8"]}, "noted.json")
         with pytest.raises(InputError, match=r"2 artifacts[\s\S]*mine\.json[\s\S]*noted\.json"):
             tracker.read(run)
+
+    def test_parts_are_one_table_beside_others(self, sqlite_store: MlflowStore, experiment: str):
+        run_id = sqlite_store.run_with_predictions(experiment, "forest", artifact="predictions/")
+        sqlite_store.log_columns(run_id, {"id": ["7"]}, "dev.csv")
+        tracker = sqlite_store.tracker()
+        run = tracker.find(run_id)
+        with pytest.raises(InputError, match=r"2 artifacts [\s\S]*    dev\.csv[\s\S]*    predictions  \("):
+            tracker.read(run)
+        assert tracker.tables(run) == ["dev.csv", "predictions"]
+        for path in ("predictions", "predictions/"):
+            assert tracker.read(run, path).frame.to_dict(as_series=False) == PREDICTIONS
+
+    def test_parts_outside_all_folders(self, sqlite_store: MlflowStore, experiment: str):
+        """As `mlflow.log_artifacts(folder)` logs what is in it."""
+        run_id = sqlite_store.run(experiment, "forest")
+        sqlite_store.client.log_text(run_id, "depth: 3", "params.yaml")
+        for i, name in enumerate(("part-0.parquet", "part-1.parquet")):
+            sqlite_store.log_columns(run_id, {"id": [f"q{i}"]}, name)
+        tracker = sqlite_store.tracker()
+        run = tracker.find(run_id)
+        with pytest.raises(
+            InputError, match=r"one of 2 parts of a table[\s\S]*`--artifact \.` reads the whole"
+        ):
+            tracker.read(run, "part-0.parquet")
+        for choice in (None, "."):
+            assert tracker.read(run, choice).frame["id"].to_list() == ["q0", "q1"]
+
+    def test_a_folder_of_one_part_is_that_part(self, sqlite_store: MlflowStore, experiment: str):
+        run_id = sqlite_store.run(experiment, "forest")
+        sqlite_store.log_columns(run_id, {"id": ["q0"]}, "p.parquet/part-0.parquet")
+        sqlite_store.client.log_text(run_id, "", "p.parquet/_SUCCESS")
+        tracker = sqlite_store.tracker()
+        run = tracker.find(run_id)
+        for choice in (None, "p.parquet", "p.parquet/part-0.parquet"):
+            assert tracker.read(run, choice).frame["id"].to_list() == ["q0"]
+
+    def test_parts_of_several_tables_and_parts_that_lack(self, sqlite_store: MlflowStore, experiment: str):
+        run_id = sqlite_store.run(experiment, "forest")
+        for name in ("dev-1-of-2", "dev-2-of-2", "test-1-of-2"):
+            sqlite_store.log_columns(run_id, {"id": [name]}, f"data/{name}.parquet")
+        tracker = sqlite_store.tracker()
+        run = tracker.find(run_id)
+        with pytest.raises(InputError, match=r"only `data/ \(parts of 2 tables\)`"):
+            tracker.read(run)
+        with pytest.raises(InputError, match=r"`data` of run .* holds parts of 2 tables"):
+            tracker.read(run, "data")
+        sqlite_store.log_columns(run_id, {"id": ["1"]}, "half/test-1-of-2.parquet")
+        for choice in (None, "half", "half/test-1-of-2.parquet"):
+            with pytest.raises(SourceError, match=r"has 1 of the 2 parts of a table"):
+                tracker.read(run, choice)
+
+    def test_a_list_that_was_logged_is_read(self, sqlite_store: MlflowStore, experiment: str):
+        """By `log_dict`; beside a table, which is one for sure, it does not count."""
+        rows = [{"id": "7", "prediction": "a"}, {"id": "8", "prediction": "b"}]
+        run_id = sqlite_store.run(experiment, "forest")
+        sqlite_store.client.log_dict(run_id, [1, 2], "settings.json")
+        sqlite_store.client.log_dict(run_id, rows, "predictions.json")
+        tracker = sqlite_store.tracker()
+        run = tracker.find(run_id)
+        assert tracker.tables(run) == ["predictions.json"]
+        assert tracker.read(run).frame["id"].to_list() == ["7", "8"]
+        sqlite_store.client.log_dict(run_id, rows, "more.json")
+        with pytest.raises(InputError, match=r"2 artifacts[\s\S]*more\.json[\s\S]*predictions\.json"):
+            tracker.read(run)
+        sqlite_store.log_columns(run_id, {"id": ["9"]}, "predictions.csv")
+        assert tracker.read(run).frame["id"].to_list() == ["9"]
+        assert tracker.read(run, "more.json").frame["id"].to_list() == ["7", "8"]
+
+    def test_json_that_is_compressed(self, sqlite_store: MlflowStore, experiment: str, tmp_path: Path):
+        run_id = sqlite_store.run(experiment, "forest")
+        for name, text in (
+            ("rows.json.gz", '[{"id": "7"}]'),
+            ("params.json.gz", '{"depth": 3}'),
+            ("lines.jsonl.gz", '{"id": "8"}\n{"id": "9"}\n'),
+        ):
+            (tmp_path / name).write_bytes(gzip.compress(text.encode()))
+        for name in ("rows.json.gz", "params.json.gz"):
+            sqlite_store.client.log_artifact(run_id, str(tmp_path / name))
+        tracker = sqlite_store.tracker()
+        run = tracker.find(run_id)
+        assert tracker.read(run).frame["id"].to_list() == ["7"]
+        sqlite_store.client.log_artifact(run_id, str(tmp_path / "lines.jsonl.gz"))
+        assert tracker.read(run).frame["id"].to_list() == ["8", "9"]
 
     def test_a_broken_note_is_passed_over(self, sqlite_store: MlflowStore, experiment: str):
         run_id = sqlite_store.run_with_predictions(experiment, "forest")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import polars as pl
 import pytest
 import wandb
 from support.wandb_offline_runs import COLUMNS, log_tables, rows, table
@@ -90,6 +91,26 @@ def test_the_one_table_of_a_run(project: Project):
     assert project.used(run) == (f"team/{project.name}/run-{run.reference.locator[-8:]}-predictions:v0",)
     assert project.read(run, "chart_table").columns == ["Actual", "Predicted", "nPredictions"]
     assert project.read(run, "predictions::label").frame["prediction"].to_list() == ["a"] * 7
+
+
+def test_parts_outside_all_folders_of_an_artifact(project: Project):
+    def log(run: Any) -> None:
+        made = wandb.Artifact("predictions", "result")
+        for number in range(2):
+            file = Path(f"part-{number}.parquet")
+            pl.DataFrame({"id": [number], "prediction": ["a"]}).write_parquet(file)
+            made.add_file(str(file))
+        run.log_artifact(made).wait()
+
+    run = project.log(log)
+    artifact = find_artifact(project.store, f"team/{project.name}/predictions:v0")
+    expected = [[0, "a"], [1, "a"]]
+    for choice in (None, "predictions", "predictions/."):
+        assert contents(project.read(run, choice)) == expected
+    assert project.used(run) == (f"team/{project.name}/predictions:v0",)
+    assert contents(project.read(artifact)) == contents(project.read(artifact, ".")) == expected
+    with pytest.raises(SourceError, match=r"one of 2 parts of a table\n\nHint: `\.` names the whole"):
+        project.read(artifact, "part-1.parquet")
 
 
 def test_every_kind_of_table(project: Project):

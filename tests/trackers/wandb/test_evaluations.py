@@ -14,6 +14,7 @@ import pytest
 from support.wandb_projects import logged_run
 from support.wandb_standin import API_KEY, Standin
 
+from trackperm.comparison import Question
 from trackperm.errors import SourceError, TrackerError
 from trackperm.tables.table import ExampleTable
 from trackperm.trackers.wandb.artifacts import read_run
@@ -120,11 +121,16 @@ def test_inputs_outputs_and_scores_are_columns(standin: Standin, traces: Traces,
         "question": ["2 + 2?"] * 3,
         "label": ["4"] * 3,
         "prediction": ["0", "1", "2"],
-        "correct": [False, True, True],
-        "judge.rating": [0.5] * 3,
-        "judge.why.text": ["ok"] * 3,
+        "score.correct": [False, True, True],
+        "score.judge.rating": [0.5] * 3,
+        "score.judge.why.text": ["ok"] * 3,
     }
     assert table.origin == f"wandb:{logged}"
+    asked = Question().statistics_of([table, table])
+    assert [(each.name, each.chosen) for each in asked] == [
+        ("correct", "one of the log's own metrics"),
+        ("judge.rating", "one of the log's own metrics"),
+    ]
     (query,) = traces.queries
     assert (query["path"], query["key"]) == ("/calls/stream_query", f"api:{API_KEY}")
     assert (query["project_id"], query["filter"]) == (logged.rpartition("/")[0], {"parent_ids": [CALL]})
@@ -137,7 +143,7 @@ def test_rows_of_a_dataset_have_its_digests_as_ids(standin: Standin, traces: Tra
     assert table.frame.to_dict(as_series=False) == {
         "id": ["aB3", "dE4"],
         "prediction": [None, None],
-        "correct": [True, True],
+        "score.correct": [True, True],
     }
 
 
@@ -156,7 +162,7 @@ def test_failed_predictions_are_missing_not_wrong(standin: Standin, traces: Trac
     assert table.frame.to_dict(as_series=False) == {
         "id": ["a", "b"],
         "prediction": ["x", None],
-        "correct": [True, None],
+        "score.correct": [True, None],
         "error": [None, "TimeoutError: late"],
     }
 

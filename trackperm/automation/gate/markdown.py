@@ -104,11 +104,13 @@ def _table(rows: Sequence[Row]) -> str:
         interval = comparison.interval
         cells = [
             _SIGNS[finding.outcome],
-            _linked(_code(comparison.title), url),
+            f"{_linked(_code(comparison.title), url)}{text.direction(comparison.statistic)}",
             values.get("baseline", ""),
             values.get("candidate", ""),
             values.get("difference", values.get("observed", "")),
-            "" if interval is None else f"{text.ends(interval)} ({text.confidence(interval)})",
+            f"none: {_prose(comparison.no_interval or '')}"
+            if interval is None
+            else f"{text.ends(interval)} ({text.confidence(interval)})",
             _pvalue(comparison),
             f"{comparison.marker} {comparison.verdict}",
         ]
@@ -118,9 +120,14 @@ def _table(rows: Sequence[Row]) -> str:
 
 def _pvalue(comparison: Comparison) -> str:
     found = comparison.format_pvalue()
+    if comparison.method == "monte-carlo":
+        found = f"≈ {found} (Monte Carlo)"
+    if comparison.n_uncorrected is not None:
+        return f"{found} (uncorrected)"
     if comparison.corrected is None:
         return found
-    return f"{found} (adjusted {comparison.corrected.format_pvalue(level=comparison.alpha)})"
+    adjusted = comparison.corrected.format_pvalue(level=comparison.alpha)
+    return f"{found} (adjusted {'≈ ' * comparison.corrected.is_drawn}{adjusted})"
 
 
 def _folded(rows: Sequence[Row]) -> Iterator[str]:

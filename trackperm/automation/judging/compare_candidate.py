@@ -14,6 +14,7 @@ from trackperm.automation.judging.duplicates import (
     withdraw_duplicates,
 )
 from trackperm.automation.judging.judge import Judgement, judge
+from trackperm.automation.judging.units import require_declared_units
 from trackperm.automation.policy.policy import Policy
 from trackperm.comparison import Comparison, RunData, compare_statistics
 from trackperm.exact import TestOptions
@@ -84,7 +85,8 @@ def settle(
     Raises
     ------
     InputError
-        If the runs cannot be compared; another try leads to the same.
+        If the runs cannot be compared, or the policy wants units declared that are not; another try leads to
+        the same.
     TrackerError
         If a tracker failed; another try completes what was begun.
     MissingDependencyError, CapacityError
@@ -97,13 +99,14 @@ def settle(
     comparisons = compare_statistics(
         first,
         second,
-        policy.specs,
+        policy.question.statistics_of([first.table, second.table]),
         TestOptions(alternative=policy.alternative, alpha=policy.alpha),
         slices=policy.slices,
         correction=policy.correction,
         margin=policy.margin,
         missing=policy.missing,
     )
+    require_declared_units(policy, comparisons)
     settled = Settled(policy, candidate, baseline, judge(policy, comparisons), tuple(comparisons))
     return settled if place is None else _logged(settled, place[0], second.tracker, once=once)
 

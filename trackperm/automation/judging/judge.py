@@ -13,28 +13,19 @@
 
 ``fail_on: not-shown-non-inferior``
 
-1. Pass where for every comparison the interval of confidence 1 - 2 alpha lies above -margin, in the direction
-   of better: each is a one-sided test at level alpha. That all have to pass needs no correction
-   (an intersection-union test; Berger 1982), as long as the interval counts.
+1. Pass where for every comparison the lower bound of level alpha lies above -margin, in the direction of
+   better, or the test shows by one side, at alpha, that the candidate is better. That all have to pass needs
+   no correction (an intersection-union test; Berger 1982), as long as the bounds count.
 2. Else fail where one that does not is worse, lies below -margin, or could have been expected to pass: its
    test detects a difference as large as the margin.
 3. Else undecided, also where what is missing decides it.
 
-Which intervals count, for this and for equivalence. Those for paired proportions are exact, and always do:
-without a worse example they end above 0 just where a one-sided test of the better ones has p < alpha. An
-interval by resampling, or by shifts of the scores, knows nothing of what no example showed. Where so few
-examples tell the runs apart that no one-sided test of them has p < alpha, whomever they favour, or an end is
-exactly 0, which ties alone hold it to, it counts
-
-- if 1 - alpha^(1/n) of all examples, as many as may be worse unseen (Clopper and Pearson 1934), each by the
-  whole range of 0 and the scores, or by 1 where it is resampled, cost less than the margin;
-- and from so many examples on that a one-sided test of all of them has p < alpha: 5 at the level 0.05.
+Which bounds count, for this and for equivalence, is the same for verdicts, and said in
+:mod:`trackperm.comparison.evidence`.
 
 References
 ----------
 R. L. Berger (1982), "Multiparameter hypothesis testing and acceptance sampling", Technometrics 24.
-C. J. Clopper and E. S. Pearson (1934), "The use of confidence or fiducial limits illustrated in the case of
-the binomial", Biometrika 26.
 """
 
 from __future__ import annotations
@@ -44,12 +35,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from trackperm.automation.policy.policy import Policy
 from trackperm.comparison import Comparison
 from trackperm.errors import InputError
-from trackperm.exact import RationalStatistic
 from trackperm.exact.engines.monte_carlo import CONFIDENCE
 from trackperm.exact.multiplicity import ADJUSTMENTS, TARONE_HOLM, adjust_log10, tarone_holm_log10
 from trackperm.report import text
@@ -170,7 +158,7 @@ def _regression(comparison: Comparison, floor: float) -> Finding:
         return Finding(title, "fail", f"the candidate is significantly worse ({numbers})")
     if sign == "better":
         return Finding(title, "pass", f"the candidate is better ({numbers})")
-    if comparison.verdict == "equivalent" and _unseen(comparison, comparison.margin) is None:
+    if comparison.verdict == "equivalent":
         return Finding(title, "pass", f"equivalent within {comparison.margin:g} ({numbers})")
     if comparison.is_open:
         return Finding(title, "undecided", _OPEN)
@@ -220,81 +208,63 @@ def _lack_of_swaps(comparison: Comparison, drawn: float, floor: float, by: str) 
 
 
 def _non_inferiority(comparison: Comparison, margin: float) -> Finding:
-    title, interval = comparison.title, comparison.interval_at(2.0 * comparison.alpha)
-    unseen = _unseen(comparison, margin)
-    if interval is not None:
-        where = f"{text.confidence(interval)} {text.ends(interval)}"
-    else:
-        where = "no interval" if comparison.no_interval is None else f"no interval: {comparison.no_interval}"
-    worst, best = _ends(comparison)
-    if worst > -margin and unseen is None:
+    title, basis, sign = comparison.title, comparison.size.basis, comparison.decision.sign
+    where = (
+        comparison.size.unseen if isinstance(basis, str) else f"{text.confidence(basis)} {text.ends(basis)}"
+    )
+    lack, (worst, best) = comparison.size.lack(margin), _ends(comparison)
+    if worst > -margin and lack is None:
         return Finding(title, "pass", f"at most {margin:g} worse ({where})")
-    if comparison.decision.sign == "worse":
+    if _is_better(comparison):
+        return Finding(title, "pass", f"the candidate is better ({_numbers(comparison)})")
+    if sign == "worse":
         return Finding(title, "fail", f"the candidate is significantly worse ({_numbers(comparison)})")
-    if best < -margin and unseen is None:
+    if best < -margin and lack is None:
         return Finding(title, "fail", f"more than {margin:g} worse ({where})")
-    shown, found = f"not shown to be at most {margin:g} worse ({where})", comparison.detectable
+    shown, found = f"not shown to be at most {margin:g} worse", comparison.detectable
+    if lack is not None:
+        shown = f"{shown}; too few examples to tell: {basis if isinstance(basis, str) else lack}"
+    else:
+        shown = f"{shown} ({where})"
     if comparison.is_open:
         return Finding(title, "undecided", f"{shown}; {_OPEN}")
-    if worst > -margin:
-        return Finding(title, "undecided", f"{shown}; too few examples to tell: {unseen}")
-    if interval is not None and found is not None and found.effect is not None and found.effect <= margin:
-        return Finding(title, "fail", shown)
-    if interval is None:
+    if lack is not None:
         return Finding(title, "undecided", shown)
-    lack = "" if found is None else f": {found}"
-    return Finding(title, "undecided", f"{shown}; too few examples to tell{lack}")
+    if found is not None and found.effect is not None and found.effect <= margin:
+        return Finding(title, "fail", shown)
+    few = "" if found is None else f": {found}"
+    return Finding(title, "undecided", f"{shown}; too few examples to tell{few}")
 
 
 def _is_non_inferior(comparison: Comparison, margin: float | None) -> bool:
-    """Whether an interval that counts lies above -margin."""
-    return margin is not None and _ends(comparison)[0] > -margin and _unseen(comparison, margin) is None
+    """Whether a bound that counts lies above -margin."""
+    return margin is not None and _ends(comparison)[0] > -margin and comparison.size.lack(margin) is None
+
+
+def _is_better(comparison: Comparison) -> bool:
+    """Whether a one-sided test at alpha shows that the candidate is better, in every case that is open."""
+    if comparison.outcomes:
+        return all(map(_is_better, comparison.outcomes))
+    rises = comparison.observed > 0.0
+    if comparison.decision.sign != "undecided" or rises != comparison.statistic.greater_is_better:
+        return comparison.decision.sign == "better"
+    # Swapping all outputs turns a difference of scores into its negative, so that its law is symmetric.
+    is_symmetric = comparison.statistic.score is not None and comparison.test.alternative == "two-sided"
+    return is_symmetric and max(comparison.pvalue, comparison.test.interval[1]) / 2.0 < comparison.alpha
 
 
 def _ends(comparison: Comparison) -> tuple[float, float]:
-    """Return the ends of the interval of confidence 1 - 2 alpha, the worse first; infinite without one."""
-    interval = comparison.interval_at(2.0 * comparison.alpha)
-    if interval is None:
-        return -math.inf, math.inf
+    """Return the bounds of the difference of level alpha, the worse first."""
+    size = comparison.size
     if comparison.statistic.greater_is_better:
-        return interval.low, interval.high
-    return -interval.high, -interval.low
-
-
-def _unseen(comparison: Comparison, margin: float | None) -> str | None:
-    """Say what the interval may have missed, if that can matter; None where the interval counts."""
-    interval = comparison.interval_at(2.0 * comparison.alpha)
-    if margin is None or interval is None or interval.method == "paired proportions":
-        return None
-    is_held = 0.0 in (interval.low, interval.high) and comparison.n_discordant < comparison.n_examples
-    if 0.5**comparison.n_discordant < comparison.alpha and not is_held:
-        return None
-    share = -math.expm1(math.log(comparison.alpha) / comparison.n_examples)
-    reach = _range_of_scores(comparison) if interval.method == "shift" else 1.0
-    if 0.5**comparison.n_examples < comparison.alpha and share * reach < margin:
-        return None
-    return (
-        f"{comparison.n_discordant} of {_examples(comparison)} tell the runs apart,"
-        f" and up to {100.0 * share:.2g} % of all may be worse unseen"
-    )
-
-
-def _range_of_scores(comparison: Comparison) -> float:
-    """Return the length of the interval that holds 0 and the scores of single examples; 1 without scores."""
-    score, table = comparison.statistic.score, comparison.count_table
-    if not isinstance(score, RationalStatistic):
-        return 1.0
-    # The score of a run all of whose examples are like one of them: a sum is as large as that of all.
-    rows = np.concatenate([table.candidate, table.baseline]).astype(np.float64) * comparison.n_examples
-    values = np.broadcast_to(score.values(rows), len(rows))
-    values = values[np.isfinite(values)]
-    return float(values.max(initial=0.0) - values.min(initial=0.0)) if values.size else 1.0
+        return size.low, size.high
+    return -size.high, -size.low
 
 
 def _numbers(comparison: Comparison) -> str:
-    pvalue = f"{text.pvalue_name(comparison.test)} = {comparison.format_pvalue()}"
-    if comparison.corrected is not None:
-        pvalue += f", {text.correction(comparison)}"
+    pvalue = text.pvalue(comparison)
+    if among := text.correction(comparison):
+        pvalue += f", {among}"
     return f"difference {text.format_number(comparison.difference, sign=True)}, {pvalue}"
 
 

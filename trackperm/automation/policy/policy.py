@@ -25,7 +25,8 @@ from trackperm.automation.policy.keys import (
     Texts,
     as_tuple,
 )
-from trackperm.choices import Alternative, CorrectionInPolicy, MissingRule
+from trackperm.choices import Alternative, CorrectionInPolicy, MissingRule, Repeats, Unit
+from trackperm.comparison import Question
 from trackperm.errors import InputError, SpecError, TrackpermError
 from trackperm.messages import listed, without_credentials
 from trackperm.statistic import Statistic, load_statistic
@@ -61,8 +62,31 @@ class Policy(Part):
     artifact: str | None = None
     """Artifact with the per-example predictions, of both runs, where several could be meant."""
 
-    statistics: Statistics = (StatisticChoice(name="accuracy"),)
-    """What is tested: names, or keys and values."""
+    statistics: Statistics = ()
+    """What is tested: names, or keys and values. By default what the runs say: their own metrics, or else
+    accuracy."""
+
+    metric: Texts = ()
+    """Metrics of the runs, or columns that score each example, whose means are compared."""
+
+    unit: Unit | None = None
+    """What is exchanged between the runs: all rows of an `example` together, as by default; each `row`; or
+    the attempts within each example, `attempt`."""
+
+    repeats: Repeats | None = None
+    """What several rows of one example come to; `sum` by default."""
+
+    cluster: str | None = None
+    """Column whose groups of examples are exchanged as a whole."""
+
+    units: Literal["any", "declared"] = "any"
+    """Whether a comparison is judged whose units nobody has declared. `declared` refuses one in which
+    examples of one document, user or input are seen to hang together, or the rows of an example were taken
+    together by default: until the policy has a `cluster`, `unit` or `repeats`, or the statistic's file a
+    `cluster` or `repeats`. `unit: example` declares that examples are independent of each other."""
+
+    allow_unseen: bool = False
+    """Whether predictions are compared with labels though none of them is among these."""
 
     columns: dict[str, str] = Field(default_factory=dict)
     """Columns of the data that are called otherwise, for every statistic, such as `id: example`."""
@@ -112,7 +136,14 @@ class Policy(Part):
             "baseline": self.baseline.model_dump(mode="json", exclude_none=True),
             "artifact": self.artifact,
             "statistics": [statistic.document() for statistic in self._statistics],
-            "columns": [dict(sorted(statistic.columns.items())) for statistic in self._statistics],
+            "columns": [dict(sorted(statistic.columns.items())) for statistic in self._statistics]
+            or dict(sorted(self.columns.items())),
+            **{
+                name: value
+                for name in ("metric", "unit", "repeats", "cluster", "allow_unseen")
+                if (value := getattr(self, name))
+            },
+            **({"units": self.units} if self.units == "declared" else {}),
             "slices": self.slices,
             "alpha": self.alpha,
             "margin": self.margin,
@@ -146,8 +177,21 @@ class Policy(Part):
 
     @property
     def specs(self) -> tuple[Statistic, ...]:
-        """The statistics, compiled when the file was loaded."""
+        """The statistics that are named, compiled when the file was loaded."""
         return self._statistics
+
+    @property
+    def question(self) -> Question:
+        """What is asked of the runs."""
+        return Question(
+            statistics=self._statistics,
+            metrics=self.metric,
+            columns={} if self._statistics else self.columns,  # which the compiled ones have
+            unit=self.unit,
+            repeats=self.repeats,
+            cluster=self.cluster,
+            allow_unseen=self.allow_unseen,
+        )
 
     @property
     def baseline_given_by(self) -> str:
@@ -317,8 +361,25 @@ def _require_sense(document: Document, at: DocumentPath, policy: Policy, folder:
     if run is not None and is_url(run):
         hint = "a cloud store has them in the environment; `trackperm gate --baseline` takes a URL with them."
         _require_no_credentials(document, (*at, "baseline", "run"), run, hint)
-    if not policy.statistics:
+    if not policy.statistics and "statistics" in policy.model_fields_set:
         raise document.error("there is no statistic", (*at, "statistics"), hint="such as `accuracy`.")
+    try:
+        Question(
+            statistics=tuple(choice.name for choice in policy.statistics),
+            metrics=policy.metric,
+            unit=policy.unit,
+            repeats=policy.repeats,
+        )
+    except InputError as error:
+        raise document.error(error.message, at, hint=error.hint) from error
+    is_one_sided = policy.alternative not in (None, "two-sided")
+    if is_one_sided and not policy.statistics and policy.fail_on == "regression":
+        raise document.error(
+            f"the alternative `{policy.alternative}` looks in one direction, and which one is better depends"
+            " on the statistic, of which none is named",
+            (*at, "alternative"),
+            hint="name it under `statistics`, or leave `alternative` out.",
+        )
     statistics: list[Statistic] = []
     for number, choice in enumerate(policy.statistics):
         where = (*at, "statistics", number)

@@ -12,6 +12,7 @@ What happens where a process dies, by ``kill -9`` or with its machine:
   the row, with a new token. A worker that was only slow finds that its token is no longer that of the row:
   every change it asks for raises :class:`LeaseLostError`. A row whose workers die again and again is claimed
   at growing intervals, so that it does not keep others from their turn, and is never given up.
+* after :meth:`Queue.note_stamp`: the next worker looks at the run itself, and notes what it is like then.
 * after :meth:`Queue.fix_baseline`: the next worker is given the same baseline, whatever has finished since,
   so that it makes the same comparison, by the same key, and completes in the tracker what was begun.
 * after the comparison was logged and before :meth:`Queue.settle`: the next worker finds it in the tracker by
@@ -291,6 +292,18 @@ class Queue:
         """
         assignments = "why = coalesce(why, :why), baseline = coalesce(baseline, :baseline)"
         return self._change(claim, assignments, baseline=baseline, why=why)
+
+    def note_stamp(self, claim: Entry, stamp: str) -> Entry:
+        """Note what the run is like that is worked on, so that only a later change asks for it again.
+
+        Who announces a run, by webhook or at its end, has not looked at it.
+
+        Raises
+        ------
+        LeaseLostError
+            If another worker has it.
+        """
+        return self._change(claim, "stamp = :stamp", stamp=stamp)
 
     def settle(self, claim: Entry, outcome: str, comparisons: Sequence[str]) -> None:
         """Note that it is done, and what came of it.

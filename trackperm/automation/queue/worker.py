@@ -184,7 +184,9 @@ class Worker:
         if is_artifact(reference):
             return self._resolve(claim, tracker, reference)
         run = tracker.find(reference.locator)
-        _require_wanted(claim, policy, tracker, run)
+        stamp = stamp_of(_wanted(claim, policy, tracker, run))
+        if stamp != claim.stamp:
+            claim = self._queue.note_stamp(claim, stamp)
         if before := _logged_before(policy, tracker, run):
             logged = [str(comparison.run.reference) for comparison in before]
             outcome = _judged_again(policy, run, before)
@@ -305,8 +307,8 @@ def _logged_before(policy: Policy, tracker: Tracker, run: TrackedRun) -> Group:
         raise TrackerError(error.message, hint=error.hint) from error
 
 
-def _require_wanted(claim: Entry, policy: Policy, tracker: Tracker, run: TrackedRun) -> None:
-    """Refuse runs that the policy is not about, and those that are not there yet.
+def _wanted(claim: Entry, policy: Policy, tracker: Tracker, run: TrackedRun) -> RunRecord:
+    """Read a run as it is now; refuse those that the policy is not about, and those that are not there yet.
 
     Raises
     ------
@@ -325,7 +327,7 @@ def _require_wanted(claim: Entry, policy: Policy, tracker: Tracker, run: Tracked
     if record.is_failed:
         raise _SkippedError("the run has failed")
     if record.is_finished or is_own:
-        return
+        return record
     if time.time() - claim.added > PATIENCE_SECONDS:
         raise _SkippedError("the run was announced a week ago, and has not ended")
     raise _UnfinishedError("the run is still going")

@@ -26,7 +26,7 @@ from trackperm.automation.queue.database import default_folder
 from trackperm.automation.queue.queue import Queue, Unit
 from trackperm.automation.training.subprocess_worker import Order, work_apart
 from trackperm.errors import InputError, TrackpermError
-from trackperm.trackers.open_runs import OpenRun, Snapshot, open_run
+from trackperm.trackers.open_runs import OpenRun, RunsOfBlock, open_run
 
 BUDGET_SECONDS = 20.0
 
@@ -42,9 +42,8 @@ class CompareOnExit:
     Attributes
     ----------
     run : object
-        The run that is compared, where it is not the active one: set it to what ``wandb.init`` returned, if
-        that is called and finished inside the block, or to what ``mlflow.start_run`` did for a run that was
-        active before, and was resumed and ended inside the block.
+        The run that is compared, where that is another one than those which the block begins: what
+        ``mlflow.start_run`` or ``wandb.init`` returned, or ``mlflow:RUN_ID``.
     """
 
     def __init__(
@@ -62,12 +61,12 @@ class CompareOnExit:
         self._budget = budget_of(budget_seconds)
         self._state = state
         self._policies: tuple[Policy, ...] = ()
-        self._before = Snapshot(None, None, None)
+        self._runs = RunsOfBlock()
 
     def __enter__(self) -> CompareOnExit:
         try:
             self._policies = _policies(self._policy, self._name)
-            self._before = Snapshot.taken()
+            self._runs.open()
         except Exception as error:
             _warn("nothing will be compared when this run ends", error)
         return self
@@ -75,6 +74,7 @@ class CompareOnExit:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._runs.close()
         if kind is not None or not self._policies:
             return
         try:
@@ -83,12 +83,12 @@ class CompareOnExit:
             _warn("the run was not compared", failure)
 
     def _finish(self, deadline: float) -> None:
-        runs = [open_run(self.run)] if self.run is not None else Snapshot.taken().runs_since(self._before)
+        runs = [open_run(self.run)] if self.run is not None else self._runs.runs()
         if not runs:
             raise InputError(
                 "no run of MLflow or W&B was seen to be open in this block",
-                hint="`with compare_on_exit(...) as hook:` and `hook.run = run` names it. One of MLflow that"
-                " was resumed and ended in the block, or one of W&B that ended in it, has to be named.",
+                hint="`with compare_on_exit(...) as hook:` and `hook.run = run` names it, such as one that"
+                " another thread has begun.",
             )
         for offline in (run for run in runs if run.is_offline):
             _LOGGER.warning(
@@ -136,10 +136,12 @@ def compare_on_exit(
     budget_seconds: float = BUDGET_SECONDS,
     state: str | Path | None = None,
 ) -> CompareOnExit:
-    """Compare the run of the block when the block ends, as a policy says.
+    """Compare the runs of the block when the block ends, as a policy says.
 
-    Stands inside ``with mlflow.start_run():`` or ``with wandb.init():``, or around them. An exception in the
-    block passes through, and nothing is compared. Nothing is raised, and the end of the block takes
+    Stands around ``with mlflow.start_run():`` or ``with wandb.init():``, or inside them: it compares the runs
+    that the block begins or resumes in its thread, also those that have ended by then, and the run around the
+    block only if it begins none; of MLflow and W&B each by itself. An exception in the block passes through,
+    and nothing is compared. Nothing is raised, and the end of the block takes
     `budget_seconds` at most: what does not fit waits in the queue for ``trackperm watch``.
 
     Parameters
@@ -147,11 +149,10 @@ def compare_on_exit(
     policy : str, Path, PolicyFile or Policy
         What is compared, and with what: the path of a policy file, or what was read from one.
     name : str, optional
-        Name of the policy; by default every policy of the file that is about the run.
+        Name of the policy; by default every policy of the file that is about a run.
     run : object, optional
-        The run, as ``mlflow.start_run`` or ``wandb.init`` returned it, or ``mlflow:RUN_ID``; by default the
-        one that is active at the end of the block, or in MLflow was begun last in it. That a run was resumed
-        and ended in the block is not seen.
+        The run, as ``mlflow.start_run`` or ``wandb.init`` returned it, or ``mlflow:RUN_ID``, in place of
+        those of the block.
     budget_seconds : float
         What the end of the block may take; 0 only queues.
     state : str or Path, optional
@@ -181,10 +182,14 @@ def _policies(policy: str | Path | PolicyFile | Policy, name: str | None) -> tup
 
 
 def _units(policies: Sequence[Policy], run: OpenRun) -> list[Unit]:
-    """List the policies that can be about a run; whether they are, the worker asks its tracker."""
-    scheme = run.reference.scheme
+    """List the policies that can be about a run; whether they are, the worker asks its tracker.
+
+    The end of a block is a change of its run: what was refused at an earlier one, before the predictions were
+    logged perhaps, does not answer for it.
+    """
+    scheme, stamp = run.reference.scheme, f"on-exit:{uuid.uuid4().hex}"
     return [
-        Unit(policy.queue_key, str(run.reference), policy.name)
+        Unit(policy.queue_key, str(run.reference), policy.name, stamp)
         for policy in policies
         if not policy.runs or any(place.scheme == scheme for place in policy.runs)
     ]

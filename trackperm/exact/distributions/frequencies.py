@@ -84,12 +84,20 @@ def surviving_frequencies(
 
 
 class FrequencySearch:
-    """What :func:`surviving_frequencies` does, and beforehand what it would take; parameters as there."""
+    """What :func:`surviving_frequencies` does, and beforehand what it would take; parameters as there.
+
+    `biases`, shape (K,), are the a_k of coins that are not biased by a common tilt.
+    """
 
     def __init__(
-        self, law: SwapSum, tilt: FloatArray, periods: tuple[int, ...], log_threshold: float
+        self,
+        law: SwapSum,
+        tilt: FloatArray,
+        periods: tuple[int, ...],
+        log_threshold: float,
+        biases: FloatArray | None = None,
     ) -> None:
-        a = law.coordinates @ tilt / 2.0
+        a = law.coordinates @ tilt / 2.0 if biases is None else biases
         self.periods, self.log_threshold = periods, log_threshold
         self._steps = law.coordinates / np.array(periods, dtype=np.float64)
         self._counts = law.multiplicities.astype(np.float64)

@@ -106,11 +106,11 @@ def plan_window(law: SwapSum, boxes: Sequence[tuple[FloatArray, float]], *, fast
             high = max(high, min(greatest, math.ceil(centre + radius)))
         starts.append(low)
         size = high - low + 1
-        periods.append(_fast_length(size) if fast else size)
+        periods.append(fast_length(size) if fast else size)
     return Window(tuple(starts), tuple(periods))
 
 
-def _fast_length(size: int) -> int:
+def fast_length(size: int) -> int:
     """Return a fast transform length of at least `size`; 2^k and 3 * 2^k have small common multiples."""
     if size > LARGEST_PERIOD:
         return size

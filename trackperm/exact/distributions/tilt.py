@@ -111,16 +111,25 @@ def line_tilt(law: SwapSum, target: float) -> float:
 
 
 def tilt_of_coins(halves: FloatArray, multiplicities: IntArray, target: float) -> float:
-    """Return the tilt of a sum of coins that show half a step or its negative with its mean near `target`.
+    """Return the tilt of a sum of coins that show half a step or its negative with its mean near `target`."""
+    weights = multiplicities * halves
+
+    def moments(tilt: float) -> tuple[float, float]:
+        tanh = np.tanh(tilt * halves)
+        return float(weights @ tanh), float((weights * halves) @ (1.0 - tanh * tanh))
+
+    return solved_tilt(moments, target)
+
+
+def solved_tilt(moments: Callable[[float], tuple[float, float]], target: float) -> float:
+    """Return a tilt of at least 0 whose mean is near `target`, of a law with mean and variance `moments`.
 
     Newton's method within a bracket, until the mean is within a thousandth of a standard deviation.
     """
-    weights = multiplicities * halves
     tilt, low, high = 0.0, 0.0, math.inf
     for _ in range(100):
-        tanh = np.tanh(tilt * halves)
-        gap = target - float(weights @ tanh)
-        variance = float((weights * halves) @ (1.0 - tanh * tanh))
+        mean, variance = moments(tilt)
+        gap = target - mean
         if abs(gap) <= 1e-3 * math.sqrt(variance):
             break
         low, high = (tilt, high) if gap > 0 else (low, tilt)

@@ -6,7 +6,8 @@ from trackperm.exact.intervals.bootstrap import (
     bootstrap_interval,
     exact_bootstrap_interval,
 )
-from trackperm.exact.intervals.choice import Choice, difference_interval
+from trackperm.exact.intervals.choice import Choice, difference_interval, suited
+from trackperm.exact.intervals.coverage import why_not_resampled, why_not_shifted
 from trackperm.exact.intervals.effect_size import EffectSizes, effect_sizes, odds_interval
 from trackperm.exact.intervals.interval import Interval, IntervalMethod, Relation
 from trackperm.exact.intervals.paired_proportions import (
@@ -34,4 +35,7 @@ __all__ = [
     "paired_proportions_interval",
     "score_interval",
     "shift_interval",
+    "suited",
+    "why_not_resampled",
+    "why_not_shifted",
 ]

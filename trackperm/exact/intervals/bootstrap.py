@@ -53,7 +53,7 @@ MOST_CELLS = 2**22
 OUTSIDE = 1e-15
 """Mass of the exact bootstrap outside its window."""
 
-BCA_NOTE = "approximate, from resampled examples; it may disagree with the p-value, which is exact"
+BCA_NOTE = "approximate, from resampled examples; it may disagree with the p-value"
 EXACT_NOTE = (
     "percentiles of the mean over all resamples of the examples, without drawing any: approximate as an"
     " interval; it may disagree with the p-value"

@@ -92,7 +92,7 @@ def difference_interval(
     scores = None if method == "bootstrap" else additive_scores(here, there, h, counts)
     is_free = method == "auto"
     if is_free:
-        method = _choice(scores)
+        method = suited(scores)
 
     def resampled() -> Interval:
         return bootstrap_interval(
@@ -134,7 +134,8 @@ def difference_interval(
     return replace(interval, low=interval.low * gap, high=interval.high * gap)
 
 
-def _choice(scores: AdditiveScores | None) -> Choice:
+def suited(scores: AdditiveScores | None) -> Choice:
+    """Return the method that ``auto`` takes for such scores; None are those of no mean."""
     if scores is None or (scores.gap is not None and not scores.equally_weighted):
         return "bootstrap"
     return "paired-proportions" if scores.gap is not None else "shift"

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from trackperm.comparison import Case, Comparison, Corrected, RunData, Slice, count_table_test
+from trackperm.comparison import Case, Comparison, Corrected, Dependence, RunData, Slice, count_table_test
 from trackperm.errors import InputError, TrackpermError
 from trackperm.exact import CountTable, TestOptions
 from trackperm.exact.options import N_SAMPLES
@@ -122,6 +122,7 @@ def rebuilt(data: Mapping[str, Any], statistic: Statistic, table: CountTable) ->
         discordant=ExampleTable.from_native(pl.DataFrame(), "discordant").frame,
         options=options,
         cases=tuple(Case(**case) for case in data["cases"]),
+        dependence=tuple(Dependence(**each) for each in data.get("dependence") or ()),
         **of_family(data),
     )
 

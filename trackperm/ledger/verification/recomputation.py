@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from trackperm.comparison import Comparison, RunData, compare_runs, runs_of_slice
+from trackperm.comparison.second_opinions import STUDENTIZED
 from trackperm.errors import InputError, TrackpermError
 from trackperm.exact import CountTable
 from trackperm.ledger.comparison_publication import LOG10_P_TAG, metrics
@@ -48,6 +49,7 @@ _EXACT = (
     "verdict",
     "key",
 )
+_WORDS = ("null_hypothesis", "remarks")  # older versions logged none
 _NUMBERS = ("baseline_score", "candidate_score", "difference", "log10_smallest_pvalue")
 _OF_RUNS = ("baseline", "candidate", "cases", "options")
 _OF_PAIRING = (
@@ -61,6 +63,7 @@ _OF_PAIRING = (
     "baseline_digest",
     "candidate_digest",
     "test_set",
+    "n_changed",
 )
 
 
@@ -107,7 +110,17 @@ def verify_files(files: Mapping[str, bytes], logged: LoggedComparison | None = N
             checks += _of_tracker(logged, data, again)
     except UNREADABLE as error:
         return Verification((spec, Check.failed("recomputation", error)))
-    return Verification(tuple(checks), tuple(_notes(data, again)))
+    notes = [
+        "taken as logged: what the runs are called, their digests and how they were paired (`--from-runs`)",
+        *_of_other_tests(again),
+    ]
+    if again.dependence:
+        notes.append("taken as logged: how examples hang together, and p-values by cluster (`--from-runs`)")
+    if again.cases:
+        notes.append(
+            "of the worst and best case of missing predictions, only the weaker one has its counts here"
+        )
+    return Verification(tuple(checks), (*notes, *_of_versions(data, again)))
 
 
 def verify_from_runs(files: Mapping[str, bytes], baseline: RunData, candidate: RunData) -> Verification:
@@ -143,8 +156,11 @@ def verify_from_runs(files: Mapping[str, bytes], baseline: RunData, candidate: R
             margin=of_logged["margin"],
             missing=options["missing"],
             by_position=by_position,
+            look_for_clusters=part is None,
         )
-        further = {name: options[name] for name in ("slice", "correction", "family") if name in options}
+        further = {
+            name: options[name] for name in ("slice", "correction", "family", "n_tests") if name in options
+        }
         again = replace(again, **of_logged, options={**again.options, **further})
     except TrackpermError:
         raise
@@ -153,14 +169,26 @@ def verify_from_runs(files: Mapping[str, bytes], baseline: RunData, candidate: R
     fresh, pairing = again.to_dict(), data["pairing"]
     checks = [*_of_result(data, again)]
     checks += [Check.equal(name, data.get(name), fresh[name]) for name in _OF_RUNS]
-    checks += [Check.equal(name, pairing.get(name), fresh["pairing"][name]) for name in _OF_PAIRING]
+    checks += [
+        Check.equal(name, pairing.get(name), fresh["pairing"][name])
+        for name in _OF_PAIRING
+        if name != "n_changed" or name in pairing  # older versions logged none
+    ]
+    checks += _of_dependence(data, again)
     if COUNTS in files:
         try:
             table = read_count_table(files[COUNTS], again.statistic)
             checks.append(Check.equal("count table", _table_digest(table), _table_digest(again.count_table)))
         except UNREADABLE as error:
             checks.append(Check.failed(COUNTS, error))
-    return Verification(tuple(replace(check, what=f"{check.what}, from the runs") for check in checks))
+    notes = (
+        "recomputed from the predictions: the lines that end in `from the runs`, so also the runs' digests,"
+        " how they were paired and the counts",
+        "taken as logged: what the runs are called, and what was asked of them: the spec and the options",
+        *_of_other_tests(again),
+        *_of_versions(data, again),
+    )
+    return Verification(tuple(replace(check, what=f"{check.what}, from the runs") for check in checks), notes)
 
 
 def _of_result(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
@@ -186,10 +214,10 @@ def _of_result(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
         yield Check.close(name, data.get(name), fresh[name])
     yield from _of_interval(data, again)
     yield from _of_opinions(data, again)
-    for name in _EXACT:
+    for name in (*_EXACT, *(name for name in _WORDS if name in data)):
         yield Check.equal(name, data.get(name), fresh[name])
     yield Check.equal("signature", _unversioned(data.get("signature")), _unversioned(fresh["signature"]))
-    if again.statistic.cluster is None and not again.statistic.repeats:
+    if again.statistic.cluster is None:
         yield Check.equal("n_paired", data["pairing"].get("n_paired"), again.n_examples)
     if again.cases:
         weaker = max(again.cases, key=lambda case: case.pvalue)
@@ -219,15 +247,35 @@ def _of_opinions(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
     logged = data.get("second_opinions") or []  # older versions logged none
     if not logged:
         return
-    fresh = {each.name: each.pvalue for each in again.with_second_opinions().second_opinions}
-    yield Check.equal("second opinions", [each["name"] for each in logged], list(fresh))
+    names = [each["name"] for each in logged]
+    if names != [STUDENTIZED]:
+        again = again.with_second_opinions()
+    if STUDENTIZED in names:
+        again = again.with_studentized()
+    fresh = {each.name: each.pvalue for each in again.second_opinions}
+    yield Check.equal("second opinions", names, list(fresh))
     for each in logged:
         yield Check.close(f"second opinion, {each['name']}", each["pvalue"], fresh.get(each["name"]), 1e-6)
 
 
+def _of_dependence(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
+    """Hold how examples hang together against what the columns of the runs show."""
+    logged, found = data.get("dependence"), again.dependence
+    if logged is None:  # older versions logged none
+        return
+    rows = [each for each in logged if isinstance(each, Mapping)] if isinstance(logged, list) else []
+    columns, fresh = [row.get("column") for row in rows], [each.column for each in found]
+    yield Check.equal("columns by which examples hang together", columns, fresh)
+    for row, each in zip(rows, found, strict=False):
+        for name in ("n_clusters", "n_shared", "verdict"):
+            yield Check.equal(f"{name} by {each.column}", row.get(name), getattr(each, name))
+        for name in ("icc", "design_effect", "pvalue"):
+            yield Check.close(f"{name} by {each.column}", row.get(name), getattr(each, name), 1e-6)
+
+
 def _of_discordant(files: Mapping[str, bytes], again: Comparison) -> Iterator[Check]:
     """Hold the discordant examples against the counts, where a row of each is an example."""
-    if DISCORDANT not in files or again.statistic.weights:
+    if DISCORDANT not in files or again.statistic.weights or again.statistic.repeats == "attempts":
         return
     try:
         frame = read_damaged_parquet(files[DISCORDANT])
@@ -271,14 +319,16 @@ def _of_tracker(logged: LoggedComparison, data: Mapping[str, Any], again: Compar
         yield Check.close(f"metric {name}", logged.metrics.get(name), wanted, tolerance)
 
 
-def _notes(data: Mapping[str, Any], again: Comparison) -> Iterator[str]:
-    """Say what the counts do not tell."""
-    yield "taken as logged: what the runs are called, their digests and how they were paired (`--from-runs`)"
+def _of_other_tests(again: Comparison) -> Iterator[str]:
+    """Say that a corrected p-value rests on tests that are not in these files."""
     if again.corrected is not None:
-        others = again.corrected.n_tests - 1
-        yield f"taken as logged: what the other {others} tests add to the corrected p-value"
-    if again.cases:
-        yield "of the worst and best case of missing predictions, only the weaker one has its counts here"
+        n = again.corrected.n_tests - 1
+        others = "the other test adds" if n == 1 else f"the other {n} tests add"
+        yield f"taken as logged: what {others} to the corrected p-value"
+
+
+def _of_versions(data: Mapping[str, Any], again: Comparison) -> Iterator[str]:
+    """Say that the numbers were computed by another version than this one."""
     versions = [_version(signature) for signature in (data.get("signature"), again.signature)]
     if versions[0] != versions[1]:
         yield f"logged by trackperm {versions[0]}, verified by {versions[1]}"

@@ -48,7 +48,7 @@ class RunDifferences:
     origin : str
         What messages call the run.
     n_rows, n_keyed : int
-        Number of its rows, and of those that have an id.
+        Number of its examples, and of those that have an id; an example without an id is a row.
     without_id : Cases
         Numbers of the rows that have none.
     repeated : Cases
@@ -105,7 +105,7 @@ class Differences:
     runs : (RunDifferences, RunDifferences)
         Of baseline and candidate.
     n_matched, n_paired : int
-        Number of rows whose example both runs have, and of those among them that have all values.
+        Number of examples that both runs have, and of those among them that have all values.
     disagreements : mapping of str to Cases
         Matched rows on which a column differs that should not: the example and both values.
     """
@@ -132,11 +132,11 @@ class Differences:
 def differences(
     runs: tuple[KeyedRun, KeyedRun],
     matched: tuple[KeyedRun, KeyedRun],
-    n_paired: int,
+    paired: KeyedRun,
     columns: PairedColumns,
     needed: Sequence[str],
 ) -> Differences:
-    """Find what keeps two runs without repeated ids from being paired.
+    """Find what keeps two runs from being paired.
 
     Parameters
     ----------
@@ -144,8 +144,8 @@ def differences(
         Baseline and candidate.
     matched : (KeyedRun, KeyedRun)
         Rows whose example both have, in the same order.
-    n_paired : int
-        How many of them have all values that are needed.
+    paired : KeyedRun
+        Those of them that have all values that are needed.
     columns : PairedColumns
         Which columns have to agree.
     needed : sequence of str
@@ -154,32 +154,38 @@ def differences(
     baseline, candidate = runs
     return Differences(
         (
-            _run_differences(baseline, candidate, len(matched[0]), needed),
-            _run_differences(candidate, baseline, len(matched[0]), needed),
+            _run_differences(baseline, candidate, matched[0], columns, needed),
+            _run_differences(candidate, baseline, matched[1], columns, needed),
         ),
-        len(matched[0]),
-        n_paired,
-        {
-            name: _disagreement(*matched, name, nulls=name == columns.label and name not in columns.used)
-            for name in columns.agreeing
-        },
+        _n_examples(matched[0], columns),
+        _n_examples(paired, columns),
+        {name: _disagreement(*matched, name, columns) for name in columns.agreeing},
     )
 
 
-def _run_differences(run: KeyedRun, other: KeyedRun, n_matched: int, needed: Sequence[str]) -> RunDifferences:
+def _run_differences(
+    run: KeyedRun, other: KeyedRun, matched: KeyedRun, columns: PairedColumns, needed: Sequence[str]
+) -> RunDifferences:
     lacking = run.filter(~run.is_complete(needed))
-    alone = run.join(other, "anti").keys if len(run) > n_matched else run.keys.head(0)
+    alone = run.join(other, "anti").keys if len(run) > matched.n_own_rows else run.keys.head(0)
+    keys = lacking.keys
+    if columns.repeats:
+        alone, keys = alone.unique().sort(), keys.unique().sort()
     return RunDifferences(
         run.origin,
         run.n_rows,
-        len(run),
+        _n_examples(run, columns),
         _without_id(run),
         Cases(),
         Cases.of(alone),
         tuple(alone.head(_COMPARED).to_list()) if alone.dtype == nw.String else (),
-        Cases.of(lacking.keys),
+        Cases.of(keys),
         frozenset(name for name in needed if lacking.frame.get_column(name).is_null().any()),
     )
+
+
+def _n_examples(run: KeyedRun, columns: PairedColumns) -> int:
+    return run.keys.n_unique() if columns.repeats else len(run)
 
 
 def _without_id(run: KeyedRun) -> Cases:
@@ -187,14 +193,19 @@ def _without_id(run: KeyedRun) -> Cases:
     return Cases(len(rows), tuple((str(row),) for row in rows[:_SHOWN]))
 
 
-def _disagreement(baseline: KeyedRun, candidate: KeyedRun, name: str, *, nulls: bool) -> Cases:
-    """Find where a column of matched rows differs; with `nulls`, a null differs from a value."""
+def _disagreement(baseline: KeyedRun, candidate: KeyedRun, name: str, columns: PairedColumns) -> Cases:
+    """Find the examples on which a column differs; of labels that are only checked, a null counts too."""
+    nulls = name == columns.label and name not in columns.used
     sides = [run.frame.get_column(name) for run in (baseline, candidate)]
     is_null = [side.is_null() for side in sides]
     differ = (sides[0] != sides[1]).fill_null(False) & ~is_null[0] & ~is_null[1]
     if nulls:
         differ = differ | (is_null[0] != is_null[1])
-    return Cases.of(*(series.filter(differ) for series in (baseline.keys, *sides)))
+    found = [series.filter(differ) for series in (baseline.keys, *sides)]
+    if columns.repeats:
+        is_first = found[0].is_first_distinct()
+        found = [series.filter(is_first) for series in found]
+    return Cases.of(*found)
 
 
 def shown(value: Any) -> str:

@@ -11,9 +11,9 @@ import narwhals as nw
 
 from trackperm.choices import Missing
 from trackperm.errors import PairingError
-from trackperm.pairing.checks.differences import Differences, RunDifferences, few
+from trackperm.pairing.checks.differences import Differences, RunDifferences
 from trackperm.pairing.columns import PairedColumns
-from trackperm.pairing.keyed_run import KEY, KeyedRun
+from trackperm.pairing.keyed_run import KeyedRun
 
 
 def require_same_length(baseline: KeyedRun, candidate: KeyedRun) -> None:
@@ -80,29 +80,6 @@ def require_distinct_ids(*runs: KeyedRun, id_: str) -> None:
                 )
 
 
-def require_same_repeats(baseline: KeyedRun, candidate: KeyedRun) -> None:
-    """Refuse examples that have more rows in one run than in the other.
-
-    Raises
-    ------
-    PairingError
-        If there are such.
-    """
-    if len(baseline) == len(candidate) and (baseline.keys == candidate.keys).all():
-        return
-    sizes = [run.frame.group_by(KEY).agg(nw.len().alias("n")).sort(KEY) for run in (baseline, candidate)]
-    rows = [size.get_column("n") for size in sizes]
-    differ = rows[0] != rows[1]
-    found = [few(series.filter(differ)) for series in (sizes[0].get_column(KEY), *rows)]
-    table = _side_by_side(
-        ("example", f"`{baseline.origin}`", f"`{candidate.origin}`"), zip(*found, strict=True)
-    )
-    raise PairingError(
-        f"{int(differ.sum())} of {len(differ)} examples have more rows in one run than in the other{table}",
-        hint="repeats are added up, so both runs need as many of each example.",
-    )
-
-
 def refuse_differences(
     found: Differences, columns: PairedColumns, missing: Missing, *, has_wrong: bool
 ) -> None:
@@ -133,7 +110,7 @@ def refuse_differences(
     for name, cases in found.disagreements.items():
         if not cases.n:
             continue
-        table = _side_by_side(("example", *(f"`{run.origin}`" for run in found.runs)), cases.first)
+        table = side_by_side(("example", *(f"`{run.origin}`" for run in found.runs)), cases.first)
         messages.append(
             f"`{name}` differs between the runs on {cases.n} of {found.n_matched} examples{table}"
         )
@@ -184,14 +161,14 @@ def _no_partner(found: Differences) -> str:
     if len(alone) == 1:
         return f"{message} have no partner {alone[0].alone.listed()}"
     rows = zip_longest(*((case for (case,) in run.alone.first) for run in alone), fillvalue="")
-    table = _side_by_side([f"only in `{run.origin}`" for run in alone], rows)
-    return f"{message} have no partner{table}" + _nearly_alike(alone[0].alone_ids, alone[1].alone_ids)
+    table = side_by_side([f"only in `{run.origin}`" for run in alone], rows)
+    return f"{message} have no partner{table}" + nearly_alike(alone[0].alone_ids, alone[1].alone_ids)
 
 
-def _nearly_alike(*ids: Sequence[str]) -> str:
-    """Say what makes ids of two runs differ that would be the same without it."""
+def nearly_alike(first: Sequence[str], second: Sequence[str]) -> str:
+    """Say what alone makes texts of two sides differ; nothing if there is no such difference."""
     for difference, plain in _PLAIN.items():
-        sides = [{plain(key) for key in side} for side in ids]
+        sides = [{plain(text) for text in side} for side in (first, second)]
         n_alike = len(sides[0] & sides[1])
         if n_alike:
             return f"\n\n{n_alike} of them differ in {difference} alone."
@@ -210,7 +187,8 @@ _PLAIN: dict[str, Callable[[str], str]] = {
 }
 
 
-def _side_by_side(header: Sequence[str], rows: Any) -> str:
+def side_by_side(header: Sequence[str], rows: Any) -> str:
+    """Write rows of cells below their header, as a paragraph that follows another."""
     lines = [tuple(header), *rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n\n" + "\n".join(

@@ -17,6 +17,7 @@ import polars as pl
 from trackperm.errors import InputTypeError
 from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.keyed_run import KeyedRun
+from trackperm.tables.column_names import names_categories
 from trackperm.tables.table import LISTS, ColumnType, ExampleTable, id_columns, typed_columns
 
 ENOUGH = 50  # examples, below which chance explains nearly everything
@@ -170,11 +171,16 @@ def other_ids(baseline: ExampleTable, candidate: ExampleTable, id_: str) -> list
 
 def _inputs(frame: pl.DataFrame, columns: PairedColumns) -> Iterator[str]:
     for name in columns.identity:
-        if frame[name].dtype.is_numeric():  # counts, which are of many inputs alike
+        if frame[name].dtype.is_numeric() or names_categories(name):  # counts, and hashes of answers
             continue
         repeated = int(frame[name].drop_nulls().is_duplicated().sum())
-        if repeated and not columns.repeats:
-            yield f"{repeated} of {len(frame)} examples share their `{name}` with another, and count apart"
+        if repeated and not columns.repeats and columns.cluster != name:
+            yield shared_input(repeated, len(frame), name)
+
+
+def shared_input(n_shared: int, n: int, column: str) -> str:
+    """Say how many of n examples have the input of another, as `column` tells."""
+    return f"{n_shared} of {n} examples share their `{column}` with another, and count apart"
 
 
 def _perfect(

@@ -20,6 +20,8 @@ import polars as pl
 from trackperm.choices import Missing
 from trackperm.errors import InputError, InputTypeError, PairingError
 from trackperm.exact import CountTable
+from trackperm.pairing.by_unit import CountsByUnit
+from trackperm.pairing.changed import n_changed
 from trackperm.pairing.checks.differences import RunDifferences
 from trackperm.pairing.checks.quick import Unsuspicious
 from trackperm.pairing.checks.refusals import require_distinct_ids
@@ -68,6 +70,10 @@ class PairedRun:
         """The counts grouped: what is exchanged together is one row."""
         return grouped(self.counts, self.strata, self.statistic)
 
+    def by_unit(self) -> CountsByUnit:
+        """Return the counts of every example; see :meth:`trackperm.pairing.pair.Pairing.by_unit`."""
+        return CountsByUnit.of(self.counts, self.strata, self.statistic)
+
 
 def pair_many(
     reference: ExampleTable,
@@ -94,8 +100,8 @@ def pair_many(
         By run, what :func:`~trackperm.pairing.pair.pair` finds too; None where it has to be asked.
     """
     found: list[PairedRun | None] = [None] * len(candidates)
-    is_plain = not (statistic.has_classes or statistic.strata or statistic.cluster or statistic.repeats)
-    if by_position or not is_plain or missing not in ("error", "drop") or not 0 < len(reference) <= MOST_ROWS:
+    is_grouped = statistic.has_classes or statistic.strata or statistic.cluster or statistic.has_several_rows
+    if by_position or is_grouped or missing not in ("error", "drop") or not 0 < len(reference) <= MOST_ROWS:
         return found
     groups: list[_Group] = []
     for place, candidate in enumerate(candidates):
@@ -114,9 +120,9 @@ def pair_many(
         rows = group.matched(typed.frame.to_polars())
         if rows is not None:
             notes = tuple(rewritten_ids(reference, candidate, columns, types))
-            group.members.append(_Member(place, candidate.origin, columns, notes, rows))
+            group.members.append(_Member(place, candidate, columns, notes, rows))
     for group in groups:
-        for place, paired in group.paired(reference.origin, statistic, missing):
+        for place, paired in group.paired(reference, statistic, missing):
             found[place] = paired
     return found
 
@@ -125,7 +131,7 @@ class _Member(NamedTuple):
     """A run that holds the examples of the reference run, in ascending order of their keys."""
 
     place: int
-    origin: str
+    table: ExampleTable
     columns: PairedColumns
     notes: tuple[str, ...]
     frame: pl.DataFrame
@@ -165,9 +171,11 @@ class _Group:
     def _in_order(self, frame: pl.DataFrame) -> pl.DataFrame:
         return frame if self._order is None else frame[self._order]
 
-    def paired(self, origin: str, statistic: Statistic, missing: Missing) -> Iterator[tuple[int, PairedRun]]:
-        """Count the outcomes of all members, beside the reference run called `origin`."""
-        base = _keyed(self._ordered, origin)
+    def paired(
+        self, reference: ExampleTable, statistic: Statistic, missing: Missing
+    ) -> Iterator[tuple[int, PairedRun]]:
+        """Count the outcomes of all members, beside the reference run."""
+        base = _keyed(self._ordered, reference.origin)
         if not self.members or not self._is_proper(base):
             return
         try:
@@ -200,6 +208,12 @@ class _Group:
                 baseline_digest=digests,
                 candidate_digest=digest(nw.from_native(member.frame, eager_only=True), self._types),
                 test_set=test_set,
+                n_changed=n_changed(
+                    (base, _keyed(member.frame, member.table.origin)),
+                    self._columns,
+                    statistic,
+                    (reference, member.table),
+                ),
             )
             frame = pl.DataFrame(
                 [
@@ -229,7 +243,7 @@ class _Group:
             yield self.members[start : start + size]
 
     def _suspicions(self, base: KeyedRun, member: _Member) -> list[str]:
-        runs = base, _keyed(member.frame, member.origin)
+        runs = base, _keyed(member.frame, member.table.origin)
         return suspicions(Evidence.of(runs, self._columns, self._types), self._columns, self._types)
 
 
@@ -252,6 +266,6 @@ def _counted(
 ) -> list[nw.DataFrame[Any]]:
     """Count the outcomes of runs of the same length, one below the other."""
     together = pl.concat([member.frame for member in members])
-    counts = counted(_keyed(together, members[0].origin), statistic, expressions)
+    counts = counted(_keyed(together, members[0].table.origin), statistic, expressions)
     n = members[0].frame.height
     return [counts[i * n : (i + 1) * n] for i in range(len(members))]

@@ -14,6 +14,7 @@ import polars as pl
 from trackperm.choices import Missing
 from trackperm.errors import TrackpermError
 from trackperm.exact import CountTable
+from trackperm.pairing.changed import n_changed
 from trackperm.pairing.checks.differences import Differences, RunDifferences
 from trackperm.pairing.checks.refusals import refuse_differences, require_unique_ids
 from trackperm.pairing.checks.suspicions import Evidence, suspicions
@@ -51,6 +52,7 @@ class _Counted:
     first_ids: pl.DataFrame
     evidence: Evidence
     n_lacking: tuple[int, int]
+    n_changed: int | None
 
     def __add__(self, later: _Counted) -> _Counted:
         tables = self.count_table, later.count_table
@@ -64,6 +66,7 @@ class _Counted:
             pl.concat([self.first_ids, later.first_ids]).head(MOST_FOLDS + 1),
             self.evidence + later.evidence,
             (self.n_lacking[0] + later.n_lacking[0], self.n_lacking[1] + later.n_lacking[1]),
+            None if self.n_changed is None or later.n_changed is None else self.n_changed + later.n_changed,
         )
 
 
@@ -136,6 +139,7 @@ class Totals:
             copied(counts.frame.select("id").head(MOST_FOLDS + 1).to_polars()),
             replace(evidence, samples=(copied(evidence.samples[0]), copied(evidence.samples[1]))),
             lacking_predictions(paired, columns, self._missing),
+            n_changed(paired, columns, own.statistic),
         )
 
     def refuse(self) -> None:
@@ -165,6 +169,7 @@ class Totals:
                 notes,
                 (baseline_digest, candidate_digest),
                 self._test_set.hexdigest(),
+                counted.n_changed,
             ),
             discordant=nw.from_native(pl.concat(map(self._discordant.read, self._places)), eager_only=True),
         )

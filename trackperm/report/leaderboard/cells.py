@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 
 from trackperm.comparison.verdict import MARKERS
 from trackperm.leaderboards import Leaderboard, Pair, Row
-from trackperm.report.text import EXACT_WITHIN, format_number
+from trackperm.report.text import EXACT_WITHIN, direction, ends, format_number, one_sided
 
 STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 """Levels of the adjusted p-value below which so many stars stand."""
+
+DAGGER = "†"
+"""Stands beside an interval that holds 0 although its row is decided."""
 
 SCOPE = "these runs on these examples; not other seeds, prompts or test sets"
 
@@ -62,17 +66,19 @@ def cells(board: Leaderboard, *, stars: bool = False) -> Cells:
 
 
 def interval_name(board: Leaderboard) -> str:
-    """Name the column of intervals by their confidence."""
-    confidence = next((row.interval.confidence for row in board.rows if row.interval is not None), None)
-    return "interval" if confidence is None else f"{100 * confidence:g} % interval"
+    """Name the column of intervals by their confidence, and what they promise together."""
+    promise = f"{board.interval_promise} " if board.interval_promise else ""
+    return f"{promise}{confidence(board)} interval"
+
+
+def confidence(board: Leaderboard) -> str:
+    """Write the confidence that the intervals have together."""
+    return f"{float(100 * (1 - Decimal(repr(board.alpha)))):.10g} %"
 
 
 def interval(row: Row) -> str:
-    """Write the interval for the difference; infinite ends in words of the number line."""
-    if row.interval is None:
-        return ""
-    low, high = (format_number(end, sign=True) for end in (row.interval.low, row.interval.high))
-    return f"[{low}, {high}]"
+    """Write the interval for the difference, with a dagger where it holds 0 although the row is decided."""
+    return "" if row.interval is None else f"{ends(row.interval)}{DAGGER * row.holds_zero}"
 
 
 def verdict(board: Leaderboard, place: int) -> str:
@@ -84,9 +90,17 @@ def verdict(board: Leaderboard, place: int) -> str:
 
 
 def adjusted(board: Leaderboard, pair: Pair, digits: int = 3) -> str:
-    """Write the adjusted p-value, never as 0, and on its side of alpha."""
+    """Write the adjusted p-value, never as 0, on its side of alpha, and as what it is if by Monte Carlo."""
     corrected = replace(pair.test, pvalue=pair.adjusted, log10_pvalue=pair.log10_adjusted)
-    return corrected.format_pvalue(digits, board.alpha)
+    found = corrected.format_pvalue(digits, board.alpha)
+    return f"≈{found} MC" if board.is_drawn(pair) else found
+
+
+def certainty(board: Leaderboard, pair: Pair) -> str:
+    """Say what is known of the error of an adjusted p-value, in a word or two."""
+    if board.is_drawn(pair):
+        return "Monte Carlo"
+    return "exact" if pair.test.error_bound <= EXACT_WITHIN else "certified upper end"
 
 
 def star(pair: Pair) -> str:
@@ -105,9 +119,10 @@ def ranks(row: Row) -> str:
 def summary(board: Leaderboard) -> str:
     """Say what was compared: statistic, runs, examples, comparisons."""
     n, unit = board.n_examples, "example" if board.statistic.cluster is None else "cluster"
+    name = f"{board.statistic.name}{direction(board.statistic)}"
     against = "all pairs" if board.baseline is None else f"against `{board.rows[board.baseline].name}`"
     return (
-        f"{board.statistic.name}: {len(board.rows)} runs on {n} {unit}{'' if n == 1 else 's'}, {against}, "
+        f"{name}: {len(board.rows)} runs on {n} {unit}{'' if n == 1 else 's'}, {against}, "
         f"{len(board.pairs)} comparison{'' if len(board.pairs) == 1 else 's'}"
     )
 
@@ -125,15 +140,16 @@ def method(board: Leaderboard) -> str:
         for pair in board.pairs
         if pair.test.method == "monte-carlo" or pair.test.error_bound > EXACT_WITHIN
     ]
-    certainty = "exact" if not uncertain else f"{len(board.pairs) - len(uncertain)} exact"
+    n_exact, others = len(board.pairs) - len(uncertain), len(uncertain) - methods["monte-carlo"]
+    found = [f"{n_exact} exact" if uncertain else "exact"] if n_exact else []
     if methods["monte-carlo"]:
-        drawn = f"{methods['monte-carlo']} by Monte Carlo, of which the upper end of the 99 % interval counts"
-        certainty += f", {drawn}"
-    others = len(uncertain) - methods["monte-carlo"]
+        found.append(
+            f"{methods['monte-carlo']} by Monte Carlo, of which the upper end of the 99 % interval counts"
+        )
     if others:
-        certainty += f", {others} by certified upper ends"
+        found.append(f"{others} by certified upper ends")
     return (
-        f"p-values: {certainty}, {board.alternative}, adjusted by {rule.title} for {len(board.pairs)} "
+        f"p-values: {', '.join(found)}, {board.alternative}, adjusted by {rule.title} for {len(board.pairs)} "
         f"comparison{'' if len(board.pairs) == 1 else 's'}; {bound} is at most {board.alpha:g}"
         + (", apart from what these 99 % intervals miss" if methods["monte-carlo"] else "")
     )
@@ -150,18 +166,39 @@ def legend(board: Leaderboard) -> list[str]:
             "possible ranks: those that no significant difference rules out, "
             f"together for all runs at level {board.alpha:g}"
         )
-    used = [row.interval for row in board.rows if row.interval is not None]
-    if used:
-        kinds = ", ".join(sorted({found.method for found in used}))
-        sentences.append(
-            f"intervals ({kinds}): for the difference to {other}, each by itself, not corrected for others"
-            + (", nor for the best run having been chosen by its score" if board.baseline is None else "")
-        )
-    if any(found.relation == "may disagree" for found in used):
-        sentences.append("intervals that are approximate may disagree with p")
-    if not board.statistic.greater_is_better:
-        sentences.append("less is better")
+    sentences += _intervals(board, other)
+    if board.alternative != "two-sided":
+        sentences.append(one_sided(board.alternative))
     return sentences
+
+
+def _intervals(board: Leaderboard, other: str) -> list[str]:
+    """Say what the intervals promise, and where they and the verdicts part."""
+    used = [row.interval for row in board.rows if row.interval is not None]
+    if not used:
+        return []
+    kinds = ", ".join(sorted({found.method for found in used}))
+    about = "about " if any(found.approximate for found in used) else ""
+    m, each = len(board.pairs), f"{about}{100 * (1 - board.interval_level):.6g} % each"
+    found = [f"{confidence(board)} intervals ({kinds}): for the difference to {other}"]
+    if board.interval_promise == "simultaneous":
+        found = [
+            f"simultaneous {confidence(board)} intervals ({kinds}): for the difference to {other}, {each}, so"
+            f" that those of all {m} comparisons cover at once (Bonferroni); an undecided row's holds 0"
+        ]
+    elif board.interval_promise:
+        decided = sum(pair.verdict != "undecided" for pair in board.pairs)
+        found = [
+            f"FCR {confidence(board)} intervals ({kinds}): for the difference to {other}, {each}; of those"
+            f" of the {decided} decided pairs the expected share that misses is at most {board.alpha:g}; they"
+            " are not simultaneous, and an undecided row's holds 0"
+        ]
+    if any(row.holds_zero for row in board.rows):
+        why = "the interval is approximate"
+        if board.correction.name == "holm":
+            why = "Holm's later steps decide the sign by less than an interval for all sizes at once takes"
+        found.append(f"{DAGGER} the row is decided, and its interval holds 0: {why}")
+    return found
 
 
 def notes(board: Leaderboard) -> list[str]:

@@ -70,13 +70,21 @@ def chart(board: Leaderboard) -> alt.LayerChart:
             description=parts.summary(board),
             title=alt.TitleParams(
                 shorten(parts.summary(board), 120),
-                subtitle=f"adjusted by {board.correction.title}, level {board.alpha:g}{more}",
+                subtitle=f"{_bars(board)}adjusted by {board.correction.title}, level {board.alpha:g}{more}",
                 anchor="start",
             ),
         )
         .configure(**LIGHT)
     )
     return found
+
+
+def _bars(board: Leaderboard) -> str:
+    """Say what the bars are, and the dagger beside some of them."""
+    if not any(row.interval is not None for row in board.rows):
+        return ""
+    decided = f" ({parts.DAGGER} decided, and holds 0)" if any(row.holds_zero for row in board.rows) else ""
+    return f"bars: {parts.interval_name(board)}s{decided}; "
 
 
 def _row(board: Leaderboard, place: int) -> dict[str, Any]:
@@ -86,7 +94,7 @@ def _row(board: Leaderboard, place: int) -> dict[str, Any]:
     return {
         "place": place,
         "run": row.name,
-        "label": f"{shorten(row.name, 40)}  {format_number(row.score)}",
+        "label": f"{shorten(row.name, 40)}  {format_number(row.score)}{parts.DAGGER * row.holds_zero}",
         "score": format_number(row.score),
         "difference": 0.0 if row.pair is None else row.pair.difference,
         "low": interval.low if interval is not None and bounded else None,

@@ -6,7 +6,7 @@ import csv
 import io
 import re
 
-from trackperm.leaderboards import Leaderboard
+from trackperm.leaderboards import Leaderboard, Row
 from trackperm.report.leaderboard import cells as parts
 
 _LATEX = {
@@ -25,7 +25,12 @@ _LATEX = {
     "|": r"\textbar{}",
     '"': r"\textquotedbl{}",
 }
-_MARKERS = {"▲": r"$\blacktriangle$", "▼": r"$\blacktriangledown$", "≈": r"$\approx$"}
+_MARKERS = {
+    "▲": r"$\blacktriangle$",
+    "▼": r"$\blacktriangledown$",
+    "≈": r"$\approx$",
+    parts.DAGGER: r"$\dagger$",
+}
 _EXPONENT = re.compile(r"(?P<mantissa>[-+]?\d+(?:\.\d+)?)e(?P<sign>[-+])0*(?P<exponent>\d+)(?P<stars>\**)")
 _SIGNED = re.compile(r"[-+]\d")
 
@@ -85,9 +90,11 @@ def rows_csv(board: Leaderboard) -> str:
             "difference",
             "interval_low",
             "interval_high",
+            "interval_kind",
             "verdict",
             "adjusted_p",
             "log10_adjusted_p",
+            "p_certainty",
             "letters",
             "best_rank",
             "worst_rank",
@@ -104,14 +111,15 @@ def rows_csv(board: Leaderboard) -> str:
                 row.origin,
                 row.score,
                 *([""] if pair is None else [pair.difference]),
-                *(["", ""] if interval is None else [interval.low, interval.high]),
+                *(["", "", ""] if interval is None else [interval.low, interval.high, _kind(board, row)]),
                 *(
-                    ["", "", ""]
+                    ["", "", "", ""]
                     if pair is None
                     else [
                         pair.verdict,
                         parts.adjusted(board, pair) if not pair.adjusted else pair.adjusted,
                         pair.log10_adjusted,
+                        parts.certainty(board, pair),
                     ]
                 ),
                 row.letters or "",
@@ -121,8 +129,12 @@ def rows_csv(board: Leaderboard) -> str:
             ]
         )
     for run in board.incomplete:
-        writer.writerow(["", run.name, run.origin, *[""] * 11, " ".join(run.reason.split())])
+        writer.writerow(["", run.name, run.origin, *[""] * 13, " ".join(run.reason.split())])
     return buffer.getvalue()
+
+
+def _kind(board: Leaderboard, row: Row) -> str:
+    return parts.interval_name(board) + (", holds 0 although decided" if row.holds_zero else "")
 
 
 def _escaped(text: str) -> str:
@@ -132,6 +144,10 @@ def _escaped(text: str) -> str:
 
 def _number(text: str) -> str:
     """Write numbers in math mode: signs as signs, exponents as powers of ten."""
+    if text.startswith("≈"):
+        number, _, label = text[1:].partition(" ")
+        return rf"$\approx$ {_number(number)} {label}"
+    text = text.replace("∞", r"\infty").replace(parts.DAGGER, r"^{\dagger}")
     match = _EXPONENT.fullmatch(text)
     if match:
         exponent = f"{'-' if match['sign'] == '-' else ''}{match['exponent']}"

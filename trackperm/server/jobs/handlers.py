@@ -6,12 +6,12 @@ It runs in a process apart, where MLflow is reached as the user who asked.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any, Protocol
 
-from trackperm.comparison import Comparison, compare_runs, load_run
+from trackperm.comparison import Comparison, Question, compare_runs, load_run
 from trackperm.errors import InputError, TrackpermError
 from trackperm.exact import TestOptions
 from trackperm.leaderboards import leaderboard_of_runs, load_runs
@@ -89,7 +89,7 @@ def _comparison(order: CompareOrder, base: str, steps: Steps) -> tuple[Compariso
         sides.append(load_run(f"mlflow:{run_id}", role, artifact=order.artifact, tracking_uri=base))
     baseline, candidate = sides
     experiment = "" if candidate.run is None else candidate.run.container
-    statistic = _statistic(order.statistic, base, experiment, order.parameters, order.columns)
+    statistic = _question(order, base, experiment).statistic_of([baseline.table, candidate.table])
     steps.begin(f"pairing and testing: {statistic.name}")
     comparison = compare_runs(
         baseline,
@@ -131,13 +131,14 @@ def _leaderboard(order: LeaderboardOrder, base: str, steps: Steps) -> dict[str, 
     )
     tracked = next((run.run for run in entrants.runs if run.run is not None), None)
     experiment = order.experiment or ("" if tracked is None else tracked.container)
-    statistic = _statistic(order.statistic, base, experiment, order.parameters, order.columns)
+    question = _question(order, base, experiment)
     board = leaderboard_of_runs(
         entrants,
-        statistic,
+        question.statistic_of([run.table for run in entrants.runs], check_labels=False),
         TestOptions(alternative=order.alternative, alpha=order.alpha),
         correction=order.correction,
         missing=order.missing,
+        allow_unseen=order.allow_unseen,
         progress=steps.begin,
     )
     logged = None
@@ -207,13 +208,22 @@ def _experiment_name(store: Store, experiment_id: str) -> str:
         return str(client.get_experiment(experiment_id).name)
 
 
-def _statistic(
-    name: str,
-    base: str,
-    experiment_id: str,
-    parameters: Mapping[str, object],
-    columns: Mapping[str, str],
-) -> Statistic:
+def _question(order: CompareOrder | LeaderboardOrder, base: str, experiment_id: str) -> Question:
+    """Return what a page asks."""
+    named = [] if order.statistic is None else [_statistic(order.statistic, base, experiment_id)]
+    return Question(
+        statistics=tuple(named),
+        metrics=() if order.metric is None else (order.metric,),
+        parameters=order.parameters,
+        columns=order.columns,
+        unit=order.unit,
+        repeats=order.repeats,
+        cluster=order.cluster,
+        allow_unseen=order.allow_unseen,
+    )
+
+
+def _statistic(name: str, base: str, experiment_id: str) -> Statistic:
     """Load a built-in statistic, or one that is stored in the experiment; never a file.
 
     Raises
@@ -221,19 +231,18 @@ def _statistic(
     InputError
         If there is no such statistic, or it is not valid.
     """
-    source: str | Statistic = name
-    if name not in builtin_names():
-        stored = stored_statistics(Store(base), experiment_id) if experiment_id else {}
-        if name not in stored:
-            raise InputError(
-                f"no statistic is called `{name}`, neither built in nor stored in the experiment",
-                hint="`trackperm mlflow store-statistic EXPERIMENT FILE.yaml` stores one.",
-            )
-        found = stored[name]
-        if isinstance(found, TrackpermError):
-            raise found
-        source = found
-    return load_statistic(source, parameters=parameters, columns=columns)
+    if name in builtin_names():
+        return load_statistic(name)
+    stored = stored_statistics(Store(base), experiment_id) if experiment_id else {}
+    if name not in stored:
+        raise InputError(
+            f"no statistic is called `{name}`, neither built in nor stored in the experiment",
+            hint="`trackperm mlflow store-statistic EXPERIMENT FILE.yaml` stores one.",
+        )
+    found = stored[name]
+    if isinstance(found, TrackpermError):
+        raise found
+    return found
 
 
 def _built_in() -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
-from trackperm.choices import Alternative, CorrectionOfPairs, MissingOfMany, MissingRule
+from trackperm.choices import Alternative, CorrectionOfPairs, MissingOfMany, MissingRule, Repeats, Unit
 from trackperm.errors import InputError
 from trackperm.server.jobs.limits import MOST_RUNS
 
@@ -23,7 +23,12 @@ class _Test(_Order):
     """Choices that comparisons and leaderboards share."""
 
     artifact: Text | None = None
-    statistic: StatisticName = "accuracy"
+    statistic: StatisticName | None = None
+    metric: Text | None = None
+    unit: Unit | None = None
+    repeats: Repeats | None = None
+    cluster: Text | None = None
+    allow_unseen: bool = False
     parameters: dict[str, bool | int | float | str] = Field(default_factory=dict, max_length=50)
     columns: dict[str, Text] = Field(default_factory=dict, max_length=50)
     alternative: Alternative | None = None

@@ -53,7 +53,7 @@ def comparison_view(comparison: Comparison, logged: Published | None = None) -> 
         "verdict": comparison.verdict,
         "headline": text.headline(comparison),
         "facts": [list(fact) for fact in page.facts(comparison)],
-        "scope": text.SCOPE,
+        "scope": text.scope(comparison),
         "notes": text.notes(comparison),
         "chart": _pmf(comparison),
         "explanation": description.explanation(comparison),
@@ -156,7 +156,8 @@ def _differences(board: Leaderboard) -> dict[str, Any]:
     del drawn["spec"]["title"]
     drawn["spec"]["height"] = leaderboard_chart.STEP * min(len(board.rows), leaderboard_chart.MOST_ROWS)
     other = "the best run" if board.baseline is None else "the baseline"
-    return {**drawn, "caption": f"The difference of every run to {other}, with its interval."}
+    bars = f"its {leaderboard_cells.interval_name(board)}"
+    return {**drawn, "caption": f"The difference of every run to {other}, with {bars}."}
 
 
 _NUMBERS: Mapping[str, Callable[[Row], float | None]] = {

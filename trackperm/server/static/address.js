@@ -1,6 +1,9 @@
 // All choices stand in the address of the page, so that it can be shared.
 
-const PLAIN = ["artifact", "statistic", "alternative", "alpha", "margin", "missing", "baseline", "correction"];
+const PLAIN = [
+  "artifact", "statistic", "metric", "unit", "repeats", "cluster", "allow_unseen", "alternative", "alpha", "margin",
+  "missing", "baseline", "correction",
+];
 const GROUPS = { "column.": "columns", "parameter.": "parameters" };
 
 /** Read the choices; texts, and "" for those that were not made. */

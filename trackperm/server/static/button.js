@@ -37,7 +37,7 @@
     }
     const link = shown.shadowRoot.querySelector("a");
     const two = runs.length === 2;
-    link.textContent = two ? "Exact paired test" : "Exact paired tests";
+    link.textContent = two ? "Paired permutation test" : "Paired permutation tests";
     link.href = `${prefix}/trackperm/${two ? "compare" : "leaderboard"}?runs=${runs.map(encodeURIComponent).join(",")}`;
   }
 

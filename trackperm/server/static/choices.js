@@ -5,8 +5,11 @@ import { choose, element, options, part } from "./elements.js";
 import { Refusal } from "./server.js";
 
 export const form = part("choices");
-const FIELDS = ["artifact", "statistic", "alternative", "alpha", "margin", "missing", "baseline", "correction"];
-const DEFAULTS = { statistic: "accuracy", alpha: "0.05", missing: "error", correction: "holm" };
+const FIELDS = [
+  "artifact", "statistic", "metric", "unit", "repeats", "cluster", "allow_unseen", "alternative", "alpha", "margin",
+  "missing", "baseline", "correction",
+];
+const DEFAULTS = { alpha: "0.05", missing: "error", correction: "holm" };
 let statistics = new Map();
 let typed = { parameters: {}, columns: {} };
 
@@ -30,7 +33,7 @@ export function offer(found) {
   artifact.replaceChildren(...options([["", "found by itself"], ...found.artifacts.map((path) => [path, path])]));
   statistics = new Map(found.statistics.map((each) => [each.name, each]));
   const groups = Map.groupBy(found.statistics, (each) => each.origin);
-  statistic.replaceChildren(...[...groups].map(([origin, members]) => element(
+  statistic.replaceChildren(...options([["", "as the runs say"]]), ...[...groups].map(([origin, members]) => element(
     "optgroup", { label: origin }, ...members.map(({ name, problem }) => element(
       "option", { value: name, disabled: Boolean(problem), title: problem }, problem ? `${name} (not valid)` : name)))));
   choose(statistic, chosen.statistic);
@@ -41,7 +44,8 @@ export function offer(found) {
 /** Say what the statistic is, and ask for its parameters and columns. */
 function describe() {
   const found = statistics.get(form.elements.statistic.value);
-  part("statistic-description").textContent = found?.description ?? "";
+  part("statistic-description").textContent = found?.description
+    ?? "The runs' own metric; else accuracy, where they have predictions and labels.";
   ask("parameters", "parameter.", found?.parameters ?? {});
   ask("columns", "column.", found?.columns ?? { id: "", prediction: "", label: "" });
 }
@@ -82,7 +86,9 @@ export function short(choices) {
 /** Return the job that these choices ask for. */
 export function job(kind, choices) {
   const found = {
-    kind, artifact: choices.artifact || null, statistic: choices.statistic || DEFAULTS.statistic,
+    kind, artifact: choices.artifact || null, statistic: choices.statistic || null,
+    metric: choices.metric || null, unit: choices.unit || null, repeats: choices.repeats || null,
+    cluster: choices.cluster || null, allow_unseen: choices.allow_unseen === "yes",
     parameters: Object.fromEntries(Object.entries(choices.parameters).map(([name, text]) => [name, value(text)])),
     columns: choices.columns, alternative: choices.alternative || null,
     alpha: number("alpha", choices.alpha || DEFAULTS.alpha), missing: choices.missing || DEFAULTS.missing,

@@ -294,7 +294,8 @@ def _comparison_hint(node: Binary, text_on_left: bool) -> str:
     for side, wanted, value in zip(sides, ("a number", "a text"), ("1", "yes"), strict=True):
         if isinstance(side, Literal) and side.parameter:
             name = side.parameter
-            return f"set the parameter `{name}` to {wanted}: `--set {name}={value}`, for example."
+            hint = f"set the parameter `{name}` to {wanted}: `--set {name}={value}`, for example."
+            return f"{hint} All that it is compared with has to be of one type."
         if isinstance(side, Literal):
             quotes = "without" if wanted == "a number" else "in"
             return f"write {wanted}, {quotes} quotes."

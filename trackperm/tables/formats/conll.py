@@ -46,7 +46,9 @@ def read_conll(file: SourceFile) -> ExampleTable:
     for name, place in _places(file, sentences, width).items():
         columns[name] = [[_tag(file, line, place) for line in sentence] for sentence in sentences]
     read = table(columns, lambda index: f"sentence {index + 1}", file.origin)
-    return replace(read, identity=("tokens",))
+    tags = (tag for sentence in columns["prediction"] if isinstance(sentence, list) for tag in sentence)
+    of_spans = all(_TAG.fullmatch(tag) for tag in tags)
+    return replace(read, identity=("tokens",), statistics=("span_f1" if of_spans else "token_accuracy",))
 
 
 def _sentences(file: SourceFile) -> Iterator[list[_Line]]:

@@ -53,7 +53,7 @@ def read_conllu(file: SourceFile) -> ExampleTable:
         "prediction": [arcs for _, _, arcs in sentences],
     }
     read = table(columns, lambda index: f"sentence {index + 1}", file.origin)
-    return replace(read, identity=("tokens",))
+    return replace(read, identity=("tokens",), statistics=("las",))
 
 
 def _sentences(file: SourceFile) -> Iterator[_Sentence]:

@@ -65,7 +65,7 @@ def read_evalb(file: SourceFile) -> ExampleTable:
     for name, place in _COUNTS.items():
         columns[name] = [None if row[2] else row[place] for row in rows]
     read = table(columns, lambda index: f"sentence {rows[index][0]}", file.origin)
-    return replace(read, identity=("words", "gold"), notes=_notes(rows))
+    return replace(read, identity=("words", "gold"), notes=_notes(rows), statistics=("bracket_f1",))
 
 
 def _row(line: str, where: str) -> _Row:

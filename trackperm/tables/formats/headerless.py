@@ -7,6 +7,7 @@ systems, or four, which are ``tp`` and ``incorrect`` of the one and then of the 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import polars as pl
 
@@ -57,7 +58,7 @@ def read_headerless(file: SourceFile) -> ExampleTable:
     frame = frame.select(pl.all().str.strip_chars())
     table = ExampleTable(empty_is_null(frame), file.origin, untyped=True, notes=(note,))
     if file.part is None or file.part in names:
-        return table if file.part is None else of_system(table, file.part)
+        return table if file.part is None else replace(of_system(table, file.part), statistics=("mean",))
     if file.part not in _SYSTEMS or len(names) != 4:
         systems = ["A", "B"] if len(names) == 4 else []
         raise SourceError(

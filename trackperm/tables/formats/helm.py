@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,6 +14,12 @@ from trackperm.tables.source import Source, SourceFile, chosen_part
 from trackperm.tables.table import ExampleTable
 
 _ORIGINAL = "original"
+
+# What HELM's basic metrics say of every instance, which is no score of its answer.
+_BOOKKEEPING = re.compile(
+    r"num_.*|training_.*|inference_.*|batch_size|finish_reason_.*|prompt_truncated|max_prob|logprob"
+    r"|predicted_index|perplexity|bits_per_byte|logprob_per_byte|.*_runtime.*|.*_cost.*"
+)
 
 
 def read_helm(file: SourceFile) -> ExampleTable:
@@ -42,25 +48,41 @@ def read_helm(file: SourceFile) -> ExampleTable:
         "train_trial_index": [row.get("train_trial_index", 0) for row in kept],
         **{name: [metrics.get(name) for metrics, _ in found] for name in names},
     }
-    most = max(Counter(map(str, columns["id"])).values())
-    notes = (
-        f"instances have up to {most} trials; `--id id,train_trial_index` pairs each by itself"
-        if most > 1
-        else None
-    )
     read = table(columns, lambda index: f"instance {columns['id'][index]}", file.origin)
     return replace(
         read,
-        notes=() if notes is None else (notes,),
         facts={"scenario": _scenario(file, names), "perturbation": part},
+        metrics={name: name for name in _own_metrics(file, names, columns)},
     )
+
+
+def _own_metrics(
+    file: SourceFile, names: Sequence[str], columns: Mapping[str, Sequence[Any]]
+) -> Sequence[str]:
+    """Name the metrics that the run was to be scored by: those of the run beside, or all but bookkeeping."""
+    spec = _run_spec(file)
+    metrics = spec.get("metric_specs") if spec is not None else None
+    asked: set[str] = set()
+    for metric in metrics if isinstance(metrics, list) else ():
+        arguments = metric.get("args") if isinstance(metric, dict) else None
+        named = arguments.get("names") if isinstance(arguments, dict) else None
+        asked |= {name for name in named if isinstance(name, str)} if isinstance(named, list) else set()
+    scores = [name for name in names if any(value is not None for value in columns[name])]
+    return [name for name in scores if name in asked] or [
+        name for name in scores if not _BOOKKEEPING.fullmatch(name.partition("/")[0])
+    ]
+
+
+def _run_spec(file: SourceFile) -> Mapping[str, Any] | None:
+    beside = SourceFile(file.path.with_name("run_spec.json"))
+    document = beside.document if beside.path.is_file() else None
+    return document if isinstance(document, dict) else None
 
 
 def _scenario(file: SourceFile, metrics: Sequence[str]) -> str:
     """Tell what the instances are of, which scenarios number alike: by the run beside, or the metrics."""
-    beside = SourceFile(file.path.with_name("run_spec.json"))
-    run = beside.document if beside.path.is_file() else None
-    spec = run.get("scenario_spec") if isinstance(run, dict) else None
+    run = _run_spec(file)
+    spec = None if run is None else run.get("scenario_spec")
     if not isinstance(spec, dict) or not isinstance(spec.get("class_name"), str):
         return f"one of the metrics {listed(sorted(metrics))}"
     arguments = spec.get("args")

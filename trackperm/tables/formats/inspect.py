@@ -6,7 +6,6 @@ import hashlib
 import json
 import zipfile
 import zlib
-from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -23,7 +22,10 @@ _GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "true": 1.0, "no"
 
 
 def read_inspect_log(file: SourceFile) -> ExampleTable:
-    """Read the samples of a log under one scorer: ``id``, ``epoch``, ``prediction``, ``label``, ``score``.
+    """Read the samples of a log: ``id``, ``epoch``, ``prediction``, ``label``, and what scorers say.
+
+    That is ``score`` under one scorer, chosen or the only one, and else a column for each scorer, with a
+    ``prediction`` if all have taken the same answer.
 
     The score is what Inspect's ``value_to_float`` makes of the scorer's value (C 1, I 0, P 0.5, N 0), but for
     text that is none of its words, which is refused and not 0. A scorer that gives several values has a part
@@ -33,7 +35,7 @@ def read_inspect_log(file: SourceFile) -> ExampleTable:
     Raises
     ------
     SourceError
-        If there are no samples, several scorers and none chosen, or a value is no score.
+        If there are no samples, there is no such scorer, or a value is no score.
     MissingDependencyError
         If the archive is compressed with Zstandard and nothing that reads it is installed.
     """
@@ -52,44 +54,48 @@ def read_inspect_log(file: SourceFile) -> ExampleTable:
             f"`{file.origin}` has no scores: the status of its run is `{header.get('status')}`",
             hint="`inspect score` adds them.",
         )
-    scorer = chosen_part(file, scorers, "scorer")
-    chosen = [found.get(scorer, (None, None)) for found in scores]
+    chosen = scorers if file.part is None else [chosen_part(file, scorers, "scorer")]
+    answers = _answers(scores, chosen)
     columns = {
         "id": [sample["id"] for sample in samples],
         "epoch": [sample.get("epoch", 1) for sample in samples],
-        "prediction": [answer for _, answer in chosen],
+        **({} if answers is None else {"prediction": answers}),
         "label": _targets(samples),
-        "score": [
-            _score(value, scorer, sample, file.origin)
-            for (value, _), sample in zip(chosen, samples, strict=True)
-        ],
         "input_hash": [_input_hash(sample) for sample in samples],
     }
+    metrics = {name: f"score.{name}" if name in columns else name for name in chosen}
+    metrics = {chosen[0]: "score"} if len(chosen) == 1 else metrics
+    for scorer, column in metrics.items():
+        values = [found.get(scorer, (None, None))[0] for found in scores]
+        columns[column] = [
+            _score(value, scorer, sample, file.origin) for value, sample in zip(values, samples, strict=True)
+        ]
     facts = {
         "task": _member(header, "eval", "task"),
         "dataset": _member(header, "eval", "dataset", "name"),
-        "scorer": scorer,
+        "scorer": ", ".join(chosen),
     }
     return replace(
         table(columns, lambda index: f"sample {index}", file.origin),
         identity=("input_hash",),
         facts={name: str(fact) for name, fact in facts.items() if fact is not None},
-        notes=tuple(_notes(header, columns["id"], claimed)),
+        notes=tuple(_notes(header, len(samples), claimed)),
+        metrics=metrics,
     )
 
 
-def _notes(header: Mapping[str, Any], ids: list[Any], claimed: object) -> list[str]:
+def _answers(scores: list[dict[str, tuple[Any, Any]]], scorers: list[str]) -> list[Any] | None:
+    """Return the answer that scorers have taken from every sample; None if they have taken different ones."""
+    each = [[found.get(scorer, (None, None))[1] for scorer in scorers] for found in scores]
+    return [answers[0] for answers in each] if all(a == row[0] for row in each for a in row) else None
+
+
+def _notes(header: Mapping[str, Any], n_samples: int, claimed: object) -> list[str]:
     notes = []
     if header.get("status") != "success":
         notes.append(f"the run did not end well: its status is `{header.get('status')}`")
-    if isinstance(claimed, int) and claimed != len(ids):
-        notes.append(f"the header claims {claimed} samples, and {len(ids)} are there")
-    most = max(Counter(map(str, ids)).values())
-    if most > 1:
-        notes.append(
-            f"samples have up to {most} epochs: `--statistic pass_at_1 --column passed=score` adds them up,"
-            " `--id id,epoch` takes each for an example of its own"
-        )
+    if isinstance(claimed, int) and claimed != n_samples:
+        notes.append(f"the header claims {claimed} samples, and {n_samples} are there")
     return notes
 
 

@@ -86,7 +86,7 @@ def read_junit(file: SourceFile) -> ExampleTable:
     notes = (
         (f"{skipped} of {len(read)} tests {verb} skipped, and neither passed nor failed",) if skipped else ()
     )
-    return ExampleTable(read.frame, read.origin, notes=notes)
+    return ExampleTable(read.frame, read.origin, notes=notes, metrics={"passed": "passed"})
 
 
 def _recognises(file: SourceFile) -> bool:

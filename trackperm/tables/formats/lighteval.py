@@ -55,7 +55,12 @@ def read_lighteval(file: SourceFile) -> ExampleTable:
         table(present, lambda row: f"row {row}", file.origin),
         identity=("input_hash",),
         facts={"task": ", ".join(tasks)} if tasks else {},
+        metrics={name: name for name in names if all(_is_score(value) for value in columns[name])},
     )
+
+
+def _is_score(value: object) -> bool:
+    return value is None or isinstance(value, bool | int | float)
 
 
 def _new(frame: pl.DataFrame) -> dict[str, list[Any]]:

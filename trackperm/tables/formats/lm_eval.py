@@ -46,8 +46,9 @@ def read_lm_eval(file: SourceFile) -> ExampleTable:
 
     The file of one task has the harness' ``doc_id`` as id; in the folder of a run, which holds a file for
     every task, ids are ``task/doc_id`` and a column ``task`` names the task. ``score`` is the only metric,
-    where there is one. Hashes of document and target are checked when runs are paired; that of the prompt is
-    not, since a chat template changes it.
+    where there is one. Metrics of numbers are the log's own; in a folder, those of all tasks. Hashes of
+    document and target are checked when runs are paired; that of the prompt is not, since a chat template
+    changes it.
 
     Raises
     ------
@@ -77,7 +78,21 @@ def read_lm_eval(file: SourceFile) -> ExampleTable:
     tasks = [log.task for log in logs if log.task is not None]
     filters = dict.fromkeys(filter_ for log in logs for filter_ in log.filters)
     facts = {"filter": ", ".join(filters), **({"task": ", ".join(tasks)} if tasks else {})}
-    return replace(table(columns, places.__getitem__, file.origin), identity=identity, facts=facts)
+    own = [name for name in metrics if all(_is_score(sample.get(name)) for sample in samples)]
+    of_all = [name for name in own if all(name in sample for sample in samples)] or own
+    some = [name for name in own if name not in of_all]
+    return replace(
+        table(columns, places.__getitem__, file.origin),
+        identity=identity,
+        facts=facts,
+        metrics={name: name for name in of_all},
+        notes=(f"metrics of some tasks alone: {listed(some)}",) if some else (),
+    )
+
+
+def _is_score(value: object) -> bool:
+    """Whether a value of a metric is a number, or missing; perplexities are tuples, to be put together."""
+    return value is None or isinstance(value, bool | int | float)
 
 
 def _log(file: SourceFile) -> _Log:

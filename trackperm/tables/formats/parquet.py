@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
 import polars as pl
 
 from trackperm.errors import SourceError
+from trackperm.messages import listed
 from trackperm.tables.scan import Scan
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
 
 _MAGIC = b"PAR1"
+_MARKS = ("_SUCCESS", "_metadata", "_common_metadata")
+# Spark, pyarrow and Dask; DuckDB and polars; Hugging Face, which says of how many it is one.
+_PART = re.compile(r"part[-_.]?\d.*\.parquet|(data_)?\d+\.parquet", re.IGNORECASE)
+_NUMBERED = re.compile(r"(?P<table>.*?)-?(?P<number>\d+)-of-(?P<of>\d+)\.parquet", re.IGNORECASE)
 
 
 def read_parquet(file: SourceFile) -> ExampleTable:
@@ -32,9 +39,11 @@ def read_parts(file: SourceFile) -> ExampleTable:
     Raises
     ------
     SourceError
-        If one is not a whole Parquet file, or their columns are not the same.
+        If one is not a whole Parquet file, their columns are not the same, or their names tell that some are
+        lacking.
     """
     paths = _parts(file.path)
+    _require_all([path.name for path in paths], file.origin)
     schemas = {path: _scan([path], f"{file.origin}/{path.name}").schema for path in paths}
     first = schemas[paths[0]]
     for path, schema in schemas.items():
@@ -46,6 +55,39 @@ def read_parts(file: SourceFile) -> ExampleTable:
                 hint="the parts of one table have the same columns, with the same types.",
             )
     return ExampleTable.from_scan(_scan(paths, file.origin), file.origin)
+
+
+def tables_in_parts(names: Iterable[str]) -> list[tuple[str, ...]]:
+    """Group the names in one folder that are parts of the same table, as the writers of parts name them.
+
+    A file that is a whole table by its name, such as ``predictions.parquet`` or ``part-0.parquet`` alone, is
+    in no group; beside a mark of Spark or Dask, such as ``_SUCCESS``, all are parts.
+    """
+    names = list(names)
+    visible = sorted(name for name in names if not _is_hidden(name) and name.lower().endswith(".parquet"))
+    if visible and any(mark in names for mark in _MARKS):
+        return [tuple(visible)]
+    groups: dict[str, list[str]] = {}
+    for name in visible:
+        if found := _NUMBERED.fullmatch(name):
+            groups.setdefault(f"{found['table']} of {found['of']}", []).append(name)
+        elif _PART.fullmatch(name):
+            groups.setdefault("", []).append(name)
+    return [tuple(group) for group in groups.values() if len(group) > 1 or _n_parts(group[0]) > 1]
+
+
+def _n_parts(name: str) -> int:
+    found = _NUMBERED.fullmatch(name)
+    return int(found["of"]) if found else 1
+
+
+def _require_all(names: Iterable[str], origin: str) -> None:
+    for parts in tables_in_parts(names):
+        if len(parts) < _n_parts(parts[0]):
+            raise SourceError(
+                f"`{origin}` has {len(parts)} of the {_n_parts(parts[0])} parts of a table: {listed(parts)}",
+                hint="was it written, or fetched, to its end?",
+            )
 
 
 def _scan(paths: list[Path], origin: str) -> Scan:
@@ -61,7 +103,11 @@ def _unreadable(origin: str, error: BaseException) -> SourceError:
 
 def _parts(folder: Path) -> list[Path]:
     """Files of a folder but those that the writers of parts hide or write beside them."""
-    return sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")))
+    return sorted(path for path in folder.iterdir() if not _is_hidden(path.name))
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith((".", "_"))
 
 
 def _is_folder_of_parts(file: SourceFile) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain
@@ -21,7 +22,9 @@ def read_promptfoo(file: SourceFile) -> ExampleTable:
     """Read the results of one provider and prompt: ``id``, ``passed``, ``score``, ``prediction``, metrics.
 
     The id is the index of the test, or what its variables are where there is none; variables are columns
-    under their own names. ``input_hash`` is the SHA-256 of the variables and is checked when runs are paired.
+    under their own names. Where tests are the same to the letter, as those that ``--repeat`` makes, which
+    promptfoo numbers on, they have the id of the first of them, and a column ``repeat`` numbers them.
+    ``input_hash`` is the SHA-256 of the variables and is checked when runs are paired.
 
     Raises
     ------
@@ -38,8 +41,10 @@ def read_promptfoo(file: SourceFile) -> ExampleTable:
     kept = [result for result, system in zip(results, systems, strict=True) if system == part]
     variables = [json.dumps(result.get("vars", {}), sort_keys=True) for result in kept]
     has_index = all(isinstance(result.get("testIdx"), int) for result in kept)
+    ids, numbers = _repeated([result["testIdx"] for result in kept] if has_index else list(variables), kept)
     columns: dict[str, list[Any]] = {
-        "id": [result["testIdx"] for result in kept] if has_index else list(variables),
+        "id": ids,
+        **({"repeat": numbers} if any(numbers) else {}),
         "passed": [result.get("success") for result in kept],
         "score": [result.get("score") for result in kept],
         "prediction": [_output(result) for result in kept],
@@ -50,8 +55,28 @@ def read_promptfoo(file: SourceFile) -> ExampleTable:
             columns.setdefault(name, [(result.get(member) or {}).get(name) for result in kept])
     n_errors = sum(result.get("failureReason") == _ERROR for result in kept)
     notes = (f"{n_errors} of {len(kept)} results are errors of the provider, and have failed",)
+    named = dict.fromkeys(chain.from_iterable(result.get("namedScores") or {} for result in kept))
+    passed = columns["passed"]
+    others = [name for name in ("score", *named) if columns[name] != passed]
+    metrics = {name: name for name in ("passed", *others)}
     read = table(columns, lambda index: f"result {index}", file.origin)
-    return replace(read, identity=("input_hash",), notes=notes if n_errors else ())
+    return replace(read, identity=("input_hash",), notes=notes if n_errors else (), metrics=metrics)
+
+
+def _repeated(ids: list[Any], results: list[dict[str, Any]]) -> tuple[list[Any], list[int]]:
+    """Give tests that are the same the id of the first of them, and number them from 0."""
+    first: dict[str, Any] = {}
+    n: Counter[str] = Counter()
+    own, numbers = [], []
+    for id_, result in zip(ids, results, strict=True):
+        case = result.get("testCase")
+        said = [case.get(name) for name in ("description", "assert")] if isinstance(case, dict) else []
+        said.append(result.get("vars"))
+        test = json.dumps(said, sort_keys=True, default=str)
+        own.append(first.setdefault(test, id_))
+        numbers.append(n[test])
+        n[test] += 1
+    return own, numbers
 
 
 def _systems(results: list[dict[str, Any]]) -> list[str]:

@@ -164,7 +164,8 @@ def _table(utterances: list[_Utterance], file: SourceFile) -> ExampleTable:
     columns["hypothesis"] = [utterance.hypothesis for utterance in utterances]
     if all(utterance.segment for utterance in utterances):
         columns["segment"] = [utterance.segment or "" for utterance in utterances]
-    return table(columns, lambda index: f"utterance {utterances[index].id}", file.origin)
+    read = table(columns, lambda index: f"utterance {utterances[index].id}", file.origin)
+    return replace(read, statistics=("pooled_error_rate",))
 
 
 def _broken(file: SourceFile, text: str, position: int, problem: str) -> SourceError:

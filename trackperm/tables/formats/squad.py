@@ -59,7 +59,8 @@ def read_predictions(file: SourceFile) -> ExampleTable:
     """
     answers: dict[str, str] = file.document
     columns = {"id": list(answers), "prediction": list(answers.values())}
-    return table(columns, lambda index: f"question {columns['id'][index]}", file.origin)
+    read = table(columns, lambda index: f"question {columns['id'][index]}", file.origin)
+    return replace(read, statistics=("squad_em", "token_f1"))
 
 
 def _questions(file: SourceFile) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:

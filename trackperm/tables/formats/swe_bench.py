@@ -1,7 +1,14 @@
-"""Which instances of SWE-bench a system has resolved: reports of the harness, and lists of resolved ones."""
+"""Which instances of SWE-bench or Multi-SWE-bench a system has resolved: reports, and lists of resolved ones.
+
+Multi-SWE-bench has two reports: ``final_report.json`` of its harness has the lists of SWE-bench's own, with
+instances called ``org/repo:pr-12``; ``results.json`` of its leaderboard calls the resolved ones ``resolved``,
+empty or faulty patches ``empty_error_patch_ids``, and instances ``org__repo-12``, as its data set does. Both
+are read with the names of the data set, so that they pair with each other.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -11,16 +18,25 @@ from trackperm.tables.json_values import table
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
 
-_TRIED = ("submitted_ids", "completed_ids", "unresolved_ids", "error_ids", "empty_patch_ids")
+_TRIED = (
+    "submitted_ids",
+    "completed_ids",
+    "unresolved_ids",
+    "error_ids",
+    "empty_patch_ids",
+    "empty_error_patch_ids",
+)
 _LISTED = ("no_generation", "no_logs")
+_PULL_REQUEST = re.compile(r"([^/:]+)/([^/:]+):pr-(\d+)")
 
 
 def read_swe_bench(file: SourceFile) -> ExampleTable:
     """Read ``id`` and ``passed``: 1 for a resolved instance, 0 for one that was submitted and is not.
 
     Statistic: `pass_at_1`, whose ``missing`` lets ``--missing wrong`` count an instance that a run lacks as
-    not resolved. In a report of the harness (``resolved_ids``) instances without a prediction
-    (``incomplete_ids``) have no value; a list of resolved instances (``resolved``) leaves out the others.
+    not resolved. In a report (``resolved_ids``, or ``resolved`` beside other lists) instances without a
+    prediction (``incomplete_ids``) have no value; a list of resolved instances (``resolved``) leaves out the
+    others. What Multi-SWE-bench calls ``org/repo:pr-12`` becomes ``org__repo-12``.
 
     Raises
     ------
@@ -29,8 +45,8 @@ def read_swe_bench(file: SourceFile) -> ExampleTable:
     """
     document = file.document
     passed: dict[str, int | None]
-    if "resolved_ids" in document:
-        passed, notes = _of_report(document, file.origin)
+    if (resolved := _name_of_resolved(document)) is not None:
+        passed, notes = _of_report(document, resolved, file.origin)
     elif isinstance(document.get("resolved"), list):
         passed, notes = _of_list(document, file.origin)
     else:
@@ -38,11 +54,21 @@ def read_swe_bench(file: SourceFile) -> ExampleTable:
     if not passed:
         raise SourceError(f"`{file.origin}` names no instances")
     columns: dict[str, list[Any]] = {"id": list(passed), "passed": list(passed.values())}
-    return replace(table(columns, lambda index: f"instance {index}", file.origin), notes=tuple(notes))
+    read = table(columns, lambda index: f"instance {index}", file.origin)
+    return replace(read, notes=tuple(notes), metrics={"resolved": "passed"})
 
 
-def _of_report(document: Mapping[str, Any], origin: str) -> tuple[dict[str, int | None], list[str]]:
-    resolved = set(_ids(document, "resolved_ids", origin))
+def _name_of_resolved(document: Mapping[str, Any]) -> str | None:
+    """Return what a report calls its list of resolved instances; None of what is not a report."""
+    if not any(isinstance(document.get(name), list) for name in _TRIED):
+        return None
+    return next((name for name in ("resolved_ids", "resolved") if isinstance(document.get(name), list)), None)
+
+
+def _of_report(
+    document: Mapping[str, Any], name_of_resolved: str, origin: str
+) -> tuple[dict[str, int | None], list[str]]:
+    resolved = set(_ids(document, name_of_resolved, origin))
     tried = list(dict.fromkeys(id_ for name in _TRIED for id_ in _ids(document, name, origin)))
     strangers = sorted(resolved - set(tried))
     if strangers and document.get("submitted_ids") is not None:
@@ -54,12 +80,20 @@ def _of_report(document: Mapping[str, Any], origin: str) -> tuple[dict[str, int 
     passed |= {id_: int(id_ in resolved) for id_ in (*tried, *strangers)}
     failures = {
         "empty patches": "empty_patch_ids",
+        "empty or faulty patches": "empty_error_patch_ids",
         "errors": "error_ids",
         "likely failures of the infrastructure": "infra_failure_ids",
     }
     found = {kind: len(_ids(document, name, origin)) for kind, name in failures.items()}
     said = ", ".join(f"{kind} ({n})" for kind, n in found.items() if n)
-    return passed, [f"counted as not resolved: {said}"] if said else []
+    notes = [f"counted as not resolved: {said}"] if said else []
+    total = document.get("total_instances")
+    if isinstance(total, int) and total > len(passed):
+        notes.append(
+            f"it names {len(passed)} of the {total} instances that there are; use `--missing wrong`, which"
+            " counts those that the other run has as not resolved"
+        )
+    return passed, notes
 
 
 def _of_list(document: Mapping[str, Any], origin: str) -> tuple[dict[str, int | None], list[str]]:
@@ -79,15 +113,15 @@ def _ids(document: Mapping[str, Any], name: str, origin: str) -> list[str]:
     ids = document.get(name) or []
     if not isinstance(ids, list) or not all(isinstance(id_, str) for id_ in ids):
         raise SourceError(f"`{origin}`: `{name}` is no list of instance ids")
-    return ids
+    return [_PULL_REQUEST.sub(r"\1__\2-\3", id_) if _PULL_REQUEST.fullmatch(id_) else id_ for id_ in ids]
 
 
 def _recognises(file: SourceFile) -> bool:
     document = file.document
     if not isinstance(document, dict) or not document:
         return False
-    if isinstance(document.get("resolved_ids"), list):
-        return any(isinstance(document.get(name), list) for name in _TRIED)
+    if _name_of_resolved(document) is not None:
+        return True
     if isinstance(document.get("resolved"), list):
         return any(isinstance(document.get(name), list) for name in _LISTED)
     return all(

@@ -52,7 +52,7 @@ def read_trec(file: SourceFile) -> ExampleTable:
         "measure": [name] * len(ids),
     }
     read = table(columns, lambda index: f"query {ids[index]}", file.origin)
-    return replace(read, identity=("measure",), notes=_notes(qrels, run))
+    return replace(read, identity=("measure",), notes=_notes(qrels, run), metrics={name: "score"})
 
 
 def _scored(

@@ -12,10 +12,12 @@ import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+from shutil import copyfile
 from typing import Any
 
 from trackperm.errors import SourceError
 from trackperm.messages import did_you_mean, listed
+from trackperm.tables.formats.parquet import tables_in_parts
 from trackperm.tables.json_values import parsed, table
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.systems import of_system
@@ -68,6 +70,8 @@ class LoggedTable:
         Whether it is considered where none is named.
     n_versions : int
         How often a table of this name was logged; it is the last.
+    parts : tuple of str
+        Names of the Parquet files that it consists of, none of which is a table by itself.
     """
 
     name: str
@@ -76,6 +80,7 @@ class LoggedTable:
     is_own_format: bool = True
     likelihood: Likelihood = Likelihood.TABLE
     n_versions: int = 1
+    parts: tuple[str, ...] = ()
 
     @property
     def artifact(self) -> str:
@@ -85,7 +90,7 @@ class LoggedTable:
 
 def likelihood_of_file(path: str) -> Likelihood | None:
     """Tell from its name whether a file in an artifact can hold predictions; None where it cannot."""
-    name = PurePosixPath(path).name.lower()
+    name = PurePosixPath(path).name.lower().removesuffix(".gz")
     if name.endswith(_FILES):
         return Likelihood.TABLE
     is_special = name.endswith((PARTITIONED_SUFFIX, JOINED_SUFFIX))
@@ -97,6 +102,27 @@ def likelihood_of_key(key: str, config: Mapping[str, Any]) -> Likelihood:
     charts = config.get("_wandb", {}).get("visualize", {})
     is_chart = key.endswith("_table") and key.removesuffix("_table") in charts
     return Likelihood.CHART if is_chart else Likelihood.TABLE
+
+
+def parquet_parts(entries: Iterable[str]) -> dict[str, list[tuple[str, ...]]]:
+    """Group the entries of an artifact that are parts of Parquet tables by folder; ``.`` is the outermost."""
+    folders: dict[str, list[str]] = {}
+    for path in entries:
+        folders.setdefault(str(PurePosixPath(path).parent), []).append(PurePosixPath(path).name)
+    return {
+        folder: [tuple(str(PurePosixPath(folder, name)) for name in parts) for parts in tables]
+        for folder, names in folders.items()
+        if (tables := tables_in_parts(names))
+    }
+
+
+def together(parts: Mapping[str, Path], folder: Path) -> Path:
+    """Copy the parts of a table, by the paths that they have in an artifact, to a folder of nothing else."""
+    target = folder / "parts"
+    target.mkdir()
+    for path, file in parts.items():
+        copyfile(file, target / PurePosixPath(path).name)
+    return target
 
 
 def parts_of(pointer: Path, entries: Iterable[str]) -> list[str]:
@@ -168,6 +194,14 @@ def _named(tables: Sequence[LoggedTable], wanted: str, called: str) -> tuple[Log
                 f"artifact `{name}` of {called} has {len(inside)} files that could be meant",
                 hint=f"name one: {listed(table.name for table in inside)}.",
             )
+    whole = next((table for table in tables if wanted.partition("::")[0] in table.parts), None)
+    if whole is not None and len(whole.parts) == 1:
+        return whole, wanted.partition("::")[2] or None
+    if whole is not None:
+        raise SourceError(
+            f"`{wanted}` of {called} is one of {len(whole.parts)} parts of a table",
+            hint=f"`{whole.name}` names the whole.",
+        )
     hint = f"it has {listed(names)}.{did_you_mean(wanted, names)}" if names else f"log one: {_AS_FILE}"
     raise SourceError(f"{called} has no table `{wanted}`", hint=hint)
 
@@ -197,7 +231,7 @@ def read_table(
     TrackerError
         If they cannot be fetched.
     """
-    files = [SourceFile(path, origin, part) for path in logged.fetch(folder)]
+    files = [SourceFile.opened(path, origin, part) for path in logged.fetch(folder)]
     if logged.is_own_format:
         read = _read_own_format(files, origin)
         _require_all_rows(read, logged)
@@ -219,7 +253,7 @@ def _read_any_format(file: SourceFile, detect: Detect) -> ExampleTable:
             f"`{file.origin}` ({source.title}) makes no table without reference answers",
             hint="log them with the predictions, in a column `label`.",
         )
-    read = source.read(file)
+    read = file.keep_for(source.read(file))
     return of_system(read, file.part) if file.part is not None and source.part is None else read
 
 

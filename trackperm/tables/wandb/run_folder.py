@@ -32,8 +32,10 @@ from trackperm.tables.wandb.logged_tables import (
     choose,
     likelihood_of_file,
     likelihood_of_key,
+    parquet_parts,
     parts_of,
     read_table,
+    together,
 )
 from trackperm.tables.wandb.run_log import (
     MAGIC,
@@ -155,6 +157,18 @@ class RunFolder:
             entries = self._entries(artifact)
             partitions = self._partitions(artifact, entries)
             in_partitions = {path for paths in partitions.values() for path in paths}
+            for path, sharded in parquet_parts(entries).items():
+                in_partitions |= {part for parts in sharded for part in parts}
+                if len(sharded) == 1:
+                    tables.append(
+                        LoggedTable(
+                            f"{name}/{path}",
+                            partial(self._staged_together, artifact, sharded[0]),
+                            is_own_format=False,
+                            n_versions=n_versions,
+                            parts=tuple(f"{name}/{part}" for part in sharded[0]),
+                        )
+                    )
             for path, parts in partitions.items():
                 fetch = partial(self._staged_files, artifact, parts)
                 tables.append(LoggedTable(f"{name}/{path}", fetch, n_versions=n_versions))
@@ -242,6 +256,9 @@ class RunFolder:
 
     def _staged_files(self, artifact: LoggedArtifact, paths: Sequence[str], _folder: Path) -> list[Path]:
         return [self.staged(artifact, path) for path in paths]
+
+    def _staged_together(self, artifact: LoggedArtifact, paths: Sequence[str], folder: Path) -> list[Path]:
+        return [together({path: self.staged(artifact, path) for path in paths}, folder)]
 
     def staged(self, artifact: LoggedArtifact, path: str) -> Path:
         """Find where a file of an artifact lies, unchanged since it was logged.

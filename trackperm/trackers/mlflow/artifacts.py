@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import posixpath
 import re
+import zlib
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,7 +18,8 @@ from mlflow.store.artifact.artifact_repository_registry import get_artifact_repo
 from mlflow.utils.uri import add_databricks_profile_info_to_artifact_uri
 
 from trackperm.errors import InputError, TrackerError
-from trackperm.tables import is_readable
+from trackperm.messages import listed
+from trackperm.tables import is_readable, tables_in_parts
 from trackperm.trackers.mlflow.evaluations import TRACES, has_assessed_traces
 from trackperm.trackers.mlflow.store import Store
 from trackperm.trackers.predictions import Predictions
@@ -27,17 +29,42 @@ _OURS = "trackperm"
 _MAX_FOLDERS = 64
 _MAX_PEEKS = 8
 _PEEK_SIZE = 16 * 2**20
+_PEEK = 4096
 _SPLIT_JSON = re.compile(rb'\s*\{\s*"(columns|index|data)"\s*:')
+_ARRAY_OF_OBJECTS = re.compile(rb"(\xef\xbb\xbf)?\s*\[\s*\{")
 _SHOWN = 20
+_ROOT = "."
+"""What chooses the parts of a table that lie outside all folders."""
+
+
+@dataclass(frozen=True)
+class TableArtifact:
+    """An artifact that can hold per-example predictions.
+
+    Attributes
+    ----------
+    path : str
+        Where it is: a file, or the folder of the parts of a Parquet table.
+    parts : tuple of str
+        Paths of these parts; empty where it is a file.
+    size : int or None
+        In bytes, as far as MLflow says.
+    """
+
+    path: str
+    parts: tuple[str, ...] = ()
+    size: int | None = None
 
 
 @dataclass
 class _Contents:
-    """What a walk through a run's artifacts has seen."""
+    """What a walk through a run's artifacts has seen; `lists` are JSON arrays of whatever objects."""
 
-    tables: list[FileInfo] = field(default_factory=list)
+    tables: list[TableArtifact] = field(default_factory=list)
+    lists: list[TableArtifact] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
     complete: bool = True
+    peeks: int = 0
 
 
 def is_safe_path(path: str) -> bool:
@@ -75,14 +102,27 @@ class RunArtifacts:
             return Path(self._client.download_artifacts(self.run_id, path, target))
         return Path(self._repository.download_artifacts(path, target))  # type: ignore[no-untyped-call]
 
+    def fetch(self, table: TableArtifact, target: str) -> Path:
+        """Bring a table to the folder `target`: its file, or a folder of nothing but its parts."""
+        if not table.parts:
+            return self.download(table.path, target)
+        folder = Path(target, "parts")
+        folder.mkdir()
+        for number, path in enumerate(table.parts):
+            part = Path(target, str(number))
+            part.mkdir()
+            self.download(path, str(part)).rename(folder / posixpath.basename(path))
+        return folder
 
-def find_table(store: Store, run: TrackedRun, *, is_evaluation: bool = False) -> str:
+
+def find_table(store: Store, run: TrackedRun, *, is_evaluation: bool = False) -> TableArtifact:
     """Find the one artifact of `run` that can hold per-example predictions.
 
-    Folders that hold a model, the folder ``trackperm`` and JSON files that are no tables do not count.
-    Nothing is preferred: several are listed and refused. ``traces`` is no file, but an evaluation, whose
-    examples are traces: it is among them for a run that is said to be one, and what there is for any run
-    that has no table.
+    The parts of a Parquet table in one folder are one. Folders that hold a model, the folder ``trackperm``
+    and JSON files that are no tables do not count; a JSON array of objects, which may be anything, counts
+    where there is nothing else. Nothing is preferred: several are listed and refused. ``traces`` is no file,
+    but an evaluation, whose examples are traces: it is among them for a run that is said to be one, and what
+    there is for any run that has no table.
 
     Raises
     ------
@@ -92,9 +132,13 @@ def find_table(store: Store, run: TrackedRun, *, is_evaluation: bool = False) ->
     with store.calls(f"listing the artifacts of run `{run.reference}`") as client:
         contents = _walk(RunArtifacts(client, store.run(run)))
     if is_evaluation:
-        contents.tables.append(FileInfo(TRACES, is_dir=False, file_size=None))
+        contents.tables.append(TableArtifact(TRACES))
+    if not contents.tables and contents.complete:
+        if has_assessed_traces(store, run):
+            return TableArtifact(TRACES)
+        contents.tables = contents.lists
     if len(contents.tables) == 1 and contents.complete:
-        return str(contents.tables[0].path)
+        return contents.tables[0]
     called = f"run `{run.reference}` ({run.name})"
     if not contents.complete:
         raise InputError(
@@ -104,11 +148,9 @@ def find_table(store: Store, run: TrackedRun, *, is_evaluation: bool = False) ->
     if contents.tables:
         raise InputError(
             f"{called} has {len(contents.tables)} artifacts that could hold its predictions:\n\n"
-            + "\n".join(f"    {info.path}{_size(info)}" for info in contents.tables[:_SHOWN]),
+            + "\n".join(f"    {table.path}{_size(table)}" for table in contents.tables[:_SHOWN]),
             hint=f"choose one: `--artifact {contents.tables[0].path}`.",
         )
-    if has_assessed_traces(store, run):
-        return TRACES
     has = (
         f"only {', '.join(f'`{path}`' for path in contents.others[:_SHOWN])}"
         if contents.others
@@ -124,32 +166,73 @@ def find_table(store: Store, run: TrackedRun, *, is_evaluation: bool = False) ->
 def table_paths(store: Store, run: TrackedRun) -> list[str]:
     """List the artifacts of `run` that can hold per-example predictions."""
     with store.calls(f"listing the artifacts of run `{run.reference}`") as client:
-        return [str(info.path) for info in _walk(RunArtifacts(client, store.run(run))).tables]
+        contents = _walk(RunArtifacts(client, store.run(run)))
+    return [table.path for table in contents.tables or contents.lists]
 
 
-def require_artifact(store: Store, run: TrackedRun, path: str) -> None:
-    """Make sure that `run` has a file called `path`.
+def named_table(store: Store, run: TrackedRun, path: str) -> TableArtifact:
+    """Find what `run` has at `path`: a file, or the folder of the parts of a Parquet table.
 
     Raises
     ------
     InputError
-        If there is none, or `path` is a folder.
+        If there is none, it is a part of a table, or a folder of anything else.
     """
     called = f"run `{run.reference}` ({run.name})"
-    if not is_safe_path(path):
+    path = path.removesuffix("/")
+    if path != _ROOT and not is_safe_path(path):
         raise InputError(
             f"`{path}` is no artifact path", hint="write it as MLflow shows it: `folder/file.parquet`."
         )
     folder = posixpath.dirname(path)
     with store.calls(f"listing the artifacts of run `{run.reference}`") as client:
-        found = {info.path: info for info in RunArtifacts(client, store.run(run)).listed(folder or None)}
-    if path not in found:
-        there = ", ".join(f"`{name}`" for name in sorted(found)[:_SHOWN])
+        artifacts = RunArtifacts(client, store.run(run))
+        found = {info.path: info for info in artifacts.listed(folder or None)}
+        if path != _ROOT and path not in found:
+            raise InputError(
+                f"{called} has no artifact `{path}`",
+                hint=f"`{folder or _ROOT}` holds {listed(sorted(found))}." if found else None,
+            )
+        if path == _ROOT or found[path].is_dir:
+            inside = found if path == _ROOT else {info.path: info for info in artifacts.listed(path)}
+            return _of_folder(path, inside, called)
+    beside = next((parts for parts in _parts_among(found) if path in parts), ())
+    if len(beside) > 1:
         raise InputError(
-            f"{called} has no artifact `{path}`", hint=f"`{folder or '.'}` holds {there}." if there else None
+            f"artifact `{path}` of {called} is one of {len(beside)} parts of a table",
+            hint=f"`--artifact {folder or _ROOT}` reads the whole: {listed(beside)}.",
         )
-    if found[path].is_dir:
-        raise InputError(f"artifact `{path}` of {called} is a folder", hint="name one file in it.")
+    return _in_parts(path, beside, found) if beside else TableArtifact(path, size=found[path].file_size)
+
+
+def _of_folder(path: str, inside: Mapping[str, FileInfo], called: str) -> TableArtifact:
+    """Take the files in a folder as the parts of a table that they are.
+
+    Raises
+    ------
+    InputError
+        If they are none, or of several tables.
+    """
+    tables = _parts_among(inside)
+    if len(tables) != 1:
+        what = f"holds parts of {len(tables)} tables" if tables else "is a folder"
+        raise InputError(
+            f"artifact `{path}` of {called} {what}",
+            hint="log the parts of each table to a folder of its own."
+            if tables
+            else "name one file in it; only folders of the parts of a Parquet table are read as a whole.",
+        )
+    return _in_parts(path, tables[0], inside)
+
+
+def _in_parts(path: str, parts: tuple[str, ...], inside: Mapping[str, FileInfo]) -> TableArtifact:
+    return TableArtifact(path, parts, sum(inside[part].file_size or 0 for part in parts))
+
+
+def _parts_among(inside: Mapping[str, FileInfo]) -> list[tuple[str, ...]]:
+    """Group the paths of the files in one folder that are parts of the same table."""
+    paths = {posixpath.basename(path): path for path, info in inside.items() if not info.is_dir}
+    return [tuple(paths[name] for name in parts) for parts in tables_in_parts(paths)]
 
 
 def write_predictions(store: Store, run: TrackedRun, predictions: Predictions) -> None:
@@ -183,7 +266,7 @@ def _walk(artifacts: RunArtifacts) -> _Contents:
     contents = _Contents()
     logged_tables = _logged_tables(artifacts.tags)
     pending: deque[str | None] = deque([None])
-    folders = peeks = 0
+    folders = 0
     while pending:
         if folders == _MAX_FOLDERS:
             contents.complete = False
@@ -194,20 +277,19 @@ def _walk(artifacts: RunArtifacts) -> _Contents:
         if any(posixpath.basename(info.path) == "MLmodel" for info in infos):
             contents.others.append(f"{folder or '.'}/ (a model)")
             continue
+        inside = {info.path: info for info in infos}
+        in_parts = _parts_among(inside)
+        if len(in_parts) == 1:
+            contents.tables.append(_in_parts(folder or _ROOT, in_parts[0], inside))
+        elif in_parts:
+            contents.others.append(f"{folder or _ROOT}/ (parts of {len(in_parts)} tables)")
         for info in infos:
-            name = posixpath.basename(info.path)
             if info.is_dir:
-                if name != _OURS:
+                if posixpath.basename(info.path) != _OURS:
                     pending.append(info.path)
                 continue
-            usable = is_readable(name)
-            if usable and name.endswith(".json") and info.path not in logged_tables and peeks < _MAX_PEEKS:
-                peeks += 1
-                usable = _looks_like_table(artifacts, info)
-            if usable:
-                contents.tables.append(info)
-            else:
-                contents.others.append(info.path)
+            if not any(info.path in parts for parts in in_parts):
+                _sort_in(contents, artifacts, info, logged_tables)
     return contents
 
 
@@ -220,14 +302,38 @@ def _logged_tables(tags: Mapping[str, str]) -> set[str]:
         return set()
 
 
-def _looks_like_table(artifacts: RunArtifacts, info: FileInfo) -> bool:
-    """Whether a JSON file that ``log_table`` did not note starts like a table."""
-    if (info.file_size or 0) > _PEEK_SIZE:
-        return True
+def _sort_in(contents: _Contents, artifacts: RunArtifacts, info: FileInfo, noted: Collection[str]) -> None:
+    """Tell a file that can hold predictions from others: by its name, and JSON by its start unless noted."""
+    name = posixpath.basename(info.path).lower()
+    table = TableArtifact(info.path, size=info.file_size)
+    if not is_readable(name):
+        contents.others.append(info.path)
+        return
+    is_json = name.removesuffix(".gz").endswith(".json") and info.path not in noted
+    if is_json and contents.peeks < _MAX_PEEKS and (info.file_size or 0) <= _PEEK_SIZE:
+        contents.peeks += 1
+        start = _start_of(artifacts, info)
+        if _ARRAY_OF_OBJECTS.match(start):
+            contents.lists.append(table)
+        elif _SPLIT_JSON.match(start):
+            contents.tables.append(table)
+        else:
+            contents.others.append(info.path)
+        return
+    contents.tables.append(table)
+
+
+def _start_of(artifacts: RunArtifacts, info: FileInfo) -> bytes:
+    """Read the first bytes of a file, those in it where gzip has compressed it; none where it is broken."""
     with TemporaryDirectory(prefix="trackperm-") as folder:
-        start = artifacts.download(info.path, folder).read_bytes()[:4096]
-    return _SPLIT_JSON.match(start) is not None
+        start = artifacts.download(info.path, folder).read_bytes()[:_PEEK]
+    if not start.startswith(b"\x1f\x8b"):
+        return start
+    try:
+        return zlib.decompressobj(wbits=31).decompress(start, _PEEK)
+    except zlib.error:
+        return b""
 
 
-def _size(info: FileInfo) -> str:
-    return "" if info.file_size is None else f"  ({info.file_size:,} bytes)"
+def _size(table: TableArtifact) -> str:
+    return "" if table.size is None else f"  ({table.size:,} bytes)"

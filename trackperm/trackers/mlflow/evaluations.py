@@ -115,8 +115,8 @@ def read_evaluation(store: Store, run: TrackedRun) -> ExampleTable:
             hint="`mlflow.genai.evaluate(..., scorers=[...])` names scorers.",
         )
     notes = [_pairing_note(rows)] if by_inputs else []
-    for scorer in scorers:
-        name = f"score.{scorer}" if scorer in columns else scorer
+    columns_of = {scorer: f"score.{scorer}" if scorer in columns else scorer for scorer in scorers}
+    for scorer, name in columns_of.items():
         columns[name], said = _column(scorer, [row.feedback.get(scorer, ()) for row in rows])
         notes += said
     frame = pl.DataFrame({name: pl.Series(values, strict=False) for name, values in columns.items()})
@@ -126,6 +126,7 @@ def read_evaluation(store: Store, run: TrackedRun) -> ExampleTable:
         table.origin,
         facts={"evaluation": "mlflow.genai.evaluate", **_scorers(found)},
         notes=tuple(notes),
+        metrics={name: column for name, column in columns_of.items() if frame.schema[column].is_numeric()},
         ordered=False,  # examples are evaluated at the same time
     )
 

@@ -151,6 +151,6 @@ def _read(name: str, text: str) -> Statistic | TrackpermError:
     if len(text) > MAX_TAG:
         return SpecError(f"`{origin}` has {len(text):,} characters, more than {MAX_TAG:,}")
     try:
-        return replace(read_statistic(text, origin), name=name)
+        return replace(read_statistic(text, origin, name), name=name)
     except TrackpermError as error:
         return error

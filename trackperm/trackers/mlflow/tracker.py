@@ -24,8 +24,9 @@ from trackperm.tables.table import ExampleTable
 from trackperm.trackers.base import require_options, table_or_error
 from trackperm.trackers.mlflow.artifacts import (
     RunArtifacts,
+    TableArtifact,
     find_table,
-    require_artifact,
+    named_table,
     table_paths,
     write_predictions,
 )
@@ -124,19 +125,18 @@ class MlflowTracker:
             If MLflow cannot be reached or refuses.
         """
         found = self._store.run(run)
+        path, _, part = (artifact or "").partition("::")
         if artifact is None:
-            path, part = find_table(self._store, run, is_evaluation=is_evaluation(found)), ""
+            logged = find_table(self._store, run, is_evaluation=is_evaluation(found))
         else:
-            path, _, part = artifact.partition("::")
-        if path == TRACES:
+            logged = TableArtifact(path) if path == TRACES else named_table(self._store, run, path)
+        if logged.path == TRACES:
             return self._with_datasets(read_evaluation(self._store, run), found)
-        if artifact is not None:
-            require_artifact(self._store, run, path)
         with TemporaryDirectory(prefix="trackperm-") as folder:
-            with self._store.calls(f"downloading `{path}` of run `{run.reference}`") as client:
-                file = RunArtifacts(client, found).download(path, folder)
+            with self._store.calls(f"downloading `{logged.path}` of run `{run.reference}`") as client:
+                file = RunArtifacts(client, found).fetch(logged, folder)
             table = read_examples(file, origin=str(run.reference), part=part or None).loaded()
-        return self._with_datasets(as_evaluated(table, found.data.tags, path), found)
+        return self._with_datasets(as_evaluated(table, found.data.tags, logged.path), found)
 
     @staticmethod
     def _with_datasets(table: ExampleTable, found: Run) -> ExampleTable:

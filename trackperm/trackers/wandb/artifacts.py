@@ -31,8 +31,10 @@ from trackperm.tables.wandb.logged_tables import (
     choose,
     likelihood_of_file,
     likelihood_of_key,
+    parquet_parts,
     parts_of,
     read_table,
+    together,
 )
 from trackperm.tables.wandb.run_log import media_entries
 from trackperm.trackers.references import RunReference, TrackedRun
@@ -151,6 +153,8 @@ class _Logged:
                 with TemporaryDirectory(prefix="trackperm-") as folder:
                     parts[path] = parts_of(self._download_one(artifact, path, Path(folder)), entries)
         in_parts = {part for paths in parts.values() for part in paths}
+        sharded = parquet_parts(entries)
+        in_parts |= {part for tables in sharded.values() for paths in tables for part in paths}
         likely = {path: likelihood_of_file(path) for path in entries if path not in in_parts}
         return [
             LoggedTable(
@@ -162,7 +166,21 @@ class _Logged:
             )
             for path, likelihood in likely.items()
             if likelihood is not None or path in parts
+        ] + [
+            LoggedTable(
+                prefix + path,
+                partial(self._download_together, artifact, tables[0]),
+                is_own_format=False,
+                n_versions=n_versions,
+                parts=tuple(prefix + part for part in tables[0]),
+            )
+            for path, tables in sharded.items()
+            if len(tables) == 1
         ]
+
+    def _download_together(self, artifact: Any, paths: Sequence[str], folder: Path) -> list[Path]:
+        files = self._download([(artifact, path) for path in paths], folder)
+        return [together(dict(zip(paths, files, strict=True)), folder)]
 
     def _entries(self, artifact: Any) -> Mapping[str, Any]:
         with self._store.calls(f"listing the files of artifact `{artifact.name}`"):

@@ -28,8 +28,8 @@ def fetch_evaluation(
     """Write the examples of an evaluation to a file of JSON Lines.
 
     Its columns are ``id`` where examples are rows of a dataset that Weave keeps, the example's inputs, the
-    members of its output or else ``prediction``, the scores, with dots for nested ones, and ``error`` where a
-    prediction failed. A name that was taken before gets ``output.`` or ``score.`` in front.
+    members of its output or else ``prediction``, with ``output.`` in front where the name is taken, the
+    scores as ``score.NAME``, with dots for nested ones, and ``error`` where a prediction failed.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def _row(call: Mapping[str, Any], what: str) -> dict[str, Any]:
     predicted = output.get("output", output.get("model_output"))  # as Weave called it before
     members = dict(_flat(predicted)) if isinstance(predicted, dict) else {"prediction": predicted}
     _add(row, members, "output.")
-    _add(row, dict(_flat(output.get("scores") or {})), "score.")
+    row.update(_flat(output.get("scores") or {}, "score."))
     if call.get("exception"):
         _add(row, {"error": str(call["exception"]).strip().split("\n")[-1]}, "call.")
     return row

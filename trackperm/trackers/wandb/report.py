@@ -161,7 +161,7 @@ def draft_of(store: Store, reference: str, candidate: str | None = None) -> Draf
         entity=runs[0].entity,
         project=runs[0].project,
         title=title if len(title) <= _MAX_TITLE else title[: _MAX_TITLE - 1] + "…",
-        description=f"Exact paired-permutation tests. {marker}",
+        description=f"Paired-permutation tests. {marker}",
         blocks=_blocks(sections, boards, runs[0].entity, runs[0].project),
     )
     return Draft(report, marker)

@@ -12,9 +12,9 @@ import wandb
 
 from trackperm.errors import InputError
 from trackperm.messages import did_you_mean
-from trackperm.trackers.publication import COMPARISON, KINDS
+from trackperm.trackers.publication import COMPARISON, GROUP, KINDS
 from trackperm.trackers.references import TrackedRun
-from trackperm.trackers.wandb.store import GROUP, Store
+from trackperm.trackers.wandb.store import Store
 
 _PAGE = re.compile(r"(?:/wandb)?/([^/]+)/([^/]+)/runs/([^/]+)(?:/.*)?")
 _SHOWN = 20

@@ -20,7 +20,6 @@ import wandb
 from trackperm.errors import TrackerError, TrackpermError
 from trackperm.trackers.references import RunReference, TrackedRun
 
-GROUP = "trackperm"
 """What the runs of comparisons and leaderboards have, and no other; their job type says which they are."""
 
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s'\"]+@")

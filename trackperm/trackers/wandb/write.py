@@ -21,12 +21,12 @@ import wandb
 
 from trackperm.errors import TrackerError
 from trackperm.tables.wandb.run_log import read_run_log
-from trackperm.trackers.publication import CREATED_TAG, KINDS, Publication, Published, now
+from trackperm.trackers.publication import CREATED_TAG, GROUP, KINDS, Publication, Published, now
 from trackperm.trackers.references import RunReference, TrackedRun
 from trackperm.trackers.wandb.charts import presets_in
 from trackperm.trackers.wandb.content import Content, md5
 from trackperm.trackers.wandb.offline import folders_of_comparisons
-from trackperm.trackers.wandb.store import GROUP, Store, ended, environment, start_run
+from trackperm.trackers.wandb.store import Store, ended, environment, start_run
 
 UNFINISHED = "unfinished"
 

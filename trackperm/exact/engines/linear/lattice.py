@@ -9,7 +9,7 @@ wrapped mass, and as much again for the tail beyond the window; roundings of the
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -98,43 +98,76 @@ def upper_tails(law: SwapSum, points: Sequence[int]) -> list[TailMass]:
     """
     tilt = upper_tilt(law, points[0])
     start, period, log_outside = line_window(law, tilt)
-    rate = float(tilt[0])
-    n_cells = [min(max(start + period - point, 0), period) for point in points]
-    totals, errors = [0.0] * len(points), [0.0] * len(points)
-    for frequencies in frequency_blocks(law, tilt, (period,)):
-        values, value_errors = characteristic_function(law, tilt, (points[0],), (period,), frequencies)
-        weights = conjugate_weights(frequencies, (period,)) / period
-        moduli = np.abs(values)
-        # Two complex expm1, a quotient and two products: 40 roundings of each term; pairwise summation.
-        roundings = UNIT * (40.0 + math.log2(frequencies.shape[0] + 1))
-        for i, point in enumerate(points):
-            shifts = np.array((point - points[0]) % period)
-            turned = values * np.exp(1j * _angles(remainders(frequencies[:, 0], shifts, period), period))
-            sums = _geometric_sums(frequencies[:, 0], period, n_cells[i], rate)
-            totals[i] += float((weights * (turned * sums).real).sum())
-            errors[i] += float(weights @ (np.abs(sums) * (value_errors + roundings * moduli)))
+    spectrum = (
+        (frequencies[:, 0], *characteristic_function(law, tilt, (points[0],), (period,), frequencies))
+        for frequencies in frequency_blocks(law, tilt, (period,))
+    )
+    sums = tail_sums(spectrum, float(tilt[0]), start, period, points)
     # Wrapped mass enters cells with weights of at most 1, and the mass beyond the window is missing.
     wrapped = 2.0 * math.exp(log_outside)
     tails = []
-    for point, n, total, error in zip(points, n_cells, totals, errors, strict=True):
+    for point, (total, error) in zip(points, sums, strict=True):
         if point <= start:
             tails.append(TailMass(0.0, 1.0, UNIT + wrapped))
             continue
         scale = scale_factor(law, tilt, (point,))
-        pruned = math.exp(LOG_PRUNED) * math.sqrt(max(n, 1))
-        tails.append(certified(scale.log, total, error + pruned + wrapped + scale.error * abs(total)))
+        tails.append(certified(scale.log, total, error + wrapped + scale.error * abs(total)))
     return tails
+
+
+def tail_sums(
+    spectrum: Iterable[tuple[IntArray, ComplexArray, FloatArray]],
+    rate: float,
+    start: int,
+    period: int,
+    points: Sequence[int],
+) -> list[tuple[float, float]]:
+    """Return sum_x exp(-rate (x - point)) P(X = x) from each point up to the end of a window.
+
+    Parameters
+    ----------
+    spectrum : iterable of tuples
+        Frequencies, shape (n,), that stand for their conjugates as well; the conjugates of the
+        characteristic function of X - points[0] there, which is at most exp(LOG_PRUNED) elsewhere; and
+        bounds of their errors.
+    rate : float
+        The tilt, of at least 0.
+    start, period : int
+        The window. What lies outside it is wrapped into it.
+    points : sequence of int
+        Above `start`.
+
+    Returns
+    -------
+    list of (float, float)
+        The sums, with bounds of their errors.
+    """
+    n_cells = [min(max(start + period - point, 0), period) for point in points]
+    totals = [0.0] * len(points)
+    errors = [math.exp(LOG_PRUNED) * math.sqrt(max(n, 1)) for n in n_cells]
+    for frequencies, values, value_errors in spectrum:
+        weights = conjugate_weights(frequencies[:, None], (period,)) / period
+        moduli = np.abs(values)
+        # Two complex expm1, a quotient and two products: 40 roundings of each term; pairwise summation.
+        roundings = UNIT * (40.0 + math.log2(frequencies.size + 1))
+        for i, point in enumerate(points):
+            shifts = np.array((point - points[0]) % period)
+            turned = values * np.exp(1j * folded_angles(remainders(frequencies, shifts, period), period))
+            sums = _geometric_sums(frequencies, period, n_cells[i], rate)
+            totals[i] += float((weights * (turned * sums).real).sum())
+            errors[i] += float(weights @ (np.abs(sums) * (value_errors + roundings * moduli)))
+    return list(zip(totals, errors, strict=True))
 
 
 def _geometric_sums(frequencies: IntArray, period: int, n_cells: int, rate: float) -> ComplexArray:
     """Return sum_{j < n_cells} q^j with q = exp(-rate + 2 pi i l / P), through expm1, for every l."""
-    step = np.expm1(-rate + 1j * _angles(frequencies, period))
+    step = np.expm1(-rate + 1j * folded_angles(frequencies, period))
     turns = remainders(frequencies, np.array(n_cells % period), period)
-    span = np.expm1(-rate * n_cells + 1j * _angles(turns, period))
+    span = np.expm1(-rate * n_cells + 1j * folded_angles(turns, period))
     still = step == 0.0
     return np.where(still, float(n_cells), span / np.where(still, 1.0, step))
 
 
-def _angles(turns: IntArray, period: int) -> FloatArray:
+def folded_angles(turns: IntArray, period: int) -> FloatArray:
     """Return 2 pi turns / period for turns from 0 to the period, folded to (-pi, pi] before it is rounded."""
     return np.where(2 * turns > period, turns - period, turns) * (2.0 * math.pi / period)

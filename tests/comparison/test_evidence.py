@@ -1,0 +1,213 @@
+"""What shows that a difference is small: bounds that count, and how rarely they are wrong at the margin."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import binom
+from support.budget import cases
+from support.comparisons import answers
+
+import trackperm
+from trackperm.comparison import Comparison
+from trackperm.comparison.evidence import SizeBounds, size_bounds
+from trackperm.exact import CountTable
+from trackperm.exact.intervals import Interval
+from trackperm.statistic import Statistic, load_statistic
+
+TP, WRONG, TN = (1, 0), (0, 1), (0, 0)
+
+
+def f1() -> Statistic:
+    return load_statistic("f1", parameters={"positive": "yes"})
+
+
+def f1_table(**counts: int) -> CountTable:
+    """Counts of tp and incorrect of both runs: tp_no=3 are 3 examples where the candidate alone is right."""
+    kinds = {"tp": TP, "no": WRONG, "tn": TN}
+    pairs = [tuple(kinds[part] for part in name.split("_")) for name in counts]
+    sides = [np.repeat([pair[i] for pair in pairs], list(counts.values()), axis=0) for i in (0, 1)]
+    return CountTable.from_counts(("tp", "incorrect"), *sides)
+
+
+def is_within(size: SizeBounds, margin: float) -> bool:
+    return size.lack(margin) is None and -margin < size.low and size.high < margin
+
+
+def test_an_exact_interval_always_counts() -> None:
+    accuracy = load_statistic("accuracy")
+    right = np.array([[1, 1]] * 39 + [[0, 1]])
+    table = CountTable.from_counts(("correct", "n"), right, np.array([[1, 1]] * 40))
+    found = size_bounds(accuracy, table, 0.05)
+    assert isinstance(found.basis, Interval)
+    assert (found.basis.method, found.least) == ("paired proportions", 0.0)
+    assert (found.low, found.high) == (found.basis.low, found.basis.high)
+    assert found.lack(0.01) is None
+
+
+@pytest.mark.parametrize("discordant", [0, 5])
+def test_what_few_examples_leave_open_is_no_more_than_they_could_cost(discordant: int) -> None:
+    """Whatever so many examples count as may differ, by Clopper and Pearson, F1 changes by less."""
+    rng = np.random.default_rng(0)
+    table = f1_table(tp_tp=120, no_no=9, tn_tn=300)
+    if discordant:
+        table = f1_table(tp_tp=120, no_no=9, tn_tn=300, no_tp=3, tn_no=2)
+    n, alpha = int(table.multiplicities.sum()), 0.05
+    found = size_bounds(f1(), table, alpha)
+    share = -math.expm1(math.log(alpha) / n)
+    if discordant:
+        share = next(p for p in np.arange(0.0, 0.1, 1e-5) if binom.cdf(discordant, n, p) <= alpha)
+    assert isinstance(found.basis, str)
+    assert found.low == -found.high
+    score = f1().score
+    assert score is not None
+    base = np.repeat(table.baseline, table.multiplicities, axis=0)
+    kinds = np.array([TP, WRONG, TN])
+    worst = 0.0
+    for _ in range(300):
+        changed = base.copy()
+        chosen = rng.choice(n, math.floor(share * n), replace=False)
+        changed[chosen] = (
+            kinds[rng.integers(0, 3)] if rng.random() < 0.5 else kinds[rng.integers(0, 3, chosen.size)]
+        )
+        totals = [tuple(side.sum(axis=0).tolist()) for side in (changed, base)]
+        worst = max(worst, abs(float(score(totals[0])) - float(score(totals[1]))))
+    # those that cost most: right ones of the positives
+    right = np.flatnonzero(base[:, 0])[: math.floor(share * n)]
+    base_score = float(score(tuple(base.sum(axis=0).tolist())))
+    base[right] = WRONG
+    worst = max(worst, base_score - float(score(tuple(base.sum(axis=0).tolist()))))
+    assert 0.5 * found.high < worst <= found.high
+
+
+@pytest.mark.parametrize(
+    ("name", "by_labels"),
+    [
+        ("accuracy", True),
+        ("mean", True),
+        ("recall", True),
+        ("specificity", True),
+        ("balanced_accuracy", True),
+        ("token_accuracy", True),
+        ("f1", False),
+        ("precision", False),
+        ("macro_f1", False),
+        ("mcc", False),
+        ("pooled_error_rate", False),
+    ],
+)
+def test_what_scores_are_divided_by(name: str, by_labels: bool) -> None:
+    assert load_statistic(name).divides_by_labels is by_labels
+
+
+@pytest.mark.parametrize("name", ["accuracy", "recall", "precision", "f1"])
+def test_runs_that_count_the_same_have_an_interval_where_no_prediction_moves_what_is_divided_by(
+    name: str,
+) -> None:
+    """Where nothing moves F1 is linear, and had the interval of a share of its positives."""
+    run = answers([True] * 30 + [False] * 10 + [True] * 400)
+    frame = run.with_columns(label=pl.Series(["yes"] * 40 + ["no"] * 400)).with_columns(
+        prediction=pl.Series(["yes"] * 30 + ["no"] * 410)
+    )
+    parameters = {} if name == "accuracy" else {"positive": "yes"}
+    found = trackperm.compare(frame, frame, name, parameters=parameters, margin=0.3)
+    if name in ("accuracy", "recall"):
+        assert found.interval is not None
+    else:
+        assert (
+            found.no_interval == "no example tells the runs apart, which says nothing of how much one would"
+        )
+        assert found.decision.equivalent, "0.68 % of 440 are 3"
+
+
+def test_a_score_that_no_swap_changes_has_no_interval() -> None:
+    """Without true positives F1 is 0 in both runs, whatever else they get wrong."""
+    table = f1_table(no_tn=3, tn_no=2, no_no=2, tn_tn=43)
+    found = size_bounds(f1(), table, 0.05)
+    assert found.basis == "no example tells the runs apart, which says nothing of how much one would"
+    assert found.high > 0.5
+
+
+def test_bounds_hold_in_every_case_of_missing_predictions() -> None:
+    baseline = answers([True] * 300)
+    candidate = answers([True] * 290)
+    found = trackperm.compare(baseline, candidate, "accuracy", missing="bounds", margin=0.06)
+    sizes = [outcome.size for outcome in found.outcomes]
+    assert found.size.low == min(size.low for size in sizes) < -0.03
+    assert found.size.high == max(size.high for size in sizes)
+    assert found.decision.equivalent == is_within(found.size, 0.06)
+
+
+def test_a_statistic_without_scores_is_bounded_by_no_count(tmp_path: Path) -> None:
+    spec = tmp_path / "odds.yaml"
+    spec.write_text(
+        "counts: {right: prediction == label, wrong: prediction != label}\n"
+        "g: {a: u.right, b: u.wrong, c: v.right, d: v.wrong}\nh: a * d - b * c\n"
+    )
+    runs = answers([True] * 50 + [False] * 4), answers([True] * 49 + [False] * 5)
+    found = trackperm.compare(*runs, spec, margin=1e9)
+    assert found.no_interval is not None
+    assert found.size.high == math.inf
+    assert found.decision.equivalent is None
+
+
+def test_nothing_shows_a_margin_that_what_is_printed_does_not_show() -> None:
+    """Five examples were equivalent within 0.01 by F1, for resampling never left their tie."""
+    labels = ["yes", "no", "yes", "no", "yes"]
+    frame = pl.DataFrame({"id": range(5), "prediction": labels, "label": labels})
+    found: Comparison = trackperm.compare(frame, frame, "f1", parameters={"positive": "yes"}, margin=0.01)
+    assert found.verdict == "undecided"
+    assert found.interval is None
+    data = found.to_dict()
+    assert (data["equivalent"], data["interval"]) == (None, None)
+    assert data["no_equivalence"] == (
+        "there is no interval, 0 of 5 examples tell the runs apart, and up to 45 % may"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.generated
+@pytest.mark.parametrize(
+    ("positives", "scores", "n"),
+    [
+        (0.05, (0.95, 0.92), 50),
+        (0.3, (0.95, 0.92), 50),
+        (0.5, (0.95, 0.92), 20),
+        (0.1, (0.85, 0.80), 200),
+        (0.3, (0.7, 0.62), 500),
+        (0.3, (0.95, 0.92), 1000),
+        (0.5, (0.998, 0.99), 2000),
+    ],
+)
+def test_equivalence_at_the_margin_is_concluded_as_often_as_its_level_says(
+    positives: float, scores: tuple[float, float], n: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The true difference is the margin; at N = 50 33 % of F1 .92 against .95 were equivalent."""
+    rng, n_sets, statistic = np.random.default_rng(3), cases(150), f1()
+    kinds, law = [], []
+    for label, share in ((1, positives), (0, 1.0 - positives)):
+        wrong = [min((1.0 - f) * (1.0 if label else positives / (1.0 - positives)), 1.0) for f in scores]
+        for a in (0, 1):
+            for b in (0, 1):
+                kinds.append((label * (1 - a), a, label * (1 - b), b))
+                law.append(share * np.prod([w if x else 1.0 - w for w, x in zip(wrong, (a, b), strict=True)]))
+    rows = np.array(kinds)
+    sums = np.array(law) @ rows
+    margin = abs(float(sums[0] / (sums[0] + sums[1] / 2) - sums[2] / (sums[2] + sums[3] / 2)))
+    shown = equivalent = 0
+    for _ in range(n_sets):
+        drawn = np.repeat(rows, rng.multinomial(n, law), axis=0)
+        table = CountTable.from_counts(("tp", "incorrect"), drawn[:, :2], drawn[:, 2:])
+        found = size_bounds(statistic, table, 0.05)
+        shown += isinstance(found.basis, Interval)
+        equivalent += is_within(found, margin)
+    with capsys.disabled():
+        print(  # noqa: T201
+            f"\nF1 {scores} of {n}, {positives:.0%} positives: equivalent {equivalent / n_sets:.3f},"
+            f" by an interval in {shown} of {n_sets}"
+        )
+    assert equivalent <= binom.ppf(1.0 - 1e-3, n_sets, 0.06)

@@ -1,0 +1,283 @@
+"""What is asked of runs where the user names nothing, or a part of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from support import eval_logs
+
+import trackperm
+from trackperm.comparison import Question
+from trackperm.errors import InputError, PairingError
+from trackperm.tables import read_examples
+from trackperm.tables.table import ExampleTable
+
+LABELS = ["cat", "dog"] * 10
+PLAIN = pl.DataFrame({"id": range(20), "prediction": LABELS[::-1][:5] + LABELS[5:], "label": LABELS})
+
+
+def asked(*sources: Any, **said: Any) -> list[Any]:
+    tables = [
+        read_examples(source) if isinstance(source, Path) else ExampleTable.from_native(source, f"run {i}")
+        for i, source in enumerate(sources)
+    ]
+    return Question(**said).statistics_of(tables)
+
+
+def the_one(*sources: Any, **said: Any) -> Any:
+    (statistic,) = asked(*sources, **said)
+    return statistic
+
+
+class TestMetricsOfLogs:
+    def lm_eval(self, folder: Path, name: str = "log", **more: Any) -> Path:
+        path = folder / name
+        path.write_text("".join(json.dumps({**row, **more}) + "\n" for row in eval_logs.LM_EVAL))
+        return path
+
+    def test_the_worked_solution_is_not_what_is_predicted(self, tmp_path: Path) -> None:
+        """By accuracy, "4" against "2 + 2 makes 4" is 0 in both runs, whatever the harness has found."""
+        first = self.lm_eval(tmp_path, "a", target="#### 4")
+        second = self.lm_eval(tmp_path, "b", target="#### 4", exact_match=1.0)
+        found = trackperm.compare(first, second)
+        assert (found.statistic.name, found.statistic.chosen) == ("mean_exact_match", "the log's own metric")
+        assert (found.baseline_score, found.candidate_score) == (0.25, 1.0)
+        assert found.to_dict()["chosen"] == "the log's own metric"
+
+    def test_all_of_them_are_one_family(self, tmp_path: Path) -> None:
+        paths = [self.lm_eval(tmp_path, name, acc=i / 2, acc_norm=1.0) for i, name in enumerate("ab")]
+        names = ["mean_exact_match", "acc", "acc_norm"]
+        assert [each.name for each in asked(*paths)] == names
+        found = trackperm.compare(*paths, slices=[])
+        assert [each.statistic.name for each in found] == names
+        assert {each.corrected.n_tests for each in found if each.corrected} == {3}
+        with pytest.raises(InputError, match="3 metrics of their own, of which one is wanted here"):
+            trackperm.compare(*paths)
+
+    def test_one_that_some_runs_lack(self, tmp_path: Path) -> None:
+        paths = self.lm_eval(tmp_path, "a", acc=1.0), self.lm_eval(tmp_path, "b")
+        statistic = the_one(*paths)
+        assert statistic.name == "mean_exact_match"
+        assert statistic.found == ("look: not in all runs, and not compared: `acc`",)
+        with pytest.raises(InputError, match=r"`.*b` has no metric `acc`"):
+            asked(*paths, metrics=("acc",))
+
+    def test_none_in_common(self, tmp_path: Path) -> None:
+        path = tmp_path / "inspect.json"
+        path.write_text(json.dumps(eval_logs.INSPECT))
+        with pytest.raises(InputError, match="no metric of their own in common") as caught:
+            asked(self.lm_eval(tmp_path), path)
+        assert "`exact_match`" in str(caught.value)
+
+    def test_direction_by_name(self, tmp_path: Path) -> None:
+        path = self.lm_eval(tmp_path, word_perplexity=2.0)
+        by_name = {each.name: each.greater_is_better for each in asked(path, path)}
+        assert by_name == {"mean_exact_match": True, "word_perplexity": False}
+
+    def test_scorers_of_inspect(self, tmp_path: Path) -> None:
+        samples = [eval_logs.inspect_sample(i, 1, match="C", model_graded_qa="I") for i in (1, 2)]
+        path = tmp_path / "log.json"
+        path.write_text(json.dumps(eval_logs.inspect_log(samples)))
+        assert [each.name for each in asked(path, path)] == ["match", "model_graded_qa"]
+        table = read_examples(path, part="match")
+        assert (table.metrics, "score" in table.columns) == ({"match": "score"}, True)
+
+    def test_epochs_are_one_unit(self, tmp_path: Path) -> None:
+        samples = [
+            eval_logs.inspect_sample(i, epoch, match="CI"[(i + epoch) % 2])
+            for i in (1, 2)
+            for epoch in (1, 2)
+        ]
+        path = tmp_path / "log.json"
+        path.write_text(json.dumps(eval_logs.inspect_log(samples)))
+        statistic = the_one(path, path)
+        assert (statistic.columns["id"], statistic.repeats) == ("id", "sum")
+
+
+class TestColumns:
+    def test_predictions_against_labels(self) -> None:
+        statistic = the_one(PLAIN, PLAIN)
+        assert (statistic.name, statistic.chosen) == ("accuracy", "by default")
+        assert statistic.found == ()
+
+    def test_other_names(self) -> None:
+        frame = PLAIN.rename({"id": "question_id", "prediction": "y_pred", "label": "gold"})
+        statistic = the_one(frame, frame)
+        assert statistic.found == (
+            "label: column `gold`",
+            "prediction: column `y_pred`",
+            "id: column `question_id`",
+        )
+        assert trackperm.compare(frame, frame).n_examples == 20
+
+    def test_two_that_could_be_the_prediction(self) -> None:
+        frame = PLAIN.rename({"prediction": "output"}).with_columns(response=pl.lit("cat"))
+        with pytest.raises(InputError, match="nothing says by what to compare"):
+            asked(frame, frame)
+        assert the_one(frame, frame, columns={"prediction": "output"}).name == "accuracy"
+
+    def test_another_runs_column_is_no_prediction(self) -> None:
+        """Neither the prompt, nor the label, nor the column of another system is offered."""
+        frame = PLAIN.rename({"prediction": "system_a"}).with_columns(prompt=pl.lit("?"))
+        for other in ("prediction_of_b", "b_prediction", "predictor"):
+            with pytest.raises(InputError) as caught:
+                trackperm.compare(*[frame.with_columns(pl.lit("cat").alias(other))] * 2, "accuracy")
+            assert "`--prediction NAME`" in str(caught.value.hint)
+        two = frame.rename({"system_a": "pred"}).with_columns(output=pl.lit("cat"))
+        with pytest.raises(InputError) as caught:
+            trackperm.compare(two, two, "accuracy")
+        assert "`--prediction NAME`" in str(caught.value.hint)
+
+    def test_scores(self) -> None:
+        frame = pl.DataFrame({"id": [1, 2], "is_correct": [True, False], "tokens": [5, 6]})
+        statistic = the_one(frame, frame)
+        assert (statistic.name, statistic.chosen) == ("is_correct", "the only score, `is_correct`")
+        assert trackperm.compare(frame, frame).baseline_score == 0.5
+        more = frame.with_columns(reward=pl.lit(0.5))
+        with pytest.raises(InputError, match="`is_correct`, `reward` could each be") as caught:
+            asked(more, more)
+        assert "`--metric COLUMN`" in str(caught.value.hint)
+
+    def test_answers_that_never_equal_their_labels(self) -> None:
+        """Free text is judged by its score, and where there is none, nothing is asked."""
+        frame = pl.DataFrame({"id": [1, 2], "prediction": ["It is 4.", "It is 5."], "label": ["4", "6"]})
+        with pytest.raises(
+            InputError, match="no `prediction` is its `label`, so that the accuracy of each is 0"
+        ):
+            asked(frame, frame)
+        assert the_one(frame, frame, statistics=("accuracy",)).name == "accuracy"
+        assert the_one(frame, frame, allow_unseen=True).name == "accuracy"
+        judged = frame.with_columns(score=pl.Series([0.5, 1.0]))
+        assert the_one(judged, judged).name == "score"
+
+    def test_decimals_are_no_classes(self) -> None:
+        frame = pl.DataFrame({"id": [1, 2], "prediction": [0.5, 1.5], "label": [0.5, 2.5]})
+        with pytest.raises(InputError, match="`label` of `run 0` holds decimals"):
+            asked(frame, frame)
+
+    def test_one_number_written_in_two_ways(self, tmp_path: Path) -> None:
+        """Classifiers in pandas predict `1.0` where the label is `1`."""
+        path = tmp_path / "a.csv"
+        path.write_text("id,prediction,label\n1,1.0,1\n2,0.0,1\n3,1.0,1\n")
+        assert trackperm.compare(path, path).baseline_score == pytest.approx(2 / 3)
+
+    def test_counts(self) -> None:
+        frame = pl.DataFrame({"id": [1, 2], "tp": [1, 2], "incorrect": [0, 1]})
+        assert the_one(frame, frame).name == "micro_f1"
+
+    def test_the_input_is_the_id(self) -> None:
+        frame = pl.DataFrame({"question": ["a?", "b?"], "correct": [0, 1]})
+        statistic = the_one(frame, frame)
+        assert statistic.found == ("id: column `question`, the input, of which each example has its own",)
+        twice = pl.concat([frame, frame])
+        with pytest.raises(InputError, match="needs columns `id`"):
+            trackperm.compare(twice, twice)
+
+    def test_an_id_with_trials(self) -> None:
+        frame = pl.DataFrame({"task_id": [0, 0, 1, 1], "trial": [0, 1, 0, 1], "reward": [1.0, 0.0, 1.0, 1.0]})
+        statistic = the_one(frame, frame)
+        assert (statistic.name, statistic.columns["id"], statistic.repeats) == ("reward", "task_id", "sum")
+
+
+class TestNamedMetrics:
+    FRAME = pl.DataFrame({"id": [1, 2], "f1": [0.5, 1.0], "rmse": [0.2, 0.1], "name": ["a", "b"]})
+
+    def test_mean_of_a_column(self) -> None:
+        found = trackperm.compare(self.FRAME, self.FRAME, metric="rmse")
+        assert (found.statistic.name, found.statistic.greater_is_better) == ("rmse", False)
+        assert found.baseline_score == pytest.approx(0.15)
+        assert found.statistic.chosen == ""
+
+    def test_a_name_that_leaves_the_direction_open(self) -> None:
+        frame = self.FRAME.rename({"f1": "toxicity"})
+        with pytest.raises(InputError, match="`toxicity` leaves open whether more of it is better"):
+            asked(frame, frame, metrics=("toxicity",))
+        scores = frame.rename({"toxicity": "score.toxicity", "rmse": "score.rmse"})
+        statistic = the_one(scores, scores)
+        assert (statistic.name, statistic.greater_is_better) == ("rmse", False)
+        assert "leave open whether more is better: `toxicity`" in statistic.found[0]
+
+    def test_the_mean_of_an_error(self) -> None:
+        with pytest.raises(InputError, match="`rmse` is called like an error") as caught:
+            trackperm.compare(self.FRAME, self.FRAME, "mean", columns={"score": "rmse"})
+        assert caught.value.hint == "`--metric rmse` takes less for better."
+
+    def test_called_like_a_built_in_statistic(self) -> None:
+        assert the_one(self.FRAME, self.FRAME, metrics=("f1",)).name == "mean_f1"
+
+    def test_several(self) -> None:
+        found = trackperm.compare(self.FRAME, self.FRAME, metric=["f1", "rmse"])
+        assert [each.statistic.name for each in found] == ["mean_f1", "rmse"]
+
+    @pytest.mark.parametrize(
+        ("metric", "problem"),
+        [("f2", "`run 0` has no metric `f2`"), ("name", "has values that are no numbers")],
+    )
+    def test_refused(self, metric: str, problem: str) -> None:
+        with pytest.raises(InputError, match=problem):
+            asked(self.FRAME, self.FRAME, metrics=(metric,))
+
+    def test_beside_a_statistic_it_is_what_that_reads(self) -> None:
+        frame = pl.DataFrame(
+            {"id": [1, 1, 2, 2], "trial": [0, 1, 0, 1], "reward": [1, 0, 1, 1], "score": [0, 0, 0, 0]}
+        )
+        said = {"statistics": ("pass_at_k",), "parameters": {"k": 2}}
+        statistic = the_one(frame, frame, metrics=("reward",), **said)
+        assert statistic.columns["passed"] == "reward"
+        with pytest.raises(InputError, match="2 metrics are named beside a statistic"):
+            Question(metrics=("reward", "score"), **said)
+
+    def test_of_a_leaderboard(self) -> None:
+        runs = {"a": self.FRAME, "b": self.FRAME.with_columns(rmse=pl.Series([0.3, 0.3]))}
+        board = trackperm.leaderboard(runs, metric="rmse")
+        assert [row.name for row in board.rows] == ["a", "b"]
+        with pytest.raises(InputError, match="nothing says by what to compare"):
+            trackperm.leaderboard(runs)
+
+
+class TestUnit:
+    FRAME = pl.DataFrame(
+        {"id": [1, 1, 2, 2], "seed": [0, 1, 0, 1], "prediction": list("abba"), "label": list("aabb")}
+    )
+
+    @pytest.mark.parametrize("unit", ["row", "attempt"])
+    def test_contradictions(self, unit: Any) -> None:
+        with pytest.raises(InputError, match=f"`--unit {unit}` does not go with `--repeats mean`"):
+            Question(unit=unit, repeats="mean")
+
+    def test_a_rule_of_the_statistic(self) -> None:
+        frame = self.FRAME.with_columns(passed=pl.lit(1))
+        with pytest.raises(
+            InputError, match="takes the attempts at an example together, by a rule of its own"
+        ):
+            asked(frame, frame, statistics=("pass_at_k",), repeats="mean")
+
+    def test_a_seed_of_every_run_is_no_repeat(self) -> None:
+        frame = PLAIN.with_columns(seed=pl.lit(7))
+        assert the_one(frame, frame).repeats is None
+        assert the_one(frame, frame, columns={"id": "id,seed"}).columns["id"] == "id,seed"
+
+    def test_a_spec_decides_for_itself(self, tmp_path: Path) -> None:
+        path = tmp_path / "spec.yaml"
+        path.write_text("counts: {c: prediction == label, n: 1}\nscore: c / n\nrepeats: mean\n")
+        assert the_one(self.FRAME, self.FRAME, statistics=(path,)).repeats == "mean"
+        assert the_one(self.FRAME, self.FRAME, statistics=(path,), repeats="any").repeats == "any"
+
+    def test_by_position_rows_are_examples(self) -> None:
+        with pytest.raises(InputError, match="which pairing by position cannot"):
+            trackperm.compare(self.FRAME, self.FRAME, repeats="sum", by_position=True)
+        assert trackperm.compare(self.FRAME, self.FRAME, by_position=True).n_examples == 4
+
+
+def test_parameters_that_no_statistic_has() -> None:
+    with pytest.raises(InputError, match="has no parameter `positive`"):
+        trackperm.compare(PLAIN, PLAIN, parameters={"positive": "cat"})
+
+
+def test_pairing_still_decides() -> None:
+    with pytest.raises(PairingError, match="share their `id`"):
+        trackperm.compare(pl.concat([PLAIN, PLAIN]), PLAIN)

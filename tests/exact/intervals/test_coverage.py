@@ -1,0 +1,315 @@
+"""Which intervals are shown, and by simulation that these cover what they say."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom, poisson
+from support.budget import cases
+
+from trackperm.exact import RationalStatistic
+from trackperm.exact.intervals import (
+    AdditiveScores,
+    bootstrap_interval,
+    difference_interval,
+    why_not_resampled,
+    why_not_shifted,
+)
+from trackperm.exact.intervals.bootstrap import bca_levels
+from trackperm.exact.intervals.coverage import effective_number, skewness, swap_effects
+
+
+def f1_difference() -> RationalStatistic:
+    def score(i: int) -> RationalStatistic:
+        tp, incorrect = (RationalStatistic.variable(j, 4) for j in (i, i + 1))
+        return tp.divide(tp + incorrect / 2, undefined=0)
+
+    return score(0) - score(2)
+
+
+F1 = f1_difference()
+TP, FN, TN = (1, 0), (0, 1), (0, 0)
+
+
+def f1_rows(**counts: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return rows by what both runs count: tp_fn=3 are 3 examples where the candidate alone is right."""
+    kinds = {"tp": TP, "fn": FN, "tn": TN, "fp": FN}
+    pairs = [tuple(kinds[part] for part in name.split("_")) for name in counts]
+    stay, swap = (np.array([a + b for a, b in order]) for order in (pairs, [(b, a) for a, b in pairs]))
+    return stay, swap, np.array(list(counts.values()), dtype=np.int64)
+
+
+def means(*differences: float, counts: list[int] | None = None) -> AdditiveScores:
+    return AdditiveScores.of_differences([int(d) for d in differences], counts or [1] * len(differences))
+
+
+def test_examples_of_one_effect_count_as_they_are_and_others_as_less() -> None:
+    assert effective_number(np.array([0.3, -0.3]), np.array([7, 5])) == pytest.approx(12.0)
+    assert effective_number(np.array([1.0, 10.0]), np.array([100, 1])) == pytest.approx(200**2 / 10_100)
+    assert effective_number(np.array([]), np.array([], dtype=int)) == 0.0
+    assert effective_number(np.array([1.0, math.inf]), np.array([30, 1])) == 0.0, (
+        "a change that is not defined"
+    )
+
+
+def test_effects_of_swaps_are_those_of_the_statistic() -> None:
+    stay, swap, counts = f1_rows(tp_tp=20, tp_fn=3, fn_tp=2, tn_fp=4, tn_tn=50, fn_fn=6)
+    effects, numbers = swap_effects(stay, swap, F1, counts)
+    assert numbers.tolist() == [3, 2, 4]
+    one_by_one, exchanged = np.repeat(stay, counts, axis=0), np.repeat(swap, counts, axis=0)
+    before = float(F1(tuple(one_by_one.sum(axis=0).tolist())))
+    for effect, place in zip(effects, (20, 23, 25), strict=True):
+        rows = one_by_one.copy()
+        rows[place] = exchanged[place]
+        assert effect == pytest.approx(float(F1(tuple(rows.sum(axis=0).tolist()))) - before, abs=1e-12)
+
+
+@pytest.mark.parametrize(("better", "worse", "shown"), [(0, 19, False), (9, 10, False), (11, 11, True)])
+def test_resampling_takes_twenty_examples_that_tell_the_runs_apart(
+    better: int, worse: int, shown: bool
+) -> None:
+    stay, swap, counts = f1_rows(tp_tp=60, tp_fn=better, fn_tp=worse, tn_tn=200)
+    there = counts > 0
+    why = why_not_resampled(stay[there], swap[there], F1, counts[there])
+    if shown:
+        assert why is None
+    else:
+        assert (
+            why
+            == "only 19 examples tell the runs apart; resampling them covers less than it says (it takes 20)"
+        )
+
+
+def test_reasons_in_words() -> None:
+    def why(unit: str = "example", alpha: float = 0.05, **counts: int) -> str | None:
+        stay, swap, numbers = f1_rows(tp_tp=60, tn_tn=200, **counts)
+        return why_not_resampled(stay, swap, F1, numbers, unit=unit, alpha=alpha)
+
+    assert why() == "no example tells the runs apart, which says nothing of how much one would"
+    assert (
+        why(tp_fn=1)
+        == "only 1 example tells the runs apart; resampling it covers less than it says (it takes 20)"
+    )
+    assert (why("cluster", tp_fn=2) or "").startswith("only 2 clusters tell the runs apart; resampling them")
+    assert why(tp_fn=20, fn_tp=20) is None
+    # 1 - 1e-5 takes z^4 / 1.6 with z = 4.42
+    assert (why(tp_fn=20, fn_tp=20, alpha=1e-5) or "").endswith("(it takes 238)")
+    # 30 examples of one count, and a cluster of ten each way
+    stay, swap, counts = f1_rows(tp_tp=60, tp_fn=15, fn_tp=15)
+    large = np.array([[10, 0, 0, 10], [0, 10, 10, 0]])
+    stay, swap = np.vstack([stay, large]), np.vstack([swap, large[::-1]])
+    uneven = why_not_resampled(stay, swap, F1, np.array([*counts, 1, 1]))
+    assert uneven is not None
+    assert uneven.startswith("the 32 examples that tell the runs apart weigh as much as 2.6 equal ones; ")
+
+
+def test_shifts_take_fewer_examples_and_no_skewness() -> None:
+    assert why_not_shifted(means(*[1, -1] * 6)) is None
+    few = "only 10 examples tell the runs apart; an interval by shifts covers less than it says (it takes 12)"
+    assert why_not_shifted(means(*[1, -1] * 5, 0, 0, 0)) == few
+    waits = np.round(1000 * np.random.default_rng(0).exponential(1.0, 100)).tolist()
+    assert (why_not_shifted(means(*waits)) or "").startswith("the differences of 100 examples are skewed")
+    both_ways = [*waits, *(-wait for wait in waits)]
+    assert why_not_shifted(means(*both_ways)) is None
+    # beyond 95 % skewness matters more: (2 z^3 + z) / 6
+    some = means(*np.round(1000 * np.random.default_rng(1).gamma(4.0, 1.0, 400)).tolist())
+    assert 0.02 < skewness(some) < 0.1
+    assert why_not_shifted(some) is None
+    assert "skewed" in (why_not_shifted(some, alpha=1e-4) or "")
+
+
+def test_skewness_is_that_of_the_differences() -> None:
+    from scipy.stats import skew
+
+    values = [1, 2, 2, 3, 9, 40]
+    assert skewness(means(*values)) == pytest.approx(float(skew(values)) / math.sqrt(6))
+    # rows of two examples that differ by their mean twice have no part in it
+    weighted = AdditiveScores(np.array([4, 1]), np.array([2, 1]), np.array([5, 5]), Fraction(1))
+    assert skewness(weighted) == pytest.approx(0.0, abs=1e-12)
+
+
+def poisson_ends(x: int, y: int, levels: np.ndarray) -> np.ndarray:
+    """BCa's ends for x - y where x examples speak for one run and y for the other, of very many."""
+    reach = int(x + y + 12 * math.sqrt(x + y) + 20)
+    laws = [poisson.pmf(np.arange(reach), n) if n else np.eye(1, reach)[0] for n in (x, y)]
+    mass = np.convolve(laws[0], laws[1][::-1])
+    values = np.arange(1 - reach, reach)
+    cumulated = np.cumsum(mass)
+    # A sample of which the bias correction and the acceleration are those of the law.
+    resampled = np.repeat(values, np.rint(4000 * mass).astype(int)).astype(np.float64)
+    without = np.array([x - y - 1.0, x - y + 1.0, float(x - y)])
+    kinds = np.array([x, y, 10**6])
+    ends = []
+    for level in levels:
+        low, high = bca_levels(resampled, float(x - y), without[kinds > 0], kinds[kinds > 0], float(level))
+        places = [min(int(np.searchsorted(cumulated, q)), values.size - 1) for q in (low, high)]
+        ends.append([int(values[place]) for place in places])
+    return np.array(ends)
+
+
+@pytest.mark.parametrize(("level", "least"), [(0.025, 20), (0.0005, 74)])
+def test_far_ends_take_more_examples(level: float, least: int) -> None:
+    """Probability that an end is missed, over its level, where x and y are Poisson with equal means."""
+    ratios = {}
+    for mean in (least / 3.0, 1.25 * least):
+        missed = 0.0
+        reach = np.arange(int(mean / 2 + 6 * math.sqrt(mean) + 8))
+        weights = np.outer(*[poisson.pmf(reach, mean / 2.0)] * 2)
+        for x, y in itertools.product(reach.tolist(), repeat=2):
+            if weights[x, y] > 1e-3 * level and x + y > 0:
+                missed += weights[x, y] * (poisson_ends(x, y, np.array([level]))[0, 0] > 0)
+        ratios[mean] = missed / level
+    assert ratios[1.25 * least] < 1.3, ratios
+
+
+# By simulation.
+
+
+def f1_law(positives: float, scores: tuple[float, float], concordance: float) -> np.ndarray:
+    """Probabilities of label, error of the candidate and of the baseline; precision equals recall."""
+    law = np.zeros((2, 2, 2))
+    for label, share in ((1, positives), (0, 1.0 - positives)):
+        u, v = (min((1.0 - f) * (1.0 if label else positives / (1.0 - positives)), 1.0) for f in scores)
+        both = u * v + concordance * (min(u, v) - u * v)
+        law[label] = share * np.array([[1.0 - u - v + both, v - both], [u - both, both]])
+    return law
+
+
+def f1_table(law: np.ndarray, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    drawn = rng.multinomial(n, law.ravel()).reshape(2, 2, 2)
+    found = np.argwhere(drawn)
+    u, v = (np.stack([found[:, 0] * (1 - found[:, side]), found[:, side]], axis=1) for side in (1, 2))
+    return np.hstack([u, v]), np.hstack([v, u]), drawn[drawn > 0]
+
+
+GRID = [
+    (positives, score, gap, concordance, n)
+    for positives, score, concordance, n in (
+        (0.05, 0.5, 0.0, 500),
+        (0.05, 0.7, 0.8, 1000),
+        (0.05, 0.95, 0.0, 50),
+        (0.05, 0.95, 0.0, 1000),
+        (0.1, 0.5, 0.8, 1000),
+        (0.1, 0.85, 0.0, 100),
+        (0.1, 0.85, 0.8, 500),
+        (0.3, 0.5, 0.0, 100),
+        (0.3, 0.7, 0.8, 500),
+        (0.3, 0.85, 0.0, 200),
+        (0.3, 0.95, 0.0, 50),
+        (0.3, 0.95, 0.0, 200),
+        (0.3, 0.99, 0.0, 1000),
+        (0.5, 0.95, 0.5, 20),
+    )
+    for gap in (0.0, 0.03)
+]
+"""Share of positives, F1 of the better run, how much worse the other is, how alike they err, and examples."""
+
+
+@pytest.mark.slow
+@pytest.mark.generated
+def test_intervals_of_f1_that_are_shown_cover_what_they_say(capsys: pytest.CaptureFixture[str]) -> None:
+    """And one-sided errors, which equivalence at the margin has, are near their level, as they were not."""
+    rng, n_sets, lines = np.random.default_rng(1), cases(200), []
+    raw, ruled = [], []
+    for positives, score, gap, concordance, n in GRID:
+        law = f1_law(positives, (score - gap, score), concordance)
+        cells = np.argwhere(np.ones_like(law))
+        sums = law.ravel() @ np.array([[y * (1 - a), a, y * (1 - b), b] for y, a, b in cells], dtype=float)
+        truth = float(F1.values(sums[None])[0])
+        covered = shown = low_missed = high_missed = 0
+        unruled = np.zeros(2)
+        for _ in range(n_sets):
+            stay, swap, counts = f1_table(law, n, rng)
+            ends = [
+                bootstrap_interval(stay, F1, multiplicities=counts, alpha=alpha, n_resamples=1000)
+                for alpha in (0.05, 0.1)
+            ]
+            misses = [ends[1].low > truth + 1e-12, ends[1].high < truth - 1e-12]
+            unruled += misses
+            if why_not_resampled(stay, swap, F1, counts) is None:
+                shown += 1
+                covered += truth in ends[0]
+                low_missed, high_missed = low_missed + misses[0], high_missed + misses[1]
+        raw.append(float(unruled.max()) / n_sets)
+        ruled.append(max(low_missed, high_missed))
+        name = f"{positives:.0%} positives, F1 {score} and {score - gap:.2f}, N = {n}, alike {concordance}"
+        part = f"95 % covers {covered / shown:.3f} of {shown}" if shown else "none"
+        missed = f"{ruled[-1] / n_sets:.3f}, without the rule {raw[-1]:.3f}"
+        lines.append(f"{name}: shown {part}; a 5 % bound misses {missed}")
+        if shown >= 0.2 * n_sets:
+            assert covered >= binom.ppf(1e-4, shown, 0.92), lines[-1]
+        # 7 % at the most, by these few sets
+        assert ruled[-1] <= binom.ppf(1.0 - 1e-3, n_sets, 0.065), lines[-1]
+    with capsys.disabled():
+        print("", *lines, sep="\n")  # noqa: T201
+    assert max(raw) > 0.3, "without the rule some bounds miss far more often"
+    assert np.mean(ruled) / n_sets < 0.055
+
+
+def mean_laws(rng: np.random.Generator) -> Iterator[tuple[str, float, Any]]:
+    def rarely(share: float, draw: Any) -> Any:
+        return lambda shape: draw(shape) * (rng.random(shape) < share)
+
+    yield "normal", 0.0, lambda shape: rng.normal(0.0, 1.0, shape)
+    yield "exponential", 1.0, lambda shape: rng.exponential(1.0, shape)
+    yield "lognormal", math.exp(0.5), lambda shape: rng.lognormal(0.0, 1.0, shape)
+    yield (
+        "one in five, most of them up",
+        0.12,
+        rarely(0.2, lambda s: np.where(rng.random(s) < 0.8, 1.0, -1.0)),
+    )
+    yield (
+        "one in ten, of one to five",
+        0.06,
+        rarely(0.1, lambda s: np.where(rng.random(s) < 0.6, 1.0, -1.0) * rng.integers(1, 6, s)),
+    )
+    yield "one in twenty, normal", 0.0, rarely(0.05, lambda s: rng.normal(0.0, 1.0, s))
+
+
+@pytest.mark.slow
+@pytest.mark.generated
+def test_shifts_of_skewed_means_that_are_shown_cover_what_they_say(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A bound misses the mean where the sign-flip test of the differences without it rejects.
+
+    The test is taken by its normal approximation with the fourth cumulant, which is close from 12 on.
+    """
+    rng, n_sets, lines = np.random.default_rng(2), cases(2000), []
+    raw, ruled = [], []
+    for (name, mean, draw), n in itertools.product(mean_laws(rng), (20, 50, 200, 1000)):
+        differences = np.round(1000.0 * draw((n_sets, n)))
+        rest = differences - 1000.0 * mean
+        squares = np.maximum((rest**2).sum(axis=1), 1e-9)
+        z = 1.6449
+        critical = z - (z**3 - 3.0 * z) * (rest**4).sum(axis=1) / squares**2 / 12.0
+        score = rest.sum(axis=1) / np.sqrt(squares)
+        shown = np.array(
+            [why_not_shifted(means(*row), alpha=0.1) is None for row in differences[: cases(400)]]
+        )
+        missed = [(side * score > critical)[: shown.size] for side in (1.0, -1.0)]
+        raw.append(max(float((side * score > critical).mean()) for side in (1.0, -1.0)))
+        ruled.append(max(int((shown & each).sum()) for each in missed))
+        lines.append(
+            f"{name}, N = {n}: shown {shown.mean():.2f}, a 5 % bound misses {ruled[-1] / shown.size:.3f},"
+            f" without the rule {raw[-1]:.3f}"
+        )
+        assert ruled[-1] <= binom.ppf(1.0 - 1e-3, shown.size, 0.07), lines[-1]
+    with capsys.disabled():
+        print("", *lines, sep="\n")  # noqa: T201
+    assert max(raw) > 0.15, "without the rule some bounds miss far more often"
+
+
+def test_what_is_shown_is_what_the_rule_lets_through() -> None:
+    """The rule is about the same statistic that the interval is."""
+    stay, swap, counts = f1_rows(tp_tp=60, tp_fn=12, fn_tp=12, tn_tn=200)
+    assert why_not_resampled(stay, swap, F1, counts) is None
+    interval = difference_interval(stay, swap, F1, multiplicities=counts)
+    assert interval.method == "bootstrap BCa"
+    assert 0.0 in interval

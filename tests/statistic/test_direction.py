@@ -1,0 +1,133 @@
+"""Specs that are called like errors say whether less is better; names of metrics tell it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.specs import load, refusal, underlined
+
+from trackperm.errors import SpecError
+from trackperm.statistic import builtin_names, load_statistic, read_statistic
+from trackperm.statistic.direction import direction_word, lower_is_better_by_name
+
+MEAN = "counts: {total: score, n: 1}\nscore: total / n\n"
+LONG = "counts: {a: a}\ng: {x: u.a, y: v.a}\nh: x - y\n"
+
+LOWER = {
+    "rmse": "rmse",
+    "mse": "mse",
+    "mae": "mae",
+    "val_loss": "loss",
+    "log_loss": "log_loss",
+    "valLoss": "Loss",
+    "RMSEScore": "RMSE",
+    "mean_squared_error": "error",
+    "meanSquaredError": "Error",
+    "error-rate": "error",
+    "perplexity": "perplexity",
+    "ppl": "ppl",
+    "p95_latency": "latency",
+    "latency99": "latency",
+    "cost.usd": "cost",
+    "wer": "wer",
+    "CER": "CER",
+    "ter": "ter",
+    "nll": "nll",
+    "negative_log_likelihood": "negative_log_likelihood",
+    "cross_entropy": "cross_entropy",
+    "brier_score": "brier",
+    "edit_distance": "distance",
+    "regret": "regret",
+    "eval/loss": "loss",
+    "false_positive_rate": "false_positive",
+    "bits_per_byte": "bits_per_byte",
+}
+OPEN = {
+    "neg_log_loss": "log_loss",
+    "neg_mean_squared_error": "error",
+    "cost_savings": "cost",
+    "error_free": "error",
+    "error_detection_f1": "error",
+    "loss_reduction": "loss",
+    "entropy": "entropy",
+    "toxicity": "toxicity",
+    "inference_time": "time",
+}
+GREATER = (
+    "accuracy",
+    "f1",
+    "glossary",  # no word by itself
+    "terrific",
+    "winter",
+    "closest",
+    "macerate",
+    "per_item",
+    "true_negative_rate",
+    "log_likelihood",
+    "log_odds",
+    "regression_r2",
+    "",
+)
+
+
+@pytest.mark.parametrize(("name", "word"), LOWER.items(), ids=LOWER)
+def test_names_of_which_less_is_better(name: str, word: str) -> None:
+    assert direction_word(name) == word
+    assert lower_is_better_by_name(name)
+
+
+@pytest.mark.parametrize(("name", "word"), OPEN.items(), ids=OPEN)
+def test_names_that_leave_it_open(name: str, word: str) -> None:
+    """They are no guess of ours, and a spec has to say it."""
+    assert direction_word(name) == word
+    assert not lower_is_better_by_name(name)
+
+
+@pytest.mark.parametrize("name", GREATER)
+def test_names_that_say_nothing(name: str) -> None:
+    assert direction_word(name) is None
+    assert not lower_is_better_by_name(name)
+
+
+@pytest.mark.parametrize("name", builtin_names())
+def test_built_ins_have_the_direction_of_their_names(name: str) -> None:
+    assert lower_is_better_by_name(name) == (not load_statistic(name).greater_is_better)
+
+
+@pytest.mark.parametrize("name", ["val_loss", "rmse", "neg_log_loss"])
+@pytest.mark.parametrize("text", [MEAN, LONG], ids=["score", "h"])
+def test_a_spec_that_does_not_say_it_is_refused(tmp_path: Path, name: str, text: str) -> None:
+    message = refusal(tmp_path, f"name: {name}\n{text}")
+    assert message.startswith(f"spec.yaml:1:7: `{name}` needs `greater_is_better`")
+    assert underlined(message) == name
+    assert "`greater_is_better: false`, or `greater_is_better: true`" in message
+
+
+@pytest.mark.parametrize("said", ["true", "false"])
+def test_either_can_be_said(tmp_path: Path, said: str) -> None:
+    statistic = load(tmp_path, f"name: val_loss\n{MEAN}greater_is_better: {said}\n")
+    assert statistic.greater_is_better == (said == "true")
+
+
+@pytest.mark.parametrize(("text", "key"), [(MEAN, "score"), (LONG, "h")])
+def test_the_name_may_be_that_of_the_file(tmp_path: Path, text: str, key: str) -> None:
+    path = tmp_path / "rmse.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(SpecError, match="`rmse` needs `greater_is_better`") as caught:
+        load_statistic(path)
+    assert underlined(str(caught.value)).startswith(key)
+    path.write_text(f"name: quality\n{text}", encoding="utf-8")
+    assert load_statistic(path).greater_is_better
+
+
+def test_the_name_may_be_that_under_which_it_was_stored() -> None:
+    with pytest.raises(SpecError, match="`rmse` needs `greater_is_better`"):
+        read_statistic(MEAN, "stored statistic rmse", "rmse")
+    assert read_statistic(MEAN, "stored statistic quality", "quality").name == "quality"
+
+
+def test_what_is_written_out_says_it(tmp_path: Path) -> None:
+    """The spec that is logged is read again, whatever its name."""
+    document = load(tmp_path, f"name: val_loss\n{MEAN}greater_is_better: true\n").document()
+    assert load(tmp_path, document).document() == document

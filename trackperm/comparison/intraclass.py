@@ -1,0 +1,119 @@
+r"""The intra-class correlation of examples in clusters, its noise, and what it does to a test of examples.
+
+Let r_i be the deviations of N values from their mean, in k clusters of sizes n_c, with the sums
+R_c = sum_{i in c} r_i. One-way analysis of variance gives
+
+    MSB = sum_c R_c^2 / n_c / (k - 1),   MSW = (sum_i r_i^2 - sum_c R_c^2 / n_c) / (N - k),
+    ICC = (MSB - MSW) / (MSB + (n_0 - 1) MSW),   n_0 = (N - sum_c n_c^2 / N) / (k - 1).
+
+Where any two examples of a cluster correlate by ICC, and no others do, the variance of a sum over examples is
+that of independent ones times the design effect 1 + (m - 1) ICC with m = sum_c n_c^2 / N: exactly so, for
+clusters of any sizes.
+
+The noise is that of values which are independent, whatever the law of each: examples of some clusters may be
+harder, and tell the runs apart more often. An F test takes that for correlation; here the squares are taken
+as they are. Of Q = sum_c (R_c^2 - sum_{i in c} r_i^2) / n_c, which has the sign of MSB - MSW up to the
+estimation of the mean, independent fair signs of the r_i have the cumulants
+
+    kappa_2 = 2 sum_c (s_1^2 - s_2) / n_c^2,   kappa_3 = 8 sum_c (s_1^3 - 3 s_1 s_2 + 2 s_3) / n_c^3
+
+with s_j = sum_{i in c} r_i^{2 j}, and the mean 0, to which centring adds -(N - k) / N^2 sum_i r_i^2. The
+p-value is the upper tail of the shifted gamma law (Pearson's type III) of these cumulants.
+
+References
+----------
+R. A. Fisher (1925), "Statistical Methods for Research Workers", chapter 7 (intra-class correlation).
+L. Kish (1965), "Survey Sampling", section 5.4 (design effect).
+A. Donner (1986), "A review of inference procedures for the intraclass correlation coefficient in the one-way
+random effects model", International Statistical Review 54 (unequal sizes).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+SYMMETRIC = 1e-4
+"""Skewness below which the shifted gamma law is taken for the normal one."""
+
+
+@dataclass(frozen=True)
+class Intraclass:
+    """How alike values of one cluster are.
+
+    Attributes
+    ----------
+    n_clusters : int
+        Number of clusters.
+    icc : float
+        Intra-class correlation, by analysis of variance.
+    size : float
+        Mean size of a cluster, as an example sees it: sum of the squares of the sizes over their sum.
+    pvalue : float
+        Chance of so much correlation, or more, of independent values.
+    """
+
+    n_clusters: int
+    icc: float
+    size: float
+    pvalue: float
+
+    @property
+    def design_effect(self) -> float:
+        """By how much the variance of a sum exceeds that of independent values."""
+        return 1.0 + (self.size - 1.0) * self.icc
+
+    @classmethod
+    def of(cls, values: npt.NDArray[np.float64], clusters: npt.NDArray[np.int64]) -> Intraclass | None:
+        """Return the correlation of `values`; None where they are all equal, or clusters are no groups.
+
+        Parameters
+        ----------
+        values : ndarray of float64, shape (N,)
+            One for each example.
+        clusters : ndarray of int64, shape (N,)
+            The cluster of each, from 0, with none left out.
+        """
+        n = values.size
+        sizes = np.bincount(clusters).astype(np.float64)
+        k = sizes.size
+        deviations = values - values.mean()
+        largest = float(np.abs(deviations).max(initial=0.0))
+        if not 2 <= k < n or largest <= 1e-12 * float(np.abs(values).max()):
+            return None
+        deviations /= largest
+        sums = np.bincount(clusters, deviations)
+        size = float(sizes @ sizes) / n
+        total, between = float(deviations @ deviations), float((sums**2 / sizes).sum())
+        mean_between = between / (k - 1)
+        mean_within = max(total - between, 0.0) / (n - k)
+        n_0 = (n - size) / (k - 1)
+        icc = (mean_between - mean_within) / (mean_between + (n_0 - 1.0) * mean_within)
+        variance, third = sign_cumulants(deviations, clusters)
+        if variance <= 0.0:
+            return cls(k, icc, size, 1.0)
+        excess = between - float((deviations**2 / sizes[clusters]).sum()) + (n - k) / n**2 * total
+        return cls(k, icc, size, _upper_tail(excess / math.sqrt(variance), third / variance**1.5))
+
+
+def sign_cumulants(
+    deviations: npt.NDArray[np.float64], clusters: npt.NDArray[np.int64]
+) -> tuple[float, float]:
+    """Return kappa_2 and kappa_3 of Q under independent fair signs; see this module."""
+    sizes = np.bincount(clusters).astype(np.float64)
+    s1, s2, s3 = (np.bincount(clusters, deviations ** (2 * power)) for power in (1, 2, 3))
+    second = 2.0 * float(((s1**2 - s2) / sizes**2).sum())
+    return second, 8.0 * float(((s1**3 - 3.0 * s1 * s2 + 2.0 * s3) / sizes**3).sum())
+
+
+def _upper_tail(z: float, skewness: float) -> float:
+    """Return the chance that a standardised variable of a shifted gamma law is at least z."""
+    from scipy import special
+
+    if skewness < SYMMETRIC:
+        return float(special.ndtr(-z))
+    shape = 4.0 / skewness**2
+    return float(special.gammaincc(shape, max(shape + z * math.sqrt(shape), 0.0)))

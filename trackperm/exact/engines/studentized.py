@@ -1,0 +1,410 @@
+r"""The studentised permutation test: every swap's statistic over its own standard error.
+
+The plain test compares h(S), S the sums of the runs as they are, with h after random swaps. Swaps mix the two
+runs, so to first order they give h the variance
+
+    sigma_swap^2 = sum_n (w . (a_n - b_n) / 2)^2,    w the slopes of h half way between the runs,
+
+whereas data from runs of equal scores have, with a_n what example n contributes as it is,
+
+    sigma^2 = sum_n (y_n - mean of y)^2,    y_n = v . a_n,    v the slopes of h at S.
+
+If outputs are exchangeable, S is half way and the two agree. Runs of equal scores may differ otherwise, as in
+precision where one run predicts 10 % and the other 50 % of the examples positive: with shares q and r and
+independent outputs sigma^2 / sigma_swap^2 = (q + r)^2 / 4qr = 1.8, and 5 % become
+2 Phi(-1.96 / sqrt(1.8)) = 14 %.
+
+Here each swap s is judged by T(s) = h(S(s)) / se(s), with se(s) from the slopes at S(s) and the contributions
+under s (delta method). The p-value is the share of swaps with |T(s)| >= |T|, one-sided likewise. It is exact
+if outputs are exchangeable, since T is a function of the outputs as any other. If merely the scores are
+equal, T is asymptotically standard normal by the delta method, and so is T(s) over the swaps given the data:
+there S(s) is near half way, and se(s)^2 near sigma_swap^2 for all but few swaps (Janssen 1997; Chung and
+Romano 2013; for pairs, Konietschke and Pauly 2014). For a sum or a mean se(s)^2 is a constant less
+h(S)^2 / N, so that T grows with h and the test is the plain one.
+
+How T is computed. se(s) takes S(s) and the sums of products M(s) = sum_n x_n x_n', for sum_n y_n^2 = v' M v.
+Both are sums of coins, so that swaps are drawn or listed as those of the plain test. Where there are fewer
+kinds of discordant examples than such sums, the coins of every kind are counted instead: each that falls on a
+in place of b adds (v . a)^2 - (v . b)^2.
+
+T is 0 where h is, however small se: that is the least extreme. Where only se is 0, T is infinite, the most
+extreme; an infinite slope makes T 0. Values of T that agree to 9 digits count as ties, so that rounding never
+makes a p-value too small.
+
+References
+----------
+A. Janssen (1997), "Studentized permutation tests for non-i.i.d. hypotheses and the generalized
+Behrens-Fisher problem", Statistics and Probability Letters 36.
+E. Chung and J. P. Romano (2013), "Exact and asymptotically robust permutation tests", Annals of
+Statistics 41.
+F. Konietschke and M. Pauly (2014), "Bootstrapping and permuting paired t-test type statistics", Statistics
+and Computing 24.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from trackperm.choices import Alternative
+from trackperm.errors import CapacityError, InputError
+from trackperm.exact.counts import LARGEST, exact_column_sums, group_rows
+from trackperm.exact.distributions.characteristic import FloatArray, SwapSum
+from trackperm.exact.engines.enumeration import count_inside, n_configurations
+from trackperm.exact.engines.monte_carlo import monte_carlo_tail
+from trackperm.exact.functions.rational import RationalStatistic
+from trackperm.exact.functions.real import RealStatistic
+from trackperm.exact.functions.slopes import corners, values_and_slopes
+from trackperm.exact.options import MEMORY_BUDGET, N_SAMPLES
+from trackperm.exact.types import INSIDE, OUTSIDE, UNDEFINED, IntArray, Membership
+
+LISTED = 2**14
+"""Configurations up to which swaps are listed; up to so many, that is faster than drawing."""
+
+MOST_CELLS = 2**24
+"""Coordinates of all kinds of examples up to which swaps are drawn: 128 MB, and as much again for copies."""
+
+MOST_WORK = 2**32
+"""Operations up to which swaps are drawn, some five seconds on two cores."""
+
+LEAST_SAMPLES = 10_000
+"""Random swaps at the least: the 99 % interval of p = 0.05 is then 0.011 wide."""
+
+TIED = 1e-9
+"""Relative distance up to which two values of T are tied; rounding is some 1e-13."""
+
+ZERO = 1e-12
+"""Share of the sizes of its terms up to which a difference, or a sum of squares, counts as 0."""
+
+Smooth = RationalStatistic | RealStatistic
+
+
+@dataclass(frozen=True)
+class StudentizedTest:
+    """Result of a studentised permutation test.
+
+    Attributes
+    ----------
+    pvalue : float
+        Share of the swaps that are as extreme as what was observed; estimated where they were drawn.
+    statistic : float
+        The observed difference over its standard error; infinite where that is 0.
+    standard_error : float
+        Of the observed difference, by the delta method.
+    n_samples : int or None
+        Random swaps that were drawn; None where all were listed, and the p-value is exact.
+    interval : tuple of float
+        99 % confidence interval of the exact p-value.
+    """
+
+    pvalue: float
+    statistic: float
+    standard_error: float
+    n_samples: int | None
+    interval: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class VarianceRatio:
+    """Variance of a statistic of runs with equal scores, over that which swaps give it; to first order.
+
+    Attributes
+    ----------
+    ratio : float
+        sigma^2 / sigma_swap^2.
+    """
+
+    ratio: float
+
+    def size(self, alpha: float, alternative: Alternative) -> float:
+        """Return how often the plain test of level `alpha` rejects equal scores, in large samples."""
+        from scipy.special import ndtr, ndtri
+
+        sides = 2.0 if alternative == "two-sided" else 1.0
+        return float(sides * ndtr(ndtri(alpha / sides) / math.sqrt(self.ratio)))
+
+
+def studentized_test(
+    stay: IntArray,
+    swap: IntArray,
+    h: Smooth,
+    multiplicities: IntArray,
+    *,
+    alternative: Alternative = "two-sided",
+    n_samples: int | None = None,
+    seed: int = 0,
+) -> StudentizedTest:
+    """Test that h is 0 for runs of equal scores, by h over its standard error.
+
+    Parameters
+    ----------
+    stay, swap : ndarray of int64, shape (K, m)
+        g(u, v) and g(v, u) of distinct examples, or of distinct clusters, which are then independent units.
+    h : RationalStatistic or RealStatistic
+        The statistic of their sums, which has slopes.
+    multiplicities : ndarray of int64, shape (K,)
+        How many examples each row stands for.
+    alternative : {'two-sided', 'less', 'greater'}
+        Which values of T are extreme.
+    n_samples : int, optional
+        Random swaps, where there are too many to list; by default 100,000, and fewer where they take long.
+    seed : int
+        Seed of the random swaps.
+
+    Raises
+    ------
+    InputError
+        If `h` has no slopes.
+    UndefinedStatisticError
+        If the statistic is undefined after some swaps.
+    CapacityError
+        If there are too many kinds of examples for so many counts, or squares of large counts.
+
+    References
+    ----------
+    Chung and Romano (2013); Konietschke and Pauly (2014).
+    """
+    _require_slopes(h)
+    swaps = _Swaps.of(stay, swap, h, multiplicities)
+    region = _AsExtreme(swaps, alternative)
+    statistic, error = (float(found[0]) for found in swaps.studentized(list(swaps.observed[:, None])))
+    if n_configurations(swaps.law.multiplicities) <= LISTED:
+        found = Fraction(count_inside(swaps.law, region), 2**swaps.law.n_coins)
+        return StudentizedTest(float(found), statistic, error, None, (float(found), float(found)))
+    # A coin takes some three operations, a sum of them its share of totals and squares.
+    affordable = MOST_WORK // (3 * len(swaps.law.multiplicities) + swaps.law.rank * (stay.shape[1] + 8))
+    drawn = monte_carlo_tail(
+        swaps.law,
+        region,
+        two_sided=False,  # the region has both sides
+        n_samples=n_samples or min(max(affordable, LEAST_SAMPLES), N_SAMPLES),
+        seed=seed,
+        memory_budget=MEMORY_BUDGET,
+    )
+    return StudentizedTest(drawn.pvalue, statistic, error, drawn.n_samples, drawn.interval)
+
+
+def variance_ratio(
+    stay: IntArray, swap: IntArray, h: Smooth, multiplicities: IntArray
+) -> VarianceRatio | None:
+    """Return sigma^2 / sigma_swap^2 as derived above; None where one of them is 0 or not finite.
+
+    Parameters
+    ----------
+    stay, swap, h, multiplicities
+        As in :func:`studentized_test`.
+
+    Raises
+    ------
+    InputError
+        If `h` has no slopes.
+    """
+    _require_slopes(h)
+    totals = np.array(exact_column_sums(stay, multiplicities), dtype=np.float64)
+    swapped = np.array(exact_column_sums(swap, multiplicities), dtype=np.float64)
+    here, half_way = values_and_slopes(h, np.array([totals, (totals + swapped) / 2.0]))[1]
+    parts = stay @ here
+    own = float(multiplicities @ parts**2 - (multiplicities @ parts) ** 2 / multiplicities.sum())
+    by_swaps = float(multiplicities @ ((stay - swap) @ half_way / 2.0) ** 2)
+    if not (math.isfinite(own) and math.isfinite(by_swaps) and min(own, by_swaps) > 0.0):
+        return None
+    return VarianceRatio(own / by_swaps)
+
+
+def _require_slopes(h: Smooth) -> None:
+    if found := sorted(corners(h)):
+        raise InputError(
+            f"the statistic has `{found[-1]}`, and with it corners where it has no slope, of which a standard"
+            " error is made"
+        )
+
+
+@dataclass(frozen=True)
+class _Swaps:
+    """Random swaps as sums of coins X, and T as a function of them.
+
+    Attributes
+    ----------
+    h : RationalStatistic or RealStatistic
+        The statistic of m totals.
+    law : SwapSum
+        The law of X, of rank r.
+    observed : ndarray of int64, shape (r,)
+        X of the runs as they are.
+    n_examples : int
+        N.
+    columns : ndarray of int, shape (m,)
+        Distinct column that each of the m totals is of: the labels of both runs, for one, are the same.
+    origin : ndarray of float, shape (d,)
+        Totals of the distinct columns where X is 0.
+    steps : ndarray of float, shape (r, d)
+        What each sum of coins adds to them.
+    products : ndarray of float, shape (d, d)
+        Sums of products of the contributions where X is 0.
+    squares : callable
+        Takes slopes, shape (n, d); returns what each sum of coins adds to sum_n y_n^2, shape (n, r).
+    """
+
+    h: Smooth
+    law: SwapSum
+    observed: IntArray
+    n_examples: int
+    columns: npt.NDArray[np.intp]
+    origin: FloatArray
+    steps: FloatArray
+    products: FloatArray
+    squares: Callable[[FloatArray], FloatArray]
+
+    @classmethod
+    def of(cls, stay: IntArray, swap: IntArray, h: Smooth, multiplicities: IntArray) -> _Swaps:
+        """Choose the sums of coins.
+
+        Raises
+        ------
+        CapacityError
+            If there are too many kinds of discordant examples.
+        """
+        distinct, columns = np.unique(np.vstack([stay, swap]), axis=1, return_inverse=True)
+        a, b, counts, n_up = _folded(distinct[: len(stay)], distinct[len(stay) :], multiplicities)
+        fixed = b.astype(np.float64)
+        origin = counts @ fixed
+        products = (fixed * counts[:, None]).T @ fixed
+        moves = (a != b).any(axis=1)
+        n_examples = int(multiplicities.sum())
+        sums = _products(a[moves], b[moves], n_examples) or _kinds(a[moves], b[moves])
+        return cls(
+            h,
+            SwapSum(sums.coordinates, counts[moves]),
+            n_up[moves] @ sums.coordinates,
+            n_examples,
+            columns.ravel(),
+            origin,
+            sums.steps,
+            products,
+            sums.squares,
+        )
+
+    def studentized(self, points: Sequence[IntArray]) -> tuple[FloatArray, FloatArray]:
+        """Return T and the standard error at values of X, given as r arrays; T is NaN where h is."""
+        x = np.array(points, dtype=np.float64).T if points else np.zeros((1, 0))
+        totals = self.origin + x @ self.steps
+        values, slopes = values_and_slopes(self.h, totals[:, self.columns])
+        with np.errstate(all="ignore"):
+            # Slopes by equal columns add up.
+            v = slopes @ np.equal.outer(self.columns, np.arange(self.origin.size)).astype(np.float64)
+            products, squares = (v @ self.products) * v, x * self.squares(v)
+            centre = (v * totals).sum(axis=1) ** 2 / self.n_examples
+            square = products.sum(axis=1) + squares.sum(axis=1) - centre
+            sizes = ((np.abs(v) @ np.abs(self.products)) * np.abs(v)).sum(axis=1)
+            sizes += np.abs(squares).sum(axis=1) + centre
+            error = np.sqrt(np.where(square <= ZERO * sizes, 0.0, square))
+            is_zero = np.abs(values) <= ZERO * np.abs(v * totals).sum(axis=1)
+            t = np.where(is_zero | ~np.isfinite(error), 0.0, values / error)
+        return np.where(np.isnan(values), np.nan, t), error
+
+
+def _folded(
+    a: IntArray, b: IntArray, multiplicities: IntArray
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Return distinct pairs (a, b), each and its mirror image as one, and how many there are as a and as b.
+
+    The last is how many of each are the way they are given, and not mirrored.
+    """
+    d = a.shape[1]
+    changes = a - b
+    leading = changes[np.arange(len(a)), (changes != 0).argmax(axis=1)]
+    mirrored = (leading < 0)[:, None]
+    pairs = np.hstack([np.where(mirrored, b, a), np.where(mirrored, a, b)])
+    rows, counts = group_rows(pairs, multiplicities)
+    # Each row once more, so that kinds of which all are mirrored are found too.
+    kept = ~mirrored[:, 0]
+    again = np.concatenate([np.ones(len(rows), dtype=np.int64), multiplicities[kept]])
+    _, n_up_plus_one = group_rows(np.vstack([rows, pairs[kept]]), again)
+    return rows[:, :d], rows[:, d:], counts, n_up_plus_one - 1
+
+
+class _Sums(NamedTuple):
+    """Sums of coins: what the coins of each kind add to them, and what they add to totals and squares."""
+
+    coordinates: IntArray
+    steps: FloatArray
+    squares: Callable[[FloatArray], FloatArray]
+
+
+def _kinds(a: IntArray, b: IntArray) -> _Sums:
+    """Return a sum for the coins of each kind.
+
+    Raises
+    ------
+    CapacityError
+        If there are too many kinds.
+    """
+    n_kinds, d = a.shape
+    if n_kinds**2 > MOST_CELLS:
+        raise CapacityError(
+            f"{n_kinds} kinds of discordant examples, each with {d} counts, are too many",
+            hint="a coarser `resolution`, or fewer counts or classes, would make fewer kinds.",
+        )
+    left, right = a.astype(np.float64), b.astype(np.float64)
+    return _Sums(
+        np.eye(n_kinds, dtype=np.int64),
+        left - right,
+        lambda slopes: np.asarray((slopes @ left.T) ** 2 - (slopes @ right.T) ** 2),
+    )
+
+
+def _products(a: IntArray, b: IntArray, n_examples: int) -> _Sums | None:
+    """Return the sums that swaps change, and those of products.
+
+    None where there are fewer kinds of examples than such sums, or a sum of products may exceed 2^62.
+    """
+    n_kinds, d = a.shape
+    largest = max(int(np.abs(side).max(initial=0)) for side in (a, b))
+    if n_kinds <= d or n_kinds * d**2 > MOST_CELLS or largest**2 * n_examples > LARGEST:
+        return None
+    moved = np.flatnonzero((a != b).any(axis=0))
+    first, second = np.triu_indices(d)
+    changes = a[:, first] * a[:, second] - b[:, first] * b[:, second]
+    varying = changes.any(axis=0)
+    if n_kinds <= moved.size + varying.sum():
+        return None
+    first, second = first[varying], second[varying]
+    coordinates = np.hstack([(a - b)[:, moved], changes[:, varying]])
+    steps = np.zeros((coordinates.shape[1], d))
+    steps[np.arange(moved.size), moved] = 1.0
+    twice = np.where(first == second, 1.0, 2.0)
+
+    def squares(slopes: FloatArray) -> FloatArray:
+        by_products = twice * slopes[:, first] * slopes[:, second]
+        return np.hstack([np.zeros((len(slopes), moved.size)), by_products])
+
+    return _Sums(coordinates, steps, squares)
+
+
+class _AsExtreme:
+    """The swaps whose T is as extreme as the observed one."""
+
+    def __init__(self, swaps: _Swaps, alternative: Alternative) -> None:
+        self._swaps = swaps
+        self._alternative = alternative
+        self._least = self._extremity(list(swaps.observed[:, None]))[0]
+        if math.isfinite(self._least):
+            self._least -= TIED * abs(self._least)
+
+    def _extremity(self, points: Sequence[IntArray]) -> FloatArray:
+        t, _ = self._swaps.studentized(points)
+        if self._alternative == "two-sided":
+            return np.abs(t)
+        return t if self._alternative == "greater" else -t
+
+    def membership(self, points: Sequence[IntArray]) -> Membership:
+        """Classify values of X."""
+        found = self._extremity(points)
+        inside = np.where(found >= self._least, INSIDE, OUTSIDE)
+        return np.where(np.isnan(found), UNDEFINED, inside).astype(np.int8)

@@ -1,0 +1,41 @@
+"""Columns by which the examples of a leaderboard hang together, said once for all of its runs."""
+
+from __future__ import annotations
+
+from trackperm.comparison.dependence import MOST_EXAMPLES, above_noise, shares_of
+from trackperm.comparison.intraclass import Intraclass
+from trackperm.leaderboards.paired_runs import Field
+from trackperm.pairing.cluster_columns import cluster_columns
+
+MOST_RUNS = 20
+"""Runs that are looked at beside the reference run."""
+
+
+def clusters_seen(field: Field) -> list[str]:
+    """Say by which columns examples are alike in what tells runs apart, and how many pairs show it.
+
+    The columns are those that the reference run shares with another. Each run is held against the reference
+    run by the rules of :mod:`trackperm.comparison.dependence`, all of them sharing its level.
+    """
+    others = [entry for entry in field.entries if entry.data.name != field.reference.name][:MOST_RUNS]
+    statistic = field.statistic
+    if not others or statistic.cluster is not None or others[0].pairing.report.by != "id":
+        return []
+    ids = others[0].pairing.counts.frame.get_column("id").unique(maintain_order=True)
+    if len(ids) > MOST_EXAMPLES:
+        return []
+    columns = cluster_columns(field.reference.table, others[0].data.table, statistic, ids)
+    if not columns:
+        return []
+    shares = [found for entry in others if (found := shares_of(entry.pairing)) is not None]
+    seen: dict[str, list[Intraclass]] = {}
+    for column, alike in above_noise((column, found) for found in shares for column in columns):
+        seen.setdefault(column.name, []).append(alike)
+    return [
+        f"look: examples of one `{name}` are alike in what tells runs apart (intra-class correlation up to"
+        f" {max(each.icc for each in found):.2f}, design effect up to"
+        f" {max(each.design_effect for each in found):.1f}, in {len(found)} of {len(shares)} pairs with"
+        f" `{field.reference.name}`), and the p-values take them for independent; `--cluster {name}` tests by"
+        f" `{name}`"
+        for name, found in seen.items()
+    ]

@@ -1,0 +1,70 @@
+"""Counts of two runs by what is exchanged together, those of every stratum or class by themselves."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+
+from trackperm.errors import InputError
+from trackperm.pairing.classes import ClassCounts
+from trackperm.pairing.grouping import MAX_CELLS, spread
+from trackperm.pairing.paired_counts import PairedCounts
+from trackperm.statistic import Statistic
+
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class CountsByUnit:
+    """Counts of both runs on every unit, under the names that the statistic has for their totals.
+
+    Attributes
+    ----------
+    candidate, baseline : ndarray of int64, shape (K, p)
+        Counts of the two runs.
+    rows : ndarray of int64, shape (N,)
+        Which of these rows every unit has, in ascending order of what the units are called.
+    """
+
+    candidate: Integers
+    baseline: Integers
+    rows: Integers
+
+    @classmethod
+    def of(cls, counts: PairedCounts, strata: nw.Series[Any] | None, statistic: Statistic) -> CountsByUnit:
+        """Take counts without classes, a row for every unit and stratum that it has examples of.
+
+        Raises
+        ------
+        InputError
+            If there are too many units for the counts of every stratum.
+        """
+        ids = counts.frame.get_column("id")
+        sides = [
+            counts.frame.select(f"{run}.{name}" for name in counts.names).to_numpy().astype(np.int64)
+            for run in ("candidate", "baseline")
+        ]
+        if strata is None:
+            return cls(sides[0], sides[1], np.arange(len(ids)))
+        first = np.flatnonzero(np.append(True, (ids != ids.shift(1)).to_numpy()[1:]))
+        units = np.repeat(np.arange(first.size), np.diff(np.append(first, len(ids))))
+        place = {name: i for i, name in enumerate(statistic.weights)}
+        at = np.array([place[name] for name in strata.to_list()], dtype=np.int64)
+        shape = first.size, len(place), len(counts.names)
+        if 2 * math.prod(shape) > MAX_CELLS:
+            raise InputError(f"{shape[0]} units in {shape[1]} strata are too many", hint="use fewer strata.")
+        candidate, baseline = (spread(side, units, at, shape) for side in sides)
+        return cls(candidate, baseline, np.arange(first.size))
+
+    @classmethod
+    def of_classes(cls, by_class: ClassCounts) -> CountsByUnit:
+        """Take the counts of every class."""
+        candidate, baseline = (
+            side.reshape(len(side), -1) for side in (by_class.candidate, by_class.baseline)
+        )
+        return cls(candidate, baseline, by_class.kinds)

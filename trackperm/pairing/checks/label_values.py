@@ -1,0 +1,343 @@
+"""Refuse labels that a statistic cannot mean, before anything is paired: their values alone tell.
+
+A statistic that counts one class against all others, such as F1, has to know which one. A statistic that
+compares predictions with labels for equality tells nothing where both are written in different ways.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from typing import Any
+
+import narwhals as nw
+import polars as pl
+
+from trackperm.errors import InputError, InputTypeError, SpecError
+from trackperm.messages import listed
+from trackperm.pairing.checks.differences import shown
+from trackperm.pairing.checks.refusals import nearly_alike, side_by_side
+from trackperm.statistic import Statistic, load_statistic
+from trackperm.statistic.definition import POSITIVE
+from trackperm.statistic.document import scalar
+from trackperm.tables.scan import Scan
+from trackperm.tables.table import LISTS, ColumnType, ExampleTable, id_columns, typed_columns
+
+MOST_CLASSES = 2**16
+"""Different labels above which they are no classes but answers, of which nothing is refused."""
+
+_FIRST = 2**12  # rows among which a label is nearly always predicted, so that no more are read
+_SLICE = 2**20  # rows that are looked at at once
+_SHOWN = 5
+_COUNT = "trackperm.count"
+_ALL_CLASSES = ("macro_f1", "balanced_accuracy", "accuracy")
+
+
+def require_label_values(
+    tables: Sequence[ExampleTable], statistic: Statistic, *, allow_unseen: bool = False
+) -> Statistic:
+    """Refuse labels of which it is not clear what is counted, and predictions of which none is a label.
+
+    Of the tables only labels and predictions are read, and mostly not all of them. What cannot be read, or
+    is of types that do not go together, is left to the pairing, which refuses it in its own words.
+
+    Parameters
+    ----------
+    tables : sequence of ExampleTable
+        The runs.
+    statistic : Statistic
+        What will be counted.
+    allow_unseen : bool
+        Whether no label need be predicted, nor be the `positive` that somebody chose.
+
+    Returns
+    -------
+    Statistic
+        With `positive` as text where labels are text: 1 is ``'1'`` there, and true is ``'True'``.
+
+    Raises
+    ------
+    InputError
+        If the statistic compares labels with a parameter `positive` that no label is, or that nobody chose
+        although there are more than two labels; or if labels repeat and no prediction of a run is one of
+        them.
+    """
+    statistic = with_positive(tables, statistic, allow_unseen=allow_unseen)
+    if not allow_unseen:
+        for table in tables:
+            require_predicted(table, statistic)
+    return statistic
+
+
+@dataclass(frozen=True)
+class _Values:
+    """The different values of a column, the most frequent first, with how often each occurs.
+
+    Not all of them where there are more than :data:`MOST_CLASSES`.
+    """
+
+    counts: Mapping[Any, int]
+    type: ColumnType
+    is_all: bool = True
+
+    @classmethod
+    def of(cls, tables: Sequence[ExampleTable], name: str) -> _Values | None:
+        """Count the values in the first table, of the type that they have in all of them; None of lists."""
+        first = tables[0]
+        dtype = first.schema[name]
+        counts = _counted(first, name)
+        if counts is None:
+            return None
+        typed, type_ = _typed(first, counts, first, counts, name)
+        for other in tables[1:]:
+            is_known = not (first.is_untyped(name) or other.is_untyped(name) or dtype.is_float())
+            if (is_known and other.schema[name] == dtype) or type_ is ColumnType.TEXT:
+                continue  # the type is what it is, whatever values the other table has
+            others = _counted(other, name)
+            if others is not None:
+                typed, type_ = _typed(first, counts, other, others, name)
+        return cls(_summed(typed, counts), type_, len(counts) <= MOST_CLASSES)
+
+    def shown(self) -> list[str]:
+        """Write the most frequent values with their counts, and how many more there are."""
+        found = [f"{shown(value)} ({n})" for value, n in list(self.counts.items())[:_SHOWN]]
+        more = len(self.counts) - _SHOWN
+        return [*found, f"and {more} more" if self.is_all else "and more"] if more > 0 else found
+
+    def setting(self, value: Any) -> str:
+        """Write the option that makes one of them the positive class."""
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        if self.type is ColumnType.TEXT:
+            is_plain = _read(text) is not None and len(self.read_as(_read(text))) == 1
+            text = text if is_plain else f"'{text}'"
+        option = f"{POSITIVE}={text}"
+        quoted = shlex.quote(option)
+        if "'" in option and not set(option) & set('"$`\\!'):  # which double quotes keep as they are
+            quoted = f'"{option}"'
+        return f"`--set {quoted}`"
+
+    def read_as(self, value: Any) -> list[Any]:
+        """Return those that `value` means: it itself, or texts that an option would read as it."""
+        if self.type is not ColumnType.TEXT:
+            return [value] if value in self.counts else []
+        if value in self.counts:
+            return [value]
+        texts = ((text, _read(text)) for text in self.counts)
+        return [text for text, read in texts if type(read) is type(value) and read == value]
+
+
+def with_positive(
+    tables: Sequence[ExampleTable], statistic: Statistic, *, allow_unseen: bool = False
+) -> Statistic:
+    """Refuse a class that nobody chose among several, or that there is not; bring it to the labels' type.
+
+    The first half of :func:`require_label_values`.
+    """
+    if not statistic.has_positive:
+        return statistic
+    name = statistic.columns["label"]
+    if any(name not in table.columns for table in tables):
+        return statistic
+    try:
+        labels = _Values.of(tables, name)
+    except InputTypeError:
+        return statistic
+    if labels is None or not labels.counts:
+        return statistic
+    positive = statistic.parameters[POSITIVE]
+    where = f"`{name}` of `{tables[0].origin}` has"
+    found, is_chosen = labels.read_as(positive), POSITIVE in statistic.set_parameters
+    if len(found) > 1:
+        raise InputError(
+            f"{len(found)} labels are read as {positive!r}, the `{POSITIVE}` of `{statistic.name}`:"
+            f" {listed(map(repr, found))}",
+            hint=f"{_either([labels.setting(value) for value in found])} names one of them as it is written.",
+        )
+    if len(labels.counts) > 2 and not is_chosen:
+        most = next(iter(labels.counts))
+        number = len(labels.counts) if labels.is_all else f"more than {MOST_CLASSES}"
+        raise InputError(
+            f"`{statistic.name}` counts one class against all others, and {where} {number} classes:"
+            f" {', '.join(labels.shown())}",
+            hint=f"{labels.setting(most)}, for example, counts that class against the others;"
+            f" {listed(_ALL_CLASSES)} count all classes.",
+        )
+    if not found and not (is_chosen and allow_unseen) and _lacks(labels, positive):
+        given = "" if is_chosen else " by default"
+        options = [labels.setting(value) for value in list(labels.counts)[:_SHOWN]]
+        hint = f"{_either(options[::-1] if len(options) == 2 else options)} says which class is counted"
+        raise InputError(
+            f"`{statistic.name}` counts the class `{POSITIVE}`, {positive!r}{given}, which no label is:"
+            f" {where} {', '.join(labels.shown())}",
+            hint=f"{hint}; `--allow-unseen` counts one that no label is." if is_chosen else f"{hint}.",
+        )
+    if not found or found[0] == positive:
+        return statistic
+    return load_statistic(statistic, parameters={POSITIVE: found[0]})
+
+
+def _lacks(labels: _Values, positive: Any) -> bool:
+    """Whether it is a mistake that no label is `positive`; a single class may be that of the negatives."""
+    n = len(labels.counts)
+    return labels.is_all and (n > 1 or (labels.type is ColumnType.TEXT) != isinstance(positive, str))
+
+
+def require_predicted(table: ExampleTable, statistic: Statistic) -> None:
+    """Refuse a run whose labels repeat, and of whose predictions none is one of them.
+
+    The second half of :func:`require_label_values`.
+    """
+    if not statistic.tells_classes:
+        return
+    prediction, label = statistic.columns["prediction"], statistic.columns["label"]
+    if prediction not in table.columns or label not in table.columns:
+        return
+    try:
+        if _is_predicted(table.head(_FIRST).only([prediction, label]), prediction, label):
+            return
+        labels = _Values.of([table], label)
+        if labels is None or not labels.is_all:
+            return
+        predictions = _unseen(table, prediction, labels)
+        if predictions is None or not _repeat(table, statistic, label, labels):
+            return
+    except InputTypeError:
+        return
+    is_text = labels.type is ColumnType.TEXT
+    alike = nearly_alike(list(predictions.counts), list(labels.counts)) if is_text else ""
+    are_scores = ColumnType.DECIMAL is predictions.type is not labels.type
+    if len(labels.counts) == 1 and not alike and not are_scores:
+        return  # a run that never says the only class is conceivable
+    rows = zip_longest(predictions.shown(), labels.shown(), fillvalue="")
+    message = (
+        f"`{statistic.name}` compares predictions with labels, and none of the"
+        f" {sum(predictions.counts.values())} predictions of `{table.origin}` is one of these"
+        f"{side_by_side((f'`{prediction}`', f'`{label}`'), rows)}"
+    )
+    advice = "labels and predictions of the same class are written alike"
+    if are_scores:
+        advice = "probabilities or logits are made classes before they are compared, by a threshold or argmax"
+    raise InputError(
+        f"{message}{alike}",
+        hint=f"{advice}; `--prediction NAME` and `--label NAME` name other columns, and `--allow-unseen`"
+        " takes these as they are.",
+    )
+
+
+def _is_predicted(table: ExampleTable, prediction: str, label: str) -> bool:
+    """Whether a prediction is among the labels, in a table of few rows."""
+    typed, _, types = typed_columns(table, table, [prediction, label])
+    if set(LISTS) & {types[prediction], types[label]}:
+        return False
+    columns = (typed.frame.get_column(name).drop_nulls().to_list() for name in (prediction, label))
+    predictions, labels = map(set, columns)
+    return not predictions.isdisjoint(labels)
+
+
+def _unseen(table: ExampleTable, name: str, labels: _Values) -> _Values | None:
+    """Return the predictions of a run; None where one is among the labels, or there are none to compare."""
+    found: dict[Any, int] = {}
+    type_ = None
+    for part in _parts(table, [name]):
+        counts = _frequencies(part, name)
+        if counts is None:
+            return None
+        typed, type_ = _typed(table, counts, table, counts, name)
+        if type_ in LISTS or (type_ is ColumnType.TEXT) != (labels.type is ColumnType.TEXT):
+            return None
+        values = _summed(typed, counts)
+        if not labels.counts.keys().isdisjoint(values):
+            return None
+        for value, n in values.items():
+            found[value] = found.get(value, 0) + n
+    return None if type_ is None or not found else _Values(_ordered(found), type_)
+
+
+def _repeat(table: ExampleTable, statistic: Statistic, label: str, labels: _Values) -> bool:
+    """Whether several examples have the same label; rows of one id, or of the first of several, are one."""
+    if all(n == 1 for n in labels.counts.values()):
+        return False
+    try:
+        id_ = id_columns(statistic.columns["id"], [table])[0]
+    except InputError:
+        return False
+    if id_ not in table.columns or id_ == label:
+        return True
+    ids: dict[Any, Any] = {}
+    for part in _parts(table, [id_, label]):
+        if part.schema[id_].is_nested() or part.schema[id_] == pl.Object:
+            return False
+        for value, own in part.drop_nulls().unique([label, id_]).select(label, id_).iter_rows():
+            if ids.setdefault(value, own) != own:
+                return True
+    return False
+
+
+def _parts(table: ExampleTable, names: Sequence[str]) -> Iterator[pl.DataFrame]:
+    """Read columns part by part; those in memory are one part, whose values tell their types together."""
+    if isinstance(table.data, Scan):
+        yield from table.slices(names, _SLICE)
+    else:
+        yield pl.DataFrame([table.polars_column(name) for name in names])
+
+
+def _counted(table: ExampleTable, name: str) -> pl.DataFrame | None:
+    """Count the values of a column as they were read, one more than :data:`MOST_CLASSES` at most.
+
+    None where they are lists.
+    """
+    total: pl.DataFrame | None = None
+    for part in _parts(table, [name]):
+        counts = _frequencies(part, name)
+        if counts is not None and total is not None:
+            counts = pl.concat([total, counts]).group_by(name).agg(pl.col(_COUNT).sum())
+        if counts is None or len(counts) > MOST_CLASSES:
+            return None if counts is None else counts.head(MOST_CLASSES + 1)
+        total = counts
+    return total
+
+
+def _frequencies(part: pl.DataFrame, name: str) -> pl.DataFrame | None:
+    dtype = part.schema[name]
+    if dtype.is_nested() or dtype == pl.Object:
+        return None
+    return part.group_by(name).agg(pl.len().cast(pl.Int64).alias(_COUNT))
+
+
+def _typed(
+    table: ExampleTable, values: pl.DataFrame, other: ExampleTable, others: pl.DataFrame, name: str
+) -> tuple[pl.Series, ColumnType]:
+    """Return values of a table, of the type that they have beside those of another; raises InputTypeError."""
+    first, second = (
+        replace(side, data=nw.from_native(frame.select(name), eager_only=True))
+        for side, frame in ((table, values), (other, others))
+    )
+    typed, _, types = typed_columns(first, second, [name])
+    return typed.frame.get_column(name).to_polars(), types[name]
+
+
+def _summed(values: pl.Series, counts: pl.DataFrame) -> dict[Any, int]:
+    """Add up the counts of values that are the same by their type, of which null is none."""
+    total: dict[Any, int] = {}
+    for value, n in zip(values.to_list(), counts[_COUNT].to_list(), strict=True):
+        if value is not None:
+            total[value] = total.get(value, 0) + n
+    return _ordered(total)
+
+
+def _ordered(counts: Mapping[Any, int]) -> dict[Any, int]:
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _read(text: str) -> Any:
+    """Return what an option would read a text as; None where it would read no value."""
+    try:
+        return scalar(text)
+    except SpecError:
+        return None
+
+
+def _either(options: Sequence[str]) -> str:
+    return " or ".join([", ".join(options[:-1]), options[-1]] if len(options) > 1 else options)

@@ -1,0 +1,265 @@
+"""Columns whose values may be clusters of examples: the same in both runs, of values that repeat.
+
+Whoever calls a column ``document`` says what it is; so does the first part of an id of several columns. One
+of text with another name may be one as well, if its values repeat and its name does not sort the examples by
+kind, as ``language`` does. Inputs that repeat under different ids are clusters too: those of identity
+columns, and of columns that are called as inputs are, unless another part of the input tells the examples
+apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from trackperm.errors import InputTypeError
+from trackperm.pairing.keyed_run import KEY, with_key
+from trackperm.statistic import Statistic
+from trackperm.tables.attempts import numbers_attempts
+from trackperm.tables.column_names import (
+    CONTEXTS,
+    INPUTS,
+    LABELS,
+    PREDICTIONS,
+    SCORES,
+    names_categories,
+    names_clusters,
+)
+from trackperm.tables.table import ExampleTable, id_columns, typed_columns
+
+FEWEST = 5
+"""Clusters of several examples, below which nothing is said of them."""
+
+FEWEST_OF_OTHERS = 20
+"""Clusters below which a column that is not called so is taken for one of kinds."""
+
+NEARLY_ALL = 0.9
+"""Share of different values from which on a column is taken for one that identifies examples."""
+
+FEWEST_INPUTS = 0.05
+"""Share of different values below which inputs that repeat are taken for templates."""
+
+MOST_COLUMNS = 30
+"""Columns that are looked at, those that are called as clusters first."""
+
+MOST_BYTES = 2**25
+"""Bytes of a column up to which it is looked at."""
+
+_FIRST = 1000  # rows by which it is judged what a column holds
+_NUMBER = r"^\s*-?[0-9.]+(?:[eE][+-]?[0-9]+)?\s*$"
+
+Integers = npt.NDArray[np.int64]
+Tables = tuple[ExampleTable, ExampleTable]
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterColumn:
+    """A column whose values may be clusters.
+
+    Attributes
+    ----------
+    name : str
+        The column.
+    clusters : ndarray of int64, shape (N,)
+        The cluster of every example, from 0, with none left out.
+    is_called : bool
+        Whether its name says that it is one.
+    is_input : bool
+        Whether it tells of the whole input of an example.
+    """
+
+    name: str
+    clusters: Integers
+    is_called: bool
+    is_input: bool
+
+    @cached_property
+    def sizes(self) -> Integers:
+        """Number of examples in every cluster."""
+        return np.bincount(self.clusters)
+
+    @property
+    def n_shared(self) -> int:
+        """Number of examples that are in one cluster with another."""
+        return int(self.sizes[self.sizes > 1].sum())
+
+    @property
+    def is_grouping(self) -> bool:
+        """Whether there are clusters enough, with examples enough in them."""
+        n, k = self.clusters.size, self.sizes.size
+        if int((self.sizes > 1).sum()) < FEWEST:
+            return False
+        if self.is_input:
+            return k >= FEWEST_INPUTS * n
+        if self.is_called:
+            return k <= NEARLY_ALL * n
+        return FEWEST_OF_OTHERS <= k <= n / 2
+
+
+def cluster_columns(
+    baseline: ExampleTable, candidate: ExampleTable, statistic: Statistic, ids: nw.Series[Any]
+) -> list[ClusterColumn]:
+    """Return the columns of two runs that may be clusters, those that are called so first.
+
+    Parameters
+    ----------
+    baseline, candidate : ExampleTable
+        The runs.
+    statistic : Statistic
+        By which they were paired by id; what it reads is no cluster.
+    ids : Series, shape (N,)
+        Ids of the examples, as pairing calls them.
+    """
+    tables = baseline, candidate
+    id_names = id_columns(statistic.columns["id"], tables)
+    names = list(_names(tables, statistic, id_names))
+    if not names:
+        return []
+    first, second = (table.only(dict.fromkeys((*id_names, *names))) for table in tables)
+    *typed, _ = typed_columns(first, second, id_names, text=id_names)
+    rows = [_Rows.of(with_key(table.frame, id_names).get_column(KEY).to_polars(), ids) for table in typed]
+    inputs = _inputs(tables)
+    found, parts = [], []
+    for name in names:
+        values = _values((first, second), rows, name)
+        if values is None:
+            continue
+        # Hashes of 64 bits tell values apart as well as values do, and are far cheaper to sort.
+        clusters = np.unique(values.hash().to_numpy(), return_inverse=True)[1]
+        is_called = name == _whole(id_names) or names_clusters(name)
+        found.append(ClusterColumn(name, clusters, is_called, name in inputs))
+        if name in inputs or name in CONTEXTS:
+            parts.append(clusters)
+    n_inputs = _n_distinct(parts)
+    found = [replace(each, is_input=each.is_input and each.sizes.size == n_inputs) for each in found]
+    return [each for each in found if each.is_grouping]
+
+
+def _n_distinct(parts: Sequence[Integers]) -> int:
+    """Count the examples that differ in any part of their input."""
+    whole = np.zeros(1, dtype=np.int64)
+    for part in parts:
+        whole = np.unique(whole * (int(part.max()) + 1) + part, return_inverse=True)[1]
+    return int(whole.max()) + 1
+
+
+def _names(tables: Tables, statistic: Statistic, ids: tuple[str, ...]) -> Iterator[str]:
+    """Yield the columns that may be clusters by what they are called and hold, the likeliest first."""
+    taken = {*statistic.columns.values(), *statistic.used_columns, *statistic.slices}
+    taken |= {*PREDICTIONS, *LABELS, *SCORES}
+    taken |= {column for table in tables for column in table.metrics.values()}
+    whole = _whole(ids)
+    taken |= set(ids) if whole is None else {name for name in ids[1:] if not names_clusters(name)}
+    taken -= {whole}
+    inputs, schemas = _inputs(tables), [table.schema for table in tables]
+    called: list[str] = []
+    others: list[str] = []
+    for name in schemas[0]:
+        if name in taken or numbers_attempts(name) or name not in schemas[1]:
+            continue
+        if any(name in table.unusable for table in tables):
+            continue
+        types = [schema[name] for schema in schemas]
+        is_text = all(type_ in (nw.String, nw.Categorical, nw.Enum) for type_ in types)
+        if name == whole or names_clusters(name):
+            called += [name] if is_text or all(type_.is_integer() for type_ in types) else []
+        elif is_text and (name in inputs or name in CONTEXTS):
+            called.append(name)
+        elif is_text and not names_categories(name) and not name.startswith("score."):
+            others.append(name)
+    names = (*called, *others)[:MOST_COLUMNS]
+    first = [table.head(_FIRST).only(names) for table in tables]
+    for name in names:
+        is_large = any(_is_large(part, len(table), name) for part, table in zip(first, tables, strict=True))
+        if not is_large and (name in called or not _holds_numbers(first[0], name)):
+            yield name
+
+
+def _whole(ids: tuple[str, ...]) -> str | None:
+    """Return the column that says of which whole an example is a part, if the id has several columns."""
+    return ids[0] if len(ids) > 1 else None
+
+
+def _inputs(tables: Tables) -> set[str]:
+    """Return the columns that tell of the input of an example."""
+    identity = {name for name in tables[0].identity if name in tables[1].identity}
+    return {name for name in identity if not names_clusters(name)} | set(INPUTS)
+
+
+def _is_large(first: ExampleTable, n: int, name: str) -> bool:
+    """Whether a column of n rows is too large to be looked at, by its first rows, or cannot be read."""
+    try:
+        column = first.polars_column(name)
+    except InputTypeError:
+        return True
+    return column.estimated_size() * n > MOST_BYTES * len(column)
+
+
+def _holds_numbers(table: ExampleTable, name: str) -> bool:
+    """Whether a column is of numbers that its format holds as text."""
+    if not table.is_untyped(name):
+        return False
+    return bool(table.polars_column(name).drop_nulls().str.contains(_NUMBER).all())
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Where the examples that were paired stand in a run.
+
+    Attributes
+    ----------
+    first : Series of int, shape (N,), or None
+        The first row of every example, null where the run has none; None where they stand in order.
+    of_same : Series of int or None
+        For every row of the run the first row of its example; None where each has one row.
+    """
+
+    first: pl.Series | None
+    of_same: pl.Series | None
+
+    @classmethod
+    def of(cls, keys: pl.Series, ids: nw.Series[Any]) -> _Rows:
+        wanted = ids.to_polars()
+        if keys.equals(wanted):
+            return cls(None, None)
+        frame = pl.DataFrame({KEY: keys}).with_row_index("row")
+        of_same = None
+        if keys.is_duplicated().any():
+            frame = frame.with_columns(pl.col("row").min().over(KEY))
+            of_same = frame["row"]
+            frame = frame.unique()
+        first = pl.DataFrame({KEY: wanted}).join(frame, on=KEY, how="left", maintain_order="left")
+        return cls(first["row"], of_same)
+
+    def values(self, column: pl.Series) -> pl.Series | None:
+        """Return the value of every example; None where it differs between rows of one."""
+        if self.of_same is not None and not column.equals(column.gather(self.of_same)):
+            return None
+        return column if self.first is None else column.gather(self.first)
+
+
+def _values(tables: Tables, rows: Sequence[_Rows], name: str) -> pl.Series | None:
+    """Return the values of a column by example; None where the runs differ in them, or one is missing."""
+    try:
+        columns = [table.polars_column(name) for table in tables]
+    except InputTypeError:
+        return None
+    type_ = pl.Int64 if all(column.dtype.is_integer() for column in columns) else pl.String
+    sides = [own.values(column.cast(type_, strict=False)) for own, column in zip(rows, columns, strict=True)]
+    first, second = sides
+    if first is None or second is None:
+        return None
+    if first.null_count() or second.null_count():
+        if (first != second).any():
+            return None
+        first = first.fill_null(second)
+    elif not first.equals(second):
+        return None
+    return None if first.null_count() else first

@@ -1,0 +1,59 @@
+"""What a name is compared with for equality, in the expressions of a spec."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from trackperm.statistic.expressions.tree import Binary, Expression, Literal, Name, Node, children, written
+
+
+@dataclass(frozen=True)
+class Equality:
+    """How expressions read one name.
+
+    Attributes
+    ----------
+    names, parameters, others : frozenset of str
+        The columns, the parameters and whatever else, as written, that it is compared with by ``==``, ``!=``.
+    is_all : bool
+        Whether they read it in no other way.
+    """
+
+    names: frozenset[str]
+    parameters: frozenset[str]
+    others: frozenset[str]
+    is_all: bool
+
+    @classmethod
+    def of(cls, name: str, expressions: Iterable[Expression]) -> Equality:
+        """Find what `name` is compared with."""
+        partners = [partner for expression in expressions for partner in _partners(expression.tree, name)]
+        sides = [partner for partner in partners if partner is not None]
+        names = frozenset(side.full for side in sides if isinstance(side, Name))
+        parameters = frozenset(
+            side.parameter for side in sides if isinstance(side, Literal) and side.parameter is not None
+        )
+        others = frozenset(map(written, sides)) - names - parameters
+        return cls(names, parameters, others, len(sides) == len(partners))
+
+    def shares(self, other: Equality) -> bool:
+        """Whether both names are compared with the same."""
+        pairs = ((self.names, other.names), (self.parameters, other.parameters), (self.others, other.others))
+        return any(own & their for own, their in pairs)
+
+
+def _partners(node: Node, name: str) -> Iterator[Node | None]:
+    """Yield what `name` is compared with, wherever it stands; None where it stands otherwise."""
+    if isinstance(node, Name):
+        if node.full == name:
+            yield None
+    elif isinstance(node, Binary) and node.operator in ("==", "!="):
+        for side, other in ((node.left, node.right), (node.right, node.left)):
+            if isinstance(side, Name) and side.full == name:
+                yield other
+            else:
+                yield from _partners(side, name)
+    else:
+        for child in children(node):
+            yield from _partners(child, name)

@@ -1,0 +1,58 @@
+"""Columns that number the attempts at an example: epochs, samples, trials, seeds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+import polars as pl
+
+from trackperm.errors import InputTypeError
+from trackperm.tables.table import ExampleTable
+
+_ATTEMPT = re.compile(
+    r"(train_)?(epoch|sample|trial|repeat|repetition|replicate|rollout|seed|attempt)"
+    r"([ _.-]?(id|idx|index|number|num|no|nr))?",
+    re.IGNORECASE,
+)
+
+
+def numbers_attempts(name: str) -> bool:
+    """Whether a column is called as those are that number the attempts at an example."""
+    return _ATTEMPT.fullmatch(name) is not None
+
+
+def attempt_columns(tables: Collection[ExampleTable], ids: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns of all `tables` that number the attempts at the examples that `ids` identify.
+
+    Parameters
+    ----------
+    tables : collection of ExampleTable
+        Runs on the same examples.
+    ids : sequence of str
+        Their columns of ids.
+
+    Returns
+    -------
+    tuple of str
+        Empty where ids stand in one row each, or no such columns tell the rows of an id apart.
+    """
+    first, *others = tables
+    names = tuple(
+        name
+        for name in first.columns
+        if numbers_attempts(name) and name not in ids and all(name in table.columns for table in others)
+    )
+    if not names or not any(repeats(table, ids) for table in tables):
+        return ()
+    return () if any(repeats(table, (*ids, *names)) for table in tables) else names
+
+
+def repeats(table: ExampleTable, names: Sequence[str]) -> bool:
+    """Whether two rows have the same values in all of the columns `names`; not where these cannot be read."""
+    try:
+        columns = [table.polars_column(name) for name in names]
+    except InputTypeError:
+        return False
+    rows = columns[0] if len(columns) == 1 else pl.DataFrame(columns)
+    return bool(rows.is_duplicated().any())
