@@ -199,7 +199,7 @@ REFUSED = {
     ),
     "no column that it names": (
         table("cand", qid=["a"], pred=["x"], gold=["x"]),
-        "Hint: `--id qid`, `--prediction pred`, `--label NAME` name the columns; `--by-position` pairs rows",
+        "Hint: `--id qid`, `--prediction pred`, `--label gold` name the columns; `--by-position` pairs rows",
     ),
 }  # fmt: skip
 

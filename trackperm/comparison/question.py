@@ -13,33 +13,24 @@ What a user names is taken. Everything else is inferred here, for every source a
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import narwhals as nw
-import polars as pl
-
 from trackperm.choices import Repeats, RepeatsInSpec, Unit
-from trackperm.errors import InputError, InputTypeError, TrackpermError
+from trackperm.comparison.accuracy_by_default import why_no_accuracy
+from trackperm.comparison.log_metrics import column_of_metric, mean_of_metric, metrics_of, own_metrics
+from trackperm.errors import InputError
 from trackperm.exact.scores.resolution import Resolution
-from trackperm.messages import did_you_mean, listed
+from trackperm.messages import listed
 from trackperm.pairing.checks.label_values import require_label_values
-from trackperm.statistic import Statistic, builtin_names, load_statistic, read_statistic
-from trackperm.statistic.direction import direction_word, lower_is_better_by_name
-from trackperm.statistic.document import dump
+from trackperm.statistic import Statistic, load_statistic
+from trackperm.statistic.direction import lower_is_better_by_name
 from trackperm.tables.attempts import attempt_columns, numbers_attempts, repeats
 from trackperm.tables.column_names import IDS, INPUTS, LABELS, PREDICTIONS, SCORES
-from trackperm.tables.table import (
-    LISTS,
-    ColumnType,
-    ExampleTable,
-    id_columns,
-    numbers_in_two_ways,
-    typed_columns,
-)
+from trackperm.tables.shared_columns import have, is_number, shared_columns
+from trackperm.tables.table import ExampleTable, id_columns
 
 StatisticSource = str | Path | Statistic
 
@@ -50,12 +41,7 @@ _COUNTED = {
 }
 """Built-in statistics of columns of counts."""
 
-_SCORE = "score."
-"""What begins the names of columns of scores where others may have the same name."""
-
 _ROLES = {"prediction": PREDICTIONS, "label": LABELS}
-_LOOKED_AT = 100_000
-"""Rows among which predictions and labels are first looked for that are equal."""
 
 
 @dataclass(frozen=True)
@@ -192,8 +178,8 @@ class Question:
         if self.statistics:
             return [load_statistic(source) for source in self.statistics]
         if self.metrics:
-            return [_metric(name, _column_of_metric(name, tables)) for name in self.metrics]
-        return _own_metrics(tables) or _of_format(tables) or self._of_columns(tables)
+            return [mean_of_metric(name, column_of_metric(name, tables)) for name in self.metrics]
+        return own_metrics(tables) or _of_format(tables) or self._of_columns(tables)
 
     def _of_columns(self, tables: Sequence[ExampleTable]) -> list[Statistic]:
         """Return the statistic that columns are clearly meant for.
@@ -203,25 +189,25 @@ class Question:
         InputError
             If there is none, or more than one.
         """
-        scores = [name for name in SCORES if _is_number(name, tables)]
+        scores = [name for name in SCORES if is_number(name, tables)]
         predictions, labels = (self._column(role, tables) for role in ("prediction", "label"))
         refusal = None
         if predictions is not None and labels is not None:
-            refusal = None if self.allow_unseen else _why_no_accuracy(tables, predictions, labels)
+            refusal = None if self.allow_unseen else why_no_accuracy(tables, predictions, labels)
             if refusal is None:
                 return [_chosen("accuracy", "by default")]
             if not scores:
                 columns = {"prediction": predictions, "label": labels}
                 require_label_values(tables, load_statistic("accuracy", columns=columns))
-        counted = [name for name, columns in _COUNTED.items() if _have(tables, columns)]
+        counted = [name for name, columns in _COUNTED.items() if have(tables, columns)]
         if not scores and counted:
             return [_chosen(counted[0], f"what the columns {listed(_COUNTED[counted[0]])} are for")]
         if len(scores) == 1:
-            return [_metric(scores[0], scores[0], f"the only score, `{scores[0]}`")]
+            return [mean_of_metric(scores[0], scores[0], f"the only score, `{scores[0]}`")]
         if scores:
             found = f"{listed(scores)} could each be what they are compared by"
         else:
-            found = refusal or f"their columns are {listed(_shared(tables))}"
+            found = refusal or f"their columns are {listed(shared_columns(tables))}"
         raise InputError(
             f"nothing says by what to compare {listed(table.origin for table in tables[:2])}: {found}",
             hint=self._ways(tables, scores, {"prediction": predictions, "label": labels}),
@@ -231,7 +217,7 @@ class Question:
         self, tables: Sequence[ExampleTable], scores: Sequence[str], roles: Mapping[str, str | None]
     ) -> str:
         """Say how to name a statistic, or columns."""
-        numbers = scores or [name for name in _shared(tables) if _is_number(name, tables)]
+        numbers = scores or [name for name in shared_columns(tables) if is_number(name, tables)]
         numbers = [name for name in numbers if name not in IDS and not numbers_attempts(name)]
         metric = f" ({listed(numbers)})" if numbers else ""
         options = [f"`--{role} COLUMN`" for role, column in roles.items() if column is None]
@@ -247,9 +233,9 @@ class Question:
         given = self.columns.get(role)
         if given is not None:
             return given
-        if _have(tables, [role]):
+        if have(tables, [role]):
             return role
-        found = [name for name in _ROLES[role] if _have(tables, [name])]
+        found = [name for name in _ROLES[role] if have(tables, [name])]
         return found[0] if len(found) == 1 else None
 
     # Their columns and unit.
@@ -263,7 +249,7 @@ class Question:
         found = [*statistic.found, *(f"{role}: column `{name}`" for role, name in columns.items())]
         id_, repeats = statistic.columns["id"], self.repeats or statistic.repeats
         if not self.by_position:
-            if id_ == "id" and not _have(tables, ["id"]):
+            if id_ == "id" and not have(tables, ["id"]):
                 id_, why = _identifying(tables)
                 found += why
             id_, repeats = self._unit(id_, statistic, tables)
@@ -284,16 +270,16 @@ class Question:
         for role, column in statistic.columns.items():
             is_metric = role in ("score", "passed") and self.statistics
             if is_metric and self.metrics:
-                yield role, _column_of_metric(self.metrics[0], tables)
-            elif column != role or _have(tables, [role]):
+                yield role, column_of_metric(self.metrics[0], tables)
+            elif column != role or have(tables, [role]):
                 continue
             elif role in _ROLES:
                 name = self._column(role, tables) if column in statistic.used_columns else None
                 if name is not None and name not in statistic.columns.values():
                     yield role, name
             elif is_metric:
-                own = {each for table in tables for each in _metrics_of(table).values()}
-                own = own or {name for name in SCORES if _is_number(name, tables)}
+                own = {each for table in tables for each in metrics_of(table).values()}
+                own = own or {name for name in SCORES if is_number(name, tables)}
                 if len(own) == 1:
                     yield role, own.pop()
 
@@ -302,7 +288,7 @@ class Question:
     ) -> tuple[str, RepeatsInSpec | None]:
         """Return the columns of ids, and what becomes of the rows of one example."""
         names = id_columns(id_, tables)
-        if not _have(tables, names):
+        if not have(tables, names):
             return id_, statistic.repeats
         examples = tuple(name for name in names if not numbers_attempts(name)) or names
         attempts = tuple(name for name in names if name not in examples)
@@ -337,50 +323,6 @@ def _typical(tables: Sequence[ExampleTable]) -> Sequence[ExampleTable]:
     return [table for table in tables if usual <= set(table.columns)] or tables
 
 
-def _own_metrics(tables: Sequence[ExampleTable]) -> list[Statistic]:
-    """Return the means of the metrics that all logs have which have any."""
-    having = [(table, metrics) for table in tables if (metrics := _metrics_of(table))]
-    if not having:
-        return []
-    (_, first), *others = having
-    shared = {
-        name: column
-        for name, column in first.items()
-        if all(metrics.get(name) == column for _, metrics in others)
-    }
-    if not shared:
-        listings = "\n".join(f"    `{table.origin}`: {listed(metrics)}" for table, metrics in having[:5])
-        raise InputError(
-            f"the runs have no metric of their own in common\n\n{listings}",
-            hint="`--statistic NAME`, or `--metric COLUMN`, names what they are compared by.",
-        )
-    alone = sorted({name for _, metrics in having for name in metrics} - set(shared))
-    notes = [f"look: not in all runs, and not compared: {listed(alone)}"] if alone else []
-    known = {name: column for name, column in shared.items() if not _is_open(name)}
-    if known and len(known) < len(shared):
-        left = [name for name in shared if name not in known]
-        notes.append(
-            f"look: not compared, as their names leave open whether more is better: {listed(left)}; a spec"
-            " with `greater_is_better` says it"
-        )
-    why = "the log's own metric" if len(shared) == 1 else "one of the log's own metrics"
-    found = [_metric(name, column, why) for name, column in (known or shared).items()]
-    return [replace(found[0], found=tuple(notes)), *found[1:]]
-
-
-def _is_open(name: str) -> bool:
-    """Whether the name of a metric leaves open whether more of it is better."""
-    return direction_word(name) is not None and not lower_is_better_by_name(name)
-
-
-def _metrics_of(table: ExampleTable) -> Mapping[str, str]:
-    """Return the metrics that a log calls its own, or the columns that are called scores by their prefix."""
-    if table.metrics:
-        return table.metrics
-    names = [name for name in table.columns if name.startswith(_SCORE) and len(name) > len(_SCORE)]
-    return {name.removeprefix(_SCORE): name for name in names if _is_number(name, [table])}
-
-
 def _of_format(tables: Sequence[ExampleTable]) -> list[Statistic]:
     """Return the built-in statistics that the format of all runs is made for."""
     shared = [name for name in tables[0].statistics if all(name in table.statistics for table in tables[1:])]
@@ -391,65 +333,11 @@ def _chosen(name: str, why: str) -> Statistic:
     return replace(load_statistic(name), chosen=why)
 
 
-def _metric(name: str, column: str, why: str = "") -> Statistic:
-    """Return the mean of a column of scores, under the name of the metric.
-
-    Raises
-    ------
-    InputError
-        If its name leaves open whether more of it is better.
-    """
-    if _is_open(name):
-        raise InputError(
-            f"the name of the metric `{name}` leaves open whether more of it is better",
-            hint=f"a spec says it: `counts: {{total: score, n: 1}}`, `columns: {{score: {column}}}`, `score:"
-            " total / n` and `greater_is_better: true` or `false`; `trackperm statistic new` writes one.",
-        )
-    if column == "passed":
-        return replace(load_statistic("pass_at_1"), chosen=why)
-    title = re.sub(r"[^A-Za-z0-9_.-]", "_", name)[:59]
-    title = f"mean_{title}" if title in builtin_names() or not title else title
-    document = {
-        "name": title,
-        "description": f"Mean of `{name}`, a metric of the log.",
-        "columns": {"score": column},
-        "counts": {"total": "score", "n": 1},
-        "score": "total / n",
-        "greater_is_better": not lower_is_better_by_name(name),
-    }
-    return replace(read_statistic(dump(document), f"metric {name}"), chosen=why)
-
-
-def _column_of_metric(name: str, tables: Sequence[ExampleTable]) -> str:
-    """Return the column that scores examples by a metric that the user named.
-
-    Raises
-    ------
-    InputError
-        If a run has neither such a metric nor such a column of numbers.
-    """
-    columns = {_metrics_of(table).get(name, name) for table in tables}
-    column = columns.pop()
-    if columns or not _have(tables, [column]):
-        table = next((table for table in tables if column not in table.columns), tables[0])
-        known = [*_metrics_of(table), *(each for each in table.columns if _is_number(each, [table]))]
-        raise InputError(
-            f"`{table.origin}` has no metric `{name}`",
-            hint=f"its scores are {listed(dict.fromkeys(known))}.{did_you_mean(name, known)}",
-        )
-    if not _is_number(column, tables):
-        raise InputError(
-            f"the metric `{name}` has values that are no numbers",
-            hint="scores are numbers or booleans; `--statistic NAME` compares predictions with labels.",
-        )
-    return column
-
-
 def _identifying(tables: Sequence[ExampleTable]) -> tuple[str, list[str]]:
     """Return the column that identifies the examples of all runs, and why; ``id`` where none is clear."""
-    named = [name for name in _shared(tables) if _is_called_id(name)]
+    named = [name for name in shared_columns(tables) if _is_called_id(name)]
     named.sort(key=lambda name: IDS.index(name.lower()) if name.lower() in IDS else len(IDS))
-    for name in (*named, *(name for name in INPUTS if _have(tables, [name]))):
+    for name in (*named, *(name for name in INPUTS if have(tables, [name]))):
         is_input = name in INPUTS
         if not any(repeats(table, [name]) for table in tables):
             return name, [
@@ -462,61 +350,3 @@ def _identifying(tables: Sequence[ExampleTable]) -> tuple[str, list[str]]:
 
 def _is_called_id(name: str) -> bool:
     return name.lower() in IDS or (name.lower().endswith(("_id", "_hash")) and not numbers_attempts(name))
-
-
-def _why_no_accuracy(tables: Sequence[ExampleTable], prediction: str, label: str) -> str | None:
-    """Say why accuracy is not what predictions and labels are meant for; None where it is."""
-    for table in tables:
-        head = table.head(_LOOKED_AT)
-        try:
-            _, _, types = typed_columns(head, head, [prediction, label])
-            are_versions = numbers_in_two_ways(head, head, label) is not None
-        except TrackpermError:
-            return None  # the pairing says what is wrong with them
-        if any(types[name] in LISTS for name in (prediction, label)):
-            return f"`{label}` or `{prediction}` of `{table.origin}` holds lists"
-        if types[label] is ColumnType.DECIMAL and not are_versions:
-            return f"`{label}` of `{table.origin}` holds decimals, which a prediction hardly equals"
-    if any(_any_equal(table, prediction, label) for table in tables):
-        return None
-    return f"no `{prediction}` is its `{label}`, so that the accuracy of each is 0"
-
-
-def _any_equal(table: ExampleTable, prediction: str, label: str) -> bool:
-    """Whether any prediction equals its label, or there is none with a label that could tell."""
-    if prediction == label:
-        return True
-    n = 0
-    for part in table.slices([prediction, label], _LOOKED_AT):
-        both = part.drop_nulls()
-        n += len(both)
-        if (both[prediction].cast(pl.String) == both[label].cast(pl.String)).any():
-            return True
-        rows = replace(table, data=nw.from_native(both, eager_only=True))
-        typed, _, types = typed_columns(rows, rows, [prediction, label])
-        first, second = (typed.frame.get_column(name).to_polars() for name in (prediction, label))
-        is_text = [types[name] is ColumnType.TEXT for name in (prediction, label)]
-        if is_text[0] == is_text[1] and (first == second).any():
-            return True
-    return n == 0
-
-
-def _have(tables: Sequence[ExampleTable], names: Sequence[str]) -> bool:
-    return all(name in table.columns for table in tables for name in names)
-
-
-def _shared(tables: Sequence[ExampleTable]) -> list[str]:
-    return [name for name in tables[0].columns if _have(tables[1:], [name])]
-
-
-def _is_number(name: str, tables: Sequence[ExampleTable]) -> bool:
-    """Whether all runs have numbers or booleans in a column, as far as their first rows tell."""
-    if not _have(tables, [name]):
-        return False
-    numbers = (ColumnType.INTEGER, ColumnType.DECIMAL, ColumnType.BOOLEAN)
-    try:
-        return all(
-            typed_columns(table.head(1000), table.head(1000), [name])[2][name] in numbers for table in tables
-        )
-    except InputTypeError:
-        return False

@@ -86,9 +86,9 @@ def test_utterances_of_other_audio_are_refused(report: Path, tmp_path: Path) -> 
     other = tmp_path / "other"
     other.write_text(SGML.replace('R_T1="1.000"', 'R_T1="1.500"').replace("r.stm", "q.stm"))
     with pytest.raises(PairingError, match=r"`segment` differs between the runs on 1 of 3 examples"):
-        compared(report, other, "-s", "mean", "--column", "score=errors")
+        compared(report, other, "--metric", "errors")
     other.write_text(SGML.replace("r.stm", "q.stm"))
-    found = compared(report, other, "-s", "mean", "--column", "score=errors")
+    found = compared(report, other, "--metric", "errors")
     assert "reference differs: `r.stm` in the baseline, `q.stm` in the candidate" in found["pairing"]["notes"]
 
 
@@ -175,8 +175,7 @@ class TestPublished:
     def test_reference_pvalues(self) -> None:
         """Fewer errors are better: the reference counts errors, so the alternatives are turned around."""
         check_reference(
-            "sctk/itmono_8__vs__itword_20", SCTK / "file2.sgml", SCTK / "file1.sgml", "-s", "mean",
-            "--column", "score=errors",
+            "sctk/itmono_8__vs__itword_20", SCTK / "file2.sgml", SCTK / "file1.sgml", "--metric", "errors",
         )  # fmt: skip
         found = compared(SCTK / "file2.sgml", SCTK / "file1.sgml", "-s", "pooled_error_rate")
         expected = reference_data.reference("sctk/itmono_8__vs__itword_20")

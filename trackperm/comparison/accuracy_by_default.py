@@ -1,0 +1,52 @@
+"""Whether accuracy is what the predictions and labels of runs are meant for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import narwhals as nw
+import polars as pl
+
+from trackperm.errors import TrackpermError
+from trackperm.tables.table import LISTS, ColumnType, ExampleTable, numbers_in_two_ways, typed_columns
+
+_LOOKED_AT = 100_000
+"""Rows among which predictions and labels are first looked for that are equal."""
+
+
+def why_no_accuracy(tables: Sequence[ExampleTable], prediction: str, label: str) -> str | None:
+    """Say why accuracy is not what predictions and labels are meant for; None where it is."""
+    for table in tables:
+        head = table.head(_LOOKED_AT)
+        try:
+            _, _, types = typed_columns(head, head, [prediction, label])
+            are_versions = numbers_in_two_ways(head, head, label) is not None
+        except TrackpermError:
+            return None  # the pairing says what is wrong with them
+        if any(types[name] in LISTS for name in (prediction, label)):
+            return f"`{label}` or `{prediction}` of `{table.origin}` holds lists"
+        if types[label] is ColumnType.DECIMAL and not are_versions:
+            return f"`{label}` of `{table.origin}` holds decimals, which a prediction hardly equals"
+    if any(_any_equal(table, prediction, label) for table in tables):
+        return None
+    return f"no `{prediction}` is its `{label}`, so that the accuracy of each is 0"
+
+
+def _any_equal(table: ExampleTable, prediction: str, label: str) -> bool:
+    """Whether any prediction equals its label, or there is none with a label that could tell."""
+    if prediction == label:
+        return True
+    n = 0
+    for part in table.slices([prediction, label], _LOOKED_AT):
+        both = part.drop_nulls()
+        n += len(both)
+        if (both[prediction].cast(pl.String) == both[label].cast(pl.String)).any():
+            return True
+        rows = replace(table, data=nw.from_native(both, eager_only=True))
+        typed, _, types = typed_columns(rows, rows, [prediction, label])
+        first, second = (typed.frame.get_column(name).to_polars() for name in (prediction, label))
+        is_text = [types[name] is ColumnType.TEXT for name in (prediction, label)]
+        if is_text[0] == is_text[1] and (first == second).any():
+            return True
+    return n == 0

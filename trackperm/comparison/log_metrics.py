@@ -1,0 +1,116 @@
+"""Metrics that logs call their own, or that a user names, as statistics: the means of their columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from trackperm.errors import InputError
+from trackperm.messages import did_you_mean, listed
+from trackperm.statistic import Statistic, builtin_names, load_statistic, read_statistic
+from trackperm.statistic.direction import direction_word, lower_is_better_by_name
+from trackperm.statistic.document import dump
+from trackperm.tables.shared_columns import have, is_number
+from trackperm.tables.table import ExampleTable
+
+_SCORE = "score."
+"""What begins the names of columns of scores where others may have the same name."""
+
+
+def own_metrics(tables: Sequence[ExampleTable]) -> list[Statistic]:
+    """Return the means of the metrics that all logs have which have any."""
+    having = [(table, metrics) for table in tables if (metrics := metrics_of(table))]
+    if not having:
+        return []
+    (_, first), *others = having
+    shared = {
+        name: column
+        for name, column in first.items()
+        if all(metrics.get(name) == column for _, metrics in others)
+    }
+    if not shared:
+        listings = "\n".join(f"    `{table.origin}`: {listed(metrics)}" for table, metrics in having[:5])
+        raise InputError(
+            f"the runs have no metric of their own in common\n\n{listings}",
+            hint="`--statistic NAME`, or `--metric COLUMN`, names what they are compared by.",
+        )
+    alone = sorted({name for _, metrics in having for name in metrics} - set(shared))
+    notes = [f"look: not in all runs, and not compared: {listed(alone)}"] if alone else []
+    known = {name: column for name, column in shared.items() if not _is_open(name)}
+    if known and len(known) < len(shared):
+        left = [name for name in shared if name not in known]
+        notes.append(
+            f"look: not compared, as their names leave open whether more is better: {listed(left)}; a spec"
+            " with `greater_is_better` says it"
+        )
+    why = "the log's own metric" if len(shared) == 1 else "one of the log's own metrics"
+    found = [mean_of_metric(name, column, why) for name, column in (known or shared).items()]
+    return [replace(found[0], found=tuple(notes)), *found[1:]]
+
+
+def metrics_of(table: ExampleTable) -> Mapping[str, str]:
+    """Return the metrics that a log calls its own, or the columns that are called scores by their prefix."""
+    if table.metrics:
+        return table.metrics
+    names = [name for name in table.columns if name.startswith(_SCORE) and len(name) > len(_SCORE)]
+    return {name.removeprefix(_SCORE): name for name in names if is_number(name, [table])}
+
+
+def mean_of_metric(name: str, column: str, why: str = "") -> Statistic:
+    """Return the mean of a column of scores, under the name of the metric.
+
+    Raises
+    ------
+    InputError
+        If its name leaves open whether more of it is better.
+    """
+    if _is_open(name):
+        raise InputError(
+            f"the name of the metric `{name}` leaves open whether more of it is better",
+            hint=f"a spec says it: `counts: {{total: score, n: 1}}`, `columns: {{score: {column}}}`, `score:"
+            " total / n` and `greater_is_better: true` or `false`; `trackperm statistic new` writes one.",
+        )
+    if column == "passed":
+        return replace(load_statistic("pass_at_1"), chosen=why)
+    title = re.sub(r"[^A-Za-z0-9_.-]", "_", name)[:59]
+    title = f"mean_{title}" if title in builtin_names() or not title else title
+    document = {
+        "name": title,
+        "description": f"Mean of `{name}`, a metric of the log.",
+        "columns": {"score": column},
+        "counts": {"total": "score", "n": 1},
+        "score": "total / n",
+        "greater_is_better": not lower_is_better_by_name(name),
+    }
+    return replace(read_statistic(dump(document), f"metric {name}"), chosen=why)
+
+
+def column_of_metric(name: str, tables: Sequence[ExampleTable]) -> str:
+    """Return the column that scores examples by a metric that the user named.
+
+    Raises
+    ------
+    InputError
+        If a run has neither such a metric nor such a column of numbers.
+    """
+    columns = {metrics_of(table).get(name, name) for table in tables}
+    column = columns.pop()
+    if columns or not have(tables, [column]):
+        table = next((table for table in tables if column not in table.columns), tables[0])
+        known = [*metrics_of(table), *(each for each in table.columns if is_number(each, [table]))]
+        raise InputError(
+            f"`{table.origin}` has no metric `{name}`",
+            hint=f"its scores are {listed(dict.fromkeys(known))}.{did_you_mean(name, known)}",
+        )
+    if not is_number(column, tables):
+        raise InputError(
+            f"the metric `{name}` has values that are no numbers",
+            hint="scores are numbers or booleans; `--statistic NAME` compares predictions with labels.",
+        )
+    return column
+
+
+def _is_open(name: str) -> bool:
+    """Whether the name of a metric leaves open whether more of it is better."""
+    return direction_word(name) is not None and not lower_is_better_by_name(name)
