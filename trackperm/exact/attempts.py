@@ -30,14 +30,13 @@ from trackperm.errors import InputError
 from trackperm.exact.counts import LARGEST, checked_multiplicities, group_rows, integer_matrix
 from trackperm.exact.distributions.characteristic import UNIT
 from trackperm.exact.distributions.hypergeometric import HypergeometricSum
+from trackperm.exact.distributions.listed_values import Listing, listing
 from trackperm.exact.distributions.pmf import LOG_WINDOW
 from trackperm.exact.distributions.tilt import CERTAIN, EMPTY, TailMass
 from trackperm.exact.engines.attempts import (
     PERMUTED,
-    Listing,
     attempts_tails,
     check_attempts,
-    listing,
     null_cells,
 )
 from trackperm.exact.null_distribution import NOISE, NullDistribution

@@ -28,13 +28,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from trackperm.errors import CapacityError
-from trackperm.exact.counts import LARGEST
 from trackperm.exact.distributions.characteristic import UNIT, ComplexArray, FloatArray, remainders
 from trackperm.exact.distributions.frequencies import FrequencySearch
 from trackperm.exact.distributions.hypergeometric import LOG_2, LOG_LOST, SHORT, HypergeometricSum, ScaledMass
@@ -47,6 +44,7 @@ from trackperm.exact.distributions.pmf import (
     MOST_SURVIVING_FACTORS,
     fast_length,
 )
+from trackperm.exact.distributions.rounded_sum import RoundedSum
 from trackperm.exact.distributions.tilt import CERTAIN, EMPTY, TailMass, certified
 from trackperm.exact.engines.linear.lattice import BYTES_PER_FREQUENCY, folded_angles, tail_sums
 from trackperm.exact.types import IntArray
@@ -60,12 +58,6 @@ MEANS = (
     "swap the means of examples instead, as `difference_test` does; that is right for many examples alone."
 )
 """What else to do."""
-
-LOG2_LISTED = 61.0
-"""Binary logarithm of the ways to place the passes that are counted in int64."""
-
-MOST_LISTED = 2**18
-"""Values up to which they are listed."""
 
 MOST_DIRECT = 2**16
 """Cells of a count up to which it is convolved directly (seconds)."""
@@ -107,27 +99,6 @@ LOG_FAILURE = -24.0
 """Logarithm, relative to the tail, of the probability that what was rounded off matters."""
 
 
-@dataclass(frozen=True)
-class Listing:
-    """Every value of a sum, ascending, with the number of ways to place the passes so."""
-
-    values: npt.NDArray[Any]
-    ways: IntArray
-
-    def at_least(self, point: int) -> int:
-        """Return in how many ways the sum is `point` or more."""
-        return int(self.ways[np.searchsorted(self.values, point) :].sum())
-
-    @property
-    def total(self) -> int:
-        """Number of ways to place the passes."""
-        return int(self.ways.sum())
-
-    def mirrored(self) -> Listing:
-        """Return the greatest value less each."""
-        return Listing(self.values[-1] - self.values[::-1], self.ways[::-1])
-
-
 def attempts_tails(
     law: HypergeometricSum, points: Sequence[int], memory_budget: int
 ) -> tuple[list[TailMass], str]:
@@ -153,7 +124,7 @@ def attempts_tails(
         refusal = error
     for bits in LOG2_CELLS:
         try:
-            rough = RoundedSum.fitting(law, points[0], 2**bits)
+            rough = _fitting(law, points[0], 2**bits)
             if rough.spacing == 1:
                 continue
             return [_bracketed(rough, point, memory_budget) for point in points], f"{PERMUTED}; {ROUNDED}"
@@ -177,29 +148,6 @@ def check_attempts(first: IntArray, second: IntArray, passes: IntArray) -> None:
             f"up to {n_attempts.max():.0f} attempts are too many to permute within an example",
             hint=MEANS,
         )
-
-
-def listing(law: HypergeometricSum) -> Listing | None:
-    """Return every value of the sum with its number of ways; None where they are too many."""
-    steps, inverse = np.unique(law.steps, return_inverse=True)
-    ranges = np.zeros(steps.size)
-    np.add.at(ranges, inverse, law.widths * law.multiplicities.astype(np.float64))
-    if float(np.log2(ranges + 1.0).sum()) > math.log2(MOST_LISTED) or law.log2_ways > LOG2_LISTED:
-        return None
-    values = np.zeros(1, dtype=object if law.total >= LARGEST else np.int64)
-    ways = np.ones(1, dtype=np.int64)
-    rows = [np.array(row, dtype=np.int64) for row in law.ways()]
-    for group, step in enumerate(steps.tolist()):
-        counted = np.ones(1, dtype=np.int64)
-        for row in np.flatnonzero(inverse == group).tolist():
-            for _ in range(int(law.multiplicities[row])):
-                counted = np.convolve(counted, rows[row])
-        sums = (np.arange(counted.size).astype(values.dtype)[:, None] * step + values).ravel()
-        products = (counted[:, None] * ways).ravel()
-        values, places = np.unique(sums, return_inverse=True)
-        ways = np.zeros(values.size, dtype=np.int64)
-        np.add.at(ways, places, products)
-    return Listing(values, ways)
 
 
 @dataclass(frozen=True)
@@ -358,7 +306,7 @@ def null_cells(law: HypergeometricSum, memory_budget: int) -> tuple[Cells, Round
             return Cells.of(tilted, memory_budget), whole
     except CapacityError:
         pass
-    rough = RoundedSum.fitting(law, middle, 1 << LOG2_SHOWN)
+    rough = _fitting(law, middle, 1 << LOG2_SHOWN)
     return Cells.of(TiltedMass.of(rough.law, 0.0), memory_budget), rough
 
 
@@ -439,60 +387,13 @@ def _characteristic(
     return frequencies, values, np.full(frequencies.size, 1.01 * UNIT * roundings)
 
 
-@dataclass(frozen=True)
-class RoundedSum:
-    """S - E S = spacing (Q - E Q) + R, with the law of Q.
-
-    Attributes
-    ----------
-    law : HypergeometricSum
-        The law of Q.
-    spacing : int
-        r.
-    means : tuple of Fraction
-        E S and E Q.
-    squares : int
-        Bound of sum_k c_k (e_k width_k)^2.
-    """
-
-    law: HypergeometricSum
-    spacing: int
-    means: tuple[Fraction, Fraction]
-    squares: int
-
-    @classmethod
-    def of(cls, law: HypergeometricSum, spacing: int) -> RoundedSum:
-        """Round steps to multiples of `spacing`."""
-        steps = law.steps.astype(object)
-        quotients = (2 * steps + spacing) // (2 * spacing)
-        extents = (steps - quotients * spacing) * law.widths
-        kept = quotients > 0
-        rough = HypergeometricSum(
-            law.first[kept],
-            law.second[kept],
-            law.passes[kept],
-            quotients[kept].astype(np.int64),
-            law.multiplicities[kept],
-        )
-        squares = int(law.multiplicities.astype(object) @ (extents * extents))
-        return cls(rough, spacing, (law.mean, rough.mean), squares)
-
-    @classmethod
-    def fitting(cls, law: HypergeometricSum, point: int, n_cells: int) -> RoundedSum:
-        """Round steps so that the window of the tilt for a point has about `n_cells` integers at the most."""
-        greatest = int(law.steps.max())
-        rough = cls.of(law, max(greatest >> LOG2_GREATEST, 1))
-        start, end = _window(rough.law, _tilt(rough.law, rough.point(Fraction(point))))
-        spacing = rough.spacing * (end - start + 1) // n_cells
-        return cls.of(law, max(min(spacing, greatest), 1))
-
-    def reach(self, log_probability: float) -> int:
-        """Return rho with P(R >= rho) <= exp(log_probability)."""
-        return math.isqrt(self.squares * math.ceil(-32.0 * log_probability) // 64) + 1
-
-    def point(self, value: Fraction) -> int:
-        """Return the least Q with spacing (Q - E Q) + E S >= value."""
-        return math.ceil((value - self.means[0]) / self.spacing + self.means[1])
+def _fitting(law: HypergeometricSum, point: int, n_cells: int) -> RoundedSum:
+    """Round steps so that the window of the tilt for a point has about `n_cells` integers at the most."""
+    greatest = int(law.steps.max())
+    rough = RoundedSum.of(law, max(greatest >> LOG2_GREATEST, 1))
+    start, end = _window(rough.law, _tilt(rough.law, rough.point(Fraction(point))))
+    spacing = rough.spacing * (end - start + 1) // n_cells
+    return RoundedSum.of(law, max(min(spacing, greatest), 1))
 
 
 def _bracketed(rough: RoundedSum, point: int, memory_budget: int) -> TailMass:
