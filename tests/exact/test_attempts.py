@@ -26,6 +26,7 @@ from trackperm.choices import Method, MethodOfResult
 from trackperm.errors import CapacityError, InputError, InputTypeError
 from trackperm.exact import PermutationTest, TestOptions, attempts_test, difference_test
 from trackperm.exact.attempts import attempts_test_of
+from trackperm.exact.distributions import listed_values
 from trackperm.exact.engines import attempts as engine
 from trackperm.exact.multiplicity import attainable_pvalues
 
@@ -42,16 +43,16 @@ def drawn(rng: np.random.Generator, n: int, most: int, least: int = 1) -> list[E
 
 
 ENGINES = {
-    "listed": {},
-    "transformed": {"LOG2_LISTED": -1.0, "QUICK": math.inf},
-    "summed over frequencies": {"LOG2_LISTED": -1.0, "QUICK": -1.0},
+    "listed": [],
+    "transformed": [(listed_values, "LOG2_LISTED", -1.0), (engine, "QUICK", math.inf)],
+    "summed over frequencies": [(listed_values, "LOG2_LISTED", -1.0), (engine, "QUICK", -1.0)],
 }
 
 
 @pytest.fixture(params=ENGINES)
 def each_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    for name, value in ENGINES[request.param].items():
-        monkeypatch.setattr(engine, name, value)
+    for module, name, value in ENGINES[request.param]:
+        monkeypatch.setattr(module, name, value)
     return str(request.param)
 
 
@@ -101,8 +102,8 @@ def test_small_pvalues_against_integer_polynomials(
     counts = [copies + 7 * index for index in range(len(rows))]
     truths = pvalues_by_polynomials(dict(zip(rows, counts, strict=True)))
     for way in ("transformed", "summed over frequencies"):
-        for name, value in ENGINES[way].items():
-            monkeypatch.setattr(engine, name, value)
+        for module, name, value in ENGINES[way]:
+            monkeypatch.setattr(module, name, value)
         for alternative, truth in truths.items():
             result = tested(rows, multiplicities=counts, alternative=alternative)
             check_pvalue(result, truth, useful=1e-10)
