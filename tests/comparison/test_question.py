@@ -6,13 +6,17 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from support import eval_logs
+from support.builtin_definitions import DEFINITIONS, random_runs
 
 import trackperm
 from trackperm.comparison import Question
 from trackperm.errors import InputError, PairingError
+from trackperm.pairing.pair import pair
+from trackperm.statistic import load_statistic
 from trackperm.tables import read_examples
 from trackperm.tables.table import ExampleTable
 
@@ -249,12 +253,40 @@ class TestUnit:
         with pytest.raises(InputError, match=f"`--unit {unit}` does not go with `--repeats mean`"):
             Question(unit=unit, repeats="mean")
 
+    @pytest.mark.parametrize("name", DEFINITIONS)
+    def test_epochs_are_one_unit_for_every_built_in_statistic(self, name: str) -> None:
+        definition = DEFINITIONS[name]
+        n_examples, attempts = 12, 2 * definition.repeats
+        drawn = random_runs(definition, np.random.default_rng(5), n_examples * 2)
+        frames = [
+            pl.DataFrame(rows).with_columns(
+                id=pl.int_range(len(rows)) // attempts, epoch=pl.int_range(len(rows)) % attempts
+            )
+            for rows in drawn
+        ]
+        tables = [ExampleTable.from_native(frame, f"run {i}") for i, frame in enumerate(frames)]
+        question = Question((name,), parameters=definition.parameters)
+        statistic = question.statistic_of(tables, check_labels=False)
+        assert statistic.columns["id"] == "id"
+        own_rule = load_statistic(name).repeats
+        assert statistic.repeats == (own_rule or "sum")
+        assert pair(*tables, statistic).count_table.n_examples == n_examples
+
     def test_a_rule_of_the_statistic(self) -> None:
         frame = self.FRAME.with_columns(passed=pl.lit(1))
         with pytest.raises(
             InputError, match="takes the attempts at an example together, by a rule of its own"
         ):
             asked(frame, frame, statistics=("pass_at_k",), repeats="mean")
+
+    @pytest.mark.parametrize("column", ["epoch", "Sample_ID", "trial", "repetition_number", "attempt-no"])
+    def test_columns_that_number_attempts(self, column: str) -> None:
+        frame = self.FRAME.rename({"seed": column})
+        statistic = the_one(frame, frame)
+        assert (statistic.columns["id"], statistic.repeats) == ("id", "sum")
+        plain = self.FRAME.rename({"seed": "temperature"})
+        with pytest.raises(PairingError):
+            trackperm.compare(plain, plain)
 
     def test_a_seed_of_every_run_is_no_repeat(self) -> None:
         frame = PLAIN.with_columns(seed=pl.lit(7))

@@ -23,7 +23,7 @@ _WIDEST = 40  # of what is shown of a value
 _TRIED = 1_000
 """Examples on which statistics are tried."""
 
-_COMMON = ("accuracy", "span_f1", "las", "squad_em", "bracket_f1", "pooled_error_rate", "pass_at_1", "mean")
+_COMMON = ("accuracy", "span_f1", "las", "bracket_f1", "pooled_error_rate", "pass_at_1", "mean")
 """Statistics of which an example is shown, the first that can be tested."""
 
 _OPTIONS = {"prediction": "--prediction", "label": "--label"}
@@ -335,9 +335,9 @@ def _tests(run: str, data: RunData, columns: Sequence[_Column], options: Sequenc
     logs = [] if data.tracker is None else ["--no-log"]
     if plain is not None:
         return _Tests(default, tuple(found), ("trackperm", "compare", run, run, *plain, *options, *logs))
-    if not found:
-        return _Tests(default, (), ())
-    own = next((name for name in _COMMON if name in found), next(iter(found)))
+    own = next((name for name in _COMMON if name in found), None)
+    if own is None:
+        return _Tests(default, tuple(found), ())
     command = ("trackperm", "compare", run, run, "-s", own, *found[own], *options, *logs)
     return _Tests(default, tuple(found), command)
 

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
+import narwhals as nw
 import numpy as np
+import polars as pl
 import pytest
 from scipy.stats import binom, poisson
 from support.budget import cases
@@ -23,6 +25,9 @@ from trackperm.exact.intervals import (
 )
 from trackperm.exact.intervals.bootstrap import bca_levels
 from trackperm.exact.intervals.coverage import effective_number, skewness, swap_effects
+from trackperm.pairing.pair import pair
+from trackperm.statistic import load_statistic
+from trackperm.tables import ExampleTable
 
 
 def f1_difference() -> RationalStatistic:
@@ -250,6 +255,75 @@ def test_intervals_of_f1_that_are_shown_cover_what_they_say(capsys: pytest.Captu
         print("", *lines, sep="\n")  # noqa: T201
     assert max(raw) > 0.3, "without the rule some bounds miss far more often"
     assert np.mean(ruled) / n_sets < 0.055
+
+
+TWO_CLASSES = ("precision", "recall", "mcc", "cohen_kappa", "jaccard", "balanced_accuracy")
+KINDS = np.array(list(itertools.product((0, 1), repeat=3)))
+"""Label, and whether the candidate and the baseline err."""
+
+ERRORS = [
+    (positives, rates, gap, concordance, n)
+    for positives in (0.05, 0.3)
+    for rates, n in (((0.02, 0.5), 800), ((0.1, 0.1), 500), ((0.01, 0.05), 800), ((0.2, 0.2), 500))
+    for gap in (0.0, 0.5)
+    for concordance in (0.0, 0.7)
+]
+"""Share of positives, how often the candidate errs on negatives and on positives, how much more often the
+baseline does, how alike they err, and examples."""
+
+
+def errors_law(positives: float, rates: tuple[float, float], gap: float, concordance: float) -> np.ndarray:
+    """Probabilities of `KINDS`."""
+    law = np.zeros((2, 2, 2))
+    for label, share in ((1, positives), (0, 1.0 - positives)):
+        u, v = rates[label], min(rates[label] * (1.0 + gap), 1.0)
+        both = u * v + concordance * (min(u, v) - u * v)
+        law[label] = share * np.array([[1.0 - u - v + both, v - both], [u - both, both]])
+    return law.ravel()
+
+
+@pytest.mark.slow
+@pytest.mark.generated
+@pytest.mark.parametrize("name", TWO_CLASSES)
+def test_intervals_of_other_ratios_that_are_shown_cover_what_they_say(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels = KINDS[:, 0]
+    runs = [
+        ExampleTable(
+            nw.from_native(pl.DataFrame({"id": range(8), "label": labels, "prediction": labels ^ errs})), who
+        )
+        for who, errs in (("baseline", KINDS[:, 2]), ("candidate", KINDS[:, 1]))
+    ]
+    found = pair(*runs, load_statistic(name))
+    counted = found.by_unit()
+    stay, swap = found.statistic.pairs(counted.candidate, counted.baseline)
+    h = found.statistic.h
+    rng, n_sets = np.random.default_rng(3), cases(100)
+    missed, shown, worst = np.zeros(2), 0, 0.0
+    for positives, rates, gap, concordance, n in ERRORS:
+        law = errors_law(positives, rates, gap, concordance)
+        sums = (law @ stay)[None]
+        truth = float(h.values(sums)[0] if isinstance(h, RationalStatistic) else np.asarray(h(sums)).item())
+        of_law, n_shown = np.zeros(2), 0
+        for drawn in rng.multinomial(n, law, n_sets):
+            there = drawn > 0
+            rows = stay[there], swap[there]
+            if why_not_resampled(*rows, h, drawn[there]) is None:
+                ends = bootstrap_interval(
+                    rows[0], h, multiplicities=drawn[there], alpha=0.1, n_resamples=1000
+                )
+                of_law += [ends.low > truth + 1e-12, ends.high < truth - 1e-12]
+                n_shown += 1
+        # 8 % at the most of a law, by these few sets
+        assert of_law.max() <= binom.ppf(1.0 - 1e-4, n_sets, 0.08), (positives, rates, gap, concordance, n)
+        worst = max(worst, of_law.max() / n_sets)
+        missed, shown = missed + of_law, shown + n_shown
+    with capsys.disabled():
+        misses = " and ".join(f"{share:.3f}" for share in missed / shown)
+        print(f"\n{name}: bounds of 5 % miss {misses} of {shown}, at most {worst:.3f} of one law")  # noqa: T201
+    assert shown > 5 * n_sets
+    assert missed.max() <= binom.ppf(1.0 - 1e-3, shown, 0.06)
 
 
 def mean_laws(rng: np.random.Generator) -> Iterator[tuple[str, float, Any]]:

@@ -8,6 +8,7 @@ import pytest
 from support.cli_comparison import compared
 from support.eval_logs import lighteval, lighteval_before_0_10
 
+from trackperm.comparison import Question
 from trackperm.errors import PairingError, SourceError
 from trackperm.tables import read_examples
 
@@ -42,6 +43,19 @@ def test_columns(write: Any) -> None:
 def test_several_metrics_make_no_score(write: Any) -> None:
     columns = read_examples(write(lighteval([{"em": 1.0, "f1": 0.5}]))).columns
     assert ("em" in columns, "f1" in columns, "score" in columns) == (True, True, False)
+
+
+def test_metrics_of_the_log(write: Any) -> None:
+    """Those that score every sample by a number; texts and lists are columns alone."""
+    metrics = [
+        {"em": 1.0, "acc": True, "extracted": "4", "none": None},
+        {"em": 0.0, "acc": None, "extracted": "5"},
+    ]
+    first, second = (write(lighteval(metrics)), write(lighteval(metrics)))
+    assert read_examples(first).metrics == {"em": "em", "acc": "acc"}
+    found = Question(metrics=("em",)).statistics_of([read_examples(path) for path in (first, second)])
+    assert [statistic.name for statistic in found] == ["em"]
+    assert {each.name for each in Question().statistics_of([read_examples(first)] * 2)} == {"em", "acc"}
 
 
 def test_several_samples_make_no_prediction(write: Any) -> None:

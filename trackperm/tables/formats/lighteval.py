@@ -55,7 +55,7 @@ def read_lighteval(file: SourceFile) -> ExampleTable:
         table(present, lambda row: f"row {row}", file.origin),
         identity=("input_hash",),
         facts={"task": ", ".join(tasks)} if tasks else {},
-        metrics={name: name for name in names if all(_is_score(value) for value in columns[name])},
+        metrics={name: name for name in names if name in present and all(map(_is_score, columns[name]))},
     )
 
 
