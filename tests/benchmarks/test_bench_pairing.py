@@ -12,6 +12,9 @@ import numpy as np
 import polars as pl
 import pytest
 from benchmarks.summary import Row
+from benchmarks.workloads import seconds
+
+import trackperm
 
 AT_MOST = 3.0
 """Times what polars takes to read and join the columns that the statistic reads."""
@@ -40,9 +43,9 @@ def measured(program: str, files: tuple[Path, Path], n_examples: int) -> tuple[f
     """(seconds, peak bytes, bytes that the result holds) of a program in a fresh process."""
     code = FRAME.format(program=PROGRAMS[program])
     done = subprocess.run([sys.executable, "-c", code, *files], check=True, stdout=subprocess.PIPE, text=True)
-    found, seconds, kibibytes, held = json.loads(done.stdout)
+    found, took, kibibytes, held = json.loads(done.stdout)
     assert found == n_examples
-    return seconds, 1024 * kibibytes, held
+    return took, 1024 * kibibytes, held
 
 
 def write(folder: Path, n_examples: int, *, text: bool, suffix: str) -> tuple[Path, Path]:
@@ -79,11 +82,11 @@ def test_pairing(benchmark, table, case: str, tmp_path: Path):
     time.sleep(1)  # lets the disk settle
     theirs, their_peak, _ = measured(f"polars, {kind}", files, n_examples)
     with_pandas, *_ = measured(f"pandas, {kind}", files, n_examples)
-    seconds, peak, held = benchmark.pedantic(measured, args=("trackperm", files, n_examples), rounds=1)
+    took, peak, held = benchmark.pedantic(measured, args=("trackperm", files, n_examples), rounds=1)
     table.add(
         Row(
             f"compare, {case}",
-            seconds,
+            took,
             beside="polars reads and joins",
             theirs=theirs,
             compare="share",
@@ -103,6 +106,25 @@ def test_pairing(benchmark, table, case: str, tmp_path: Path):
             compare="share",
             note=f"the examples that differ hold {held / 2**20:.0f} MiB of it",
             summary=True,
+        )
+    )
+
+
+@pytest.mark.parametrize("n_examples", [10**4, 10**6])
+def test_what_is_asked_by_default(benchmark, table, n_examples: int, tmp_path: Path):
+    """Beside the same statistic by its name: what the look at columns, labels and repeats costs."""
+    files = write(tmp_path, n_examples, text=True, suffix=".parquet")
+    named = seconds(trackperm.compare, *files, "accuracy", rounds=5)
+    benchmark.pedantic(trackperm.compare, args=files, rounds=5, warmup_rounds=1)
+    table.add(
+        Row(
+            f"compare, nothing named, Parquet, text ids, N = {n_examples:,}",
+            benchmark.stats.stats.median,
+            beside="`accuracy` named",
+            theirs=named,
+            compare="share",
+            limit=1.5,
+            limit_on="ratio",
         )
     )
 
