@@ -19,7 +19,7 @@ from support.mlflow_stores import MlflowStore
 
 _OPTIONS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run")
 _QUIET = ("--disable-background-networking", "--disable-component-update", "--disable-sync")
-_PATIENCE = 40_000.0  # milliseconds; a first job starts a process
+_PATIENCE = 120_000.0  # milliseconds; a first job starts a process, which takes long beside other tests
 
 expect.set_options(timeout=_PATIENCE)
 
