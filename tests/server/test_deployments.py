@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -102,10 +103,10 @@ def test_process_of_the_server_is_killed(tmp_path: Path) -> None:
         job = client.begin(order)
         while client.state(job)["state"] == "waiting":
             time.sleep(0.02)
-        (worker,) = workers_of(server.process)
-        parent = int(Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()[1])
+        workers = workers_of(server.process)
+        parent = int(Path(f"/proc/{workers[0]}/stat").read_text().rpartition(")")[2].split()[1])
         os.kill(parent, signal.SIGKILL)
-        wait_until_gone([worker])
+        wait_until_gone(workers)
         deadline = time.monotonic() + 30
         while True:
             assert time.monotonic() < deadline
@@ -138,6 +139,64 @@ def test_server_ends(tmp_path: Path, how: signal.Signals) -> None:
             wait_until_gone(processes)
         left = [path.name for path in tmp_path.glob("trackperm-server-*/*/*")]
         assert left in ([], ["state.json"])
+
+
+ENDLESS = """\
+from pathlib import Path
+
+from trackperm.tables import Source
+
+
+def read(file):
+    Path({begun!r}).touch()
+    sum(range(10**13))
+
+
+ENDLESS = Source("endless", "endless files", lambda file: file.head.startswith(b"%endless"), read)
+"""
+"""A format whose reader holds the interpreter in one call in C, for days."""
+
+
+def endless_runs(server: MlflowServer) -> dict[str, object]:
+    store = MlflowStore(server.uri)
+    runs = [store.run("endless", name) for name in ("baseline", "candidate")]
+    for run in runs:
+        store.client.log_text(run, "%endless\n", "p.txt")
+    return {"kind": "compare", "runs": runs, "artifact": "p.txt"}
+
+
+@pytest.mark.parametrize("limit", ["300", "8"], ids=["killed-server", "late"])
+def test_worker_that_holds_the_interpreter(tmp_path: Path, limit: str) -> None:
+    """It ends with the server, and at its limit: no thread of its own would come to do that."""
+    begun = tmp_path / "begun"
+    (tmp_path / "endless.py").write_text(ENDLESS.format(begun=str(begun)))
+    package = tmp_path / "endless-1.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: endless\nVersion: 1\n")
+    (package / "entry_points.txt").write_text("[trackperm.sources]\nendless = endless:ENDLESS\n")
+    env = {"TMPDIR": str(tmp_path), "PYTHONPATH": str(tmp_path), "TRACKPERM_JOB_SECONDS": limit}
+    with MlflowServer(tmp_path, env, app="trackperm") as server:
+        client = Client(server.uri)
+        job = client.begin(endless_runs(server))
+        deadline = time.monotonic() + 60
+        while not begun.exists():
+            assert time.monotonic() < deadline, client.state(job)
+            time.sleep(0.1)
+        processes, workers = descendants(server.process), workers_of(server.process)
+        try:
+            if limit == "300":
+                for process in processes:
+                    if process not in workers:
+                        os.kill(process, signal.SIGKILL)
+            else:
+                assert "longer than 8 seconds" in client.wait(job)["error"]["message"]
+            wait_until_gone(workers)
+        finally:
+            for process in workers:
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+        if limit == "300":
+            assert not list(tmp_path.glob("trackperm-server-*/*/scratch"))
 
 
 @pytest.mark.parametrize(

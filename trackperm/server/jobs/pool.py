@@ -6,11 +6,13 @@ import logging
 import os
 import queue
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -137,6 +139,7 @@ class _Process:
             stdout=subprocess.DEVNULL,
             env=environment,
             pass_fds=(theirs.fileno(),),
+            start_new_session=True,  # so that one signal reaches the worker and the process that guards it
         )
         theirs.close()
         self.wire = Wire(ours)
@@ -147,12 +150,14 @@ class _Process:
         return self._process.poll() is None
 
     def kill(self) -> None:
-        """End it at once."""
-        self._process.kill()
+        """End it at once, with all that it has started."""
+        if self.is_alive:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     def end(self) -> int:
         """End it, wait for that, and return its exit status."""
-        self._process.kill()
+        self.kill()
         if self._process.stdin is not None:
             self._process.stdin.close()
         self.wire.close()
