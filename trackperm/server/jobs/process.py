@@ -1,8 +1,8 @@
 """Worker process of the pool: takes one job at a time, and reaches MLflow only through the server.
 
 It has no credentials: whatever it asks of MLflow goes over the wire to the server, which replays it as the
-user whose job it is. It ends when the server does, whatever it is doing then. A process of its own watches for
-that: a long call in C may hold the interpreter, and a thread of the worker would wait for it.
+user whose job it is. It ends when the server does, whatever it is doing then. A process of its own watches
+for that: a long call in C may hold the interpreter, and a thread of the worker would wait for it.
 """
 
 from __future__ import annotations
