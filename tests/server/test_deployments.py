@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from support.mlflow_server import MlflowServer
+from support.mlflow_server import BASIC_AUTH, MlflowServer, free_port
 from support.mlflow_stores import MlflowStore
-from support.processes import descendants, workers_of
+from support.processes import descendants, run, workers_of
 from support.server_client import API, Client, predictions
 
 pytestmark = [pytest.mark.tracker, pytest.mark.slow]
@@ -232,13 +233,73 @@ def test_pending_jobs(tmp_path: Path) -> None:
         assert client.post(order).status_code == 202
 
 
-def test_limit_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server does not start, and its log says why."""
-    monkeypatch.setattr("support.mlflow_server._START_SECONDS", 40.0)
-    env = {"TMPDIR": str(tmp_path), "TRACKPERM_JOB_MB": "much"}
-    server = MlflowServer(tmp_path, env, app="trackperm")
-    with pytest.raises(TimeoutError, match="`TRACKPERM_JOB_MB` is 'much'"):
-        server.start()
+def users(folder: Path, password: str = "the-admins-own-1") -> dict[str, str]:
+    """Return the environment of a server with basic authentication, whose database is not there yet."""
+    (folder / "users.ini").write_text(BASIC_AUTH.format(folder=folder, password=password))
+    return {
+        "TMPDIR": str(folder),
+        "TRACKPERM_WITH": "basic-auth",
+        "MLFLOW_AUTH_CONFIG_PATH": str(folder / "users.ini"),
+        "MLFLOW_FLASK_SERVER_SECRET_KEY": "a key of the tests",
+    }
+
+
+@pytest.mark.parametrize("factory", [False, True], ids=["mlflow", "uvicorn-factory"])
+def test_users_are_set_up_once(tmp_path: Path, factory: bool) -> None:
+    """Regression: processes that started together each made the tables, and all but one failed."""
+    environment = users(tmp_path)
+    if factory:  # without MLflow's command, which makes them before it starts processes
+        package = tmp_path / "both-1.dist-info"
+        package.mkdir()
+        (package / "METADATA").write_text("Metadata-Version: 2.1\nName: both\nVersion: 1\n")
+        (package / "entry_points.txt").write_text("[mlflow.app]\nboth = both:later\n")
+        (tmp_path / "both.py").write_text(
+            "import os\n"
+            "from trackperm.server.app import create_app\n"
+            "later = create_app() if '_MLFLOW_SGI_NAME' in os.environ else None\n"
+        )
+        environment["PYTHONPATH"] = str(tmp_path)
+    with MlflowServer(tmp_path, environment, app="both" if factory else "trackperm", workers=4) as server:
+        admin = Client(server.uri, ("admin", "the-admins-own-1"))
+        deadline = time.monotonic() + 60
+        while (tmp_path / "server.log").read_text().count("startup complete") < 4:
+            assert time.monotonic() < deadline, (tmp_path / "server.log").read_text()[-4000:]
+            time.sleep(0.1)
+        assert admin.get("/trackperm/compare").status_code == 200
+        assert Client(server.uri).get("/trackperm/compare").status_code == 401
+    said = (tmp_path / "server.log").read_text()
+    assert "Traceback" not in said
+    assert "Error" not in said
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"TRACKPERM_JOB_MB": "much"}, "`TRACKPERM_JOB_MB` is 'much'"),
+        ({"TRACKPERM_WITH": "basic"}, "`TRACKPERM_WITH` is 'basic'"),
+        ({"MLFLOW_AUTH_ADMIN_PASSWORD": ""}, "MLFLOW_AUTH_ADMIN_PASSWORD"),
+        ({"MLFLOW_FLASK_SERVER_SECRET_KEY": ""}, "`MLFLOW_FLASK_SERVER_SECRET_KEY`"),
+    ],
+    ids=lambda given: next(iter(given)) if isinstance(given, dict) else None,
+)
+def test_environment_that_cannot_be_used(tmp_path: Path, wrong: dict[str, str], said: str) -> None:
+    """The command ends before it starts anything, and says why, once."""
+    store = ["--backend-store-uri", f"sqlite:///{tmp_path / 'mlflow.db'}"]
+    command = [sys.executable, "-m", "mlflow", "server", "--app-name", "trackperm", *store]
+    ended = run([*command, "--port", str(free_port())], cwd=tmp_path, env={**users(tmp_path), **wrong})
+    assert ended.returncode == 3
+    assert ended.stderr.count("trackperm: ") == 1
+    assert said in ended.stderr.partition("trackperm: ")[2]
+    assert "Traceback" not in ended.stderr
+
+
+def test_waitress(tmp_path: Path) -> None:
+    """MLflow 3.17 tells it to call a factory twice; our application is not a factory."""
+    arguments = ["--waitress-opts", "--threads=8"]
+    with MlflowServer(tmp_path, {"TMPDIR": str(tmp_path)}, app="trackperm", arguments=arguments) as server:
+        client = Client(server.uri)
+        assert client.result({**two_runs(server), "log": True})["logged"]["created"]
+        assert client.get("/trackperm/compare").status_code == 200
 
 
 def test_application_of_ones_own(tmp_path: Path) -> None:

@@ -150,7 +150,7 @@ class JobStore:
         TooManyJobsError
             If too many jobs wait already.
         """
-        with self._locked() as folder:
+        with self.locked() as folder:
             known = [(path, _read(path)) for path in _jobs(folder)]
             pending = [state.owner for _, state in known if state is not None and state.is_pending]
             if pending.count(owner) >= PENDING_PER_CALLER or len(pending) >= PENDING_IN_ALL:
@@ -181,7 +181,8 @@ class JobStore:
             clear(self._folder, os.getpid())
 
     @contextmanager
-    def _locked(self) -> Iterator[Path]:
+    def locked(self) -> Iterator[Path]:
+        """Let one process of the server at a time do something; gives the folder of all jobs."""
         folder = self._shared()
         with (folder / "lock").open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
