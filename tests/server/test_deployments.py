@@ -161,8 +161,8 @@ ENDLESS = Source("endless", "endless files", lambda file: file.head.startswith(b
 def endless_runs(server: MlflowServer) -> dict[str, object]:
     store = MlflowStore(server.uri)
     runs = [store.run("endless", name) for name in ("baseline", "candidate")]
-    for run in runs:
-        store.client.log_text(run, "%endless\n", "p.txt")
+    for run_id in runs:
+        store.client.log_text(run_id, "%endless\n", "p.txt")
     return {"kind": "compare", "runs": runs, "artifact": "p.txt"}
 
 

@@ -133,8 +133,15 @@ def test_reader_compares_and_does_not_log(guarded: Guarded) -> None:
     assert reader.flips(job)["total"] == result["flips"]["total"] > 0
     assert reader.result({"kind": "leaderboard", "experiment": guarded.experiment_id})["rows"]
     before = len(guarded.store.comparisons("secret"))
-    error = reader.error({**guarded.order, "log": True, "alpha": 0.025})
-    assert "denies permission" in error["message"]
+    tried = reader.result({**guarded.order, "log": True, "alpha": 0.025})
+    assert tried["verdict"] == "better"
+    assert tried["logged"] is None
+    assert "you may read these runs, and not write" in tried["not_logged"]["message"]
+    assert "permission to edit" in tried["not_logged"]["hint"]
+    assert "--no-log" not in str(tried["not_logged"])
+    board = reader.result({"kind": "leaderboard", "runs": list(guarded.runs), "log": True})
+    assert board["rows"]
+    assert "not write" in board["not_logged"]["message"]
     assert len(guarded.store.comparisons("secret")) == before
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from flask import Flask
+from flask import Flask, g, request
 
 from trackperm.errors import InputError, MissingDependencyError, TrackpermError
 from trackperm.server import button, pages, queue_finished_runs, routes
@@ -47,8 +47,8 @@ def prepare() -> None:
 def create_app() -> Any:
     """Return MLflow's application with ours added, for uvicorn or for a WSGI server.
 
-    It is what the entry point ``mlflow.app`` leads to. ``TRACKPERM_WITH=basic-auth`` composes it with MLflow's
-    basic authentication.
+    It is what the entry point ``mlflow.app`` leads to. ``TRACKPERM_WITH=basic-auth`` composes it with
+    MLflow's basic authentication.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def create_app() -> Any:
 
     with _said_once():
         with_accounts = _has_accounts()
-        register(app)
+        register(app, user=_mlflow_user if with_accounts else None)
         if with_accounts:
             return _with_basic_auth(app)
     if os.environ.get("_MLFLOW_SGI_NAME") == "uvicorn":
@@ -127,7 +127,7 @@ def _with_basic_auth(app: Flask) -> Any:
         return auth.create_app(app)
 
 
-def register(app: Flask) -> None:
+def register(app: Flask, user: Callable[[], str | None] | None = None) -> None:
     """Add trackperm's pages, jobs, button and hook to an application that has MLflow's routes.
 
     Parameters
@@ -135,6 +135,9 @@ def register(app: Flask) -> None:
     app : flask.Flask
         ``mlflow.server.app``, or one made from it. It has to check permissions itself, before each request,
         as MLflow's basic authentication does: what jobs read is asked of it in this process.
+    user : callable, optional
+        Returns the name of the user who has signed in and sent the request that Flask is about to answer, or
+        None. Without it visitors are told apart by their pages and addresses.
 
     Raises
     ------
@@ -143,11 +146,25 @@ def register(app: Flask) -> None:
     """
     prefix = os.environ.get("_MLFLOW_STATIC_PREFIX", "").rstrip("/")
     store = JobStore()
-    routes.register(app, prefix, store, Workshop(Limits.of_environment()))
+    routes.register(app, prefix, store, Workshop(Limits.of_environment()), user or _nobody)
     pages.register(app, prefix)
     button.install(app, prefix)
     queue_finished_runs.install(app)
     atexit.register(store.clear)
+
+
+def _nobody() -> None:
+    """Tell the name of who has signed in where nobody does."""
+
+
+def _mlflow_user() -> str | None:
+    """Tell the name of who has signed in, by what MLflow's authentication has let through.
+
+    MLflow 3.10 does not pass the name on: there, what it has accepted stands for the user.
+    """
+    signed_in = request.authorization
+    name = g.get("mlflow_authenticated_user") or (signed_in.username if signed_in is not None else None)
+    return name or request.headers.get("Authorization") or request.headers.get("Cookie")
 
 
 def _let_through(validators: dict[tuple[str, str], Any]) -> None:

@@ -12,5 +12,10 @@ from typing import Any
 
 from trackperm.server.app import create_app, prepare
 
-app: Any = create_app() if "_MLFLOW_SGI_NAME" in os.environ else prepare()
+app: Any = None
 """None in the command itself."""
+
+if "_MLFLOW_SGI_NAME" in os.environ:
+    app = create_app()
+else:
+    prepare()

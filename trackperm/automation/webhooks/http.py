@@ -96,11 +96,12 @@ class ReceiverServer(ThreadingHTTPServer):
 
     def _begin(self, arrival: Arrival) -> None:
         """See to a request in a thread, for which a place is taken."""
+        request: Any = arrival
         try:
-            self.process_request(arrival, arrival.address)
+            self.process_request(request, arrival.address)
         except RuntimeError:  # the system has no thread left
             self._places.release()
-            self.shutdown_request(arrival)
+            self.shutdown_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """See to a request, and give its place to the next one."""
