@@ -15,6 +15,8 @@ from support.mlflow_stores import MlflowStore
 from support.processes import descendants, run, workers_of
 from support.server_client import API, Client, predictions
 
+from trackperm.server.jobs.limits import PENDING_PER_PAGE
+
 pytestmark = [pytest.mark.tracker, pytest.mark.slow]
 
 
@@ -158,6 +160,16 @@ ENDLESS = Source("endless", "endless files", lambda file: file.head.startswith(b
 """A format whose reader holds the interpreter in one call in C, for days."""
 
 
+def endless(folder: Path) -> dict[str, str]:
+    """Install that format in `folder`, and return the environment that has it."""
+    (folder / "endless.py").write_text(ENDLESS.format(begun=str(folder / "begun")))
+    package = folder / "endless-1.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: endless\nVersion: 1\n")
+    (package / "entry_points.txt").write_text("[trackperm.sources]\nendless = endless:ENDLESS\n")
+    return {"PYTHONPATH": str(folder)}
+
+
 def endless_runs(server: MlflowServer) -> dict[str, object]:
     store = MlflowStore(server.uri)
     runs = [store.run("endless", name) for name in ("baseline", "candidate")]
@@ -169,18 +181,12 @@ def endless_runs(server: MlflowServer) -> dict[str, object]:
 @pytest.mark.parametrize("limit", ["300", "8"], ids=["killed-server", "late"])
 def test_worker_that_holds_the_interpreter(tmp_path: Path, limit: str) -> None:
     """It ends with the server, and at its limit: no thread of its own would come to do that."""
-    begun = tmp_path / "begun"
-    (tmp_path / "endless.py").write_text(ENDLESS.format(begun=str(begun)))
-    package = tmp_path / "endless-1.dist-info"
-    package.mkdir()
-    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: endless\nVersion: 1\n")
-    (package / "entry_points.txt").write_text("[trackperm.sources]\nendless = endless:ENDLESS\n")
-    env = {"TMPDIR": str(tmp_path), "PYTHONPATH": str(tmp_path), "TRACKPERM_JOB_SECONDS": limit}
+    env = {"TMPDIR": str(tmp_path), "TRACKPERM_JOB_SECONDS": limit, **endless(tmp_path)}
     with MlflowServer(tmp_path, env, app="trackperm") as server:
         client = Client(server.uri)
         job = client.begin(endless_runs(server))
         deadline = time.monotonic() + 60
-        while not begun.exists():
+        while not (tmp_path / "begun").exists():
             assert time.monotonic() < deadline, client.state(job)
             time.sleep(0.1)
         processes, workers = descendants(server.process), workers_of(server.process)
@@ -221,16 +227,66 @@ def test_limits(tmp_path: Path, limit: str, value: str, said: str) -> None:
             assert client.result({"kind": "choices", "experiment": "1"})["kind"] == "choices"
 
 
-def test_pending_jobs(tmp_path: Path) -> None:
-    with MlflowServer(tmp_path, {"TMPDIR": str(tmp_path)}, app="trackperm", workers=2) as server:
-        client, order = Client(server.uri), two_runs(server, 300_000)
-        jobs = [client.begin(order) for _ in range(4)]
-        refused = client.post(order)
+def test_visitors_take_turns(tmp_path: Path) -> None:
+    """A page that asks for much delays another by what runs; who cancels, or is gone, delays nobody."""
+    with MlflowServer(tmp_path, {"TMPDIR": str(tmp_path)}, app="trackperm") as server:
+        order = two_runs(server, 300_000)
+        many, one = (Client(server.uri, page=f"the-page-of-{name}") for name in ("many-jobs", "one-job"))
+        jobs = [many.begin(order) for _ in range(PENDING_PER_PAGE)]
+        refused = many.post(order)
         assert refused.status_code == 429
-        assert "4 comparisons of yours" in refused.json()["error"]["message"]
-        for job in jobs:
-            assert client.wait(job)["state"] == "done"
-        assert client.post(order).status_code == 202
+        assert f"{PENDING_PER_PAGE} comparisons of this page" in refused.json()["error"]["message"]
+        job = one.begin(order)
+        assert one.get(f"{API}/jobs", id=jobs[0]).status_code == 404
+        assert one.cancel(jobs[0]).status_code == 404
+        assert one.wait(job)["state"] == "done"
+        waiting = [each for each in jobs if many.state(each)["state"] == "waiting"]
+        assert len(waiting) >= PENDING_PER_PAGE // 2
+        for each in jobs:
+            assert many.cancel(each).status_code == 204
+        assert {many.state(each)["state"] for each in waiting} == {"dropped"}
+        assert one.wait(one.begin(order))["state"] == "done"
+        gone = many.begin(order)
+        assert many.begin({**order, "log": True})
+        for heard in tmp_path.glob("trackperm-server-*/pages/*"):
+            os.utime(heard, (0, 0))
+        assert one.wait(one.begin(order))["state"] == "done"
+        state = next(tmp_path.glob(f"trackperm-server-*/{gone}/state.json")).read_text()
+        assert '"dropped"' in state
+        deadline = time.monotonic() + 60  # what logs is done, though its page is gone
+        while not MlflowStore(server.uri).comparisons("digits"):
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+
+
+def test_job_that_is_cancelled_ends(tmp_path: Path) -> None:
+    """Also in the middle of a long call; the next one gets a process of its own."""
+    env = {"TMPDIR": str(tmp_path), **endless(tmp_path)}
+    with MlflowServer(tmp_path, env, app="trackperm") as server:
+        client, order = Client(server.uri, page="a-page-that-cancels"), endless_runs(server)
+        job = client.begin(order)
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "begun").exists():
+            assert time.monotonic() < deadline, client.state(job)
+            time.sleep(0.1)
+        workers = workers_of(server.process)
+        assert client.cancel(job).status_code == 204
+        assert client.state(job)["state"] == "dropped"
+        wait_until_gone(workers)
+        assert client.result(two_runs(server))["verdict"] == "better"
+
+
+def test_proxy_that_rewrites_the_host(tmp_path: Path) -> None:
+    """Regression: every job was refused, though MLflow was told which origin to let through."""
+    allowed = ["--cors-allowed-origins", "http://runs.example"]
+    env = {"TMPDIR": str(tmp_path)}
+    with MlflowServer(tmp_path, env, app="trackperm", arguments=allowed) as server:
+        order, client = two_runs(server), Client(server.uri)
+        begun = client.post(order, {"Origin": "http://runs.example"})
+        assert begun.status_code == 202, begun.text
+        assert client.wait(begun.json()["job"])["state"] == "done"
+        for origin in ("https://runs.example", "http://evil.example"):
+            assert client.post(order, {"Origin": origin}).status_code == 403
 
 
 def users(folder: Path, password: str = "the-admins-own-1") -> dict[str, str]:

@@ -80,8 +80,8 @@ async function wait(address, signal, report) {
     if (found.state === "done" || found.state === "dropped") return found;
     if (found.state === "failed") throw new Refusal(found.error.message, found.error.hint);
     report(found);
-    const longest = found.state === "waiting" ? LONGEST_TURN : LONGEST_WAIT;
-    if (performance.now() - begun > SOON) time = Math.min(1.3 * time, longest);
+    const waiting = found.state === "waiting";
+    if (waiting || performance.now() - begun > SOON) time = Math.min(1.3 * time, waiting ? LONGEST_TURN : LONGEST_WAIT);
   }
 }
 
