@@ -11,6 +11,7 @@ import requests
 from playwright.sync_api import Error, Locator, Page, expect
 from support.mlflow_server import BASIC_AUTH, MlflowServer
 from support.mlflow_stores import MlflowStore
+from support.server_client import Client
 from support.pages import FIRST, SECOND, THIRD, Site, number, watched
 
 import trackperm
@@ -324,15 +325,21 @@ def test_page_that_is_closed_cancels(chrome, site, tmp_path):
     much = large(site)
     with watched(chrome, tmp_path, site.uri) as opened:
         page = opened.page
-        page.goto(much.compare())
+        with page.expect_response(lambda answer: answer.request.method == "POST") as begun:
+            page.goto(much.compare())
+        job = begun.value.json()["job"]
+        same = Client(site.uri, page=page.evaluate("document.documentElement.dataset.page"))
         page.get_by_role("button", name="Cancel").wait_for()
-        with page.context.expect_event("request", lambda request: request.method == "DELETE"):
-            page.goto("about:blank")
+        page.goto("about:blank")
+        assert same.wait(job)["state"] == "dropped"
 
 
 def test_result_stays_where_it_may_not_be_logged(chrome, tmp_path):
     """What is said is about what a visitor can do, and names no option of a command."""
-    (tmp_path / "users.ini").write_text(BASIC_AUTH.format(folder=tmp_path, password="the-admins-own-1"))
+    config = f"{BASIC_AUTH}auth_cache_ttl_seconds = 300\n".format(
+        folder=tmp_path, password="the-admins-own-1"
+    )
+    (tmp_path / "users.ini").write_text(config)
     env = {
         "TMPDIR": str(tmp_path),
         "TRACKPERM_WITH": "basic-auth",
