@@ -11,8 +11,8 @@ import requests
 from playwright.sync_api import Error, Locator, Page, expect
 from support.mlflow_server import BASIC_AUTH, MlflowServer
 from support.mlflow_stores import MlflowStore
-from support.server_client import Client
 from support.pages import FIRST, SECOND, THIRD, Site, number, watched
+from support.server_client import Client
 
 import trackperm
 

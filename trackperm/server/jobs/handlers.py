@@ -111,9 +111,9 @@ def _logged(result: Comparison | Leaderboard, steps: Steps) -> tuple[Published |
     steps.begin("logging")
     try:
         return log(result), None
-    except PermissionDeniedError as error:
+    except PermissionDeniedError:
         return None, {
-            "message": f"you may read these runs, and not write to their experiment ({error.message})",
+            "message": "you may read these runs, and not write to their experiment",
             "hint": "ask whoever manages the experiment for the permission to edit it, and log again; a link"
             " to this page shows the same result to everybody who may read the runs.",
         }

@@ -60,6 +60,8 @@ function size(bytes) {
   return `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB read`;
 }
 
+const sentence = (text) => text[0].toUpperCase() + text.slice(1);
+
 /** Show what went wrong and what to do about it; null takes it away. */
 export function problem(error) {
   const place = part("problem");
@@ -68,8 +70,8 @@ export function problem(error) {
   if (!(error instanceof Refusal)) console.error(error);
   const message = error instanceof Refusal ? error.message : "this page failed; load it again";
   place.replaceChildren(
-    element("p", {}, element("strong", {}, message[0].toUpperCase() + message.slice(1))),
-    ...(error.hint ? [element("p", { class: "soft" }, error.hint[0].toUpperCase() + error.hint.slice(1))] : []));
+    element("p", {}, element("strong", {}, sentence(message))),
+    ...(error.hint ? [element("p", { class: "soft" }, sentence(error.hint))] : []));
 }
 
 /** Show the result, and move there if the reader has asked for it. */
@@ -118,7 +120,7 @@ export function logging(what, body) {
     } catch (error) {
       if (cancelling.signal.aborted) return tell(true, "Not logged: cancelled.");
       if (!(error instanceof Refusal)) console.error(error);
-      tell(true, `Not logged: ${error.message}${error.hint ? `. ${error.hint}` : ""}`);
+      tell(true, `Not logged: ${error.message}${error.hint ? `. ${sentence(error.hint)}` : ""}`);
     } finally {
       button.disabled = false;
     }
