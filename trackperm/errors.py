@@ -101,3 +101,7 @@ class TrackerError(TrackpermError, RuntimeError):
     """A tracker that failed, refused or is out of reach."""
 
     exit_code = 3
+
+
+class PermissionDeniedError(TrackerError):
+    """A tracker that knows who asks, and does not let them read or write this."""

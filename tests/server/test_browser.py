@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from contextlib import suppress
 
 import pytest
+import requests
 from playwright.sync_api import Error, Locator, Page, expect
-from support.mlflow_server import MlflowServer
+from support.mlflow_server import BASIC_AUTH, MlflowServer
 from support.mlflow_stores import MlflowStore
 from support.pages import FIRST, SECOND, THIRD, Site, number, watched
+from support.server_client import Client
 
 import trackperm
 
@@ -283,3 +286,94 @@ def test_without_the_button(chrome, tmp_path):
             assert page.locator("#trackperm-button").count() == 0
             assert "trackperm" not in page.content()
             opened.problems.clear()
+
+
+def large(site: Site, n: int = 300_000) -> Site:
+    """Log two runs whose comparison takes a while."""
+    labels = [i % 2 for i in range(n)]
+    tables = {
+        name: {"id": list(range(n)), "prediction": [i % k for i in range(n)], "label": labels}
+        for name, k in ((FIRST, 3), (SECOND, 5))
+    }
+    return Site.of(site.uri, "large", tables)
+
+
+def test_cancel(chrome, site, tmp_path):
+    """The job ends on the server as well, and the page starts again when it is asked to."""
+    much = large(site)
+    with watched(chrome, tmp_path, site.uri) as opened:
+        page = opened.page
+        with page.expect_response(lambda answer: answer.request.method == "POST") as begun:
+            page.goto(much.compare())
+        job = begun.value.json()["job"]
+        page.get_by_role("button", name="Cancel").wait_for()
+        opened.photograph("cancel")
+        with page.expect_response(lambda answer: answer.request.method == "DELETE") as ended:
+            page.get_by_role("button", name="Cancel").click()
+        assert ended.value.status == 204
+        assert job in ended.value.url
+        expect(page.locator("#cancelled")).to_have_text("Cancelled. “Compare” starts again.")
+        expect(page.locator("#progress")).to_be_hidden()
+        expect(page.get_by_role("button", name="Compare", exact=True)).to_be_focused()
+        opened.photograph("cancelled")
+        page.keyboard.press("Enter")
+        opened.settled()
+        expect(page.locator("#cancelled")).to_be_empty()
+
+
+def test_page_that_is_closed_cancels(chrome, site, tmp_path):
+    much = large(site)
+    with watched(chrome, tmp_path, site.uri) as opened:
+        page = opened.page
+        with page.expect_response(lambda answer: answer.request.method == "POST") as begun:
+            page.goto(much.compare())
+        job = begun.value.json()["job"]
+        same = Client(site.uri, page=page.evaluate("document.documentElement.dataset.page"))
+        page.get_by_role("button", name="Cancel").wait_for()
+        page.goto("about:blank")
+        assert same.wait(job)["state"] == "dropped"
+
+
+def test_result_stays_where_it_may_not_be_logged(chrome, tmp_path):
+    """What is said is about what a visitor can do, and names no option of a command."""
+    config = f"{BASIC_AUTH}auth_cache_ttl_seconds = 300\n".format(
+        folder=tmp_path, password="the-admins-own-1"
+    )
+    (tmp_path / "users.ini").write_text(config)
+    env = {
+        "TMPDIR": str(tmp_path),
+        "TRACKPERM_WITH": "basic-auth",
+        "MLFLOW_AUTH_CONFIG_PATH": str(tmp_path / "users.ini"),
+        "MLFLOW_FLASK_SERVER_SECRET_KEY": "a key of the tests",
+    }
+    admin, reader = ("admin", "the-admins-own-1"), ("reader", "the-readers-own-1")
+    with MlflowServer(tmp_path, env, app="trackperm") as server:
+        site = Site.demonstration(server.uri.replace("://", f"://{':'.join(admin)}@"), 60)
+
+        def ask(route, **content):
+            requests.post(
+                f"{server.uri}/api/{route}", json=content, auth=admin, timeout=30
+            ).raise_for_status()
+
+        ask("2.0/mlflow/users/create", username=reader[0], password=reader[1])
+        ask(
+            "3.0/mlflow/users/permissions/grant",
+            resource_type="experiment",
+            resource_id=site.experiment,
+            username=reader[0],
+            permission="READ",
+        )
+        address = Site(server.uri, site.experiment, site.runs).compare()
+        with watched(chrome, tmp_path, server.uri) as opened:
+            signature = "Basic " + base64.b64encode(":".join(reader).encode()).decode()
+            opened.page.set_extra_http_headers({"Authorization": signature})
+            page = opened.open(address)
+            page.get_by_role("button", name="Log this comparison").click()
+            said = page.locator("#logged")
+            expect(said).to_contain_text(
+                "Not logged: you may read these runs, and not write to their experiment"
+            )
+            expect(said).to_contain_text("permission to edit")
+            assert "--no-log" not in page.content()
+            expect(page.locator("#headline")).to_contain_text("birch is")
+            opened.photograph("not-logged")

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from support.mlflow_server import MlflowServer
+from support.mlflow_server import BASIC_AUTH, MlflowServer, free_port
 from support.mlflow_stores import MlflowStore
-from support.processes import descendants, workers_of
+from support.processes import descendants, run, workers_of
 from support.server_client import API, Client, predictions
+
+from trackperm.server.jobs.limits import PENDING_PER_PAGE
 
 pytestmark = [pytest.mark.tracker, pytest.mark.slow]
 
@@ -102,10 +107,10 @@ def test_process_of_the_server_is_killed(tmp_path: Path) -> None:
         job = client.begin(order)
         while client.state(job)["state"] == "waiting":
             time.sleep(0.02)
-        (worker,) = workers_of(server.process)
-        parent = int(Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()[1])
+        workers = workers_of(server.process)
+        parent = int(Path(f"/proc/{workers[0]}/stat").read_text().rpartition(")")[2].split()[1])
         os.kill(parent, signal.SIGKILL)
-        wait_until_gone([worker])
+        wait_until_gone(workers)
         deadline = time.monotonic() + 30
         while True:
             assert time.monotonic() < deadline
@@ -140,6 +145,68 @@ def test_server_ends(tmp_path: Path, how: signal.Signals) -> None:
         assert left in ([], ["state.json"])
 
 
+ENDLESS = """\
+from pathlib import Path
+
+from trackperm.tables import Source
+
+
+def read(file):
+    Path({begun!r}).touch()
+    sum(range(10**13))
+
+
+ENDLESS = Source("endless", "endless files", lambda file: file.head.startswith(b"%endless"), read)
+"""
+"""A format whose reader holds the interpreter in one call in C, for days."""
+
+
+def endless(folder: Path) -> dict[str, str]:
+    """Install that format in `folder`, and return the environment that has it."""
+    (folder / "endless.py").write_text(ENDLESS.format(begun=str(folder / "begun")))
+    package = folder / "endless-1.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: endless\nVersion: 1\n")
+    (package / "entry_points.txt").write_text("[trackperm.sources]\nendless = endless:ENDLESS\n")
+    return {"PYTHONPATH": str(folder)}
+
+
+def endless_runs(server: MlflowServer) -> dict[str, object]:
+    store = MlflowStore(server.uri)
+    runs = [store.run("endless", name) for name in ("baseline", "candidate")]
+    for run_id in runs:
+        store.client.log_text(run_id, "%endless\n", "p.txt")
+    return {"kind": "compare", "runs": runs, "artifact": "p.txt"}
+
+
+@pytest.mark.parametrize("limit", ["300", "8"], ids=["killed-server", "late"])
+def test_worker_that_holds_the_interpreter(tmp_path: Path, limit: str) -> None:
+    """It ends with the server, and at its limit: no thread of its own would come to do that."""
+    env = {"TMPDIR": str(tmp_path), "TRACKPERM_JOB_SECONDS": limit, **endless(tmp_path)}
+    with MlflowServer(tmp_path, env, app="trackperm") as server:
+        client = Client(server.uri)
+        job = client.begin(endless_runs(server))
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "begun").exists():
+            assert time.monotonic() < deadline, client.state(job)
+            time.sleep(0.1)
+        processes, workers = descendants(server.process), workers_of(server.process)
+        try:
+            if limit == "300":
+                for process in processes:
+                    if process not in workers:
+                        os.kill(process, signal.SIGKILL)
+            else:
+                assert "longer than 8 seconds" in client.wait(job)["error"]["message"]
+            wait_until_gone(workers)
+        finally:
+            for process in workers:
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+        if limit == "300":
+            assert not list(tmp_path.glob("trackperm-server-*/*/scratch"))
+
+
 @pytest.mark.parametrize(
     ("limit", "value", "said"),
     [
@@ -161,25 +228,135 @@ def test_limits(tmp_path: Path, limit: str, value: str, said: str) -> None:
             assert client.result({"kind": "choices", "experiment": "1"})["kind"] == "choices"
 
 
-def test_pending_jobs(tmp_path: Path) -> None:
-    with MlflowServer(tmp_path, {"TMPDIR": str(tmp_path)}, app="trackperm", workers=2) as server:
-        client, order = Client(server.uri), two_runs(server, 300_000)
-        jobs = [client.begin(order) for _ in range(4)]
-        refused = client.post(order)
+def test_visitors_take_turns(tmp_path: Path) -> None:
+    """A page that asks for much delays another by what runs; who cancels, or is gone, delays nobody."""
+    with MlflowServer(tmp_path, {"TMPDIR": str(tmp_path)}, app="trackperm") as server:
+        order = two_runs(server, 300_000)
+        many, one = (Client(server.uri, page=f"the-page-of-{name}") for name in ("many-jobs", "one-job"))
+        jobs = [many.begin(order) for _ in range(PENDING_PER_PAGE)]
+        refused = many.post(order)
         assert refused.status_code == 429
-        assert "4 comparisons of yours" in refused.json()["error"]["message"]
-        for job in jobs:
-            assert client.wait(job)["state"] == "done"
-        assert client.post(order).status_code == 202
+        assert f"{PENDING_PER_PAGE} comparisons of this page" in refused.json()["error"]["message"]
+        job = one.begin(order)
+        assert one.get(f"{API}/jobs", id=jobs[0]).status_code == 404
+        assert one.cancel(jobs[0]).status_code == 404
+        assert one.wait(job)["state"] == "done"
+        waiting = [each for each in jobs if many.state(each)["state"] == "waiting"]
+        assert len(waiting) >= PENDING_PER_PAGE // 2
+        for each in jobs:
+            assert many.cancel(each).status_code == 204
+        assert {many.state(each)["state"] for each in waiting} == {"dropped"}
+        assert one.wait(one.begin(order))["state"] == "done"
+        running = [one.begin(order) for _ in range(2)]
+        gone = many.begin(order)
+        many.begin({**order, "log": True})
+        (record,) = tmp_path.glob(f"trackperm-server-*/{gone}/state.json")
+        os.utime(record.parents[1] / "pages" / json.loads(record.read_text())["page"], (0, 0))
+        assert {one.wait(job)["state"] for job in [*running, one.begin(order)]} == {"done"}
+        assert json.loads(record.read_text())["state"] == "dropped"
+        deadline = time.monotonic() + 60  # what logs is done, though its page is gone
+        while not MlflowStore(server.uri).comparisons("digits"):
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
 
 
-def test_limit_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server does not start, and its log says why."""
-    monkeypatch.setattr("support.mlflow_server._START_SECONDS", 40.0)
-    env = {"TMPDIR": str(tmp_path), "TRACKPERM_JOB_MB": "much"}
-    server = MlflowServer(tmp_path, env, app="trackperm")
-    with pytest.raises(TimeoutError, match="`TRACKPERM_JOB_MB` is 'much'"):
-        server.start()
+def test_job_that_is_cancelled_ends(tmp_path: Path) -> None:
+    """Also in the middle of a long call; the next one gets a process of its own."""
+    env = {"TMPDIR": str(tmp_path), **endless(tmp_path)}
+    with MlflowServer(tmp_path, env, app="trackperm") as server:
+        client, order = Client(server.uri, page="a-page-that-cancels"), endless_runs(server)
+        job = client.begin(order)
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "begun").exists():
+            assert time.monotonic() < deadline, client.state(job)
+            time.sleep(0.1)
+        workers = workers_of(server.process)
+        assert client.cancel(job).status_code == 204
+        assert client.state(job)["state"] == "dropped"
+        wait_until_gone(workers)
+        assert client.result(two_runs(server))["verdict"] == "better"
+
+
+def test_proxy_that_rewrites_the_host(tmp_path: Path) -> None:
+    """Regression: every job was refused, though MLflow was told which origin to let through."""
+    allowed = ["--cors-allowed-origins", "http://runs.example"]
+    env = {"TMPDIR": str(tmp_path)}
+    with MlflowServer(tmp_path, env, app="trackperm", arguments=allowed) as server:
+        order, client = two_runs(server), Client(server.uri)
+        begun = client.post(order, {"Origin": "http://runs.example"})
+        assert begun.status_code == 202, begun.text
+        assert client.wait(begun.json()["job"])["state"] == "done"
+        for origin in ("https://runs.example", "http://evil.example"):
+            assert client.post(order, {"Origin": origin}).status_code == 403
+
+
+def users(folder: Path, password: str = "the-admins-own-1") -> dict[str, str]:
+    """Return the environment of a server with basic authentication, whose database is not there yet."""
+    (folder / "users.ini").write_text(BASIC_AUTH.format(folder=folder, password=password))
+    return {
+        "TMPDIR": str(folder),
+        "TRACKPERM_WITH": "basic-auth",
+        "MLFLOW_AUTH_CONFIG_PATH": str(folder / "users.ini"),
+        "MLFLOW_FLASK_SERVER_SECRET_KEY": "a key of the tests",
+    }
+
+
+@pytest.mark.parametrize("factory", [False, True], ids=["mlflow", "uvicorn-factory"])
+def test_users_are_set_up_once(tmp_path: Path, factory: bool) -> None:
+    """Regression: processes that started together each made the tables, and all but one failed."""
+    environment = users(tmp_path)
+    if factory:  # without MLflow's command, which makes them before it starts processes
+        package = tmp_path / "both-1.dist-info"
+        package.mkdir()
+        (package / "METADATA").write_text("Metadata-Version: 2.1\nName: both\nVersion: 1\n")
+        (package / "entry_points.txt").write_text("[mlflow.app]\nboth = both:later\n")
+        (tmp_path / "both.py").write_text(
+            "import os\n"
+            "from trackperm.server.app import create_app\n"
+            "later = create_app() if '_MLFLOW_SGI_NAME' in os.environ else None\n"
+        )
+        environment["PYTHONPATH"] = str(tmp_path)
+    with MlflowServer(tmp_path, environment, app="both" if factory else "trackperm", workers=4) as server:
+        admin = Client(server.uri, ("admin", "the-admins-own-1"))
+        deadline = time.monotonic() + 60
+        while (tmp_path / "server.log").read_text().count("startup complete") < 4:
+            assert time.monotonic() < deadline, (tmp_path / "server.log").read_text()[-4000:]
+            time.sleep(0.1)
+        assert admin.get("/trackperm/compare").status_code == 200
+        assert Client(server.uri).get("/trackperm/compare").status_code == 401
+    said = (tmp_path / "server.log").read_text()
+    assert "Traceback" not in said
+    assert "Error" not in said
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"TRACKPERM_JOB_MB": "much"}, "`TRACKPERM_JOB_MB` is 'much'"),
+        ({"TRACKPERM_WITH": "basic"}, "`TRACKPERM_WITH` is 'basic'"),
+        ({"MLFLOW_AUTH_ADMIN_PASSWORD": ""}, "MLFLOW_AUTH_ADMIN_PASSWORD"),
+        ({"MLFLOW_FLASK_SERVER_SECRET_KEY": ""}, "`MLFLOW_FLASK_SERVER_SECRET_KEY`"),
+    ],
+    ids=lambda given: next(iter(given)) if isinstance(given, dict) else None,
+)
+def test_environment_that_cannot_be_used(tmp_path: Path, wrong: dict[str, str], said: str) -> None:
+    """The command ends before it starts anything, and says why, once."""
+    store = ["--backend-store-uri", f"sqlite:///{tmp_path / 'mlflow.db'}"]
+    command = [sys.executable, "-m", "mlflow", "server", "--app-name", "trackperm", *store]
+    ended = run([*command, "--port", str(free_port())], cwd=tmp_path, env={**users(tmp_path), **wrong})
+    assert ended.returncode == 3
+    assert ended.stderr.count("trackperm: ") == 1
+    assert said in ended.stderr.partition("trackperm: ")[2]
+    assert "Traceback" not in ended.stderr
+
+
+def test_waitress(tmp_path: Path) -> None:
+    """MLflow 3.17 tells it to call a factory twice; our application is not a factory."""
+    arguments = ["--waitress-opts", "--threads=8"]
+    with MlflowServer(tmp_path, {"TMPDIR": str(tmp_path)}, app="trackperm", arguments=arguments) as server:
+        client = Client(server.uri)
+        assert client.result({**two_runs(server), "log": True})["logged"]["created"]
+        assert client.get("/trackperm/compare").status_code == 200
 
 
 def test_application_of_ones_own(tmp_path: Path) -> None:

@@ -133,8 +133,15 @@ def test_reader_compares_and_does_not_log(guarded: Guarded) -> None:
     assert reader.flips(job)["total"] == result["flips"]["total"] > 0
     assert reader.result({"kind": "leaderboard", "experiment": guarded.experiment_id})["rows"]
     before = len(guarded.store.comparisons("secret"))
-    error = reader.error({**guarded.order, "log": True, "alpha": 0.025})
-    assert "denies permission" in error["message"]
+    tried = reader.result({**guarded.order, "log": True, "alpha": 0.025})
+    assert tried["verdict"] == "better"
+    assert tried["logged"] is None
+    assert "you may read these runs, and not write" in tried["not_logged"]["message"]
+    assert "permission to edit" in tried["not_logged"]["hint"]
+    assert "--no-log" not in str(tried["not_logged"])
+    board = reader.result({"kind": "leaderboard", "runs": list(guarded.runs), "log": True})
+    assert board["rows"]
+    assert "not write" in board["not_logged"]["message"]
     assert len(guarded.store.comparisons("secret")) == before
 
 
@@ -153,6 +160,44 @@ def test_jobs_belong_to_who_asked_for_them(guarded: Guarded) -> None:
     for name in ("admin", "nobody"):
         assert guarded.user(name).get(f"{API}/jobs", id=job).status_code == 404
         assert guarded.user(name).get(f"{API}/flips", id=job).status_code == 404
+
+
+def forbid(server: MlflowServer, experiment_id: str, name: str) -> None:
+    """Take a user's permission away, in the way of this version of MLflow."""
+    old, new = "2.0/mlflow/experiments/permissions/update", "3.0/mlflow/users/permissions/revoke"
+    content = {"experiment_id": experiment_id, "username": name, "permission": "NO_PERMISSIONS"}
+    auth = ("admin", PASSWORDS["admin"])
+    answers = [
+        requests.patch(f"{server.uri}/api/{old}", json=content, auth=auth, timeout=30),
+        ask(server, new, resource_type="experiment", resource_id=experiment_id, username=name),
+    ]
+    assert 200 in [answer.status_code for answer in answers], [answer.text for answer in answers]
+
+
+def test_results_are_withdrawn_with_the_right_to_read(guarded: Guarded) -> None:
+    """Regression: they stayed readable for an hour."""
+    experiment_id = guarded.store.experiment("until withdrawn")
+    runs = [
+        guarded.store.run_with_predictions("until withdrawn", name, predictions(seed), artifact="p.csv")
+        for seed, name in enumerate("ab")
+    ]
+    ask(guarded.server, "2.0/mlflow/users/create", username="former", password="the-formers-own-1")
+    allow(guarded.server, experiment_id, "former", "READ")
+    former = Client(guarded.server.uri, ("former", "the-formers-own-1"))
+    orders = [{"kind": "compare", "runs": runs}, {"kind": "leaderboard", "experiment": experiment_id}]
+    jobs = [former.begin(order) for order in orders]
+    for job in jobs:
+        assert former.wait(job)["state"] == "done"
+    assert former.flips(jobs[0])["total"] > 0
+    forbid(guarded.server, experiment_id, "former")
+    for job in jobs:
+        for path in ("jobs", "flips"):
+            answer = former.get(f"{API}/{path}", id=job)
+            assert answer.status_code == 403, answer.text
+            assert "MLflow refuses" in answer.json()["error"]["message"]
+            assert "Dev-0" not in answer.text
+    allow(guarded.server, experiment_id, "former", "READ")
+    assert former.state(jobs[0])["state"] == "done"
 
 
 @pytest.mark.slow

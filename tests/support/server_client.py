@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import requests
 
+from trackperm.server.jobs.visitors import PAGE_HEADER
+
 API = "/ajax-api/2.0/trackperm"
 SECONDS = 60.0
 
@@ -22,21 +24,32 @@ class Client:
         Of the server, with its static prefix.
     user : (str, str), optional
         Name and password.
+    page : str, optional
+        Token of a page; without one it asks as a program does.
     """
 
-    def __init__(self, uri: str, user: tuple[str, str] | None = None) -> None:
+    def __init__(self, uri: str, user: tuple[str, str] | None = None, page: str | None = None) -> None:
         self.uri = uri
         self._user = user
+        self._page = {} if page is None else {PAGE_HEADER: page}
 
     def get(self, path: str, headers: Mapping[str, str] | None = None, **query: Any) -> requests.Response:
         """Read a page or an endpoint, on a connection of its own."""
-        return requests.get(self.uri + path, params=query, headers=headers, auth=self._user, timeout=30)
+        given = {**self._page, **(headers or {})}
+        return requests.get(self.uri + path, params=query, headers=given, auth=self._user, timeout=30)
+
+    def cancel(self, job: str) -> requests.Response:
+        """Cancel a job."""
+        return requests.delete(
+            f"{self.uri}{API}/jobs", params={"id": job}, headers=self._page, auth=self._user, timeout=30
+        )
 
     def post(
         self, order: object, headers: Mapping[str, str] | None = None, path: str = f"{API}/jobs"
     ) -> requests.Response:
         """Ask for a job."""
-        return requests.post(self.uri + path, json=order, headers=headers, auth=self._user, timeout=30)
+        given = {**self._page, **(headers or {})}
+        return requests.post(self.uri + path, json=order, headers=given, auth=self._user, timeout=30)
 
     def begin(self, order: object) -> str:
         """Ask for a job, and return its id."""

@@ -53,7 +53,7 @@ def _shell(name: str, prefix: str) -> Callable[[], Response]:
         body = (
             environment("trackperm.server")
             .get_template(f"{name}.html")
-            .render(prefix=prefix, nonce=nonce, version=__version__)
+            .render(prefix=prefix, nonce=nonce, page=secrets.token_urlsafe(16), version=__version__)
         )
         response = Response(body, mimetype="text/html")
         response.headers["Content-Security-Policy"] = policy(nonce)

@@ -6,14 +6,14 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import wraps
-from urllib.parse import urlsplit
+from typing import Any
 
 from flask import Flask, Response, request
 
 from trackperm.errors import CapacityError, InputError, TrackpermError
 from trackperm.server.jobs.changed_examples import FlipPage, read_flips
 from trackperm.server.jobs.pool import Workshop
-from trackperm.server.jobs.replay import Caller
+from trackperm.server.jobs.replay import Caller, MlflowRefusalError
 from trackperm.server.jobs.requests import Order, read_order
 from trackperm.server.jobs.store import (
     FLIPS_FILE,
@@ -23,14 +23,22 @@ from trackperm.server.jobs.store import (
     TooManyJobsError,
     error_values,
 )
+from trackperm.server.jobs.visitors import Visitor
+from trackperm.server.origins import is_from_allowed_page
 
 API = "/ajax-api/2.0/trackperm"
-PATHS = ((f"{API}/jobs", "POST"), (f"{API}/jobs", "GET"), (f"{API}/flips", "GET"))
+PATHS = (
+    (f"{API}/jobs", "POST"),
+    (f"{API}/jobs", "GET"),
+    (f"{API}/jobs", "DELETE"),
+    (f"{API}/flips", "GET"),
+)
 """Paths below the static prefix, with their methods."""
 
 _MOST_BYTES = 2**16
 _MOST_ROWS = 500
 _AGAIN = "start it again."
+_SHOWN = ("state", "step", "done", "total", "bytes", "error")
 
 
 class _RefusedError(TrackpermError):
@@ -41,7 +49,9 @@ class _RefusedError(TrackpermError):
         self.status = status
 
 
-def register(app: Flask, prefix: str, store: JobStore, workshop: Workshop) -> None:
+def register(
+    app: Flask, prefix: str, store: JobStore, workshop: Workshop, user: Callable[[], str | None]
+) -> None:
     """Add the endpoints of jobs to `app`.
 
     Parameters
@@ -54,21 +64,42 @@ def register(app: Flask, prefix: str, store: JobStore, workshop: Workshop) -> No
         Where jobs are recorded.
     workshop : Workshop
         Where they run.
+    user : callable
+        Returns the name of the user who has signed in and sent the request, or None.
     """
 
     def begin() -> Response:
-        _require_same_site("same-origin")
+        _require_allowed_page()
         caller = Caller.of(app, request, prefix)
         order = _order()
-        _require_readable(caller, order)
-        job = store.begin(caller.digest)
+        reads = _readable(caller, order)
+        visitor = Visitor.of(request, user())
+        job = store.begin(visitor, reads, is_lasting=getattr(order, "log", False))
         workshop.submit(job, caller, order)
         return _answer(json.dumps({"job": job.id}), 202)
 
+    def found() -> Job:
+        """Return the job that is asked for, which has to be one of the visitor."""
+        _require_allowed_page()
+        visitor = Visitor.of(request, user())
+        store.hear(visitor)
+        job = store.find(request.args.get("id", ""))
+        if job is None or job.state.owner != visitor.owner:
+            raise _expired()
+        return job
+
+    def readable() -> Job:
+        """Return the job that is asked for, if the visitor may read by now what it is about."""
+        job = found()
+        if job.state.state not in ("waiting", "dropped"):  # which say nothing of any run
+            caller = Caller.of(app, request, prefix)
+            for route, name, value in job.state.reads:
+                _read(caller, route, name, value)
+        return job
+
     def report() -> Response:
-        job = _found(app, prefix, store)
-        state = asdict(job.state)
-        del state["owner"], state["process"], state["changed"], state["flips"]
+        job = readable()
+        state = {name: getattr(job.state, name) for name in _SHOWN}
         result = "null"
         if job.state.state == "done":
             try:
@@ -78,8 +109,14 @@ def register(app: Flask, prefix: str, store: JobStore, workshop: Workshop) -> No
         # a result is JSON already, and may be large
         return _answer(f'{json.dumps(state)[:-1]}, "result": {result}}}')
 
+    def cancel() -> Response:
+        job = found()
+        if not (job.state.is_lasting and job.state.state == "running"):
+            job.cancel()
+        return Response(status=204)
+
     def flips() -> Response:
-        job = _found(app, prefix, store)
+        job = readable()
         if job.state.flips == "none":
             raise _RefusedError(404, "this job has no table of changed examples")
         if job.state.flips == "failed":
@@ -100,6 +137,7 @@ def register(app: Flask, prefix: str, store: JobStore, workshop: Workshop) -> No
 
     app.add_url_rule(f"{prefix}{API}/jobs", "trackperm_begin", _refusing(begin), methods=["POST"])
     app.add_url_rule(f"{prefix}{API}/jobs", "trackperm_report", _refusing(report), methods=["GET"])
+    app.add_url_rule(f"{prefix}{API}/jobs", "trackperm_cancel", _refusing(cancel), methods=["DELETE"])
     app.add_url_rule(f"{prefix}{API}/flips", "trackperm_flips", _refusing(flips), methods=["GET"])
 
 
@@ -133,18 +171,20 @@ def _answer(content: str, status: int = 200) -> Response:
     return answer
 
 
-def _require_same_site(*allowed: str) -> None:
-    """Refuse requests that pages of other sites send: by what browsers say of it, else by the origin.
+def _require_allowed_page() -> None:
+    """Refuse requests that pages of other sites send.
 
     Raises
     ------
     TrackpermError
         If it is one.
     """
-    site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
-    own = urlsplit(origin or "").netloc == request.host
-    if site not in allowed if site is not None else origin is not None and not own:
-        raise _RefusedError(403, "this request comes from a page of another site, and is refused")
+    if not is_from_allowed_page(request):
+        raise _RefusedError(
+            403,
+            "this request comes from a page of another site, and is refused",
+            hint="`--cors-allowed-origins` of `mlflow server` names sites that are let through.",
+        )
 
 
 def _order() -> Order:
@@ -162,48 +202,49 @@ def _order() -> Order:
     return read_order(request.get_data())
 
 
-def _require_readable(caller: Caller, order: Order) -> None:
+def _readable(caller: Caller, order: Order) -> list[tuple[str, str, str]]:
     """Ask MLflow whether the caller may read what the order names.
+
+    Returns
+    -------
+    list of (str, str, str)
+        What to ask before the result is read: the experiment, and a run of each other experiment, for
+        MLflow grants rights by experiments.
 
     Raises
     ------
     TrackpermError
         If not, with MLflow's status.
     """
-    asked = [("runs/get", "run_id", run) for run in dict.fromkeys(order.runs)]
+    asked: dict[str, tuple[str, str, str]] = {}
     if order.experiment is not None:
-        asked.append(("experiments/get", "experiment_id", order.experiment))
+        asked[order.experiment] = ("experiments/get", "experiment_id", order.experiment)
+        _read(caller, *asked[order.experiment])
     baseline = getattr(order, "baseline", None)
-    if baseline is not None and baseline not in order.runs:
-        asked.append(("runs/get", "run_id", baseline))
-    for route, name, value in asked:
-        refused = caller.refusal(route, **{name: value})
-        if refused is not None:
-            status, message = refused
-            what = "experiment" if name == "experiment_id" else "run"
-            known = status if status in (400, 401, 403, 404) else 503
-            raise _RefusedError(known, f"MLflow refuses {what} `{value}`: {message[:400]}")
+    for run in dict.fromkeys([*order.runs, *([] if baseline is None else [baseline])]):
+        found = _read(caller, "runs/get", "run_id", run)
+        asked.setdefault(str(found["run"]["info"]["experiment_id"]), ("runs/get", "run_id", run))
+    return list(asked.values())
 
 
-def _found(app: Flask, prefix: str, store: JobStore) -> Job:
-    """Find the job that is asked for, among those of the caller.
+def _read(caller: Caller, route: str, name: str, value: str) -> dict[str, Any]:
+    """Read a run or an experiment as the caller.
 
     Raises
     ------
     TrackpermError
-        If there is none.
+        If MLflow refuses it, with MLflow's status.
     """
-    _require_same_site("same-origin", "none")
-    job = store.find(request.args.get("id", ""))
-    if job is None or job.state.owner != Caller.of(app, request, prefix).digest:
-        raise _expired()
-    return job
+    try:
+        return caller.read(route, **{name: value})
+    except MlflowRefusalError as error:
+        what = "experiment" if name == "experiment_id" else "run"
+        known = error.status if error.status in (400, 401, 403, 404) else 503
+        raise _RefusedError(known, f"MLflow refuses {what} `{value}`: {str(error)[:400]}") from error
 
 
 def _expired() -> TrackpermError:
-    return _RefusedError(
-        404, "there is no such job of yours; results are kept for an hour", hint="start it again."
-    )
+    return _RefusedError(404, "there is no such job of yours; results are kept for an hour", hint=_AGAIN)
 
 
 def _number(name: str, default: int, most: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -9,10 +10,29 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from flask import Request
+from werkzeug.test import EnvironBuilder
 
 from trackperm.errors import TrackpermError
-from trackperm.server.jobs.limits import PENDING_IN_ALL, PENDING_PER_CALLER
+from trackperm.server.jobs import store as store_module
+from trackperm.server.jobs.limits import (
+    PENDING_IN_ALL,
+    PENDING_PER_ADDRESS,
+    PENDING_PER_PAGE,
+    PENDING_PER_USER,
+)
 from trackperm.server.jobs.store import RESULT_FILE, STATE_FILE, Job, JobStore, TooManyJobsError
+from trackperm.server.jobs.visitors import Visitor
+
+
+def page_at(name: str, address: str = "198.51.100.1", user: str | None = None) -> Visitor:
+    """Return the visitor of a page at an address."""
+    token = hashlib.sha256(name.encode()).hexdigest()
+    environ = {"REMOTE_ADDR": address, "HTTP_X_TRACKPERM_PAGE": token}
+    return Visitor.of(Request(EnvironBuilder().get_environ() | environ), user)
+
+
+SOMEBODY = page_at("somebody")
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +47,7 @@ def rewrite(job: Job, **changes: object) -> None:
 
 
 def test_another_process_sees_it() -> None:
-    job = JobStore().begin("somebody")
+    job = JobStore().begin(SOMEBODY)
     job.update(state="running", step="reading", done=0.5)
     found = JobStore().find(job.id)
     assert found is not None
@@ -35,31 +55,76 @@ def test_another_process_sees_it() -> None:
     assert found.state.is_pending
 
 
-def test_pending_jobs_of_one_caller_and_of_all() -> None:
+def test_pending_jobs_of_a_page_and_of_an_address_and_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "PENDING_PER_ADDRESS", 40)
+    monkeypatch.setattr(store_module, "PENDING_IN_ALL", 50)
     store = JobStore()
-    for number in range(PENDING_IN_ALL):
-        store.begin(f"caller {number // PENDING_PER_CALLER}")
-    with pytest.raises(TooManyJobsError, match="of yours"):
-        store.begin("caller 0")
+    for _ in range(PENDING_PER_PAGE):
+        store.begin(page_at("one"))
+    with pytest.raises(TooManyJobsError, match=f"{PENDING_PER_PAGE} comparisons of this page"):
+        store.begin(page_at("one"))
+    for number in range(40 - PENDING_PER_PAGE):
+        store.begin(page_at(f"made up {number}"))
+    with pytest.raises(TooManyJobsError, match="from your network address"):
+        store.begin(page_at("made up once more"))
+    for number in range(10):
+        store.begin(page_at(f"honest {number}", address=f"203.0.113.{number}"))
     with pytest.raises(TooManyJobsError, match="on this server"):
-        store.begin("another")
+        store.begin(page_at("another", address="192.0.2.1"))
+
+
+def test_fifty_visitors_behind_one_address_find_room() -> None:
+    """With five jobs each, and one more about what there is to choose from."""
+    assert 50 * 6 <= PENDING_PER_ADDRESS < PENDING_IN_ALL
+
+
+def test_pending_jobs_of_a_user() -> None:
+    store = JobStore()
+    for number in range(PENDING_PER_USER):
+        store.begin(page_at(f"tab {number}", user="ann"))
+    with pytest.raises(TooManyJobsError, match=f"{PENDING_PER_USER} comparisons of yours"):
+        store.begin(page_at("one more tab", user="ann", address="192.0.2.7"))
+    assert store.begin(page_at("tab", user="bob")).state.is_pending
 
 
 def test_job_that_is_over_makes_room() -> None:
     store = JobStore()
-    jobs = [store.begin("somebody") for _ in range(PENDING_PER_CALLER)]
+    jobs = [store.begin(page_at("one")) for _ in range(PENDING_PER_PAGE)]
     jobs[0].fail(TrackpermError("what was wrong", hint="do better."))
-    assert store.begin("somebody").state.is_pending
+    jobs[1].cancel()
+    assert store.begin(page_at("one")).state.is_pending
+    assert store.begin(page_at("one")).state.is_pending
+    with pytest.raises(TooManyJobsError):
+        store.begin(page_at("one"))
     found = store.find(jobs[0].id)
     assert found is not None
     assert found.state.error == {"message": "what was wrong", "hint": "do better."}
+
+
+def test_job_of_a_page_that_is_gone_is_dropped(folder: Path) -> None:
+    """Not so where it logs, has its result, or the page is heard of again."""
+    store = JobStore()
+    waits, logs, done = (store.begin(page_at("gone"), is_lasting=lasting) for lasting in (False, True, False))
+    done.update(state="done")
+    (heard,) = folder.glob("trackperm-server-*/pages/*")
+    os.utime(heard, (0, 0))
+    assert [job.is_wanted for job in (waits, logs, done)] == [False, True, True]
+    found = [store.find(job.id) for job in (waits, logs, done)]
+    assert [None if job is None else job.state.state for job in found] == ["dropped", "waiting", "done"]
+    store.hear(page_at("gone"))
+    assert waits.is_wanted
+    os.utime(heard, (0, 0))
+    waits.drop()
+    store.begin(page_at("another"))
+    assert not heard.exists()  # nobody has heard of it for an hour
+    assert [path.name for path in waits.folder.iterdir()] == [STATE_FILE]
 
 
 def test_job_of_a_process_that_is_gone_has_failed() -> None:
     store = JobStore()
     ended = subprocess.Popen(["true"])
     ended.wait(timeout=10)
-    job = store.begin("somebody")
+    job = store.begin(SOMEBODY)
     rewrite(job, process=ended.pid, state="running")
     found = store.find(job.id)
     assert found is not None
@@ -69,7 +134,7 @@ def test_job_of_a_process_that_is_gone_has_failed() -> None:
 
 
 def test_result_stays_though_what_follows_fails() -> None:
-    job = JobStore().begin("somebody")
+    job = JobStore().begin(SOMEBODY)
     job.update(state="done", flips="writing")
     job.fail(TrackpermError("too large"))
     assert (job.state.state, job.state.flips, job.state.error) == ("done", "failed", None)
@@ -77,12 +142,12 @@ def test_result_stays_though_what_follows_fails() -> None:
 
 def test_old_results_expire() -> None:
     store = JobStore()
-    jobs = [store.begin("somebody") for _ in range(2)]
+    jobs = [store.begin(SOMEBODY) for _ in range(2)]
     for job in jobs:
         job.update(state="done")
         (job.folder / RESULT_FILE).write_text("{}")
     rewrite(jobs[0], changed=0.0)
-    store.begin("somebody")
+    store.begin(SOMEBODY)
     assert store.find(jobs[0].id) is None
     assert not jobs[0].folder.exists()
     assert store.find(jobs[1].id) is not None
@@ -95,7 +160,7 @@ def test_folders_of_servers_that_ended_are_removed(folder: Path) -> None:
     other = folder / f"trackperm-server-{os.getuid()}-{os.getpid()}"
     for path in (old, other):
         path.mkdir()
-    JobStore().begin("somebody")
+    JobStore().begin(SOMEBODY)
     assert not old.exists()
     assert other.exists()
 
@@ -105,19 +170,19 @@ def test_folder_of_somebody_else_is_not_used(folder: Path) -> None:
     target.mkdir(mode=0o700)
     (folder / f"trackperm-server-{os.getuid()}-{os.getppid()}").symlink_to(target)
     with pytest.raises((TrackpermError, FileExistsError)):
-        JobStore().begin("somebody")
+        JobStore().begin(SOMEBODY)
     assert not list(target.iterdir())
 
 
 def test_folder_that_others_can_read_is_not_used(folder: Path) -> None:
     (folder / f"trackperm-server-{os.getuid()}-{os.getppid()}").mkdir(mode=0o755)
     with pytest.raises(TrackpermError, match="belongs to somebody else"):
-        JobStore().begin("somebody")
+        JobStore().begin(SOMEBODY)
 
 
 def test_clearing_leaves_what_is_of_others(folder: Path) -> None:
     store = JobStore()
-    jobs = [store.begin("somebody") for _ in range(3)]
+    jobs = [store.begin(SOMEBODY) for _ in range(3)]
     for job in jobs[:2]:
         job.update(state="done")
     rewrite(jobs[1], process=os.getppid())

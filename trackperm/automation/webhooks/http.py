@@ -1,8 +1,10 @@
 """The HTTP side of the webhook receiver: one request for each connection, within limits.
 
-What a sender can make this process hold or wait for is bounded before anything that it says is believed: the
-bytes of a request, head included, the seconds until all of it is there, however slowly it trickles in, and
-the requests that are seen to at the same time. Senders beyond that wait in the backlog of the socket.
+What a sender can make this process hold or wait for is bounded before anything that it says is believed. A
+request gets a thread when all of it is there, or when it is too late for that (see
+:mod:`trackperm.automation.webhooks.arrivals`), so that nobody is kept waiting by connections on which nothing
+comes. Requests beyond those that are seen to at the same time wait their turn, and connections beyond those
+that are read wait in the backlog of the socket.
 """
 
 from __future__ import annotations
@@ -13,24 +15,32 @@ import socket
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from trackperm.automation.webhooks.receive import MOST_BYTES, Receiver, RefusedError
+from trackperm.automation.webhooks.arrivals import (
+    MOST_ARRIVING,
+    MOST_REQUEST_BYTES,
+    Arrival,
+    Arrivals,
+    stated_length,
+)
+from trackperm.automation.webhooks.receive import Receiver, RefusedError
 from trackperm.errors import InputError
 
 MOST_AT_ONCE = 128
 
-_MOST_HEAD_BYTES = 32 * 1024
 _MOST_DISCARDED_BYTES = 2**20
-_READ_SECONDS = 5.0
-_DISCARD_SECONDS = 2.0
+_DISCARD_SECONDS = 1.0
+_WRITE_SECONDS = 5.0
 _ANSWER_SECONDS = 3.0
 _BACKLOG = 512
 _LOOK_SECONDS = 0.2
+_PLACE_SECONDS = 0.02
 
 
 class ReceiverServer(ThreadingHTTPServer):
@@ -58,6 +68,8 @@ class ReceiverServer(ThreadingHTTPServer):
         self.receiver = receiver
         self._places = threading.BoundedSemaphore(MOST_AT_ONCE)
         self._is_ending = False
+        self._is_over = threading.Event()
+        self._is_over.set()
         try:
             super().__init__((host, port), _Handler)
         except (OSError, OverflowError) as error:
@@ -66,17 +78,30 @@ class ReceiverServer(ThreadingHTTPServer):
                 hint="`--port` names another port; 0 takes any that is free.",
             ) from error
 
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """See to a request in a thread of its own, as soon as one of the places is free."""
-        while not self._places.acquire(timeout=_LOOK_SECONDS):
-            if self._is_ending:
-                self.shutdown_request(request)
-                return
+    def serve_forever(self, poll_interval: float = _LOOK_SECONDS) -> None:
+        """Read what arrives, and see to each request in a thread of its own, until :meth:`shutdown`."""
+        self._is_over.clear()
+        waiting: deque[Arrival] = deque()
         try:
-            super().process_request(request, client_address)
-        except BaseException:  # the system has no thread left
+            with Arrivals(self.socket) as arrivals:
+                while not self._is_ending:
+                    seconds = _PLACE_SECONDS if waiting else min(poll_interval, _LOOK_SECONDS)
+                    waiting.extend(arrivals.wait(seconds, accept=len(waiting) < MOST_ARRIVING))
+                    while waiting and self._places.acquire(blocking=False):
+                        self._begin(waiting.popleft())
+        finally:
+            for arrival in waiting:
+                arrival.connection.close()
+            self._is_over.set()
+
+    def _begin(self, arrival: Arrival) -> None:
+        """See to a request in a thread, for which a place is taken."""
+        request: Any = arrival
+        try:
+            self.process_request(request, arrival.address)
+        except RuntimeError:  # the system has no thread left
             self._places.release()
-            raise
+            self.shutdown_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """See to a request, and give its place to the next one."""
@@ -85,10 +110,14 @@ class ReceiverServer(ThreadingHTTPServer):
         finally:
             self._places.release()
 
+    def shutdown_request(self, request: Any) -> None:
+        """End the connection of a request."""
+        super().shutdown_request(request.connection)
+
     def shutdown(self) -> None:
         """Accept nothing any more, and wait a little for the answers to what was accepted."""
         self._is_ending = True
-        super().shutdown()
+        self._is_over.wait()
         deadline = time.monotonic() + _ANSWER_SECONDS
         for _ in range(MOST_AT_ONCE):
             self._places.acquire(timeout=max(0.0, deadline - time.monotonic()))
@@ -106,7 +135,7 @@ class _Handler(BaseHTTPRequestHandler):
     """One request, on a connection of its own, which is closed after the answer."""
 
     server: ReceiverServer
-    timeout = _READ_SECONDS
+    timeout = _WRITE_SECONDS
     server_version = "trackperm"
     sys_version = ""
     default_request_version = request_version = "HTTP/1.0"
@@ -115,9 +144,11 @@ class _Handler(BaseHTTPRequestHandler):
     _is_unread = True
 
     def setup(self) -> None:
+        arrival: Arrival = self.request
+        self.request = arrival.connection
         super().setup()
         self.rfile.close()
-        self.rfile = io.BufferedReader(_Incoming(self.connection))
+        self.rfile = io.BufferedReader(_Incoming(arrival))
 
     def handle(self) -> None:
         try:
@@ -141,9 +172,10 @@ class _Handler(BaseHTTPRequestHandler):
         super().finish()
 
     def do_POST(self) -> None:
-        body = self.rfile.read(self._length())
+        length = stated_length(self.headers)
+        body = self.rfile.read(length)
         self._is_unread = False
-        if len(body) < self._length():
+        if len(body) < length:
             raise RefusedError(400, "the body is shorter than its stated length")
         self._answer(*self.server.receiver.take(self._route, self.headers, body))
 
@@ -156,29 +188,12 @@ class _Handler(BaseHTTPRequestHandler):
     def _route(self) -> str:
         return self.path.partition("?")[0]
 
-    def _length(self) -> int:
-        """Return the stated length of the body.
-
-        Raises
-        ------
-        RefusedError
-            If there is none, or too many, or it is beyond the limit.
-        """
-        stated = self.headers.get_all("Content-Length", [])
-        if "Transfer-Encoding" in self.headers or not stated:
-            raise RefusedError(411, "the length of the body is not stated")
-        if len(stated) != 1 or not (stated[0].isascii() and stated[0].isdecimal()):
-            raise RefusedError(400, "the stated length of the body is no number")
-        if len(stated[0]) > 9 or int(stated[0]) > MOST_BYTES:
-            raise RefusedError(413, f"the body is longer than {MOST_BYTES} bytes")
-        return int(stated[0])
-
     def _refuse(self, status: int, reason: str) -> None:
         self._answer(*self.server.receiver.refused(self._route, status, reason))
 
     def _answer(self, status: int, document: Mapping[str, Any]) -> None:
         content = json.dumps(document).encode()
-        self.connection.settimeout(_READ_SECONDS)
+        self.connection.settimeout(_WRITE_SECONDS)
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(content)))
@@ -195,12 +210,13 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class _Incoming(io.RawIOBase):
-    """What comes in on a connection, all of it before one deadline and up to one number of bytes."""
+    """What has arrived on a connection, and what comes after it before the deadline and within the limit."""
 
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection
-        self._deadline = time.monotonic() + _READ_SECONDS
-        self._left = _MOST_HEAD_BYTES + MOST_BYTES
+    def __init__(self, arrival: Arrival) -> None:
+        self._connection = arrival.connection
+        self._deadline = arrival.deadline
+        self._arrived = io.BytesIO(arrival.content)
+        self._left = MOST_REQUEST_BYTES
 
     def readable(self) -> bool:
         return True
@@ -213,20 +229,21 @@ class _Incoming(io.RawIOBase):
         RefusedError
             If it is too late, or too much.
         """
-        seconds = self._deadline - time.monotonic()
         if self._left <= 0:
             raise RefusedError(
                 HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "the head of the request is too long"
             )
-        try:
-            if seconds <= 0:
-                raise TimeoutError
-            self._connection.settimeout(seconds)
-            count = self._connection.recv_into(memoryview(buffer)[: self._left])
-        except TimeoutError:
-            raise RefusedError(408, "the request did not come in time") from None
+        part = memoryview(buffer)[: self._left]
+        count = self._arrived.readinto(part) or self._received(part)
         self._left -= count
         return count
+
+    def _received(self, part: memoryview) -> int:
+        try:
+            self._connection.settimeout(max(0.0, self._deadline - time.monotonic()))
+            return self._connection.recv_into(part)
+        except (TimeoutError, BlockingIOError):
+            raise RefusedError(408, "the request did not come in time") from None
 
 
 def _discard(connection: socket.socket) -> None:

@@ -12,20 +12,21 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from trackperm.comparison import Comparison, Question, compare_runs, load_run
-from trackperm.errors import InputError, TrackpermError
+from trackperm.errors import InputError, PermissionDeniedError, TrackerError, TrackpermError
 from trackperm.exact import TestOptions
-from trackperm.leaderboards import leaderboard_of_runs, load_runs
+from trackperm.leaderboards import Leaderboard, leaderboard_of_runs, load_runs
 from trackperm.ledger.log import log
 from trackperm.report.changed_examples import DIRECTION
 from trackperm.server.jobs import views
 from trackperm.server.jobs.changed_examples import write_flips
 from trackperm.server.jobs.limits import MOST_RUNS
 from trackperm.server.jobs.requests import ChoicesOrder, CompareOrder, LeaderboardOrder, Order
-from trackperm.server.jobs.store import FLIPS_FILE, RESULT_FILE
+from trackperm.server.jobs.store import FLIPS_FILE, RESULT_FILE, Error, error_values
 from trackperm.statistic import Statistic, builtin_names, load_statistic
 from trackperm.trackers.mlflow.statistics import stored_statistics
 from trackperm.trackers.mlflow.store import Store
 from trackperm.trackers.mlflow.tracker import MlflowTracker
+from trackperm.trackers.publication import Published
 from trackperm.trackers.references import TrackedRun
 
 _MOST_LISTED = 20
@@ -100,12 +101,24 @@ def _comparison(order: CompareOrder, base: str, steps: Steps) -> tuple[Compariso
         missing=order.missing,
         progress=steps.advance,
     )
-    logged = None
-    if order.log:
-        steps.begin("logging")
-        logged = log(comparison)
+    logged, refused = _logged(comparison, steps) if order.log else (None, None)
     steps.begin("drawing")
-    return comparison, views.comparison_view(comparison, logged)
+    return comparison, {**views.comparison_view(comparison, logged), "not_logged": refused}
+
+
+def _logged(result: Comparison | Leaderboard, steps: Steps) -> tuple[Published | None, Error | None]:
+    """Log a result, which stays where the tracker does not take it: then returns why."""
+    steps.begin("logging")
+    try:
+        return log(result), None
+    except PermissionDeniedError:
+        return None, {
+            "message": "you may read these runs, and not write to their experiment",
+            "hint": "ask whoever manages the experiment for the permission to edit it, and log again; a link"
+            " to this page shows the same result to everybody who may read the runs.",
+        }
+    except TrackerError as error:
+        return None, error_values(error)
 
 
 def _write_flips(comparison: Comparison, path: Path) -> None:
@@ -141,12 +154,9 @@ def _leaderboard(order: LeaderboardOrder, base: str, steps: Steps) -> dict[str, 
         allow_unseen=order.allow_unseen,
         progress=steps.begin,
     )
-    logged = None
-    if order.log:
-        steps.begin("logging")
-        logged = log(board)
+    logged, refused = _logged(board, steps) if order.log else (None, None)
     steps.begin("drawing")
-    return views.leaderboard_view(board, logged)
+    return {**views.leaderboard_view(board, logged), "not_logged": refused}
 
 
 def _choices(order: ChoicesOrder, base: str, steps: Steps) -> dict[str, Any]:

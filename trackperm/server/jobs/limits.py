@@ -7,8 +7,16 @@ from dataclasses import dataclass
 
 from trackperm.errors import InputError
 
-PENDING_PER_CALLER = 4
-PENDING_IN_ALL = 32
+PENDING_PER_PAGE = 16
+PENDING_PER_USER = 64
+PENDING_PER_ADDRESS = 384
+PENDING_IN_ALL = 512
+GONE_SECONDS = 30.0
+"""After so long without a word of it, a page is gone, and so are its jobs.
+
+A page asks every two seconds, says when it is closed, and begins again if it was only slow.
+"""
+
 MOST_RUNS = 200
 
 

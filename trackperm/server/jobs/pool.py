@@ -6,11 +6,14 @@ import logging
 import os
 import queue
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +21,7 @@ from typing import Any, NamedTuple
 from werkzeug.test import TestResponse
 
 from trackperm.errors import CapacityError, TrackpermError
+from trackperm.server.jobs.fair_queue import FairQueue
 from trackperm.server.jobs.limits import Limits
 from trackperm.server.jobs.pipe import Wire
 from trackperm.server.jobs.replay import Caller, ForbiddenRouteError
@@ -26,6 +30,10 @@ from trackperm.server.jobs.store import SCRATCH, Job
 
 _PROCESSES = 2
 _IDLE_SECONDS = 600.0
+_LOOK_SECONDS = 0.25
+_UNWANTED_SECONDS = 2.0
+"""What ends by itself so soon costs less than a new process, which has to load MLflow."""
+
 _GROWN_MEGABYTES = 1024
 _SPOOLED = 2**23
 _INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH")
@@ -39,7 +47,7 @@ class _Task(NamedTuple):
 
 
 class Workshop:
-    """Runs jobs, at most two at the same time, in processes that stay warm.
+    """Runs jobs, at most two at the same time, in processes that stay warm; visitors take turns.
 
     Parameters
     ----------
@@ -49,26 +57,28 @@ class Workshop:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._tasks: queue.Queue[_Task] = queue.Queue()
+        self._tasks: FairQueue[_Task] = FairQueue()
         self._lock = threading.Lock()
         self._benches: list[_Bench] = []
 
     def submit(self, job: Job, caller: Caller, order: Order) -> None:
-        """Let `job` do what `order` says, as `caller`, as soon as a process is free."""
+        """Let `job` do what `order` says, as `caller`, when it is its turn and a process is free."""
+        for task in self._tasks.remove(lambda task: not task.job.is_wanted):
+            task.job.drop()
         with self._lock:
             self._benches = [bench for bench in self._benches if bench.is_alive()]
             busy = sum(bench.is_busy for bench in self._benches)
-            if busy + self._tasks.qsize() >= len(self._benches) and len(self._benches) < _PROCESSES:
+            if busy + len(self._tasks) >= len(self._benches) and len(self._benches) < _PROCESSES:
                 bench = _Bench(self._tasks, self._limits)
                 self._benches.append(bench)
                 bench.start()
-        self._tasks.put(_Task(job, caller, order))
+        self._tasks.put(_Task(job, caller, order), job.state.client, job.state.page)
 
 
 class _Bench(threading.Thread):
     """A thread that has one process at most, and does one task after the other in it."""
 
-    def __init__(self, tasks: queue.Queue[_Task], limits: Limits) -> None:
+    def __init__(self, tasks: FairQueue[_Task], limits: Limits) -> None:
         super().__init__(name="trackperm-workshop", daemon=True)
         self.is_busy = False
         self._tasks = tasks
@@ -94,8 +104,12 @@ class _Bench(threading.Thread):
                 self._end()
             finally:
                 self.is_busy = False
+                self._tasks.done(task.job.state.client, task.job.state.page)
 
     def _do(self, task: _Task) -> None:
+        if not task.job.is_wanted:
+            task.job.drop()
+            return
         if self._process is not None and not self._process.is_alive:
             self._end()
         if self._process is None:
@@ -103,6 +117,10 @@ class _Bench(threading.Thread):
             self._process = _Process(self._limits, task.job.folder.parent)
         try:
             keep = _Run(self._process, task, self._limits).finish()
+        except _DroppedError:
+            self._end()
+            task.job.drop()
+            return
         except TrackpermError as error:
             self._end()
             task.job.fail(error)
@@ -137,6 +155,7 @@ class _Process:
             stdout=subprocess.DEVNULL,
             env=environment,
             pass_fds=(theirs.fileno(),),
+            start_new_session=True,  # so that one signal reaches the worker and the process that guards it
         )
         theirs.close()
         self.wire = Wire(ours)
@@ -147,12 +166,14 @@ class _Process:
         return self._process.poll() is None
 
     def kill(self) -> None:
-        """End it at once."""
-        self._process.kill()
+        """End it at once, with all that it has started."""
+        if self.is_alive:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     def end(self) -> int:
         """End it, wait for that, and return its exit status."""
-        self._process.kill()
+        self.kill()
         if self._process.stdin is not None:
             self._process.stdin.close()
         self.wire.close()
@@ -166,6 +187,10 @@ class _Process:
             return self.end()
 
 
+class _DroppedError(TrackpermError):
+    """A job that nobody waited for any more was ended."""
+
+
 class _Run:
     """One task in one process: answers its requests and keeps its record until it is done."""
 
@@ -174,7 +199,7 @@ class _Run:
         self._wire = process.wire
         self._job, self._caller, self._order = task
         self._limits = limits
-        self._is_late = False
+        self._is_late = self._is_dropped = False
 
     def finish(self) -> bool:
         """See the task through, and say whether the process can be used again.
@@ -182,11 +207,10 @@ class _Run:
         Raises
         ------
         TrackpermError
-            If the process ended, or went beyond a limit.
+            If the process ended, or went beyond a limit, or nobody waited for it any more.
         """
-        timer = threading.Timer(self._limits.seconds, self._stop)
-        timer.daemon = True
-        timer.start()
+        is_over = threading.Event()
+        threading.Thread(target=self._watch, args=(is_over,), daemon=True).start()
         try:
             order = self._order.model_dump()
             self._wire.send({"base": self._caller.base, "folder": str(self._job.folder), "order": order})
@@ -210,14 +234,25 @@ class _Run:
         except (EOFError, OSError) as error:
             raise self._ended() from error
         finally:
-            timer.cancel()
+            is_over.set()
 
-    def _stop(self) -> None:
-        self._is_late = True
-        self._process.kill()
+    def _watch(self, is_over: threading.Event) -> None:
+        """End the process at its limit of time, or when nobody has waited for it for a moment."""
+        begun = wanted = time.monotonic()
+        while not is_over.wait(_LOOK_SECONDS):
+            now = time.monotonic()
+            if self._job.is_wanted:
+                wanted = now
+            self._is_late = now - begun > self._limits.seconds
+            self._is_dropped = now - wanted > _UNWANTED_SECONDS
+            if self._is_late or self._is_dropped:
+                self._process.kill()
+                return
 
     def _ended(self) -> TrackpermError:
         status = self._process.status()
+        if self._is_dropped:
+            return _DroppedError("nobody waits for this any more")
         if self._is_late:
             return CapacityError(
                 f"the comparison takes longer than {self._limits.seconds:g} seconds, the limit of this"

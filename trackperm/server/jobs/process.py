@@ -1,14 +1,17 @@
 """Worker process of the pool: takes one job at a time, and reaches MLflow only through the server.
 
 It has no credentials: whatever it asks of MLflow goes over the wire to the server, which replays it as the
-user whose job it is. It ends when the server does.
+user whose job it is. It ends when the server does, whatever it is doing then. A process of its own watches
+for that: a long call in C may hold the interpreter, and a thread of the worker would wait for it.
 """
 
 from __future__ import annotations
 
 import os
 import resource
+import select
 import shutil
+import signal
 import sys
 import tempfile
 import threading
@@ -17,7 +20,7 @@ from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 from urllib.parse import urlsplit
 
 import requests
@@ -125,9 +128,35 @@ def main() -> None:
     The arguments are the file descriptor of the wire, the memory limit in megabytes, the folder of the
     server's jobs and the server's process.
     """
-    end = threading.Thread(target=_end_with_server, args=(Path(sys.argv[3]), int(sys.argv[4])), daemon=True)
-    end.start()
-    wire, lock = Wire(Connection(int(sys.argv[1]))), threading.Lock()
+    wire, megabytes, jobs, server = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])
+    ended, alive = os.pipe()  # the worker alone holds `alive`, which closes when it ends
+    worker = os.fork()
+    if worker:
+        os.close(alive)
+        os.close(wire)
+        _guard(worker, ended, jobs, server)
+    os.close(ended)
+    _work(Wire(Connection(wire)), megabytes)
+
+
+def _guard(worker: int, ended: int, jobs: Path, server: int) -> NoReturn:
+    """Kill the worker when the server ends, which closes the standard input; end as the worker ends."""
+    ready, _, _ = select.select([0, ended], [], [])
+    if 0 in ready:
+        os.kill(worker, signal.SIGKILL)
+    _, status = os.waitpid(worker, 0)
+    code = os.waitstatus_to_exitcode(status)
+    if code == 0:  # it found the wire closed, perhaps before the standard input was
+        ready, _, _ = select.select([0], [], [], _ENDING_SECONDS)
+    if 0 in ready:
+        clear(jobs, server)
+    elif code < 0:
+        os.kill(os.getpid(), -code)
+    os._exit(abs(code))
+
+
+def _work(wire: Wire, megabytes: int) -> None:
+    lock = threading.Lock()
     adapter = ServerAdapter(wire, lock)
     cast(Any, requests.Session).get_adapter = lambda *_, **__: adapter
     from trackperm.server.jobs.artifacts import use_public_artifacts
@@ -135,7 +164,7 @@ def main() -> None:
     use_public_artifacts()
     from trackperm.server.jobs import handlers
 
-    _limit_memory(int(sys.argv[2]))
+    _limit_memory(megabytes)
     try:
         while True:
             message = wire.receive()
@@ -147,7 +176,7 @@ def main() -> None:
             with lock:
                 wire.send({"type": "finished", "grown": _resident_megabytes()})
     except (EOFError, OSError):
-        end.join(_ENDING_SECONDS)
+        return
 
 
 def _outcomes(handlers: Any, message: dict[str, Any], steps: _Steps) -> Iterator[dict[str, Any]]:
@@ -198,13 +227,6 @@ def _pages() -> list[int]:
         return [int(number) for number in Path("/proc/self/statm").read_text(encoding="ascii").split()]
     except FileNotFoundError:
         return [0] * 7
-
-
-def _end_with_server(jobs: Path, server: int) -> None:
-    """End at once when the server does: its end of the standard input closes then, whatever ended it."""
-    os.read(0, 1)
-    clear(jobs, server)
-    os._exit(1)
 
 
 if __name__ == "__main__":

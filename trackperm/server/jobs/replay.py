@@ -5,12 +5,11 @@ MLflow checks the permissions of that user at every one of them; the credentials
 
 from __future__ import annotations
 
-import hashlib
 import json
 import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import IO
+from typing import IO, Any
 from urllib.parse import unquote, urlencode, urlsplit
 
 from flask import Flask, Request
@@ -24,6 +23,22 @@ _OWN = "/trackperm/"
 
 class ForbiddenRouteError(Exception):
     """A request of a job to something else than MLflow's public routes."""
+
+
+class MlflowRefusalError(Exception):
+    """MLflow does not let the user read something.
+
+    Parameters
+    ----------
+    status : int
+        Of HTTP.
+    message : str
+        MLflow's own.
+    """
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 @dataclass(frozen=True)
@@ -60,12 +75,6 @@ class Caller:
     def base(self) -> str:
         """URL of the tracking server as the user sees it."""
         return self.host_url.rstrip("/") + self.prefix
-
-    @property
-    def digest(self) -> str:
-        """What tells users apart: a digest of who they say they are."""
-        who = self.credentials.get("Authorization") or self.credentials.get("Cookie") or ""
-        return hashlib.sha256(who.encode()).hexdigest()
 
     def send(
         self, method: str, target: str, headers: Mapping[str, str], body: IO[bytes] | None = None
@@ -107,17 +116,24 @@ class Caller:
             buffered=False,
         )
 
-    def refusal(self, route: str, **query: str) -> tuple[int, str] | None:
-        """Ask whether the user may read something: the status and message of the refusal, or None."""
+    def read(self, route: str, **query: str) -> dict[str, Any]:
+        """Read something of MLflow, as the user.
+
+        Raises
+        ------
+        MlflowRefusalError
+            If MLflow does not let the user read it.
+        """
         answer = self.send("GET", f"/ajax-api/2.0/mlflow/{route}?{urlencode(query)}", {})
         try:
-            if answer.status_code == 200:
-                return None
             text = answer.get_data(as_text=True)
         finally:
             answer.close()
         try:
-            message = str(json.loads(text)["message"])
+            found: dict[str, Any] = json.loads(text)
+            if answer.status_code == 200:
+                return found
+            message = str(found["message"])
         except (ValueError, KeyError, TypeError):
             message = text.strip() or answer.status
-        return answer.status_code, message
+        raise MlflowRefusalError(answer.status_code, message)

@@ -11,28 +11,36 @@ import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from trackperm.errors import CapacityError, TrackpermError
-from trackperm.server.jobs.limits import PENDING_IN_ALL, PENDING_PER_CALLER
+from trackperm.server.jobs.limits import (
+    GONE_SECONDS,
+    PENDING_IN_ALL,
+    PENDING_PER_ADDRESS,
+    PENDING_PER_PAGE,
+    PENDING_PER_USER,
+)
+from trackperm.server.jobs.visitors import Visitor
 
 STATE_FILE, RESULT_FILE, FLIPS_FILE, SCRATCH = "state.json", "result.json", "flips.sqlite", "scratch"
 
 _NAME = "trackperm-server"
+_PAGES, _CANCELLED = "pages", "cancelled"
 _ID = re.compile(r"[0-9a-f]{32}")
 _EXPIRY_SECONDS = 3600.0
-_MOST_KEPT = 64
+_MOST_KEPT = 256
 _BETWEEN_WRITES = 0.1
 
 Error = dict[str, str | None]
 
 
 class TooManyJobsError(CapacityError):
-    """A caller, or all callers together, wait for too many jobs."""
+    """A visitor, or all visitors together, wait for too many jobs."""
 
 
 def error_values(error: TrackpermError) -> Error:
@@ -46,12 +54,16 @@ class State:
 
     Attributes
     ----------
-    owner : str
-        Digest of who asked for it.
+    owner, client, page : str
+        Who asked for it, as :class:`Visitor` has it.
     process : int
         The process of the server that runs it.
-    state : {'waiting', 'running', 'done', 'failed'}
-        How far it is.
+    reads : list of [str, str, str]
+        What one has to be allowed to read, to read its result: route of MLflow, parameter and value.
+    is_lasting : bool
+        Whether it is done even if its page is gone.
+    state : {'waiting', 'running', 'done', 'failed', 'dropped'}
+        How far it is. A job is dropped when its page cancels it, or is gone before there is a result.
     step : str
         What is being done, in words.
     done, total : float
@@ -67,8 +79,12 @@ class State:
     """
 
     owner: str
+    client: str
+    page: str
     process: int
-    state: Literal["waiting", "running", "done", "failed"] = "waiting"
+    reads: list[list[str]] = field(default_factory=list)
+    is_lasting: bool = False
+    state: Literal["waiting", "running", "done", "failed", "dropped"] = "waiting"
     step: str = "waiting"
     done: float = 0.0
     total: float = 1.0
@@ -124,6 +140,23 @@ class Job:
         else:
             self.update(flips="failed")
 
+    @property
+    def is_wanted(self) -> bool:
+        """Whether anybody waits for it still, or has its result."""
+        return not self.state.is_pending or _is_wanted(self.folder, self.state)
+
+    def cancel(self) -> None:
+        """Let it be dropped by the process that runs it."""
+        if self.state.is_pending:
+            with suppress(FileNotFoundError):
+                (self.folder / _CANCELLED).touch()
+
+    def drop(self) -> None:
+        """Note that nobody waited for it any more."""
+        if self.state.is_pending:
+            self.update(state="dropped")
+            shutil.rmtree(self.folder / SCRATCH, ignore_errors=True)
+
     def _write(self) -> None:
         target = self.folder / STATE_FILE
         draft = target.with_suffix(".draft")
@@ -142,30 +175,52 @@ class JobStore:
     def __init__(self) -> None:
         self._folder: Path | None = None
 
-    def begin(self, owner: str) -> Job:
+    def begin(
+        self, visitor: Visitor, reads: Sequence[Sequence[str]] = (), *, is_lasting: bool = False
+    ) -> Job:
         """Make the record of a new job.
+
+        Parameters
+        ----------
+        visitor : Visitor
+            Who asks for it.
+        reads, is_lasting
+            As :class:`State` has them.
 
         Raises
         ------
         TooManyJobsError
             If too many jobs wait already.
         """
-        with self._locked() as folder:
+        with self.locked() as folder:
             known = [(path, _read(path)) for path in _jobs(folder)]
-            pending = [state.owner for _, state in known if state is not None and state.is_pending]
-            if pending.count(owner) >= PENDING_PER_CALLER or len(pending) >= PENDING_IN_ALL:
-                whose = "of yours" if pending.count(owner) >= PENDING_PER_CALLER else "on this server"
-                most = PENDING_PER_CALLER if whose == "of yours" else PENDING_IN_ALL
-                raise TooManyJobsError(
-                    f"{most} comparisons {whose} are still being computed, which is the limit",
-                    hint="wait until one is done; `trackperm compare` on the command line has no such limit.",
-                )
-            _expire(known)
+            _require_room(visitor, [state for _, state in known if state is not None and state.is_pending])
+            _expire(folder, known)
             path = folder / secrets.token_hex(16)
             (path / SCRATCH).mkdir(parents=True, mode=0o700)
-            job = Job(path, State(owner, os.getpid()))
+            self.hear(visitor)
+            job = Job(
+                path,
+                State(
+                    visitor.owner,
+                    visitor.client,
+                    visitor.page,
+                    os.getpid(),
+                    reads=[list(each) for each in reads],
+                    is_lasting=is_lasting,
+                ),
+            )
             job.update(state="waiting")
         return job
+
+    def hear(self, visitor: Visitor) -> None:
+        """Note that the page of a visitor is there."""
+        path = self._shared() / _PAGES / visitor.page
+        try:
+            path.touch()
+        except FileNotFoundError:
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            path.touch()
 
     def find(self, job_id: str) -> Job | None:
         """Find a job by its id."""
@@ -181,7 +236,8 @@ class JobStore:
             clear(self._folder, os.getpid())
 
     @contextmanager
-    def _locked(self) -> Iterator[Path]:
+    def locked(self) -> Iterator[Path]:
+        """Let one process of the server at a time do something; gives the folder of all jobs."""
         folder = self._shared()
         with (folder / "lock").open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -241,21 +297,63 @@ def _jobs(folder: Path) -> list[Path]:
 
 
 def _read(path: Path) -> State | None:
-    """Read a record; a job whose process is gone has failed."""
+    """Read a record; a job whose process is gone has failed, and one that nobody waits for is dropped."""
     try:
         state = State(**json.loads((path / STATE_FILE).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         return None
     if _is_alive(state.process):
-        return state
+        return state if not state.is_pending or _is_wanted(path, state) else replace(state, state="dropped")
     if not state.is_pending:
         return replace(state, flips="failed") if state.flips == "writing" else state
     ended = TrackpermError("the server's process that ran this has ended", hint="try again.")
     return replace(state, state="failed", error=error_values(ended))
 
 
-def _expire(known: list[tuple[Path, State | None]]) -> None:
-    """Remove old results, and the oldest of too many."""
+def _is_wanted(path: Path, state: State) -> bool:
+    """Whether the page of a job without a result is there, and has not cancelled it."""
+    if (path / _CANCELLED).exists():
+        return False
+    if state.is_lasting:
+        return True
+    try:
+        heard = (path.parent / _PAGES / state.page).stat().st_mtime
+    except FileNotFoundError:
+        return False
+    return time.time() - heard < GONE_SECONDS
+
+
+def _require_room(visitor: Visitor, pending: Sequence[State]) -> None:
+    """Refuse a job where too many wait already: of a page, of a client, or in all.
+
+    Raises
+    ------
+    TooManyJobsError
+        If so.
+    """
+    of_client, most_of_client = ("of yours", PENDING_PER_USER)
+    if not visitor.is_user:
+        of_client, most_of_client = ("from your network address", PENDING_PER_ADDRESS)
+    bounds = [
+        (sum(state.client == visitor.client for state in pending), most_of_client, of_client),
+        (len(pending), PENDING_IN_ALL, "on this server"),
+    ]
+    if visitor.is_page:
+        n_of_page = sum(state.page == visitor.page for state in pending)
+        bounds.insert(0, (n_of_page, PENDING_PER_PAGE, "of this page"))
+    for found, most, whose in bounds:
+        if found >= most:
+            raise TooManyJobsError(
+                f"{most} comparisons {whose} wait or are being computed, which is the limit",
+                hint="wait until one is done; `trackperm compare` on the command line has no such limit.",
+            )
+
+
+def _expire(folder: Path, known: list[tuple[Path, State | None]]) -> None:
+    """Remove old results, the oldest of too many, and what is known of pages that are long gone."""
+    for page in folder.glob(f"{_PAGES}/*"):
+        if time.time() - page.stat().st_mtime > _EXPIRY_SECONDS:
+            page.unlink(missing_ok=True)
     for path, state in known:
         if state is None:
             shutil.rmtree(path, ignore_errors=True)

@@ -11,6 +11,7 @@ export async function follow(body, title) {
   running?.abort();
   const own = running = new AbortController();
   problem(null);
+  part("cancelled").textContent = "";
   part("result").classList.add("stale");
   const late = setTimeout(() => progress({ step: title }), 250);
   try {
@@ -34,7 +35,7 @@ function progress(state, title) {
     part("step").textContent = part("amount").textContent = "";
     return;
   }
-  const step = state.step || (state.state === "waiting" ? "waiting for other work to end" : title);
+  const step = state.step === "waiting" ? "waiting for other comparisons" : state.step || title;
   if (part("step").textContent !== step) part("step").textContent = step; // said aloud once
   const share = state.done ? `${Math.floor(100 * Math.min(1, state.done / state.total))} %` : "";
   part("amount").textContent = [share, state.bytes ? size(state.bytes) : ""].filter(Boolean).join(", ");
@@ -44,11 +45,22 @@ function progress(state, title) {
   } else bar.removeAttribute("value");
 }
 
+part("cancel").addEventListener("click", () => {
+  running?.abort();
+  running = null;
+  progress(null);
+  part("cancelled").textContent = `Cancelled. “${part("start").textContent}” starts again.`;
+  part("start").focus();
+});
+addEventListener("pagehide", () => running?.abort());
+
 /** Write a number of bytes. */
 function size(bytes) {
   if (bytes < 1e6) return `${Math.max(1, Math.round(bytes / 1e3))} kB read`;
   return `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB read`;
 }
+
+const sentence = (text) => text[0].toUpperCase() + text.slice(1);
 
 /** Show what went wrong and what to do about it; null takes it away. */
 export function problem(error) {
@@ -58,8 +70,8 @@ export function problem(error) {
   if (!(error instanceof Refusal)) console.error(error);
   const message = error instanceof Refusal ? error.message : "this page failed; load it again";
   place.replaceChildren(
-    element("p", {}, element("strong", {}, message[0].toUpperCase() + message.slice(1))),
-    ...(error.hint ? [element("p", { class: "soft" }, error.hint[0].toUpperCase() + error.hint.slice(1))] : []));
+    element("p", {}, element("strong", {}, sentence(message))),
+    ...(error.hint ? [element("p", { class: "soft" }, sentence(error.hint))] : []));
 }
 
 /** Show the result, and move there if the reader has asked for it. */
@@ -88,9 +100,17 @@ export function logging(what, body) {
     button.disabled = true;
     remarks.replaceChildren();
     tell(false, `Logging this ${what}…`);
+    const cancelling = new AbortController();
+    const cancel = element("button", { type: "button", class: "quiet" }, "Cancel");
+    cancel.addEventListener("click", () => cancelling.abort());
+    const report = ({ state, step }) => {
+      if (state === "waiting") tell(false, `Waiting to log this ${what}… `, cancel); // what is begun is completed
+      else tell(false, `Logging this ${what}: ${step}…`);
+    };
     try {
-      const { result } = await run({ ...own, log: true }, { report: ({ step }) => { if (step) tell(false, `Logging this ${what}: ${step}…`); } });
-      const { logged } = result;
+      const { result } = await run({ ...own, log: true }, { signal: cancelling.signal, report });
+      const { logged, not_logged: refused } = result;
+      if (refused) throw new Refusal(refused.message, refused.hint);
       const page = runPage(logged);
       tell(false,
         logged.created ? "Logged as " : "It was logged before, and is up to date: ",
@@ -98,8 +118,9 @@ export function logging(what, body) {
         logged.look ? `; look ${logged.look} on this test set.` : ".");
       remarks.replaceChildren(...lines("li", logged.remarks));
     } catch (error) {
+      if (cancelling.signal.aborted) return tell(true, "Not logged: cancelled.");
       if (!(error instanceof Refusal)) console.error(error);
-      tell(true, `Not logged: ${error.message}${error.hint ? `. ${error.hint}` : ""}`);
+      tell(true, `Not logged: ${error.message}${error.hint ? `. ${sentence(error.hint)}` : ""}`);
     } finally {
       button.disabled = false;
     }

@@ -1,8 +1,9 @@
 // The way to the server: what it is asked, what it answers, and where its pages are.
 
-export const prefix = document.documentElement.dataset.prefix;
-const api = `${prefix}/ajax-api/2.0/trackperm`;
-const SHORTEST_WAIT = 80, LONGEST_WAIT = 1000, SOON = 1500, HEADSTART = 1500; // milliseconds
+export const { prefix, page } = document.documentElement.dataset;
+const api = `${prefix}/ajax-api/2.0/trackperm`, jobs = `${api}/jobs`;
+const own = { "X-Trackperm-Page": page }; // by which the server tells pages apart
+const SHORTEST_WAIT = 80, LONGEST_WAIT = 1000, LONGEST_TURN = 2000, SOON = 1500, HEADSTART = 1500; // milliseconds
 
 /** What the server refused, with the next step where it names one. */
 export class Refusal extends Error {
@@ -16,18 +17,32 @@ export class Refusal extends Error {
 async function ask(address, request) {
   let answer;
   try {
-    answer = await fetch(address, { cache: "no-store", credentials: "same-origin", ...request });
+    answer = await fetch(address, {
+      cache: "no-store", credentials: "same-origin", ...request, headers: { ...own, ...request.headers },
+    });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Refusal("the server does not answer", "check that it runs, then try again.");
   }
-  const found = await answer.json().catch(() => null);
+  const text = await answer.text(), found = value(text);
   if (answer.ok && found) return found;
+  if (text.startsWith("Cross-origin")) throw new Refusal(
+    "MLflow lets no page of this address start anything",
+    `\`mlflow server --cors-allowed-origins ${location.origin}\` lets it.`, answer.status);
   const said = found?.error;
   const fallback = { 401: "sign in to MLflow first", 403: "you may not read this" }[answer.status];
   throw new Refusal(
     said?.message ?? fallback ?? `the server answered ${answer.status} ${answer.statusText}`,
     said?.hint ?? null, answer.status);
+}
+
+/** The value that a text is JSON of; null where it is none. */
+function value(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
 }
 
 const pause = (milliseconds, signal) => new Promise((resolve, reject) => {
@@ -38,19 +53,35 @@ const pause = (milliseconds, signal) => new Promise((resolve, reject) => {
 /** Let the verdict come first: wait for what is asked already, but not for long. */
 export const after = (work) => Promise.race([work, pause(HEADSTART)]);
 
-/** Start a job, tell `report` how far it is, and return its id and result. */
+/** Start a job, tell `report` how far it is, and return its id and result; a signal cancels it. */
 export async function run(body, { signal, report = () => {} } = {}) {
-  const { job } = await ask(`${api}/jobs`, {
-    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal,
-  });
+  for (;;) {
+    const { job } = await ask(jobs, {
+      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
+    });
+    const address = `${jobs}?${new URLSearchParams({ id: job })}`;
+    try {
+      signal?.throwIfAborted();
+      const found = await wait(address, signal, report);
+      // the server drops what pages wait for that it does not hear of, such as those in the background
+      if (found.state !== "dropped") return { job, result: found.result };
+    } catch (error) {
+      if (signal?.aborted) fetch(address, { method: "DELETE", headers: own, keepalive: true }).catch(() => {});
+      throw error;
+    }
+  }
+}
+
+async function wait(address, signal, report) {
   const begun = performance.now();
-  for (let wait = SHORTEST_WAIT; ;) {
-    await pause(wait, signal);
-    if (performance.now() - begun > SOON) wait = Math.min(1.3 * wait, LONGEST_WAIT);
-    const found = await ask(`${api}/jobs?${new URLSearchParams({ id: job })}`, { signal });
-    if (found.state === "done") return { job, result: found.result };
+  for (let time = SHORTEST_WAIT; ;) {
+    await pause(time, signal);
+    const found = await ask(address, { signal });
+    if (found.state === "done" || found.state === "dropped") return found;
     if (found.state === "failed") throw new Refusal(found.error.message, found.error.hint);
     report(found);
+    const waiting = found.state === "waiting";
+    if (waiting || performance.now() - begun > SOON) time = Math.min(1.3 * time, waiting ? LONGEST_TURN : LONGEST_WAIT);
   }
 }
 

@@ -20,7 +20,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Experiment, Run
 from mlflow.exceptions import MlflowException
 
-from trackperm.errors import InputError, TrackerError, TrackpermError
+from trackperm.errors import InputError, PermissionDeniedError, TrackerError, TrackpermError
 from trackperm.messages import without_credentials
 from trackperm.trackers.references import RunReference, TrackedRun
 
@@ -218,7 +218,7 @@ class Store:
                 "or `MLFLOW_TRACKING_TOKEN`.",
             )
         if status == 403:
-            return TrackerError(
+            return PermissionDeniedError(
                 f"{where} denies permission, while {doing}: {said}",
                 hint="`--no-log` only prints the result; `--log-to mlflow:EXPERIMENT` writes to an "
                 "experiment that you may edit, and nowhere else."

@@ -17,7 +17,7 @@ from typing import Any
 import requests
 import wandb
 
-from trackperm.errors import TrackerError, TrackpermError
+from trackperm.errors import PermissionDeniedError, TrackerError, TrackpermError
 from trackperm.trackers.references import RunReference, TrackedRun
 
 """What the runs of comparisons and leaderboards have, and no other; their job type says which they are."""
@@ -135,7 +135,7 @@ class Store:
                 hint="`wandb login` stores an API key; `WANDB_API_KEY` gives one to a single command.",
             )
         if status == 403 or _FORBIDDEN.search(said):
-            return TrackerError(
+            return PermissionDeniedError(
                 f"{where} denies permission, while {doing}: {said}",
                 hint="`--no-log` only prints the result; `--log-to wandb:ENTITY/PROJECT` writes to a project "
                 "that you may edit."
