@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trackperm.option_names import in_python
+
 
 class TrackpermError(Exception):
     """Something that trackperm refuses or cannot do, said in one message.
@@ -15,7 +17,8 @@ class TrackpermError(Exception):
     Parameters
     ----------
     message : str
-        What was found, where, and what was expected. Starts in lower case, names stand in backticks.
+        What was found, where, and what was expected. Starts in lower case, names stand in backticks; options
+        as on the command line, see :mod:`trackperm.option_names`.
     hint : str, optional
         The next step, printed after a blank line.
     """
@@ -28,6 +31,10 @@ class TrackpermError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
+        """Write message and hint for Python, whose arguments have other names than options."""
+        return in_python(self.on_command_line())
+
+    def on_command_line(self) -> str:
         """Write message and hint, as they are by now: who passes an error on may say more of its place."""
         return self.message if self.hint is None else f"{self.message}\n\nHint: {self.hint}"
 

@@ -208,7 +208,7 @@ REFUSED = {
 def test_refusals(case: Any) -> None:
     with pytest.raises(TrackpermError) as caught:
         pair(BASELINE, case[0], ACCURACY)
-    assert case[1] in str(caught.value)
+    assert case[1] in caught.value.on_command_line()
     assert str(caught.value).count("Hint:") == (0 if "no examples" in case[1] else 1)
 
 
@@ -246,7 +246,7 @@ def test_columns_of_a_spec_are_named_in_it() -> None:
     with pytest.raises(InputError) as caught:
         pair(run, run, MICRO_F1)
     assert (
-        caught.value.hint == "`columns: {tp: tps, incorrect: NAME}` in the statistic's file name the columns."
+        caught.value.hint == "`--column tp=tps`, `--column incorrect=NAME` name the columns."
     )
 
 
@@ -351,7 +351,7 @@ class TestByPosition:
             pair(table(score=[1, 1]), table("cand", score=[1]), MEAN, by_position=True)
 
     def test_labels_disagree(self) -> None:
-        with pytest.raises(PairingError, match=r"Rows in different orders need `--id NAME` instead of"):
+        with pytest.raises(PairingError, match=r"Rows in different orders need `columns=..id.: .NAME..` instead of `by_position=True`"):
             pair(BASELINE, CANDIDATE, ACCURACY, by_position=True)
 
     def test_missing_values(self) -> None:

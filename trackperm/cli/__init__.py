@@ -69,8 +69,8 @@ def root(
     """Ask of two logged runs whether their difference is real, by exact paired-permutation tests."""
 
 
-def _print_error(error: object) -> None:
-    typer.echo(f"error: {without_credentials(str(error))}", err=True)
+def _print_error(text: str) -> None:
+    typer.echo(f"error: {without_credentials(text)}", err=True)
 
 
 def main() -> None:
@@ -78,7 +78,7 @@ def main() -> None:
     try:
         app()
     except TrackpermError as error:
-        _print_error(error)
+        _print_error(error.on_command_line())
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         typer.echo("interrupted", err=True)
@@ -89,5 +89,5 @@ def main() -> None:
     except Exception as error:
         if os.environ.get("TRACKPERM_DEBUG"):
             raise
-        _print_error(FaultError.of(error))
+        _print_error(FaultError.of(error).on_command_line())
         sys.exit(FaultError.exit_code)

@@ -49,7 +49,7 @@ def check(
         {
             "file": str(path),
             "ok": not isinstance(read, list),
-            "problems": [without_credentials(str(error)) for error in read] if isinstance(read, list) else [],
+            "problems": _said(read) if isinstance(read, list) else [],
             "policies": []
             if isinstance(read, list)
             else [{**policy.to_dict(), "digest": policy.digest} for policy in read.policies],
@@ -81,8 +81,11 @@ def _understood(path: Path, policies: Sequence[Policy]) -> str:
 
 def _problems(path: Path, errors: Sequence[SpecError]) -> str:
     """Say what is wrong with a policy file."""
-    said = [without_credentials(str(error)) for error in errors]
-    return "\n\n".join([*said, f"{path}: {_number(len(errors), 'problem', 'problems')}"])
+    return "\n\n".join([*_said(errors), f"{path}: {_number(len(errors), 'problem', 'problems')}"])
+
+
+def _said(errors: Sequence[SpecError]) -> list[str]:
+    return [without_credentials(error.on_command_line()) for error in errors]
 
 
 def _block(policy: Policy) -> Iterator[str]:

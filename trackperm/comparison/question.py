@@ -166,8 +166,7 @@ class Question:
             raise InputError(
                 f"the runs have {len(names)} metrics of their own, of which one is wanted here:"
                 f" {listed(names)}",
-                hint=f"`--metric {names[0]}`, for example; `trackperm compare` takes all of them, and in"
-                " Python `metric=[...]`.",
+                hint=f"`--metric {names[0]}`, for example; `trackperm compare` takes all of them.",
             )
         return found[0]
 

@@ -170,7 +170,7 @@ def pair_all(
         except (InputError, InputTypeError) as error:
             failures[i] = error
     incomplete = tuple(
-        Incomplete(runs[i].name, runs[i].table.origin, str(error).partition("\n\nHint:")[0])
+        Incomplete(runs[i].name, runs[i].table.origin, error.message)
         for i, error in sorted(failures.items())
         if error is not None
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,14 +28,13 @@ from trackperm.choices import Alternative, CorrectionInPolicy, MissingRule, Repe
 from trackperm.comparison import Question
 from trackperm.errors import InputError, SpecError, TrackpermError
 from trackperm.messages import listed, without_credentials
+from trackperm.option_names import COLUMNS, PAIRS, rewritten
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.document import Document, DocumentPath
 from trackperm.tables.remote import is_url
 from trackperm.trackers.base import Tracker, open_tracker
 from trackperm.trackers.references import RunReference
 
-_OPTION = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
-_COLUMN_OPTION = re.compile(r"`--(id|prediction|label)(?: ([^`]*))?`")
 _KEYS = {"slice": "slices", "statistic": "statistics"}
 
 
@@ -316,19 +314,29 @@ def read_policies(path: str | Path) -> PolicyFile | list[SpecError]:
     return problems or PolicyFile(path, found)
 
 
+def in_policies(text: str) -> str:
+    """Return a message with options of commands as the keys that policies have for them."""
+
+    def key(name: str, value: str | None) -> str | None:
+        if name in COLUMNS:
+            return "columns" if value is None else f"columns: {{{name}: {value}}}"
+        if name in PAIRS:
+            entry, _, given = (value or "").partition("=")
+            return f"{PAIRS[name]}: {{{entry}: {given}}}" if given else PAIRS[name]
+        written = _KEYS.get(name, name.replace("-", "_"))
+        if written not in Policy.model_fields:
+            return None
+        is_switch = value is None and Policy.model_fields[written].annotation is bool
+        return f"{written}: true" if is_switch else f"{written}: {value}" if value else written
+
+    return rewritten(text, key)
+
+
 def hint_for_policies(error: Exception) -> str | None:
-    """Return the hint of an error, with options of commands as the keys that policies have for them."""
+    """Return the hint of an error, as :func:`in_policies` writes it."""
     if not isinstance(error, TrackpermError) or error.hint is None:
         return None
-
-    def key(option: re.Match[str]) -> str:
-        name = _KEYS.get(option[1], option[1].replace("-", "_"))
-        return name if name in Policy.model_fields else option[0]
-
-    def column(option: re.Match[str]) -> str:
-        return f"`{option[1]}{f': {option[2]}' if option[2] else ''}` in `columns`"
-
-    return _OPTION.sub(key, _COLUMN_OPTION.sub(column, error.hint))
+    return in_policies(error.hint)
 
 
 def json_schema() -> dict[str, Any]:
@@ -371,7 +379,7 @@ def _require_sense(document: Document, at: DocumentPath, policy: Policy, folder:
             repeats=policy.repeats,
         )
     except InputError as error:
-        raise document.error(error.message, at, hint=error.hint) from error
+        raise document.error(in_policies(error.message), at, hint=hint_for_policies(error)) from error
     is_one_sided = policy.alternative not in (None, "two-sided")
     if is_one_sided and not policy.statistics and policy.fail_on == "regression":
         raise document.error(
@@ -441,7 +449,7 @@ def _statistic(
     except SpecError as error:
         if is_file:
             raise
-        raise document.error(error.message, at, hint=error.hint) from error
+        raise document.error(in_policies(error.message), at, hint=hint_for_policies(error)) from error
     try:
         return load_statistic(
             spec,
@@ -450,7 +458,7 @@ def _statistic(
             resolution=resolution,
         )
     except TrackpermError as error:
-        raise document.error(error.message, at, hint=error.hint) from error
+        raise document.error(in_policies(error.message), at, hint=hint_for_policies(error)) from error
 
 
 def _require_regression_shows(

@@ -40,7 +40,7 @@ from trackperm.automation.judging.baseline import (
 )
 from trackperm.automation.judging.compare_candidate import Settled, loaded, settle
 from trackperm.automation.judging.duplicates import RULE_TAG, Group, baseline_of, withdraw_duplicates
-from trackperm.automation.policy.policy import Policy, hint_for_policies
+from trackperm.automation.policy.policy import Policy, hint_for_policies, in_policies
 from trackperm.automation.queue.backoff import MOST_SECONDS, delay, retry_after
 from trackperm.automation.queue.database import QueueError
 from trackperm.automation.queue.queue import LONGEST_WAIT, Entry, LeaseLostError, Queue, Unit
@@ -167,7 +167,7 @@ class Worker:
         except (TrackerError, MissingDependencyError, OSError) as error:
             return self._retry(claim, policy, error)
         except TrackpermError as error:
-            return self._refuse(claim, policy, error.message, hint_for_policies(error))
+            return self._refuse(claim, policy, in_policies(error.message), hint_for_policies(error))
         except MemoryError as error:
             return self._retry(claim, policy, error)
         except Exception as error:
@@ -223,7 +223,7 @@ class Worker:
     def _retry(self, claim: Entry, policy: Policy, error: Exception) -> Turn:
         asked = retry_after(error)
         wait = delay(claim.attempts) if asked is None else min(asked + delay(0), LONGEST_WAIT)
-        reason = scrubbed(error.message if isinstance(error, TrackpermError) else str(error))
+        reason = scrubbed(in_policies(error.message) if isinstance(error, TrackpermError) else str(error))
         self._queue.retry(claim, reason, wait)
         hint = hint_for_policies(error)
         self._note("retry", claim, policy, reason=reason, hint=hint, wait=round(wait, 1), told_to_wait=asked)

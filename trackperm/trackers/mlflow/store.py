@@ -220,7 +220,7 @@ class Store:
         if status == 403:
             return TrackerError(
                 f"{where} denies permission, while {doing}: {said}",
-                hint="`--no-log` only prints the result; `--log-to mlflow:EXPERIMENT` writes to an "
+                hint="`--no-log` writes nothing; `--log-to mlflow:EXPERIMENT` writes to an "
                 "experiment that you may edit, and nowhere else."
                 if writes
                 else "ask for permission to read this experiment.",

@@ -137,7 +137,7 @@ class Store:
         if status == 403 or _FORBIDDEN.search(said):
             return TrackerError(
                 f"{where} denies permission, while {doing}: {said}",
-                hint="`--no-log` only prints the result; `--log-to wandb:ENTITY/PROJECT` writes to a project "
+                hint="`--no-log` writes nothing; `--log-to wandb:ENTITY/PROJECT` writes to a project "
                 "that you may edit."
                 if writes
                 else "ask for permission to read this project.",
