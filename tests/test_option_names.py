@@ -18,8 +18,20 @@ from trackperm.option_names import ARGUMENTS, COLUMNS, LABELS, NAMES, PAIRS, in_
 from trackperm.server.jobs.store import error_values
 
 ON_THE_COMMAND_LINE_ALONE = {
-    *("compat", "format", "output", "github", "health", "health-port", "host", "port", "interval", "intervals"),
-    *("lease", "log", "once", "queue-only", "replace", "retry-refused", "save", "since", "spend", "stars"),
+    *("compat", "format", "output", "github", "health", "health-port", "host", "port", "interval"),
+    *(
+        "intervals",
+        "lease",
+        "log",
+        "once",
+        "queue-only",
+        "replace",
+        "retry-refused",
+        "save",
+        "since",
+        "spend",
+        "stars",
+    ),
     *("status", "version", "help"),
 }
 
@@ -95,7 +107,7 @@ def test_labels_are_those_of_the_pages():
     folder = Path(server.__file__).parent / "templates"
     pages = "".join(path.read_text() for path in folder.glob("*.html"))
     fields = dict(re.findall(r'<label for="(\w+)">([^<]*)</label>', pages))
-    groups = {name: label for name, label in re.findall(r'id="(\w+)"[^>]*><legend>([^<]*)<', pages)}
+    groups = dict(re.findall(r'id="(\w+)"[^>]*><legend>([^<]*)<', pages))
     for option, label in LABELS.items():
         group = "columns" if option in (*COLUMNS, "column") else PAIRS.get(option)
         if option == "baseline":  # on a leaderboard it is called otherwise

@@ -1,7 +1,7 @@
 """Options in messages, in the words of whoever reads them: the command line, Python, a policy, a page.
 
-A message names an option once, as the command line does and in backticks: ``--missing drop``. The command line
-prints it so. ``str(error)`` writes it as an argument of Python; policies write keys, and pages their labels.
+A message names an option once, as the command line does and in backticks: ``--missing drop``. The command
+line prints it so. ``str(error)`` writes it as an argument of Python; policies write keys, pages their labels.
 """
 
 from __future__ import annotations

@@ -7,10 +7,12 @@ trackperm itself.) Those of `trackperm gate` are in its own module.
 from __future__ import annotations
 
 import os
+import re
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from trackperm.cli import compare as compare_command
 from trackperm.cli import family as family_command
@@ -27,10 +29,35 @@ from trackperm.cli import statistic as statistic_commands
 from trackperm.cli import verify as verify_command
 from trackperm.cli import watch as watch_command
 from trackperm.errors import FaultError, TrackpermError
-from trackperm.messages import without_credentials
+from trackperm.messages import did_you_mean, without_credentials
 from trackperm.version import __version__
 
+
+class _Commands(TyperGroup):
+    """Commands whose options say in our words what does not fit, and which choice may be meant."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = _misfit(error)
+            raise
+
+
+def _misfit(error: typer.BadParameter) -> str:
+    from pydantic import ValidationError
+
+    from trackperm.statistic.misfits import in_words
+
+    said = error.message
+    if isinstance(error.__cause__, ValidationError):
+        said, _ = in_words(error.__cause__.errors(include_url=False)[0], ())
+    choices = re.fullmatch(r"'(.*)' is not one of ('.*')\.?", said)
+    return said + did_you_mean(choices[1], re.findall("'([^']*)'", choices[2])) if choices else said
+
+
 app = typer.Typer(
+    cls=_Commands,
     name="trackperm",
     help="Exact paired-permutation tests for logged runs: is that difference real?",
     no_args_is_help=True,

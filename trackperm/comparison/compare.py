@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, get_args, overload
 
-from trackperm.choices import Alternative, CorrectionName, Method, MissingRule, Repeats, Unit
+from trackperm.choices import Alternative, CorrectionName, Method, MissingRule, Repeats, Unit, require_choice
 from trackperm.comparison.question import Question, StatisticSource
 from trackperm.comparison.result import Comparison
 from trackperm.comparison.runs import load_run, reference_answers, require_artifacts_of_runs
@@ -16,7 +16,6 @@ from trackperm.errors import InputError, InputTypeError
 from trackperm.exact import TestOptions
 from trackperm.exact.options import N_SAMPLES
 from trackperm.exact.scores.resolution import Resolution
-from trackperm.messages import listed
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -300,7 +299,4 @@ def _require_names(statistic: object, metric: object, slices: object, correction
             f"`slices` is a {type(slices).__name__}; expected a list of columns",
             hint='`slices=["language"]`.',
         )
-    if correction not in get_args(CorrectionName):
-        raise InputError(
-            f"`correction` is {correction!r}; expected one of {listed(get_args(CorrectionName))}"
-        )
+    require_choice("correction", correction, get_args(CorrectionName))

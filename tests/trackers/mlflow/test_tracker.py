@@ -159,7 +159,7 @@ class TestOutOfReach:
         tracker = MlflowTracker(proxy.uri)
         run = tracker.find(f"{experiment}/forest")
         assert len(tracker.read(run).frame) == 4
-        with pytest.raises(TrackerError, match=r"denies permission[\s\S]*trackperm\.compare[\s\S]*trackperm\.log"):
+        with pytest.raises(TrackerError, match=r"denies permission[\s\S]*m\.compare[\s\S]*m\.log"):
             tracker.publish(publication(run))
         assert not http_store.comparisons(experiment)
 
