@@ -100,6 +100,10 @@ class CapacityError(TrackpermError, MemoryError):
     """A computation that does not fit the memory budget, or the disk."""
 
 
+class StorageError(CapacityError, OSError):
+    """A file that cannot be written, on a full disk for example; the next try may succeed."""
+
+
 class MissingDependencyError(TrackpermError, ImportError):
     """An optional library that the request needs is not installed."""
 

@@ -189,7 +189,7 @@ def test_runs_that_cannot_be_scored_together_are_incomplete():
         ({"alternative": "greater"}, "all pairs are compared two-sided"),
         ({"method": "fast"}, "`method` is 'fast'"),
         ({"baseline": "nobody.csv"}, "nobody.csv"),
-        ({"experiment": "digits"}, "`experiment="digits"` names no tracker"),
+        ({"experiment": "digits"}, '`experiment="digits"` names no tracker'),
     ],
 )
 def test_what_is_refused(options: dict, message: str):

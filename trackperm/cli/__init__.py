@@ -28,8 +28,10 @@ from trackperm.cli import report as report_commands
 from trackperm.cli import statistic as statistic_commands
 from trackperm.cli import verify as verify_command
 from trackperm.cli import watch as watch_command
+from trackperm.cli.output import echo
 from trackperm.errors import FaultError, TrackpermError
 from trackperm.messages import did_you_mean, without_credentials
+from trackperm.storage import is_full, no_room_for_temporary_files
 from trackperm.version import __version__
 
 
@@ -83,7 +85,7 @@ app.command("install-chart")(log_command.install_chart)
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"trackperm {__version__}")
+        echo(f"trackperm {__version__}")
         raise typer.Exit
 
 
@@ -100,6 +102,14 @@ def _print_error(text: str) -> None:
     typer.echo(f"error: {without_credentials(text)}", err=True)
 
 
+def _failed(error: OSError) -> str:
+    """Say which file failed: a file that is opened has a name, temporary ones are written to by libraries."""
+    if is_full(error) and error.filename is None:
+        return no_room_for_temporary_files(error).on_command_line()
+    place = "" if error.filename is None else f"`{error.filename}`: "
+    return f"{place}{error.strerror or error}"
+
+
 def main() -> None:
     """Run the command line; the console script's entry point."""
     try:
@@ -110,8 +120,11 @@ def main() -> None:
     except KeyboardInterrupt:
         typer.echo("interrupted", err=True)
         sys.exit(130)
-    except (OSError, UnicodeError) as error:
+    except UnicodeError as error:
         _print_error(f"the result could not be written: {error}")
+        sys.exit(2)
+    except OSError as error:
+        _print_error(_failed(error))
         sys.exit(2)
     except Exception as error:
         if os.environ.get("TRACKPERM_DEBUG"):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trackperm.cli.output import Block, OutputFiles, TextOrJson, emit_checks, require_formats
+from trackperm.cli.output import Block, OutputFiles, TextOrJson, echo, emit_checks, require_formats
 from trackperm.errors import SpecError
 from trackperm.messages import without_credentials
 
@@ -70,7 +70,7 @@ def schema() -> None:
     """Print the JSON Schema of policy files, with which editors complete and check them."""
     from trackperm.automation.policy.policy import json_schema
 
-    typer.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+    echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))
 
 
 def _understood(path: Path, policies: Sequence[Policy]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path, PurePosixPath
 
-from trackperm.errors import SourceError
+from trackperm.errors import SourceError, StorageError
 from trackperm.tables.formats.parquet import tables_in_parts
 from trackperm.tables.labels import Gold, with_labels
 from trackperm.tables.registry import recognised
@@ -101,6 +101,8 @@ def read_examples(
         if source.needs_gold:
             file.gold = _gold(file, source, gold)
         table = file.keep_for(source.read(file))
+    except StorageError:
+        raise
     except OSError as error:
         called = str(path) if origin is None else origin
         raise SourceError(f"`{called}` cannot be read: {error.strerror or error}") from error

@@ -96,8 +96,8 @@ class QueueFile:
         QueueError
             If SQLite refuses: the disk is full, the file is damaged, or another process does not let go.
         """
-        self._make()
         try:
+            self._make()
             address = f"{self.path.absolute().as_uri()}?mode=rw"
             connection = sqlite3.connect(address, uri=True, timeout=self.busy)
             try:
@@ -108,10 +108,7 @@ class QueueFile:
             finally:
                 connection.close()
         except sqlite3.Error as error:
-            raise QueueError(
-                f"the queue `{self.path}` cannot be used: {error}",
-                hint=f"is the disk full, or does another process keep it locked? If it is damaged, {_MOVE}",
-            ) from error
+            raise QueueError(f"the queue `{self.path}` cannot be used: {error}", hint=_hint(error)) from error
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -121,7 +118,8 @@ class QueueFile:
             try:
                 yield rows
             except BaseException:
-                rows.execute("ROLLBACK")
+                if rows.in_transaction:  # which SQLite may have ended itself, on a full disk
+                    rows.execute("ROLLBACK")
                 raise
             rows.execute("COMMIT")
 
@@ -158,3 +156,11 @@ class QueueFile:
         finally:
             for leftover in self.folder.glob(f"{Path(draft).name}*"):
                 leftover.unlink()
+
+
+def _hint(error: sqlite3.Error) -> str:
+    if "is full" in str(error):
+        return (
+            "make room on its disk, or name a folder on another one: `--state FOLDER` or `TRACKPERM_STATE`."
+        )
+    return f"is the disk full, or does another process keep it locked? If it is damaged, {_MOVE}"

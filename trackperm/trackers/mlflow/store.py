@@ -22,6 +22,7 @@ from mlflow.exceptions import MlflowException
 
 from trackperm.errors import InputError, TrackerError, TrackpermError
 from trackperm.messages import without_credentials
+from trackperm.storage import is_full, no_room_for_temporary_files
 from trackperm.trackers.references import RunReference, TrackedRun
 
 _DATABASES = ("sqlite", "postgresql", "mysql", "mssql")
@@ -200,8 +201,10 @@ class Store:
         except Exception as error:  # cloud stores raise errors of their own libraries
             raise self._failure(error, doing, writes=writes) from error
 
-    def _failure(self, error: Exception, doing: str, *, writes: bool) -> TrackerError:
+    def _failure(self, error: Exception, doing: str, *, writes: bool) -> TrackpermError:
         causes = list(_causes(error))
+        if not writes and (full := next(filter(is_full, causes), None)) is not None:
+            return no_room_for_temporary_files(full)
         said = self._said(error)
         where = f"MLflow at `{self.label}`"
         if any(isinstance(cause, _UNANSWERED) for cause in causes):

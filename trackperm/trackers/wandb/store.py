@@ -18,6 +18,7 @@ import requests
 import wandb
 
 from trackperm.errors import TrackerError, TrackpermError
+from trackperm.storage import is_full, no_room_for_temporary_files
 from trackperm.trackers.references import RunReference, TrackedRun
 
 """What the runs of comparisons and leaderboards have, and no other; their job type says which they are."""
@@ -84,12 +85,16 @@ class Store:
         ------
         TrackerError
             If wandb raised anything.
+        StorageError
+            If there is no room for what was read.
         """
         try:
             yield self.api
         except TrackpermError:
             raise
         except Exception as error:  # wandb raises whatever its transports raised
+            if is_full(error) and not writes:
+                raise no_room_for_temporary_files(error) from error
             raise self._failure(error, doing, writes=writes) from error
 
     def run_or_none(self, path: str) -> Any:
