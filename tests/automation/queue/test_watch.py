@@ -15,6 +15,7 @@ import pytest
 import requests
 from support.hooked_runs import Heard, HookedStore, once
 
+from trackperm.automation.policy.edits import EditedPolicies
 from trackperm.automation.queue.database import QueueError
 from trackperm.automation.queue.health import Health, endpoint
 from trackperm.automation.queue.queue import Queue, Unit
@@ -271,3 +272,43 @@ def test_health(tmp_path: Path):
         urllib.request.urlopen(f"{url}/health", timeout=2)
     with pytest.raises(InputError, match="health file"):
         Health(1, tmp_path / "no" / "folder").beat(is_good=True)
+
+
+def test_the_baseline_of_a_policy_is_not_refused(runs: HookedStore, queue: Queue, heard: Heard):
+    """Regression: `--status` showed it as refused, for there is nothing to compare it with."""
+    baseline = runs.baseline()
+    assert once(runs, queue, heard, only={}, baseline={"run": f"mlflow:{baseline}"}) is None
+    [entry] = queue.entries()
+    assert (entry.state, entry.outcome) == ("done", "baseline")
+    assert not heard.events("refused")
+    [passed] = heard.events("passed")
+    assert "is itself the run" in passed["reason"]
+
+
+def test_an_edited_policy_is_taken_up_or_refused_without_a_restart(
+    runs: HookedStore, queue: Queue, heard: Heard
+):
+    runs.baseline()
+    runs.finished()
+    path = runs.policy_file()
+    edits = EditedPolicies(path)
+    watcher = Watcher(edits.load(), queue, heard.notes, interval=0.05, edits=edits)
+    stop = threading.Event()
+    thread = threading.Thread(target=watcher.run, args=[stop])
+    thread.start()
+    try:
+        heard.wait_for("compared")
+        path.write_text(path.read_text().replace("newest", "oldest"))
+        [refused] = heard.wait_for("policy-refused")
+        assert "unknown key `oldest`" in refused["reason"]
+        runs.policy_file(alpha=0.0123)
+        heard.wait_for("policy-taken-up")
+        heard.wait_for("compared", 2)
+    finally:
+        stop.set()
+        thread.join(60)
+    [taken] = heard.events("policy-taken-up")
+    first, second = heard.events("compared")
+    assert taken["policies"] == ["nightly"]
+    assert taken["digests"] == [second["digest"]] != [first["digest"]]
+    assert len(heard.events("policy-refused")) == 1

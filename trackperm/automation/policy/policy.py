@@ -122,6 +122,7 @@ class Policy(Part):
 
     _statistics: tuple[Statistic, ...] = PrivateAttr(default=())
     _folder: Path = PrivateAttr(default=Path())
+    _file: Path | None = PrivateAttr(default=None)
     _baseline_given_by: str = PrivateAttr(default="named by the policy")
 
     @property
@@ -174,6 +175,17 @@ class Policy(Part):
         }
 
     @property
+    def file(self) -> Path | None:
+        """The policy file that it was read from, if any."""
+        return self._file
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that were read for it: that of the policy, and those of its statistics."""
+        specs = (self._folder / each.name for each in self.statistics if is_spec(each.name))
+        return (*(() if self._file is None else (self._file,)), *specs)
+
+    @property
     def specs(self) -> tuple[Statistic, ...]:
         """The statistics that are named, compiled when the file was loaded."""
         return self._statistics
@@ -223,8 +235,8 @@ class Policy(Part):
         """
         return open_tracker(reference.scheme, self.tracking_uri)
 
-    def _compiled(self, folder: Path, statistics: Sequence[Statistic]) -> None:
-        self._folder, self._statistics = folder, tuple(statistics)
+    def _compiled(self, file: Path, statistics: Sequence[Statistic]) -> None:
+        self._file, self._folder, self._statistics = file, file.parent, tuple(statistics)
 
 
 class PolicyDocument(Part):
@@ -307,11 +319,16 @@ def read_policies(path: str | Path) -> PolicyFile | list[SpecError]:
             if policy.name in names:
                 raise document.error(f"another policy is called `{policy.name}` already", (*at, "name"))
             names.append(policy.name)
-            _require_sense(document, at, policy, path.absolute().parent)
+            _require_sense(document, at, policy, path.absolute())
             _require_work_of_its_own(document, at, policy, found[:number])
         except SpecError as error:
             problems.append(error)
     return problems or PolicyFile(path, found)
+
+
+def is_spec(name: str) -> bool:
+    """Whether a statistic is named by the file of its spec."""
+    return name.endswith((".yaml", ".yml"))
 
 
 def in_policies(text: str) -> str:
@@ -351,7 +368,7 @@ def json_schema() -> dict[str, Any]:
     }
 
 
-def _require_sense(document: Document, at: DocumentPath, policy: Policy, folder: Path) -> None:
+def _require_sense(document: Document, at: DocumentPath, policy: Policy, file: Path) -> None:
     """Refuse what fits the format and yet makes no sense, and compile the statistics."""
     if policy.fail_on == "not-shown-non-inferior" and policy.margin is None:
         raise document.error(
@@ -391,7 +408,7 @@ def _require_sense(document: Document, at: DocumentPath, policy: Policy, folder:
     statistics: list[Statistic] = []
     for number, choice in enumerate(policy.statistics):
         where = (*at, "statistics", number)
-        statistic = _statistic(document, where, policy, choice, folder)
+        statistic = _statistic(document, where, policy, choice, file.parent)
         if statistic.name in [each.name for each in statistics]:
             raise document.error(
                 f"another statistic is called `{statistic.name}` already",
@@ -400,7 +417,7 @@ def _require_sense(document: Document, at: DocumentPath, policy: Policy, folder:
             )
         statistics.append(statistic)
         _require_regression_shows(document, where, policy, statistic)
-    policy._compiled(folder, statistics)
+    policy._compiled(file, statistics)
 
 
 def _require_work_of_its_own(
@@ -435,7 +452,7 @@ def _statistic(
     document: Document, at: DocumentPath, policy: Policy, choice: StatisticChoice, folder: Path
 ) -> Statistic:
     """Compile a statistic; what is wrong in a spec of its own is said with its own place."""
-    is_file = choice.name.endswith((".yaml", ".yml"))
+    is_file = is_spec(choice.name)
     path = folder / choice.name
     try:
         is_missing = is_file and not path.is_file()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sqlite3
 import tempfile
@@ -50,12 +51,24 @@ class QueueError(InputError):
     """A queue that cannot be read or written now."""
 
 
-def default_folder() -> Path:
-    """Return the folder of the queue: ``TRACKPERM_STATE``, or as the XDG directories say."""
+def default_folder(policies: Path | None = None) -> Path:
+    """Return the folder of the queue: ``TRACKPERM_STATE``, or as the XDG directories say.
+
+    Parameters
+    ----------
+    policies : Path, optional
+        The policy file whose queue it is. Each has a folder of its own, by its path, unless
+        ``TRACKPERM_STATE`` names one.
+    """
     if named := os.environ.get("TRACKPERM_STATE"):
         return Path(named).expanduser()
     home = os.environ.get("XDG_STATE_HOME")
-    return (Path(home) if home else Path("~/.local/state").expanduser()) / "trackperm"
+    folder = (Path(home) if home else Path("~/.local/state").expanduser()) / "trackperm"
+    if policies is None:
+        return folder
+    path = policies.expanduser().resolve()
+    digest = hashlib.sha256(os.fsencode(path)).hexdigest()
+    return folder / f"{path.stem}-{digest[:12]}"
 
 
 class QueueFile:

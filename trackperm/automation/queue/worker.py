@@ -33,6 +33,7 @@ from typing import Literal
 from trackperm.automation.decision_log import Notes, scrubbed
 from trackperm.automation.judging.baseline import (
     Baseline,
+    IsBaselineError,
     NoBaselineError,
     file_run,
     find_baseline,
@@ -66,8 +67,8 @@ class Turn:
     Attributes
     ----------
     event : str
-        ``compared``; ``known``, for the tracker had it; ``passed``, for there is no baseline and the policy
-        lets it pass; ``refused``; ``retry``, for the tracker failed;
+        ``compared``; ``known``, for the tracker had it; ``passed``, for it is itself the baseline, or there is none
+        and the policy lets it pass; ``refused``; ``retry``, for the tracker failed;
         ``waiting``, for the run is still going; ``skipped``, for the policy is not about it; ``resolved``,
         for the run that logged an artifact was queued in its place; ``lease-lost``.
     policy : Policy
@@ -196,6 +197,9 @@ class Worker:
         if baseline is None:
             try:
                 baseline = find_baseline(policy, tracker, run)
+            except IsBaselineError as error:
+                self._queue.settle(claim, "baseline", [])
+                return "passed", claim, {"outcome": "baseline", "reason": scrubbed(error.message)}
             except NoBaselineError as error:
                 if policy.if_no_baseline != "pass":
                     raise
