@@ -73,6 +73,10 @@ class PairingError(InputError):
     """Examples of two runs that cannot be proved to belong together."""
 
 
+class DisjointError(PairingError):
+    """Runs that have no example in common."""
+
+
 class SourceError(InputError):
     """A file or artifact that does not hold readable per-example data."""
 

@@ -58,14 +58,26 @@ def show(
 @app.command()
 def check(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Specs in YAML.")],
+    data: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Predictions, FILE or FILE::PART, whose columns the specs are checked against.",
+        ),
+    ] = None,
     format_: TextOrJson = "text",
     output: OutputFiles = None,
 ) -> None:
     """Check specs and report all that is wrong with them, by line and column; exit code 2 if anything is."""
     from trackperm.statistic.problems import problems
+    from trackperm.tables import read_examples, split_part
 
     require_formats(output, ("text", "json"))
-    found = {path: problems(path) for path in files}
+    columns = None
+    if data is not None:
+        part_of = split_part(data)
+        columns = read_examples(part_of[0], part=part_of[1]).columns
+    found = {path: problems(path, columns) for path in files}
     results = [
         {"file": str(path), "ok": not wrong, "problems": [vars(problem) for problem in wrong]}
         for path, wrong in found.items()

@@ -63,7 +63,7 @@ def leaderboard(
     columns: Mapping[str, str] | None = None,
     resolution: Resolution | Mapping[str, Resolution] | None = None,
     artifact: str | None = None,
-    labels: str | Path | None = None,
+    labels: Any = None,
     missing: MissingOfMany = "error",
     by_position: bool = False,
     method: Method = "auto",

@@ -161,7 +161,8 @@ class Watcher:
         began, now = datetime.now(timezone.utc), time.monotonic()
         is_sweep = place.swept is None or now - place.swept >= SWEEP_SECONDS
         try:
-            added = self._queue.add(list(self._units(place, is_sweep=is_sweep)), "watch")
+            units = list(self._units(place, is_sweep=is_sweep))
+            added = self._queue.add(units, "watch")
         except TrackpermError as error:
             place.failures += 1
             place.error = error
@@ -178,6 +179,13 @@ class Watcher:
                 told_to_wait=asked,
             )
             return
+        if place.swept is None and not units:
+            self._notes(
+                "nothing-yet",
+                policy=place.policy.name,
+                runs=str(place.reference),
+                reason="there is no finished run yet that the policy selects",
+            )
         if is_sweep:
             place.swept, place.sweep_began = now, began
         place.failures, place.error = 0, None

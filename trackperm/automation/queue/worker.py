@@ -67,8 +67,8 @@ class Turn:
     Attributes
     ----------
     event : str
-        ``compared``; ``known``, for the tracker had it; ``passed``, for it is itself the baseline, or there is none
-        and the policy lets it pass; ``refused``; ``retry``, for the tracker failed;
+        ``compared``; ``known``, for the tracker had it; ``passed``, for it is itself the baseline, or
+        there is none and the policy lets it pass; ``refused``; ``retry``, for the tracker failed;
         ``waiting``, for the run is still going; ``skipped``, for the policy is not about it; ``resolved``,
         for the run that logged an artifact was queued in its place; ``lease-lost``.
     policy : Policy
@@ -165,7 +165,10 @@ class Worker:
             self._queue.postpone(claim, error.message, wait)
             self._note("waiting", claim, policy, reason=error.message, wait=round(wait, 1))
             return Turn("waiting", policy)
-        except (TrackerError, MissingDependencyError, OSError) as error:
+        except MissingDependencyError as error:
+            hint = f"{error.hint}; then `trackperm watch --retry-refused` tries it again."
+            return self._refuse(claim, policy, error.message, hint)
+        except (TrackerError, OSError) as error:
             return self._retry(claim, policy, error)
         except TrackpermError as error:
             return self._refuse(claim, policy, in_policies(error.message), hint_for_policies(error))
@@ -293,7 +296,7 @@ def _opened(policy: Policy, reference: RunReference) -> Tracker:
     """
     try:
         return policy.tracker_for(reference)
-    except (InputError, MissingDependencyError) as error:
+    except InputError as error:
         raise TrackerError(error.message, hint=error.hint) from error
 
 

@@ -23,6 +23,7 @@ from mlflow.exceptions import MlflowException
 from trackperm.errors import InputError, TrackerError, TrackpermError
 from trackperm.messages import without_credentials
 from trackperm.storage import is_full, no_room_for_temporary_files
+from trackperm.trackers.missing_libraries import missing_library
 from trackperm.trackers.references import RunReference, TrackedRun
 
 _DATABASES = ("sqlite", "postgresql", "mysql", "mssql")
@@ -193,7 +194,7 @@ class Store:
 
     @contextmanager
     def _translated(self, doing: str, *, writes: bool) -> Iterator[None]:
-        """Turn whatever a call into MLflow raises into a `TrackerError`."""
+        """Turn whatever a call into MLflow raises into a `TrackerError`, or say which library it lacks."""
         try:
             yield
         except TrackpermError:
@@ -205,6 +206,8 @@ class Store:
         causes = list(_causes(error))
         if not writes and (full := next(filter(is_full, causes), None)) is not None:
             return no_room_for_temporary_files(full)
+        if (lacking := missing_library(causes, doing)) is not None:
+            return lacking
         said = self._said(error)
         where = f"MLflow at `{self.label}`"
         if any(isinstance(cause, _UNANSWERED) for cause in causes):

@@ -19,6 +19,7 @@ import wandb
 
 from trackperm.errors import TrackerError, TrackpermError
 from trackperm.storage import is_full, no_room_for_temporary_files
+from trackperm.trackers.missing_libraries import missing_library
 from trackperm.trackers.references import RunReference, TrackedRun
 
 """What the runs of comparisons and leaderboards have, and no other; their job type says which they are."""
@@ -128,8 +129,10 @@ class Store:
         settings = {} if self._base_url is None else {"base_url": self._base_url}
         return start_run("online", settings, **options)
 
-    def _failure(self, error: Exception, doing: str, *, writes: bool) -> TrackerError:
+    def _failure(self, error: Exception, doing: str, *, writes: bool) -> TrackpermError:
         causes = list(_causes(error))
+        if (lacking := missing_library(causes, doing)) is not None:
+            return lacking
         said = _CREDENTIALS.sub("", str(error)).strip().split("\n")[0][:400]
         where = f"W&B at `{self.base_url}`"
         status = next(filter(None, map(_http_status, causes)), None)
