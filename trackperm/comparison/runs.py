@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -52,10 +52,11 @@ def reference_answers(labels: Any, columns: Mapping[str, str], *, by_position: b
     """
     if labels is None:
         return None
-    names = {role: columns.get(role, role) for role in ("id", "label", "prediction")}
+    id_, label, prediction = (columns.get(role, role) for role in ("id", "label", "prediction"))
+    gold = Gold("labels", None, id_, label, by_position, prediction)
     if isinstance(labels, str | Path):
         path, part = split_part(str(labels))
-        return Gold(path, part, by_position=by_position, **names)
+        return replace(gold, path=path, part=part)
     try:
         table = ExampleTable.from_native(labels, "labels")
     except InputTypeError as error:
@@ -64,7 +65,7 @@ def reference_answers(labels: Any, columns: Mapping[str, str], *, by_position: b
             hint="its columns are those of ids and labels: `polars.DataFrame({'id': ..., 'label': ...})`."
             " Labels in the order of the rows are a column of each run, in place of `labels`.",
         ) from error
-    return Gold("labels", by_position=by_position, table=table, **names)
+    return replace(gold, table=table)
 
 
 def require_artifacts_of_runs(artifact: object, baseline: object, candidate: object) -> None:

@@ -181,7 +181,7 @@ def pair_all(
     return Field(statistic, reference, tuple(entries), incomplete, n_examples, n_largest)
 
 
-Failures = dict[int, Exception | None]
+Failures = dict[int, InputError | InputTypeError | None]
 """By place of the run: why it is incomplete; None for the reference run."""
 
 

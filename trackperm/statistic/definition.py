@@ -314,11 +314,12 @@ class Statistic:
     def lacking(self, columns: Collection[str]) -> list[SpecError]:
         """List the names in counts whose column is none of `columns`, as errors with their places."""
         expressions = [*self._counts.values(), *self._substitutes]
+        known = {CLASS_COLUMN, *columns}
         names = [(expression, node) for expression in expressions for node in expression.names]
         return [
-            _no_column(expression, node, column, columns)
+            _no_column(expression, node, self._read_columns[node.full], columns)
             for expression, node in names
-            if (column := self._read_columns.get(node.full)) not in (None, CLASS_COLUMN, *columns)
+            if self._read_columns.get(node.full, CLASS_COLUMN) not in known
         ]
 
     def _checker(self, types: Mapping[str, ColumnType], *, decimals: bool) -> Checker:

@@ -410,7 +410,7 @@ def test_an_empty_experiment_is_no_fault(local: MlflowStore):
 
 
 def test_versions_of_models(local: MlflowStore):
-    run_id = local.run_with_predictions("digits", "forest", PREDICTIONS, "predictions.parquet")
+    run_id = local.run_with_predictions("digits", "forest", PREDICTIONS)
     client, tracker = local.client, MlflowTracker(local.uri)
     client.create_registered_model("digits")
     made, by_hand = (client.create_model_version("digits", "nowhere", run_id=run) for run in (run_id, None))
@@ -437,7 +437,7 @@ def test_runs_of_different_experiments_are_told_so_by_name(local: MlflowStore, i
     """Regression: the ids of two benchmarks were to be stored with the same type."""
     for experiment, own in (("gsm8k", [1, 2, 3]), ("mmlu", ids)):
         columns = {"id": own, "prediction": [1, 2, 3], "label": [1, 2, 4]}
-        local.run_with_predictions(experiment, "forest", columns, "predictions.parquet")
+        local.run_with_predictions(experiment, "forest", columns)
     with pytest.raises(InputError) as caught:
         trackperm.compare("mlflow:gsm8k/forest", "mlflow:mmlu/forest", "accuracy", tracking_uri=local.uri)
     assert "is of the experiment `gsm8k`" in str(caught.value)
