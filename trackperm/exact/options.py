@@ -64,7 +64,8 @@ class TestOptions:
         for name, smallest in least.items():
             value = getattr(self, name)
             if not isinstance(value, int | np.integer) or value < smallest:
-                raise InputError(f"`{name}` is {value!r}; expected an integer of at least {smallest}")
+                option = name.removeprefix("n_")
+                raise InputError(f"`--{option}` is {value!r}; expected an integer of at least {smallest}")
         if self.mid_p and self.method == "monte-carlo":
             raise InputError(
                 "the mid-p-value needs an exact method", hint="leave `--mid-p` or `--method` out."
