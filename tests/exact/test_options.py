@@ -27,7 +27,7 @@ from trackperm.exact import TestOptions
 def test_values_that_cannot_be_used_are_refused(options: dict[str, Any], message: str):
     with pytest.raises(InputError) as caught:
         TestOptions(**options)
-    assert caught.value.message.startswith(message)
+    assert str(caught.value).startswith(message)
 
 
 def test_what_the_statistic_declares_holds_where_nothing_is_given():
