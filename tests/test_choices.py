@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import Any, get_args
 
+import polars as pl
 import pytest
 
+import trackperm
 from trackperm import choices
 from trackperm.comparison import CORRECTIONS
+from trackperm.errors import InputError
 from trackperm.exact.multiplicity import ADJUSTMENTS
 from trackperm.pairing.report import OUTCOMES
 
@@ -29,3 +32,36 @@ def test_missing_predictions():
 def test_names_are_said_once(name: str):
     members = get_args(getattr(choices, name))
     assert len(members) == len(set(members)) > 1
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    [("dorp", "Did you mean `drop`?"), ("guess", None), (None, None), (3, None), (["drop"], None)],
+)
+def test_a_value_that_is_none_of_the_choices(value: object, hint: str | None):
+    with pytest.raises(InputError, match=r"`missing` is .*; expected one of `error`, `drop`") as caught:
+        choices.require_choice("missing", value, get_args(choices.Missing))
+    assert caught.value.hint == hint
+
+
+BY_NAME: list[tuple[str, str, str]] = [
+    ("alternative", "two sided", "two-sided"),
+    ("correction", "holms", "holm"),
+    ("method", "monte carlo", "monte-carlo"),
+    ("missing", "dorp", "drop"),
+    ("repeats", "means", "mean"),
+    ("unit", "rows", "row"),
+]
+
+
+@pytest.mark.parametrize(("option", "value", "meant"), BY_NAME)
+def test_every_argument_with_choices_says_which_is_meant(option: str, value: str, meant: str):
+    """Regression: another `unit` was taken for the default, and another `repeats` was a fault."""
+    table = pl.DataFrame({"id": [1, 2], "prediction": ["a", "b"], "label": ["a", "a"]})
+    options: Any = {option: value}
+    for ask in (
+        lambda: trackperm.compare(table, table, "accuracy", **options),
+        lambda: trackperm.leaderboard([table, table], "accuracy", **options),
+    ):
+        with pytest.raises(InputError, match=rf"`{option}` is '{value}'[\s\S]*Did you mean `{meant}`\?"):
+            ask()

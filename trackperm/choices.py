@@ -5,7 +5,11 @@ Without NumPy, so that the command line can name them before anything is loaded.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
+
+from trackperm.errors import InputError
+from trackperm.messages import did_you_mean, listed
 
 Alternative = Literal["two-sided", "less", "greater"]
 """Which values of the statistic are extreme; ``greater``: the candidate's score is greater."""
@@ -60,3 +64,31 @@ CorrectionOfPairs = Literal["holm", "by", "bonferroni"]
 
 Compat = Literal["bikel", "sacrebleu"]
 """Older programs whose p-values are reproduced."""
+
+
+def require_choice(option: str, value: object, choices: Iterable[str], *, hint: str = "") -> None:
+    """Refuse a value that is not one of `choices`.
+
+    Parameters
+    ----------
+    option : str
+        The argument that has it.
+    value : object
+        What was given, of any type.
+    choices : iterable of str
+        What the argument takes; of a `Literal`, its ``get_args``.
+    hint : str
+        What else there is to say.
+
+    Raises
+    ------
+    InputError
+        If it is none of them; says which one may be meant.
+    """
+    known = list(choices)
+    if not (isinstance(value, str) and value in known):
+        suggestion = did_you_mean(value, known) if isinstance(value, str) else ""
+        raise InputError(
+            f"`{option}` is {value!r}; expected one of {listed(known)}",
+            hint=f"{hint}{suggestion}".strip() or None,
+        )

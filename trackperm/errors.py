@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trackperm.option_names import in_python
+
 
 class TrackpermError(Exception):
     """Something that trackperm refuses or cannot do, said in one message.
@@ -15,7 +17,8 @@ class TrackpermError(Exception):
     Parameters
     ----------
     message : str
-        What was found, where, and what was expected. Starts in lower case, names stand in backticks.
+        What was found, where, and what was expected. Starts in lower case, names stand in backticks; options
+        as on the command line, see :mod:`trackperm.option_names`.
     hint : str, optional
         The next step, printed after a blank line.
     """
@@ -28,6 +31,10 @@ class TrackpermError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
+        """Write message and hint for Python, whose arguments have other names than options."""
+        return in_python(self.on_command_line())
+
+    def on_command_line(self) -> str:
         """Write message and hint, as they are by now: who passes an error on may say more of its place."""
         return self.message if self.hint is None else f"{self.message}\n\nHint: {self.hint}"
 
@@ -66,6 +73,10 @@ class PairingError(InputError):
     """Examples of two runs that cannot be proved to belong together."""
 
 
+class DisjointError(PairingError):
+    """Runs that have no example in common."""
+
+
 class SourceError(InputError):
     """A file or artifact that does not hold readable per-example data."""
 
@@ -91,6 +102,10 @@ class ChoiceError(SourceError):
 
 class CapacityError(TrackpermError, MemoryError):
     """A computation that does not fit the memory budget, or the disk."""
+
+
+class StorageError(CapacityError, OSError):
+    """A file that cannot be written, on a full disk for example; the next try may succeed."""
 
 
 class MissingDependencyError(TrackpermError, ImportError):

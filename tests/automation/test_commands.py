@@ -138,3 +138,22 @@ def test_retry_refused(runs: HookedStore):
     ]
     assert run([*COMMAND, *arguments], cwd=runs.folder).returncode == 0
     assert runs.compared() == [f"mlflow:{candidate}"]
+
+
+def test_each_policy_file_has_a_queue_of_its_own(runs: HookedStore):
+    """Regression: two policy files of one user shared a queue, and its status showed the rows of both."""
+    runs.baseline()
+    candidate = runs.finished()
+    mine, yours = runs.policy_file("mine"), runs.policy_file("yours", alpha=0.01)
+    home = {"XDG_STATE_HOME": str(runs.folder / "home")}
+    for path in (mine, yours):
+        assert call_trackperm(runs.folder, "watch", "--policy", path, "--once", env=home).returncode == 0
+    for path, name in ((mine, "mine"), (yours, "yours")):
+        status = ["watch", "--policy", path, "--status", "--format", "json"]
+        [row] = json.loads(call_trackperm(runs.folder, *status, env=home).stdout)
+        assert (row["policy"], row["candidate"], row["state"]) == (name, f"mlflow:{candidate}", "done")
+    assert len(list((runs.folder / "home" / "trackperm").iterdir())) == 2
+    ended = call_trackperm(runs.folder, "watch", "--policy", "none.yaml", "--status", env=home)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("error: there is no file `none.yaml`")
+    assert len(list((runs.folder / "home" / "trackperm").iterdir())) == 2

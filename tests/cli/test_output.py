@@ -8,7 +8,7 @@ import pytest
 import typer
 
 from trackperm.cli.output import Block, Renderers, emit, emit_checks, require_formats, write_files
-from trackperm.errors import InputError
+from trackperm.errors import InputError, StorageError
 
 RENDERERS: Renderers = {"text": lambda: "said", "json": lambda: '{"a": 1}\n', "png": lambda: b"\x89PNG"}
 
@@ -26,7 +26,7 @@ def test_a_file_that_cannot_be_written_keeps_no_other_from_being_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     files = [tmp_path / "nowhere" / "a.txt", tmp_path / "b.json", tmp_path / "none" / "c.txt"]
-    with pytest.raises(InputError, match=r"nowhere/a\.txt` cannot be written"):
+    with pytest.raises(StorageError, match=r"nowhere/a\.txt` cannot be written"):
         emit(RENDERERS, "text", files)
     assert files[1].read_text() == '{"a": 1}\n'
     assert capsys.readouterr().out == "said\n"

@@ -270,3 +270,22 @@ def test_outlook_says_when_swaps_may_have_to_be_drawn():
     assert "where it fits the memory, else Monte Carlo" in Outlook("rational", 3).engine
     assert "where few examples differ, else Monte Carlo" in Outlook("irrational", 9).engine
     assert "rank 2 for each `language`: exact (enumerate" in Outlook("rational", 2, "language").engine
+
+
+def test_check_names_columns_that_the_data_lacks(call: Call, tmp_path: Path):
+    spec = "counts: {right: predicton == label, n: 1}\nmissing: {right: 0, n: 1}\nscore: right / n\n"
+    (tmp_path / "own.yaml").write_text(f"{spec}cluster: docment\n")
+    (tmp_path / "good.yaml").write_text(GOOD)
+    (tmp_path / "run.csv").write_text("id,prediction,label,document\n1,a,a,d\n2,b,a,d\n")
+    assert call("check", "own.yaml")[0] == 0
+    assert call("check", "good.yaml", "--data", "run.csv")[0] == 0
+    code, _, said = call("check", "own.yaml", "--data", "run.csv")
+    assert code == 2
+    assert "own.yaml:1:17: the data has no column `predicton`" in said
+    assert "Did you mean `prediction`?" in said
+    assert "own.yaml:4:10: the data has no column `docment`" in said
+    assert "Did you mean `document`?" in said
+    assert "own.yaml: 2 problems" in said
+    code, _, said = call("check", "own.yaml", "--data", "nowhere.csv")
+    assert code == 2
+    assert said.startswith("error: there is no file `nowhere.csv`")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from support.comparisons import answers
 
 import trackperm
-from trackperm.errors import InputError, TrackpermError
+from trackperm.errors import InputError, InputTypeError, TrackpermError
 
 
 def test_the_key_is_of_the_data_and_the_options_not_of_paths(
@@ -110,3 +114,56 @@ def test_slices_are_compared_where_they_are_named_or_declared(tmp_path: Path) ->
     assert [each.title for each in trackperm.compare(*runs, [spec])] == titles
     explored = trackperm.compare(*runs, "accuracy", slices=["language"])
     assert [each.part is not None and not each.part.declared for each in explored] == [False, True, True]
+
+
+def test_test_sets_of_other_names_are_named(tmp_path: Path):
+    """Regression: runs on two benchmarks were told to store a column with the same type."""
+    for task, target in (("gsm8k", 7), ("mmlu", "A")):
+        row = {
+            "doc_id": 1,
+            "doc": {},
+            "target": target,
+            "resps": [["A"]],
+            "filtered_resps": ["A"],
+            "acc": 1.0,
+        }
+        row |= {"filter": "none", "metrics": ["acc"], "arguments": [], "doc_hash": task, "prompt_hash": task}
+        name = f"samples_{task}_2026-01-01T00-00-00.jsonl"
+        (tmp_path / name).write_text("".join(json.dumps({**row, "doc_id": i}) + "\n" for i in range(4)))
+    files = [tmp_path / f"samples_{task}_2026-01-01T00-00-00.jsonl" for task in ("gsm8k", "mmlu")]
+    with pytest.raises(
+        InputError, match=r"the test sets of the runs differ: task `gsm8k` in .*, task `mmlu` in"
+    ):
+        trackperm.compare(*files)
+
+
+IDS, LABELS = [1, 2, 3, 4], ["a", "b", "a", "b"]
+
+
+@pytest.mark.parametrize("frame", [pl.DataFrame, pd.DataFrame], ids=["polars", "pandas"])
+def test_labels_in_a_data_frame(frame: Any):
+    """They go together with the runs by id, as those of a file do."""
+    labels = frame({"id": IDS[::-1], "label": LABELS[::-1]})
+    runs = [pl.DataFrame({"id": IDS, "prediction": given}) for given in (LABELS, ["a"] * 4)]
+    with_column = [run.with_columns(label=pl.Series(LABELS)) for run in runs]
+    found = trackperm.compare(*runs, "accuracy", labels=labels)
+    assert found.difference == trackperm.compare(*with_column, "accuracy").difference == -0.5
+    board = trackperm.leaderboard(runs, "accuracy", labels=labels)
+    assert [row.score for row in board.rows] == [1.0, 0.5]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [LABELS, np.array(LABELS), pl.Series(LABELS), pd.Series(LABELS), 3, {"id": IDS, "label": LABELS}],
+)
+def test_labels_in_arrays_are_refused_with_what_is_taken(labels: Any):
+    """Regression: they were taken for the name of a file."""
+    run = pl.DataFrame({"id": IDS, "prediction": LABELS})
+    for ask in (
+        lambda: trackperm.compare(run, run, "accuracy", labels=labels),
+        lambda: trackperm.leaderboard([run, run], "accuracy", labels=labels),
+    ):
+        with pytest.raises(
+            InputTypeError, match=r"`labels` is of type `\w+`; expected the path of a file, or a data"
+        ):
+            ask()

@@ -250,7 +250,7 @@ class TestUnit:
 
     @pytest.mark.parametrize("unit", ["row", "attempt"])
     def test_contradictions(self, unit: Any) -> None:
-        with pytest.raises(InputError, match=f"`--unit {unit}` does not go with `--repeats mean`"):
+        with pytest.raises(InputError, match=f"`unit=.{unit}.` does not go with `repeats=.mean.`"):
             Question(unit=unit, repeats="mean")
 
     @pytest.mark.parametrize("name", DEFINITIONS)

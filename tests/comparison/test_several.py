@@ -196,7 +196,7 @@ def test_every_correction_is_conservative(method: str, sliced: Statistic) -> Non
 def test_procedures_for_independent_tests_refuse_others(sliced: Statistic) -> None:
     with pytest.raises(InputError, match="`hsd` is proven for independent tests alone"):
         compare_statistics(*runs(), [sliced], correction="hsd")
-    with pytest.raises(InputError, match="no correction is called `magic`"):
+    with pytest.raises(InputError, match="`correction` is 'magic'"):
         compare_statistics(*runs(), [sliced], correction="magic")
 
 

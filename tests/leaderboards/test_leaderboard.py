@@ -97,7 +97,7 @@ def test_corrections():
     for name in ("bh", "hommel"):
         with pytest.raises(InputError, match=rf"`{name}` needs independence or positive dependence"):
             trackperm.leaderboard(runs, correction=name)
-    with pytest.raises(InputError, match="unknown adjustment 'none'"):
+    with pytest.raises(InputError, match="'none'; expected one of `holm`, `by`, `bonferroni`"):
         trackperm.leaderboard(runs, correction="none")
 
 
@@ -189,7 +189,7 @@ def test_runs_that_cannot_be_scored_together_are_incomplete():
         ({"alternative": "greater"}, "all pairs are compared two-sided"),
         ({"method": "fast"}, "`method` is 'fast'"),
         ({"baseline": "nobody.csv"}, "nobody.csv"),
-        ({"experiment": "digits"}, "`--experiment digits` names no tracker"),
+        ({"experiment": "digits"}, '`experiment="digits"` names no tracker'),
     ],
 )
 def test_what_is_refused(options: dict, message: str):

@@ -133,7 +133,7 @@ def test_wrong_finds_labels_that_disagree_outside_the_reference_run():
 
 @pytest.mark.parametrize("missing", ["worst", "best", "bounds", "some"])
 def test_cases_of_one_candidate_are_refused(missing: str):
-    with pytest.raises(InputError, match="in a leaderboard it is one of `error`, `drop`, `wrong`"):
+    with pytest.raises(InputError, match="expected one of `error`, `drop`, `wrong`"):
         trackperm.leaderboard(GOOD, missing=missing)
 
 

@@ -139,7 +139,7 @@ class TestAdjusted:
         assert [note for note in found.notes() if note.startswith("mid-p: 1;")]
 
     def test_an_unknown_method_is_refused(self):
-        with pytest.raises(InputError, match="unknown adjustment"):
+        with pytest.raises(InputError, match="expected one of `holm`"):
             family(logged("a", 0)).adjusted("none")
 
 

@@ -73,7 +73,7 @@ def test_from_runs_and_past_comparisons_of_a_tracker(tmp_path: Path) -> None:
     [
         ({}, "plans from a pilot"),
         ({"baseline": "a.csv", "discordance": 0.1}, "plans from a pilot"),
-        ({"discordance": 0.1}, "`--discordance` needs the `--difference`"),
+        ({"discordance": 0.1}, "`discordance` needs the `difference`"),
         ({"baseline": "a.csv"}, "a pilot has two runs"),
         ({"baseline": "a", "candidate": "b", "statistic": ["f1", "mean"]}, "compared by one statistic"),
         ({"baseline": "a", "candidate": "b", "statistic": []}, "compared by one statistic"),

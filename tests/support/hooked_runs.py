@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,14 @@ class Heard:
     def events(self, *events: str) -> list[dict[str, Any]]:
         """Lines of these events."""
         return [line for line in self.lines if line["event"] in events]
+
+    def wait_for(self, event: str, number: int = 1, seconds: float = 120.0) -> list[dict[str, Any]]:
+        """Wait for so many lines of an event."""
+        deadline = time.monotonic() + seconds
+        while len(found := self.events(event)) < number:
+            assert time.monotonic() < deadline, self.text
+            time.sleep(0.02)
+        return found
 
 
 def once(store: HookedStore, queue: Queue, heard: Heard, **changes: Any) -> Exception | None:

@@ -207,7 +207,7 @@ def test_an_id_without_a_name(
     tmp_path: Path, gold: Path, monkeypatch: pytest.MonkeyPatch, id_: str, options: list[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match=f"`--id '{id_}'` names no column"):
+    with pytest.raises(InputError, match=r"`columns=..id.: .*` names no column"):
         compared(gold, gold, "--id", id_, *options, "--prediction", "label")
 
 

@@ -86,7 +86,7 @@ def test_several_tables_are_listed_and_one_is_chosen(store: TrackerStore, tracke
     two = {"dev.json": PREDICTIONS, "eval/test.parquet": {"id": ["z"], "prediction": ["b"]}}
     run = tracker.find(store.run(experiment, "forest", two))
     test = store.chosen(run.reference.locator, "eval/test.parquet")
-    with pytest.raises(InputError, match=r"2 [\s\S]*dev[\s\S]*eval/test\.parquet[\s\S]*--artifact"):
+    with pytest.raises(InputError, match=r"2 [\s\S]*dev[\s\S]*eval/test\.parquet[\s\S]*artifact="):
         tracker.read(run)
     assert tracker.read(run, test).frame["id"].to_list() == ["z"]
     assert tracker.read(run, f"{test}::id").frame["prediction"].to_list() == ["z"]
@@ -104,7 +104,7 @@ def test_artifacts_that_are_none_are_refused(
 def test_a_part_of_a_table_is_refused_with_its_folder(store: TrackerStore, tracker: Tracker, experiment: str):
     run = tracker.find(store.run(experiment, "forest", {"eval/dev/": PREDICTIONS}))
     folder = store.chosen(run.reference.locator, "eval/dev/").removesuffix("/")
-    with pytest.raises(InputError, match=r"is one of 2 parts of a table[\s\S]*eval/dev`? ") as caught:
+    with pytest.raises(InputError, match=r"""is one of 2 parts of a table[\s\S]*eval/dev["'`]* """) as caught:
         tracker.read(run, f"{folder}/part-00000-0b1c-c000.snappy.parquet")
     assert f"{folder}`" in str(caught.value.hint)
     assert tracker.read(run, f"{folder}::id").frame["prediction"].to_list() == PREDICTIONS["id"]

@@ -8,10 +8,12 @@ import re
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import datetime, timezone
 from typing import Any, TextIO
 
 from trackperm.messages import without_credentials
+from trackperm.storage import standard_output
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
 _SHORTEST = 6  # values that are shorter, such as `1`, are everywhere
@@ -75,7 +77,7 @@ class Notes:
         except UnicodeEncodeError:
             line = json.dumps(said)
         try:
-            with self._lock:
+            with self._lock, standard_output() if stream is sys.stdout else nullcontext():
                 stream.write(f"{line}\n")
                 stream.flush()
         except (OSError, ValueError) as error:  # the latter if it is closed

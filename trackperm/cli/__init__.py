@@ -7,10 +7,12 @@ trackperm itself.) Those of `trackperm gate` are in its own module.
 from __future__ import annotations
 
 import os
+import re
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from trackperm.cli import compare as compare_command
 from trackperm.cli import family as family_command
@@ -26,11 +28,38 @@ from trackperm.cli import report as report_commands
 from trackperm.cli import statistic as statistic_commands
 from trackperm.cli import verify as verify_command
 from trackperm.cli import watch as watch_command
+from trackperm.cli.output import echo
 from trackperm.errors import FaultError, TrackpermError
-from trackperm.messages import without_credentials
+from trackperm.messages import did_you_mean, without_credentials
+from trackperm.storage import is_full, no_room_for_temporary_files
 from trackperm.version import __version__
 
+
+class _Commands(TyperGroup):
+    """Commands whose options say in our words what does not fit, and which choice may be meant."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = _misfit(error)
+            raise
+
+
+def _misfit(error: typer.BadParameter) -> str:
+    from pydantic import ValidationError
+
+    from trackperm.statistic.misfits import in_words
+
+    said = error.message
+    if isinstance(error.__cause__, ValidationError):
+        said, _ = in_words(error.__cause__.errors(include_url=False)[0], ())
+    choices = re.fullmatch(r"'(.*)' is not one of ('.*')\.?", said)
+    return said + did_you_mean(choices[1], re.findall("'([^']*)'", choices[2])) if choices else said
+
+
 app = typer.Typer(
+    cls=_Commands,
     name="trackperm",
     help="Exact paired-permutation tests for logged runs: is that difference real?",
     no_args_is_help=True,
@@ -56,7 +85,7 @@ app.command("install-chart")(log_command.install_chart)
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"trackperm {__version__}")
+        echo(f"trackperm {__version__}")
         raise typer.Exit
 
 
@@ -69,8 +98,16 @@ def root(
     """Ask of two logged runs whether their difference is real, by exact paired-permutation tests."""
 
 
-def _print_error(error: object) -> None:
-    typer.echo(f"error: {without_credentials(str(error))}", err=True)
+def _print_error(text: str) -> None:
+    typer.echo(f"error: {without_credentials(text)}", err=True)
+
+
+def _failed(error: OSError) -> str:
+    """Say which file failed: a file that is opened has a name, temporary ones are written to by libraries."""
+    if is_full(error) and error.filename is None:
+        return no_room_for_temporary_files(error).on_command_line()
+    place = "" if error.filename is None else f"`{error.filename}`: "
+    return f"{place}{error.strerror or error}"
 
 
 def main() -> None:
@@ -78,16 +115,19 @@ def main() -> None:
     try:
         app()
     except TrackpermError as error:
-        _print_error(error)
+        _print_error(error.on_command_line())
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         typer.echo("interrupted", err=True)
         sys.exit(130)
-    except (OSError, UnicodeError) as error:
+    except UnicodeError as error:
         _print_error(f"the result could not be written: {error}")
+        sys.exit(2)
+    except OSError as error:
+        _print_error(_failed(error))
         sys.exit(2)
     except Exception as error:
         if os.environ.get("TRACKPERM_DEBUG"):
             raise
-        _print_error(FaultError.of(error))
+        _print_error(FaultError.of(error).on_command_line())
         sys.exit(FaultError.exit_code)

@@ -13,7 +13,8 @@ from typing import Annotated, Literal
 import typer
 
 from trackperm.cli.output import FORMAT, OutputFiles, Renderers, echo, require_formats, write_files
-from trackperm.errors import InputError, TrackpermError
+from trackperm.errors import InputError, StorageError, TrackpermError
+from trackperm.storage import cannot_be_written
 
 
 def gate(
@@ -59,7 +60,7 @@ def gate(
         if not github:
             raise
         annotation, outputs = github_error(unread)
-        typer.echo(annotation)
+        echo(annotation)
         failure = _append("GITHUB_OUTPUT", outputs)
         if failure is not None:
             raise failure from unread
@@ -73,10 +74,10 @@ def gate(
         "junit": report.to_junit,
     }
     echo(renderers[format_]())
-    failures: list[InputError | None] = [*write_files(renderers, output)]
+    failures: list[StorageError | None] = [*write_files(renderers, output)]
     if github:
         for command in report.annotations():
-            typer.echo(command)
+            echo(command)
         failures += [_append("GITHUB_STEP_SUMMARY", body), _append("GITHUB_OUTPUT", report.outputs())]
     first = next(filter(None, failures), None)
     if first is not None:
@@ -86,7 +87,7 @@ def gate(
     raise typer.Exit(report.exit_code)
 
 
-def _append(variable: str, content: str) -> InputError | None:
+def _append(variable: str, content: str) -> StorageError | None:
     """Append to the file that GitHub Actions names in a variable, or return why it cannot be written."""
     name = os.environ.get(variable)
     if not name:
@@ -95,8 +96,7 @@ def _append(variable: str, content: str) -> InputError | None:
         with Path(name).open("a", encoding="utf-8", errors="backslashreplace") as file:
             file.write(content)
     except OSError as error:
-        return InputError(
-            f"`{name}` cannot be written: {error.strerror or error}",
-            hint=f"`{variable}` names a file in a folder that is there; what was found stands above.",
-        )
+        failure = cannot_be_written(name, error)
+        failure.hint = f"`{variable}` names it; what was found stands above."
+        return failure
     return None

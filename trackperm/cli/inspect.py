@@ -234,7 +234,7 @@ def _described(table: ExampleTable, name: str) -> _Column:
     try:
         typed, _, types = typed_columns(table, table, [name])
     except TrackpermError as error:
-        why = str(error).partition("\n")[0].partition(f"`{table.origin}` ")[2]
+        why = error.message.partition("\n")[0].partition(f"`{table.origin}` ")[2]
         type_ = "objects" if _holds_objects(table, name) else "none"
         return _Column(name, type_, 0, n_null, None, why)
     values = typed.frame.get_column(name).to_polars()

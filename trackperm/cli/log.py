@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from trackperm.cli.output import echo
 from trackperm.errors import InputError
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def install_chart(
     reference = RunReference.parse(entity)
     if reference.scheme != "wandb":
         raise InputError(f"`{entity}` names no user or team at W&B", hint="write `wandb:ENTITY`.")
-    typer.echo(f"export TRACKPERM_WANDB_CHART={WandbTracker(tracking_uri).install_chart(reference.locator)}")
+    echo(f"export TRACKPERM_WANDB_CHART={WandbTracker(tracking_uri).install_chart(reference.locator)}")
 
 
 def _target(log_to: str, tracking_uri: str | None) -> tuple[Tracker, str]:

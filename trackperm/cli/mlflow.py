@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from trackperm.cli.arguments import TrackingUri
+from trackperm.cli.output import echo
 from trackperm.errors import InputError
 
 if TYPE_CHECKING:
@@ -43,12 +44,12 @@ def setup_view(
     """Save the view "Significance" in an experiment, with scores and verdicts as columns of its runs."""
     tracker, name = _opened(experiment, tracking_uri)
     view = tracker.set_up_view(name, statistic or ())
-    typer.echo("saved" if view.is_written else "already there, as it is to be")
+    echo("saved" if view.is_written else "already there, as it is to be")
     for column in view.columns:
-        typer.echo(f"  {column}")
+        echo(f"  {column}")
     for unused in view.unused:
         typer.echo(f"no run has a verdict by `{unused}` yet", err=True)
-    typer.echo(view.link)
+    echo(view.link)
 
 
 @app.command("store-statistic")
@@ -60,7 +61,7 @@ def store_statistic(
 ) -> None:
     """Check a spec and store it in an experiment, whose comparison page then offers it."""
     tracker, name = _opened(experiment, tracking_uri)
-    typer.echo(f"stored as `{tracker.store_statistic(name, file, is_replaced=replace)}`")
+    echo(f"stored as `{tracker.store_statistic(name, file, is_replaced=replace)}`")
 
 
 def _opened(experiment: str, tracking_uri: str | None) -> tuple[MlflowTracker, str]:

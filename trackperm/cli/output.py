@@ -10,8 +10,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from trackperm.errors import InputError
+from trackperm.errors import InputError, StorageError
 from trackperm.messages import listed
+from trackperm.storage import standard_output, write_whole
 
 Renderers = Mapping[str, Callable[[], str | bytes]]
 """By format, a function that renders the result; a last line end is added where there is none."""
@@ -80,7 +81,7 @@ def emit(renderers: Renderers, format_: str, files: Iterable[Path] | None = None
 
     Raises
     ------
-    InputError
+    StorageError
         If a file cannot be written: the first one, after all others have been written.
     """
     echo(renderers[format_]())
@@ -104,7 +105,7 @@ def emit_checks(
 
     Raises
     ------
-    InputError
+    StorageError
         If a file cannot be written.
     """
     renderers: Renderers = {
@@ -113,7 +114,10 @@ def emit_checks(
     }
     if format_ == "text":
         for block in blocks:
-            typer.echo(block.text, err=block.is_error)
+            if block.is_error:
+                typer.echo(block.text, err=True)
+            else:
+                echo(block.text)
     else:
         echo(renderers[format_]())
     failure = next(iter(write_files(renderers, files)), None)
@@ -125,23 +129,19 @@ def emit_checks(
 
 def echo(content: str | bytes) -> None:
     """Print rendered content, with one line end at its end."""
-    typer.echo(_bytes(content), nl=False)
+    with standard_output():
+        typer.echo(_bytes(content), nl=False)
 
 
-def write_files(renderers: Renderers, files: Iterable[Path] | None) -> list[InputError]:
+def write_files(renderers: Renderers, files: Iterable[Path] | None) -> list[StorageError]:
     """Write every file that can be written, and return the errors of the others."""
     failures = []
     for file in files or ():
         content = _bytes(renderers[SUFFIXES[file.suffix.lower()]]())
         try:
-            file.write_bytes(content)
-        except OSError as error:
-            failures.append(
-                InputError(
-                    f"`{file}` cannot be written: {error.strerror or error}",
-                    hint="`-o` names a file in a folder that exists; the result itself was printed.",
-                )
-            )
+            write_whole(file, content)
+        except StorageError as error:
+            failures.append(error)
         else:
             typer.echo(f"written: {file}", err=True)
     return failures

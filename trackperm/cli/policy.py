@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trackperm.cli.output import Block, OutputFiles, TextOrJson, emit_checks, require_formats
+from trackperm.cli.output import Block, OutputFiles, TextOrJson, echo, emit_checks, require_formats
 from trackperm.errors import SpecError
 from trackperm.messages import without_credentials
 
@@ -49,7 +49,7 @@ def check(
         {
             "file": str(path),
             "ok": not isinstance(read, list),
-            "problems": [without_credentials(str(error)) for error in read] if isinstance(read, list) else [],
+            "problems": _said(read) if isinstance(read, list) else [],
             "policies": []
             if isinstance(read, list)
             else [{**policy.to_dict(), "digest": policy.digest} for policy in read.policies],
@@ -70,7 +70,7 @@ def schema() -> None:
     """Print the JSON Schema of policy files, with which editors complete and check them."""
     from trackperm.automation.policy.policy import json_schema
 
-    typer.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+    echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))
 
 
 def _understood(path: Path, policies: Sequence[Policy]) -> str:
@@ -81,8 +81,11 @@ def _understood(path: Path, policies: Sequence[Policy]) -> str:
 
 def _problems(path: Path, errors: Sequence[SpecError]) -> str:
     """Say what is wrong with a policy file."""
-    said = [without_credentials(str(error)) for error in errors]
-    return "\n\n".join([*said, f"{path}: {_number(len(errors), 'problem', 'problems')}"])
+    return "\n\n".join([*_said(errors), f"{path}: {_number(len(errors), 'problem', 'problems')}"])
+
+
+def _said(errors: Sequence[SpecError]) -> list[str]:
+    return [without_credentials(error.on_command_line()) for error in errors]
 
 
 def _block(policy: Policy) -> Iterator[str]:

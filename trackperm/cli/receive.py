@@ -47,7 +47,7 @@ def receive(
 
     secrets = Secrets.of_environment()
     chosen = policies(policy, name)
-    folder = state or default_folder()
+    folder = state or default_folder(policy)
     queue = Queue(folder)
     with stopped_by_signals() as stop, ExitStack() as stack:
         notes = Notes(broken=stop.set)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trackperm.cli.output import Block, OutputFiles, TextOrJson, emit_checks, require_formats
+from trackperm.cli.output import Block, OutputFiles, TextOrJson, echo, emit_checks, require_formats
 from trackperm.errors import InputError, TrackpermError
+from trackperm.storage import write_whole
 
 if TYPE_CHECKING:
     from trackperm.statistic import Statistic
@@ -35,9 +36,9 @@ def list_() -> None:
     for name in builtin_names():
         statistic = load_statistic(name)
         summary = re.split(r"[:;.](?=\s|$)", statistic.description, maxsplit=1)[0]
-        typer.echo(name)
-        typer.echo(_wrapped(summary, "    "))
-        typer.echo(_wrapped(_needs(statistic), "    "))
+        echo(name)
+        echo(_wrapped(summary, "    "))
+        echo(_wrapped(_needs(statistic), "    "))
 
 
 @app.command()
@@ -48,23 +49,35 @@ def show(
     from trackperm.statistic import load_statistic
 
     statistic = load_statistic(name)
-    typer.echo(_wrapped(statistic.description, "# "))
-    typer.echo(statistic.document(), nl=False)
-    typer.echo(_wrapped(_needs(statistic), "# "))
-    typer.echo(_wrapped(f"engine: {_engine(statistic)}", "# "))
+    echo(_wrapped(statistic.description, "# "))
+    echo(statistic.document())
+    echo(_wrapped(_needs(statistic), "# "))
+    echo(_wrapped(f"engine: {_engine(statistic)}", "# "))
 
 
 @app.command()
 def check(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Specs in YAML.")],
+    data: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Predictions, FILE or FILE::PART, whose columns the specs are checked against.",
+        ),
+    ] = None,
     format_: TextOrJson = "text",
     output: OutputFiles = None,
 ) -> None:
     """Check specs and report all that is wrong with them, by line and column; exit code 2 if anything is."""
     from trackperm.statistic.problems import problems
+    from trackperm.tables import read_examples, split_part
 
     require_formats(output, ("text", "json"))
-    found = {path: problems(path) for path in files}
+    columns = None
+    if data is not None:
+        part_of = split_part(data)
+        columns = read_examples(part_of[0], part=part_of[1]).columns
+    found = {path: problems(path, columns) for path in files}
     results = [
         {"file": str(path), "ok": not wrong, "problems": [vars(problem) for problem in wrong]}
         for path, wrong in found.items()
@@ -99,12 +112,10 @@ def new(
     if direction_word(name) is not None:
         greater = "false" if lower_is_better_by_name(name) else "true"
         template = template.replace("# greater_is_better: false ", f"greater_is_better: {greater:5}   ")
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(template)
-    except FileExistsError:
-        raise InputError(f"`{path}` is there already", hint="give another name, or remove it.") from None
-    typer.echo(f"{path} written; `trackperm statistic check {path}` checks it")
+    if path.exists():
+        raise InputError(f"`{path}` is there already", hint="give another name, or remove it.")
+    write_whole(path, template.encode())
+    echo(f"{path} written; `trackperm statistic check {path}` checks it")
 
 
 def _needs(statistic: Statistic) -> str:

@@ -28,7 +28,8 @@ StateFolder = Annotated[
     typer.Option(
         "--state",
         metavar="FOLDER",
-        help="Where the queue lies, on a local disk. [default: $TRACKPERM_STATE or ~/.local/state/trackperm]",
+        help="Where the queue lies, on a local disk. [default: $TRACKPERM_STATE, or one of the policy"
+        " file's own in ~/.local/state/trackperm]",
         show_default=False,
     ),
 ]
@@ -89,6 +90,7 @@ def watch(
     Exit code with --once: 0 where nothing failed, 2 for bad input, 3 where a tracker failed.
     """
     from trackperm.automation.decision_log import Notes
+    from trackperm.automation.policy.edits import EditedPolicies
     from trackperm.automation.queue.database import default_folder
     from trackperm.automation.queue.health import Health, endpoint
     from trackperm.automation.queue.queue import Queue
@@ -98,8 +100,13 @@ def watch(
         option = "--output" if output else "--format"
         raise InputError(f"`{option}` is about `--status`", hint="decisions are JSON lines already.")
     require_formats(output, ("text", "json"))
-    queue = Queue(state or default_folder(), lease=lease)
     if status:
+        if state is None and not policy.is_file():
+            raise InputError(
+                f"there is no file `{policy}`, whose queue could be shown",
+                hint="`--policy FILE` names the policies, `--state FOLDER` a queue.",
+            )
+        queue = Queue(state or default_folder(policy), lease=lease)
         entries = queue.entries()
         renderers: Renderers = {
             "text": lambda: "\n".join(_status(queue, entries)),
@@ -107,7 +114,9 @@ def watch(
         }
         emit(renderers, format_, output)
         return
-    chosen = policies(policy, name)
+    edits = EditedPolicies(policy, name)
+    chosen = edits.load()
+    queue = Queue(state or default_folder(policy), lease=lease)
     if not any(each.runs for each in chosen):
         _require_rows(queue, chosen, policy)
     notes = Notes()
@@ -118,7 +127,7 @@ def watch(
         since = since.replace(tzinfo=timezone.utc)
     well = Health(patience=max(10 * interval, 300.0), file=health)
     well.beat(is_good=True)  # a file that cannot be written is told at once
-    watcher = Watcher(chosen, queue, notes, interval=interval, since=since, health=well)
+    watcher = Watcher(chosen, queue, notes, interval=interval, since=since, health=well, edits=edits)
     with stopped_by_signals() as stop, ExitStack() as stack:
         port = None if health_port is None else stack.enter_context(endpoint(well, health_port))
         notes("started", policies=[each.name for each in chosen], state=str(queue.folder), health_port=port)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, get_args, overload
 
-from trackperm.choices import Alternative, CorrectionName, Method, MissingRule, Repeats, Unit
+from trackperm.choices import Alternative, CorrectionName, Method, MissingRule, Repeats, Unit, require_choice
 from trackperm.comparison.question import Question, StatisticSource
 from trackperm.comparison.result import Comparison
 from trackperm.comparison.runs import load_run, reference_answers, require_artifacts_of_runs
@@ -16,7 +15,6 @@ from trackperm.errors import InputError, InputTypeError
 from trackperm.exact import TestOptions
 from trackperm.exact.options import N_SAMPLES
 from trackperm.exact.scores.resolution import Resolution
-from trackperm.messages import listed
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -34,7 +32,7 @@ class _Options(TypedDict, total=False):
     columns: Mapping[str, str] | None
     resolution: Resolution | Mapping[str, Resolution] | None
     artifact: str | tuple[str, str] | None
-    labels: str | Path | None
+    labels: Any
     missing: MissingRule
     by_position: bool
     mid_p: bool
@@ -116,7 +114,7 @@ def compare(
     columns: Mapping[str, str] | None = None,
     resolution: Resolution | Mapping[str, Resolution] | None = None,
     artifact: str | tuple[str, str] | None = None,
-    labels: str | Path | None = None,
+    labels: Any = None,
     missing: MissingRule = "error",
     by_position: bool = False,
     mid_p: bool = False,
@@ -177,8 +175,9 @@ def compare(
         What decimal counts are rounded to multiples of, all or by name, in place of what the spec says.
     artifact : str or (str, str), optional
         Artifact path in the runs, or one for each.
-    labels : str or path, optional
-        File of the reference answers, where they lie apart from the predictions.
+    labels : str, path or data frame, optional
+        The reference answers, where they lie apart from the predictions: their file, or a table with the
+        columns of ids and labels.
     missing : {'error', 'drop', 'wrong', 'worst', 'best', 'bounds'}
         What to do with examples that only one run has, or that lack a value: refuse, leave them out, or count
         what the statistic says of a missing prediction; or, for the worst or best case of the candidate, of
@@ -300,7 +299,4 @@ def _require_names(statistic: object, metric: object, slices: object, correction
             f"`slices` is a {type(slices).__name__}; expected a list of columns",
             hint='`slices=["language"]`.',
         )
-    if correction not in get_args(CorrectionName):
-        raise InputError(
-            f"`correction` is {correction!r}; expected one of {listed(get_args(CorrectionName))}"
-        )
+    require_choice("correction", correction, get_args(CorrectionName))

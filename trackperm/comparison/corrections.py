@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
+from trackperm.choices import require_choice
 from trackperm.comparison.context import Corrected
 from trackperm.comparison.result import Comparison
 from trackperm.errors import CapacityError, InputError
@@ -57,8 +58,7 @@ def corrected(comparisons: Sequence[Comparison], method: str = "holm") -> list[C
         If there is no such correction; if it needs independent tests, which only the slices of one column
         by one statistic are; or if the levels of the comparisons differ.
     """
-    if method not in CORRECTIONS:
-        raise InputError(f"no correction is called `{method}`", hint=f"there are {listed(CORRECTIONS)}.")
+    require_choice("correction", method, CORRECTIONS)
     rule = CORRECTIONS[method]
     if not comparisons:
         return []

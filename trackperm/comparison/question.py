@@ -17,8 +17,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import get_args
 
-from trackperm.choices import Repeats, RepeatsInSpec, Unit
+from trackperm.choices import Repeats, RepeatsInSpec, Unit, require_choice
 from trackperm.comparison.accuracy_by_default import why_no_accuracy
 from trackperm.comparison.log_metrics import column_of_metric, mean_of_metric, metrics_of, own_metrics
 from trackperm.errors import InputError
@@ -86,8 +87,11 @@ class Question:
         Raises
         ------
         InputError
-            If rows are units and are to be taken together.
+            If `unit` or `repeats` is none of its choices, or rows are units and are to be taken together.
         """
+        for option, choice in (("unit", Unit), ("repeats", Repeats)):
+            if getattr(self, option) is not None:
+                require_choice(option, getattr(self, option), get_args(choice))
         if self.repeats is not None and self.unit in ("row", "attempt"):
             raise InputError(
                 f"`--unit {self.unit}` does not go with `--repeats {self.repeats}`, which takes the rows of"
@@ -166,8 +170,7 @@ class Question:
             raise InputError(
                 f"the runs have {len(names)} metrics of their own, of which one is wanted here:"
                 f" {listed(names)}",
-                hint=f"`--metric {names[0]}`, for example; `trackperm compare` takes all of them, and in"
-                " Python `metric=[...]`.",
+                hint=f"`--metric {names[0]}`, for example; `trackperm compare` takes all of them.",
             )
         return found[0]
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from trackperm.errors import InputError
+from trackperm.errors import DisjointError, InputError, InputTypeError, PairingError, TrackerError
 from trackperm.tables import Gold, labelled, split_part
 from trackperm.tables.remote import shown_locator
 from trackperm.tables.table import ExampleTable
 from trackperm.trackers.base import Tracker, open_tracker
 from trackperm.trackers.files import read_file
 from trackperm.trackers.references import RunReference, TrackedRun
+
+_NAMES_OF_TEST_SETS = ("task", "dataset", "scenario", "dataset artifact")
+"""Facts of logs that name what a run was evaluated on."""
 
 
 @dataclass(frozen=True)
@@ -38,15 +42,30 @@ class RunData:
     tracker: Tracker | None = field(default=None, compare=False, repr=False)
 
 
-def reference_answers(
-    labels: str | Path | None, columns: Mapping[str, str], *, by_position: bool
-) -> Gold | None:
-    """Say where reference answers lie apart, if they do; options as in :func:`compare`."""
+def reference_answers(labels: Any, columns: Mapping[str, str], *, by_position: bool) -> Gold | None:
+    """Say where reference answers lie apart, if they do; options as in :func:`compare`.
+
+    Raises
+    ------
+    InputTypeError
+        If `labels` is neither a path nor a data frame.
+    """
     if labels is None:
         return None
-    path, part = split_part(str(labels))
-    names = {role: columns.get(role, role) for role in ("id", "label", "prediction")}
-    return Gold(path, part, by_position=by_position, **names)
+    id_, label, prediction = (columns.get(role, role) for role in ("id", "label", "prediction"))
+    gold = Gold("labels", None, id_, label, by_position, prediction)
+    if isinstance(labels, str | Path):
+        path, part = split_part(str(labels))
+        return replace(gold, path=path, part=part)
+    try:
+        table = ExampleTable.from_native(labels, "labels")
+    except InputTypeError as error:
+        raise InputTypeError(
+            f"`labels` is of type `{type(labels).__name__}`; expected the path of a file, or a data frame",
+            hint="its columns are those of ids and labels: `polars.DataFrame({'id': ..., 'label': ...})`."
+            " Labels in the order of the rows are a column of each run, in place of `labels`.",
+        ) from error
+    return replace(gold, table=table)
 
 
 def require_artifacts_of_runs(artifact: object, baseline: object, candidate: object) -> None:
@@ -97,6 +116,63 @@ def load_run(
         return RunData(read_file(reference.locator, gold), Path(shown_locator(reference.locator)).name)
     tracker = open_tracker(reference.scheme, tracking_uri)
     return _read(tracker, tracker.find(reference.locator), artifact, gold)
+
+
+@contextmanager
+def named_test_sets(baseline: RunData, candidate: RunData) -> Iterator[None]:
+    """Say by name that the test sets of two runs differ, where this may be why they cannot be paired.
+
+    Raises
+    ------
+    PairingError
+        In place of what is raised within, where the names of the test sets differ.
+    """
+    try:
+        yield
+    except (PairingError, InputTypeError) as error:
+        said = _test_sets_of_logs(baseline, candidate)
+        if said is None and isinstance(error, DisjointError | InputTypeError):
+            said = _experiments(baseline, candidate)
+        if said is None:
+            raise
+        hint = "compare runs on one test set."
+        if isinstance(error, PairingError) and error.hint is not None:
+            hint = f"{hint} {error.hint}"
+        raise PairingError(f"{said}\n\n{error.message}", hint=hint) from error
+
+
+def _test_sets_of_logs(baseline: RunData, candidate: RunData) -> str | None:
+    """Say what the logs call the test sets, if that differs."""
+    first, second = baseline.table.facts, candidate.table.facts
+    for name in _NAMES_OF_TEST_SETS:
+        if name in first and name in second and first[name] != second[name]:
+            return (
+                f"the test sets of the runs differ: {name} `{first[name]}` in `{baseline.table.origin}`,"
+                f" {name} `{second[name]}` in `{candidate.table.origin}`"
+            )
+    return None
+
+
+def _experiments(baseline: RunData, candidate: RunData) -> str | None:
+    """Say which experiments or projects the runs are of, if these differ."""
+    places = _place(baseline), _place(candidate)
+    if None in places or places[0] == places[1]:
+        return None
+    return (
+        f"`{baseline.table.origin}` is of the experiment `{places[0]}` and `{candidate.table.origin}` of"
+        f" `{places[1]}`, whose test sets seem to differ"
+    )
+
+
+def _place(data: RunData) -> str | None:
+    """Name the experiment or project of a run; None for files."""
+    if data.run is None or data.tracker is None:
+        return None
+    find = getattr(data.tracker, "container_name", None)
+    try:
+        return data.run.container if find is None else str(find(data.run))
+    except TrackerError:  # the failure that led here is the one to report
+        return data.run.container
 
 
 def is_tracked(source: object) -> bool:

@@ -12,7 +12,7 @@ from trackperm.choices import Missing, MissingRule
 from trackperm.comparison.context import Case
 from trackperm.comparison.dependence import Dependence, dependence_of
 from trackperm.comparison.result import Comparison, score_of
-from trackperm.comparison.runs import RunData
+from trackperm.comparison.runs import RunData, named_test_sets
 from trackperm.comparison.verdict import require_margin
 from trackperm.errors import InputError, TrackpermError, UndefinedStatisticError
 from trackperm.exact import CountTable, PermutationTest, RationalStatistic, TestOptions
@@ -70,14 +70,15 @@ def compare_runs(
     options = options.with_default(statistic.alternative)
 
     def compared(case: Missing) -> Comparison:
-        pairing = paired(
-            baseline.table,
-            candidate.table,
-            statistic,
-            missing=case,
-            by_position=by_position,
-            progress=progress,
-        )
+        with named_test_sets(baseline, candidate):
+            pairing = paired(
+                baseline.table,
+                candidate.table,
+                statistic,
+                missing=case,
+                by_position=by_position,
+                progress=progress,
+            )
         found = _tested(baseline, candidate, pairing, options, margin)
         if not look_for_clusters or by_position or statistic.cluster is not None:
             return found

@@ -130,8 +130,8 @@ def attempts_test_of(
     """
     if options.method != "auto":
         raise InputError(
-            f"`method={options.method!r}` is not for attempts that are permuted within examples",
-            hint="leave `method` out.",
+            f"`--method {options.method}` is not for attempts that are permuted within examples",
+            hint="leave `--method` out.",
         )
     columns = _checked(passed_u=passed_u, attempts_u=attempts_u, passed_v=passed_v, attempts_v=attempts_v)
     statistic = _PassRates.of(*group_rows(columns, checked_multiplicities(multiplicities, len(columns))))

@@ -7,7 +7,7 @@ from typing import ClassVar, get_args
 
 import numpy as np
 
-from trackperm.choices import Alternative, Method
+from trackperm.choices import Alternative, Method, require_choice
 from trackperm.errors import InputError
 
 MEMORY_BUDGET = 2**30
@@ -55,22 +55,21 @@ class TestOptions:
     memory_budget: int = MEMORY_BUDGET
 
     def __post_init__(self) -> None:
-        if self.alternative not in (None, *get_args(Alternative)):
-            raise InputError(
-                f"`alternative` is {self.alternative!r}; expected 'two-sided', 'less' or 'greater'"
-            )
+        if self.alternative is not None:
+            require_choice("alternative", self.alternative, get_args(Alternative))
         if not 0.0 < self.alpha < 1.0:
             raise InputError(f"`alpha` is {self.alpha}; expected a number between 0 and 1, such as 0.05")
-        if self.method not in get_args(Method):
-            known = ", ".join(map(repr, get_args(Method)))
-            raise InputError(f"`method` is {self.method!r}; expected one of {known}")
+        require_choice("method", self.method, get_args(Method))
         least = {"n_samples": 1, "seed": 0} | ({} if self.exceedances is None else {"exceedances": 1})
         for name, smallest in least.items():
             value = getattr(self, name)
             if not isinstance(value, int | np.integer) or value < smallest:
-                raise InputError(f"`{name}` is {value!r}; expected an integer of at least {smallest}")
+                option = name.removeprefix("n_")
+                raise InputError(f"`--{option}` is {value!r}; expected an integer of at least {smallest}")
         if self.mid_p and self.method == "monte-carlo":
-            raise InputError("the mid-p-value needs an exact method", hint="leave `mid_p` or `method` out.")
+            raise InputError(
+                "the mid-p-value needs an exact method", hint="leave `--mid-p` or `--method` out."
+            )
 
     @property
     def tested(self) -> Alternative:

@@ -320,7 +320,7 @@ def _linear_test(
     certain = all_extreme(law.n_coins, options.two_sided and 2 * point == law.total)
     if options.method == "monte-carlo" and certain is None:
         if law.total > LARGEST:
-            raise CapacityError("sums of the differences exceed 2^62", hint="`method='auto'` takes them.")
+            raise CapacityError("sums of the differences exceed 2^62", hint="`--method auto` takes them.")
         return drawn_result(law.lattice(), UpperRay(law.total - greatest), options, facts)
     limits = [] if certain is not None else [greatest]
     if options.mid_p and greatest > 0:

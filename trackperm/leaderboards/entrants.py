@@ -69,7 +69,7 @@ def load_runs(
     Raises
     ------
     InputError
-        If there is nothing to read, or a source that was named cannot be read.
+        If there is nothing to read, such as an empty experiment, or a source that was named cannot be read.
     TrackerError
         If a tracker cannot be reached.
     """
@@ -79,6 +79,8 @@ def load_runs(
     unreadable: list[Incomplete] = []
     if experiment is not None:
         found, unreadable = read.experiment(experiment)
+        if not (found or unreadable or runs):
+            raise InputError(f"`{experiment}` has no finished run yet, so there is nothing to rank")
         known = {run.table.origin for run in runs}
         runs += [run for run in found if run.table.origin not in known]
     chosen = None

@@ -10,15 +10,23 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from trackperm.choices import Alternative, CorrectionOfPairs, Method, MissingOfMany, Repeats, Unit
+from trackperm.choices import (
+    Alternative,
+    CorrectionOfPairs,
+    Method,
+    MissingOfMany,
+    Repeats,
+    Unit,
+    require_choice,
+)
 from trackperm.comparison import Question, reference_answers
 from trackperm.comparison.effect import interval_of
 from trackperm.errors import InputError
 from trackperm.exact import TestOptions
 from trackperm.exact.intervals import Interval
-from trackperm.exact.multiplicity import Adjustment, adjustment
+from trackperm.exact.multiplicity import ADJUSTMENTS, Adjustment, adjustment
 from trackperm.exact.options import N_SAMPLES
 from trackperm.exact.scores.resolution import Resolution
 from trackperm.leaderboards.clusters_seen import clusters_seen
@@ -55,7 +63,7 @@ def leaderboard(
     columns: Mapping[str, str] | None = None,
     resolution: Resolution | Mapping[str, Resolution] | None = None,
     artifact: str | None = None,
-    labels: str | Path | None = None,
+    labels: Any = None,
     missing: MissingOfMany = "error",
     by_position: bool = False,
     method: Method = "auto",
@@ -248,6 +256,8 @@ def _test_set(field: Field) -> str:
 
 
 def _correction(name: str) -> Adjustment:
+    if name not in ADJUSTMENTS:
+        require_choice("correction", name, get_args(CorrectionOfPairs))
     rule = adjustment(name)
     if rule.valid_under != "any dependence":
         raise InputError(

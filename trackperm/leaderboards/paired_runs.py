@@ -18,10 +18,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from trackperm.choices import MissingOfMany
+from trackperm.choices import MissingOfMany, MissingRule, require_choice
 from trackperm.comparison import RunData
 from trackperm.errors import InputError, InputTypeError, PairingError, SpecError
-from trackperm.messages import listed
 from trackperm.pairing import Pairing
 from trackperm.pairing.checks.label_values import require_predicted, with_positive
 from trackperm.pairing.columns import PairedColumns
@@ -128,11 +127,9 @@ def pair_all(
     InputError
         If fewer than two runs are complete, the baseline is not, or an option does not go with the statistic.
     """
-    if missing not in get_args(MissingOfMany):
-        raise InputError(
-            f"`missing` is {missing!r}; in a leaderboard it is one of {listed(get_args(MissingOfMany))}",
-            hint="the worst and the best case are those of one candidate: `trackperm compare`.",
-        )
+    of_two = "the worst and the best case are those of one candidate: `trackperm compare`."
+    is_of_two = missing in get_args(MissingRule)
+    require_choice("missing", missing, get_args(MissingOfMany), hint=of_two if is_of_two else "")
     if missing != "error" and (
         statistic.has_classes or (missing == "drop" and statistic.cluster is not None)
     ):
@@ -170,7 +167,7 @@ def pair_all(
         except (InputError, InputTypeError) as error:
             failures[i] = error
     incomplete = tuple(
-        Incomplete(runs[i].name, runs[i].table.origin, str(error).partition("\n\nHint:")[0])
+        Incomplete(runs[i].name, runs[i].table.origin, error.message)
         for i, error in sorted(failures.items())
         if error is not None
     )
@@ -184,7 +181,7 @@ def pair_all(
     return Field(statistic, reference, tuple(entries), incomplete, n_examples, n_largest)
 
 
-Failures = dict[int, Exception | None]
+Failures = dict[int, InputError | InputTypeError | None]
 """By place of the run: why it is incomplete; None for the reference run."""
 
 

@@ -80,7 +80,7 @@ def family(
         raise InputError(
             f"no comparison {f'on the test set `{test_set}`' if test_set else 'with a test set'} is logged"
             f" for `{place}`",
-            hint="`trackperm compare` logs one where the candidate is, unless it is told `--no-log`.",
+            hint="`trackperm compare` logs one where the candidate is, and in Python `trackperm.log`.",
         )
     return wanted
 

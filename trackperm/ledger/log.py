@@ -194,8 +194,7 @@ def _log_leaderboard(
     if target is None or near is None:
         raise InputError(
             "no run of the leaderboard is in a tracker, so there is nowhere to log to",
-            hint="`--log-to mlflow:EXPERIMENT` or `--log-to wandb:ENTITY/PROJECT` names a place; in Python, "
-            "`trackperm.log(board, trackperm.open_tracker('mlflow', uri), 'experiment')`.",
+            hint="`--log-to mlflow:EXPERIMENT` or `--log-to wandb:ENTITY/PROJECT` names a place.",
         )
     require_options(target, tag_runs=tag_runs)
     if tag_runs:

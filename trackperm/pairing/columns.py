@@ -194,7 +194,7 @@ def _lacking(
     found = "\n".join(
         f"    {line} has {listed(table.columns)}" for line, table in zip(lines, tables, strict=True)
     )
-    options, entries = [], []
+    options = []
     guesses = {name: _guess(name, roles[name], lackers, taken=needed) for name, lackers in lacking.items()}
     if any(name in lacking for name in ids):
         options.append(f"`--id {','.join(guesses.get(name, name) for name in ids)}`")
@@ -202,12 +202,7 @@ def _lacking(
         role = roles[name]
         if role == "id":
             continue
-        if role in _OPTIONS:
-            options.append(f"`{_OPTIONS[role]} {guess}`")
-        else:
-            entries.append(f"{role}: {guess}")
-    if entries:
-        options.append(f"`columns: {{{', '.join(entries)}}}` in the statistic's file")
+        options.append(f"`{_OPTIONS[role]} {guess}`" if role in _OPTIONS else f"`--column {role}={guess}`")
     hint = ", ".join(options) + (" names the column" if len(lacking) == 1 else " name the columns")
     if any(name in lacking for name in ids):
         hint += "; `--by-position` pairs rows in the order in which they stand"

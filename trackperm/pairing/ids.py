@@ -35,7 +35,7 @@ def require_ids(table: ExampleTable, id_: str) -> None:
         could = listed(name for name in table.columns if _identifies(table, name))
         raise InputError(
             f"`{table.origin}` has no column {listed(absent)}, only {listed(table.columns)}",
-            hint=f"of these, {could} would identify the examples: name it, as in `columns={{'id': '...'}}`."
+            hint=f"of these, {could} would identify the examples: `--id NAME` names it."
             if could
             else "none of these would identify the examples: add the ids of the data set.",
         )

@@ -7,10 +7,9 @@ from typing import Any, get_args
 
 import narwhals as nw
 
-from trackperm.choices import Missing
+from trackperm.choices import Missing, require_choice
 from trackperm.errors import InputError, PairingError
 from trackperm.exact import CountTable
-from trackperm.messages import listed
 from trackperm.pairing.by_unit import CountsByUnit
 from trackperm.pairing.changed import n_changed
 from trackperm.pairing.checks.differences import Differences, RunDifferences, differences
@@ -228,8 +227,7 @@ def require_usable(
     PairingError
         If a run has no examples, or is to be paired by an order that it has not.
     """
-    if missing not in get_args(Missing):
-        raise InputError(f"`missing` is one of {listed(get_args(Missing))}, not {missing!r}")
+    require_choice("missing", missing, get_args(Missing))
     for table in (baseline, candidate):
         if not len(table):
             raise PairingError(f"`{table.origin}` has no examples")

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from flask import Flask, Response, request
@@ -64,7 +65,7 @@ def install(app: Flask) -> bool:
         for policy in load_policies(path).policies
         if any(place.scheme == "mlflow" for place in policy.runs)
     ]
-    rows = _Rows(Queue(default_folder(), busy=_BUSY_SECONDS))
+    rows = _Rows(Queue(default_folder(Path(path)), busy=_BUSY_SECONDS))
 
     def queue_finished(response: Response) -> Response:
         if request.method == "POST" and request.path.endswith(_ROUTE) and response.status_code == 200:

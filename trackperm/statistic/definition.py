@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal, get_args
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trackperm.choices import Alternative, RepeatsInSpec
-from trackperm.errors import CapacityError, InputError
+from trackperm.errors import CapacityError, InputError, SpecError
 from trackperm.exact import RationalStatistic, RealStatistic
 from trackperm.exact.counts import exact_column_sums
 from trackperm.exact.scores.resolution import format_unit
@@ -311,12 +311,22 @@ class Statistic:
         """Column of every name in counts."""
         return {**self.columns, CLASS: CLASS_COLUMN} if self.has_classes else self.columns
 
+    def lacking(self, columns: Collection[str]) -> list[SpecError]:
+        """List the names in counts whose column is none of `columns`, as errors with their places."""
+        expressions = [*self._counts.values(), *self._substitutes]
+        known = {CLASS_COLUMN, *columns}
+        names = [(expression, node) for expression in expressions for node in expression.names]
+        return [
+            _no_column(expression, node, self._read_columns[node.full], columns)
+            for expression, node in names
+            if self._read_columns.get(node.full, CLASS_COLUMN) not in known
+        ]
+
     def _checker(self, types: Mapping[str, ColumnType], *, decimals: bool) -> Checker:
         def column_type(expression: Expression, node: Name) -> ColumnType:
             column = self._read_columns[node.full]
             if column not in types:
-                hint = f"the columns are {listed(types)}.{did_you_mean(column, types)}"
-                raise expression.error(node, f"the data has no column `{column}`", hint=hint)
+                raise _no_column(expression, node, column, types)
             return types[column]
 
         return Checker(True, column_type, "column", self._column_in_messages, decimals=decimals)
@@ -464,3 +474,9 @@ def joint_values(
     """Return the arrays that ``u.<count>`` and ``v.<count>`` stand for."""
     sides = {"u": np.asarray(u), "v": np.asarray(v)}
     return {f"{side}.{name}": array[:, i] for side, array in sides.items() for i, name in enumerate(names)}
+
+
+def _no_column(expression: Expression, node: Name, column: str, columns: Iterable[str]) -> SpecError:
+    known = list(columns)
+    hint = f"the columns are {listed(known)}.{did_you_mean(column, known)}"
+    return expression.error(node, f"the data has no column `{column}`", hint=hint)

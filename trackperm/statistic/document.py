@@ -21,7 +21,8 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from trackperm.errors import SpecError
-from trackperm.messages import did_you_mean, kind, listed, masked, without_credentials
+from trackperm.messages import kind, masked, without_credentials
+from trackperm.statistic.misfits import in_words
 
 MAX_BYTES = 256 * 1024
 MAX_NESTING = 20
@@ -366,36 +367,8 @@ class Document:
 
     def _misfit(self, problem: Any, keys: list[str]) -> SpecError:
         """Say in our words what pydantic found."""
-        path, value, hint = problem["loc"], problem["input"], None
-        name, found = str(path[-1]) if path else "", kind(value)
-        message = problem["msg"][:1].lower() + problem["msg"][1:]
-        match problem["type"]:
-            case "extra_forbidden":
-                message = f"unknown key `{name}`"
-                hint = f"the keys are {listed(keys)}.{did_you_mean(name, keys)}"
-            case "missing":
-                message = f"the key `{name}` is missing"
-            case "string_type":
-                message = f"expected text, found {found}"
-                hint = "put it in quotes." if isinstance(value, bool | int | float) else None
-            case "bool_type":
-                message = f"expected `true` or `false`, found {found}"
-            case "dict_type" | "model_type":
-                message = f"expected keys and values, found {found}"
-            case "literal_error":
-                allowed = [name.strip("'") for name in re.split(", | or ", problem["ctx"]["expected"])]
-                found = f"`{value}`" if type(value) in (int, str) and str(value) not in allowed else found
-                message = f"expected one of {listed(allowed)}, found {found}"
-                hint = did_you_mean(str(value), allowed).strip() or None
-            case "list_type" | "tuple_type":
-                message = f"expected a list, found {found}"
-            case "float_type" | "int_type":
-                message = f"expected a number, found {found}"
-            case "finite_number":
-                message = f"expected a finite number, found {value}"
-            case "greater_than" | "less_than":
-                message = message.replace("input should be", "expected a number", 1) + f", found {value}"
-        return self.error(message, path, key=problem["type"] == "extra_forbidden", hint=hint)
+        message, hint = in_words(problem, keys)
+        return self.error(message, problem["loc"], key=problem["type"] == "extra_forbidden", hint=hint)
 
 
 def _keys(model: type[BaseModel], path: Sequence[str | int]) -> list[str]:

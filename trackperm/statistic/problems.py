@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from trackperm.errors import SpecError, TrackpermError
+from trackperm.messages import did_you_mean, listed
 from trackperm.statistic.compile import _Compiler, load_statistic, name_of_file
-from trackperm.statistic.definition import ParameterValue
+from trackperm.statistic.definition import ParameterValue, Statistic
 from trackperm.statistic.document import Document
 from trackperm.statistic.expressions.tree import Expression
 from trackperm.statistic.schema import form, validate
@@ -36,11 +37,18 @@ class Problem:
     hint: str | None
 
 
-def problems(path: Path) -> list[Problem]:
+def problems(path: Path, columns: Sequence[str] | None = None) -> list[Problem]:
     """Return all that keeps a spec from being loaded, in the order of the file.
 
     YAML that cannot be read hides all else, and a wrong shape hides what is wrong within the expressions;
     expressions hide nothing from each other.
+
+    Parameters
+    ----------
+    path : Path
+        The spec.
+    columns : sequence of str, optional
+        Columns of the data that the spec is for, among which those have to be that it names.
     """
     try:
         document = Document.read(path)
@@ -52,7 +60,9 @@ def problems(path: Path) -> list[Problem]:
     if not errors.found:
         errors.read(document, name_of_file(path))
         with errors.caught():
-            load_statistic(str(path))
+            statistic = load_statistic(str(path))
+            if columns is not None:
+                errors.found.extend(_lacking(statistic, document, columns))
     distinct = {error.message: _located(error, document.origin) for error in errors.found}
     return sorted(distinct.values(), key=lambda problem: (problem.line or 0, problem.column or 0))
 
@@ -120,6 +130,17 @@ class _Errors:
         for check in (compiler.undefined, lambda: compiler.resolution(names, "")):
             with self.caught():
                 check()
+
+
+def _lacking(statistic: Statistic, document: Document, columns: Sequence[str]) -> Iterator[SpecError]:
+    """Find the columns that a spec names and the data lacks."""
+    yield from statistic.lacking(columns)
+    groups = {"cluster": statistic.cluster, "strata": statistic.strata, "classes": statistic.class_column}
+    for key, name in groups.items():
+        column = None if name is None else statistic.columns[name]
+        if column is not None and column not in columns:
+            hint = f"the columns are {listed(columns)}.{did_you_mean(column, columns)}"
+            yield document.error(f"the data has no column `{column}`", (key,), hint=hint)
 
 
 def _located(error: TrackpermError, origin: str) -> Problem:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path, PurePosixPath
 
-from trackperm.errors import SourceError
+from trackperm.errors import SourceError, StorageError
 from trackperm.tables.formats.parquet import tables_in_parts
 from trackperm.tables.labels import Gold, with_labels
 from trackperm.tables.registry import recognised
@@ -101,6 +101,8 @@ def read_examples(
         if source.needs_gold:
             file.gold = _gold(file, source, gold)
         table = file.keep_for(source.read(file))
+    except StorageError:
+        raise
     except OSError as error:
         called = str(path) if origin is None else origin
         raise SourceError(f"`{called}` cannot be read: {error.strerror or error}") from error
@@ -111,7 +113,7 @@ def read_examples(
 
 def labelled(table: ExampleTable, gold: Gold) -> ExampleTable:
     """Read reference answers and add them, as :func:`~trackperm.tables.labels.with_labels` does."""
-    answers = read_examples(gold.path, part=gold.part)
+    answers = read_examples(gold.path, part=gold.part) if gold.table is None else gold.table
     return with_labels(
         table, answers, gold.id, gold.label, by_position=gold.by_position, prediction=gold.prediction
     )
@@ -123,9 +125,9 @@ def _gold(file: SourceFile, source: Source, gold: Gold | None) -> SourceFile:
             f"`{file.origin}` ({source.title}) makes no table without reference answers",
             hint="`--labels FILE` names their file.",
         )
-    if isinstance(gold.path, str):
+    if isinstance(gold.path, str) or gold.table is not None:
         raise SourceError(
-            f"`{file.origin}` ({source.title}) needs its reference answers in a file, not at a URL",
+            f"`{file.origin}` ({source.title}) needs its reference answers in a file of their own",
             hint=f"copy `{gold.path}` to a file.",
         )
     answers = SourceFile.opened(gold.path, part=gold.part)

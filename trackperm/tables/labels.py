@@ -24,7 +24,7 @@ class Gold:
     Attributes
     ----------
     path : Path, or str
-        Their file, or a URL.
+        Their file, or a URL; of a table in memory, what messages call it.
     part : str or None
         Which part of it.
     id, label : str
@@ -33,6 +33,8 @@ class Gold:
         Whether rows belong together in the order in which they stand.
     prediction : str
         Name of the column of predictions.
+    table : ExampleTable or None
+        Those that are in memory already.
     """
 
     path: Path | str
@@ -41,6 +43,7 @@ class Gold:
     label: str = "label"
     by_position: bool = False
     prediction: str = "prediction"
+    table: ExampleTable | None = None
 
 
 def with_labels(

@@ -21,6 +21,7 @@ from typing import Any
 
 from trackperm.errors import ChoiceError, SourceError
 from trackperm.messages import did_you_mean, listed
+from trackperm.storage import temporary_files
 from trackperm.tables.json_values import parsed
 from trackperm.tables.scan import Scan
 from trackperm.tables.table import ExampleTable
@@ -66,6 +67,8 @@ class SourceFile:
         ------
         SourceError
             If it is compressed, and broken or too large.
+        StorageError
+            If there is no room for what is in it.
         """
         file = cls(path, origin, part)
         if file.path.is_file():
@@ -80,7 +83,7 @@ class SourceFile:
         inside = Path(folder, self.path.name.removesuffix(".gz") or "inflated")
         n_bytes = 0
         try:
-            with gzip.open(self.path) as compressed, inside.open("wb") as written:
+            with temporary_files(), gzip.open(self.path) as compressed, inside.open("wb") as written:
                 while chunk := compressed.read(_CHUNK):
                     n_bytes += len(chunk)
                     if n_bytes > MOST_INFLATED:

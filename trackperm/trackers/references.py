@@ -31,6 +31,8 @@ class RunReference:
     def parse(cls, text: str) -> RunReference:
         """Split `text` at its scheme; text without one is a path, or the address of a run's page in W&B.
 
+        ``models:/NAME/VERSION`` and ``models:/NAME@ALIAS`` are in MLflow.
+
         Raises
         ------
         InputError
@@ -38,6 +40,8 @@ class RunReference:
         """
         if _WANDB_PAGE.fullmatch(text):
             return cls("wandb", text)
+        if text.startswith("models:/"):  # as MLflow writes versions of registered models
+            return cls("mlflow", text)
         match = _SCHEME.fullmatch(text)
         if match is None:
             if re.fullmatch(r"[a-z][a-z0-9+.-]+:", text):

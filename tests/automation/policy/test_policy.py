@@ -86,7 +86,7 @@ def test_several_policies_are_found_by_name(folder: Path):
     path = edited(folder, "policies:\n", "policies:\n  - {name: quick, baseline: {run: mlflow:3f2a}}\n")
     found = load_policies(path)
     assert found.find("quick").runs == ()
-    with pytest.raises(InputError, match="has 2 policies\n\nHint: `--name` chooses one of `quick`"):
+    with pytest.raises(InputError, match="has 2 policies\n\nHint: `name` chooses one of `quick`"):
         found.find()
     with pytest.raises(InputError, match="no policy `weekly`"):
         found.find("weekly")
@@ -188,10 +188,10 @@ def test_an_address_that_is_none(folder: Path):
 @pytest.mark.parametrize(
     ("hint", "said"),
     [
-        ("`--missing drop` or `--slice COLUMN`", "`missing drop` or `slices COLUMN`"),
+        ("`--missing drop` or `--slice COLUMN`", "`missing: drop` or `slices: COLUMN`"),
         (
             "`--id NAME` names the ids; `--label`",
-            "`id: NAME` in `columns` names the ids; `label` in `columns`",
+            "`columns: {id: NAME}` names the ids; `columns`",
         ),
         ("`--by-position` pairs rows", "`--by-position` pairs rows"),
     ],

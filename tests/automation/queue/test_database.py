@@ -37,7 +37,7 @@ def test_a_queue_that_many_open_at_once_is_made_once(tmp_path: Path):
 
 def test_a_folder_that_cannot_be_written_to(tmp_path: Path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match=r"no queue can be kept in `.*/file`(?s:.*)`--state FOLDER`"):
+    with pytest.raises(InputError, match=r"no queue can be kept in `.*/file`(?s:.*)`state=.FOLDER.`"):
         Queue(tmp_path / "file")
 
 
@@ -67,8 +67,12 @@ def test_the_folder_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("TRACKPERM_STATE", raising=False)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert default_folder() == tmp_path / "trackperm"
+    folders = {default_folder(tmp_path / name / "nightly.yaml") for name in ("a", "b")}
+    assert len(folders) == 2
+    assert all(folder.parent == default_folder() and folder.name.startswith("nightly-") for folder in folders)
+    assert default_folder(tmp_path / "a" / ".." / "b" / "nightly.yaml") in folders
     monkeypatch.setenv("TRACKPERM_STATE", str(tmp_path / "own"))
-    assert default_folder() == tmp_path / "own"
+    assert default_folder() == default_folder(tmp_path / "nightly.yaml") == tmp_path / "own"
 
 
 def test_a_file_that_was_moved_away_is_made_anew(tmp_path: Path):

@@ -8,6 +8,7 @@ import time
 import urllib.error
 import urllib.request
 from datetime import datetime, timedelta, timezone
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,14 @@ import pytest
 import requests
 from support.hooked_runs import Heard, HookedStore, once
 
+import trackperm
+from trackperm.automation.policy.edits import EditedPolicies
 from trackperm.automation.queue.database import QueueError
 from trackperm.automation.queue.health import Health, endpoint
 from trackperm.automation.queue.queue import Queue, Unit
 from trackperm.automation.queue.watch import Watcher
 from trackperm.automation.queue.worker import Worker
-from trackperm.errors import InputError, TrackerError
+from trackperm.errors import InputError, MissingDependencyError, TrackerError
 
 pytestmark = pytest.mark.tracker
 
@@ -162,7 +165,7 @@ def test_since(runs: HookedStore, queue: Queue, heard: Heard):
     runs.finished()
     later = datetime.now(timezone.utc) + timedelta(hours=1)
     Watcher([runs.policy()], queue, heard.notes, since=later).once(threading.Event())
-    assert heard.lines == []
+    assert [line["event"] for line in heard.lines] == ["nothing-yet"]
 
 
 def test_a_run_without_an_end_time_is_not_left_out(runs: HookedStore, queue: Queue, heard: Heard):
@@ -271,3 +274,73 @@ def test_health(tmp_path: Path):
         urllib.request.urlopen(f"{url}/health", timeout=2)
     with pytest.raises(InputError, match="health file"):
         Health(1, tmp_path / "no" / "folder").beat(is_good=True)
+
+
+def test_the_baseline_of_a_policy_is_not_refused(runs: HookedStore, queue: Queue, heard: Heard):
+    """Regression: `--status` showed it as refused, for there is nothing to compare it with."""
+    baseline = runs.baseline()
+    assert once(runs, queue, heard, only={}, baseline={"run": f"mlflow:{baseline}"}) is None
+    [entry] = queue.entries()
+    assert (entry.state, entry.outcome) == ("done", "baseline")
+    assert not heard.events("refused")
+    [passed] = heard.events("passed")
+    assert "is itself the run" in passed["reason"]
+
+
+def test_an_edited_policy_is_taken_up_or_refused_without_a_restart(
+    runs: HookedStore, queue: Queue, heard: Heard
+):
+    runs.baseline()
+    runs.finished()
+    path = runs.policy_file()
+    edits = EditedPolicies(path)
+    watcher = Watcher(edits.load(), queue, heard.notes, interval=0.05, edits=edits)
+    stop = threading.Event()
+    thread = threading.Thread(target=watcher.run, args=[stop])
+    thread.start()
+    try:
+        heard.wait_for("compared")
+        path.write_text(path.read_text().replace("newest", "oldest"))
+        [refused] = heard.wait_for("policy-refused")
+        assert "unknown key `oldest`" in refused["reason"]
+        runs.policy_file(alpha=0.0123)
+        heard.wait_for("policy-taken-up")
+        heard.wait_for("compared", 2)
+    finally:
+        stop.set()
+        thread.join(60)
+    [taken] = heard.events("policy-taken-up")
+    first, second = heard.events("compared")
+    assert taken["policies"] == ["nightly"]
+    assert taken["digests"] == [second["digest"]] != [first["digest"]]
+    assert len(heard.events("policy-refused")) == 1
+
+
+def test_an_empty_experiment_is_said_once(runs: HookedStore, queue: Queue, heard: Heard):
+    runs.store.experiment(runs.experiment)
+    watcher = Watcher([runs.policy()], queue, heard.notes)
+    assert watcher.once(threading.Event()) is None
+    assert watcher.once(threading.Event()) is None
+    [said] = heard.events("nothing-yet")
+    assert said["runs"] == f"mlflow:{runs.experiment}"
+    assert said["reason"] == "there is no finished run yet that the policy selects"
+
+
+@pytest.mark.skipif(find_spec("boto3") is not None, reason="boto3 is installed")
+def test_a_library_that_is_missing_is_named_and_not_waited_for(runs: HookedStore, queue: Queue, heard: Heard):
+    """Regression: without boto3, artifacts in S3 were a failure of the tracker, and tried for ever."""
+    client = runs.store.client
+    place = client.create_experiment(runs.experiment, artifact_location="s3://bucket/there")
+    base = client.create_run(place, tags={"role": "baseline"}).info.run_id
+    candidate = client.create_run(place, tags={"role": "candidate"}).info.run_id
+    for run in (base, candidate):
+        client.set_terminated(run)
+    assert once(runs, queue, heard) is None
+    [refused] = heard.events("refused")
+    assert refused["reason"].startswith(
+        "`boto3`, which is not installed, is needed for listing the artifacts of run"
+    )
+    assert refused["hint"].startswith("pip install 'trackperm[s3]'; then `trackperm watch --retry-refused`")
+    assert not heard.events("retry")
+    with pytest.raises(MissingDependencyError, match=r"pip install 'trackperm\[s3\]'"):
+        trackperm.compare(f"mlflow:{base}", f"mlflow:{candidate}", tracking_uri=runs.store.uri)

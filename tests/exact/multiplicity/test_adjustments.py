@@ -174,7 +174,7 @@ def test_refuses_other_types_and_names():
         adjust(["0.1"])
     with pytest.raises(InputTypeError, match="expected numbers"):
         adjust([True, False])
-    with pytest.raises(InputError, match="unknown adjustment 'hochberg'; expected one of holm, hommel"):
+    with pytest.raises(InputError, match="`method` is 'hochberg'; expected one of `holm`, `hommel`"):
         adjust([0.1], "hochberg")
 
 

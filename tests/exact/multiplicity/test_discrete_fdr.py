@@ -180,7 +180,7 @@ def test_refusals_and_small_families():
     laws = [AttainablePvalues.listed([0.25, 1.0])] * 2
     with pytest.raises(InputError, match="no adjusted p-values"):
         adjust_discrete([0.5, 1.0], laws, "hsu")
-    with pytest.raises(InputError, match="unknown procedure 'bh'"):
+    with pytest.raises(InputError, match="`procedure` is 'bh'"):
         reject_discrete([0.5, 1.0], laws, 0.05, "bh")
     with pytest.raises(InputError, match="attainable ones of 2 tests"):
         reject_discrete([0.5], laws)

@@ -163,5 +163,5 @@ class TestCommand:
     def test_what_cannot_be_verified_is_bad_input(self, tmp_path: Path):
         with pytest.raises(InputError, match="names no tracker"):
             raise self.run(tmp_path).exception
-        with pytest.raises(InputError, match="--from-runs"):
+        with pytest.raises(InputError, match="from_runs=True"):
             raise self.run(tmp_path, "--labels", "gold.csv").exception

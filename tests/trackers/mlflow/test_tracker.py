@@ -35,7 +35,7 @@ def experiment() -> str:
 
 class TestNoStoreIsMadeByAccident:
     def test_without_a_uri(self, tmp_path: Path):
-        with pytest.raises(InputError, match="--tracking-uri"):
+        with pytest.raises(InputError, match="tracking_uri"):
             MlflowTracker()
         assert not list(tmp_path.iterdir())
 
@@ -159,7 +159,7 @@ class TestOutOfReach:
         tracker = MlflowTracker(proxy.uri)
         run = tracker.find(f"{experiment}/forest")
         assert len(tracker.read(run).frame) == 4
-        with pytest.raises(TrackerError, match=r"denies permission[\s\S]*--no-log[\s\S]*--log-to"):
+        with pytest.raises(TrackerError, match=r"denies permission[\s\S]*m\.compare[\s\S]*m\.log"):
             tracker.publish(publication(run))
         assert not http_store.comparisons(experiment)
 
@@ -169,7 +169,7 @@ class TestOutOfReach:
         http_store.run(experiment, "forest")
         proxy.fate = lambda method, path: "refuse" if method == "PUT" else "pass"
         tracker = MlflowTracker(proxy.uri)
-        with pytest.raises(TrackerError, match=r"denies permission[\s\S]*--no-log"):
+        with pytest.raises(TrackerError, match=r"denies permission[\s\S]*trackperm\.compare"):
             tracker.publish(publication(tracker.find(f"{experiment}/forest")))
         (run,) = http_store.comparisons(experiment)
         assert run.info.status == "FAILED"
@@ -300,7 +300,7 @@ class TestDiscovery:
         tracker = sqlite_store.tracker()
         run = tracker.find(run_id)
         with pytest.raises(
-            InputError, match=r"one of 2 parts of a table[\s\S]*`--artifact \.` reads the whole"
+            InputError, match=r"one of 2 parts of a table[\s\S]*`artifact=.\..` reads the whole"
         ):
             tracker.read(run, "part-0.parquet")
         for choice in (None, "."):
@@ -375,7 +375,7 @@ class TestDiscovery:
         for i in range(70):
             sqlite_store.client.log_text(run_id, "", f"images/{i}/x.txt")
         tracker = sqlite_store.tracker()
-        with pytest.raises(InputError, match=r"too many to look through[\s\S]*--artifact"):
+        with pytest.raises(InputError, match=r"too many to look through[\s\S]*artifact="):
             tracker.read(tracker.find(run_id))
         assert len(tracker.read(tracker.find(run_id), "predictions.json").frame) == 4
 
@@ -389,3 +389,58 @@ class TestDiscovery:
         tracker.publish(publication(tracker.find(run_id)))
         assert not list(tmp_path.iterdir())
         assert len(table.frame) == 4
+
+
+@pytest.fixture
+def local(tmp_path: Path) -> MlflowStore:
+    return MlflowStore.local(tmp_path)
+
+
+def test_an_empty_experiment_is_no_fault(local: MlflowStore):
+    """Regression: a leaderboard of it was a fault in trackperm itself."""
+    local.experiment("empty")
+    with pytest.raises(
+        InputError, match="`mlflow:empty` has no finished run yet, so there is nothing to rank"
+    ):
+        trackperm.leaderboard(experiment="mlflow:empty", tracking_uri=local.uri)
+    with pytest.raises(InputError, match="`empty` is an experiment, which has no finished run yet"):
+        trackperm.compare("mlflow:empty", "mlflow:empty", tracking_uri=local.uri)
+    with pytest.raises(InputError, match=r"has no run called `a`\s+Hint: it has no run at all yet"):
+        trackperm.compare("mlflow:empty/a", "mlflow:empty/b", tracking_uri=local.uri)
+
+
+def test_versions_of_models(local: MlflowStore):
+    run_id = local.run_with_predictions("digits", "forest", PREDICTIONS)
+    client, tracker = local.client, MlflowTracker(local.uri)
+    client.create_registered_model("digits")
+    made, by_hand = (client.create_model_version("digits", "nowhere", run_id=run) for run in (run_id, None))
+    client.set_registered_model_alias("digits", "champion", made.version)
+    for name in (f"models:/digits/{made.version}", "models:/digits@champion"):
+        assert tracker.find(name).reference.locator == run_id
+    both = trackperm.compare(
+        "models:/digits/1", "models:/digits@champion", "accuracy", tracking_uri=local.uri
+    )
+    assert both.pvalue == 1.0
+    lacks = (
+        r"version 2 of the model `digits` was not made by a run, so it has no predictions[\s\S]*mlflow:RUN_ID"
+    )
+    with pytest.raises(InputError, match=lacks):
+        tracker.find(f"models:/digits/{by_hand.version}")
+    with pytest.raises(InputError, match="has no `models:/digits/77`"):
+        tracker.find("models:/digits/77")
+    with pytest.raises(InputError, match="names no version of a model in MLflow"):
+        tracker.find("models:/digits")
+
+
+@pytest.mark.parametrize("ids", [["q1", "q2", "q3"], [7, 8, 9]])
+def test_runs_of_different_experiments_are_told_so_by_name(local: MlflowStore, ids: list[object]):
+    """Regression: the ids of two benchmarks were to be stored with the same type."""
+    for experiment, own in (("gsm8k", [1, 2, 3]), ("mmlu", ids)):
+        columns = {"id": own, "prediction": [1, 2, 3], "label": [1, 2, 4]}
+        local.run_with_predictions(experiment, "forest", columns)
+    with pytest.raises(InputError) as caught:
+        trackperm.compare("mlflow:gsm8k/forest", "mlflow:mmlu/forest", "accuracy", tracking_uri=local.uri)
+    assert "is of the experiment `gsm8k`" in str(caught.value)
+    assert "of `mmlu`, whose test sets seem to differ" in str(caught.value)
+    assert "Hint: compare runs on one test set." in str(caught.value)
+    assert "store the column" not in str(caught.value)

@@ -8,7 +8,7 @@ from pathlib import Path
 from trackperm.automation.gate.report import GateReport
 from trackperm.automation.judging.baseline import NoBaselineError, file_run, find_baseline
 from trackperm.automation.judging.compare_candidate import loaded, settle
-from trackperm.automation.policy.policy import Policy, hint_for_policies, load_policies
+from trackperm.automation.policy.policy import Policy, hint_for_policies, in_policies, load_policies
 from trackperm.errors import FaultError, InputError, TrackpermError
 from trackperm.messages import without_credentials
 from trackperm.trackers.base import Tracker
@@ -72,7 +72,7 @@ def gate(
     try:
         return _judge(chosen, *_find(chosen, candidate), log=log)
     except TrackpermError as error:
-        error.message = without_credentials(error.message)
+        error.message = without_credentials(in_policies(error.message))
         hint = hint_for_policies(error)
         error.hint = None if hint is None else without_credentials(hint)
         raise
@@ -140,7 +140,7 @@ def gate_report(
         tracker, run = _find(policy, candidate)
         return _judge(policy, tracker, run, log=log), None
     except TrackpermError as error:
-        error.hint = hint_for_policies(error)
+        error.message, error.hint = in_policies(error.message), hint_for_policies(error)
         return GateReport.of_error(policy, run, error), error
     except Exception as error:
         if os.environ.get("TRACKPERM_DEBUG"):

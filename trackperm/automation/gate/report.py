@@ -86,7 +86,7 @@ class GateReport:
     @classmethod
     def of_error(cls, policy: Policy, candidate: TrackedRun | None, error: TrackpermError) -> GateReport:
         """Report on a candidate that could not be compared, without what may be secret."""
-        return cls(policy, candidate, "error", error.exit_code, message=scrubbed(str(error)))
+        return cls(policy, candidate, "error", error.exit_code, message=scrubbed(error.on_command_line()))
 
     @property
     def passed(self) -> bool:
@@ -210,7 +210,7 @@ class GateReport:
 def github_error(error: TrackpermError) -> tuple[str, str]:
     """Return annotation and outputs of a step whose policy could not be read."""
     outputs = f"outcome=error\nexit-code={error.exit_code}\n"
-    return _command("error", "trackperm gate", scrubbed(str(error))), outputs
+    return _command("error", "trackperm gate", scrubbed(error.on_command_line())), outputs
 
 
 def one_line(found: str) -> str:

@@ -21,6 +21,10 @@ class NoBaselineError(InputError):
     """A candidate for which the rule of its policy finds no baseline."""
 
 
+class IsBaselineError(NoBaselineError):
+    """A candidate that is itself the baseline, by the rule of its policy."""
+
+
 @dataclass(frozen=True)
 class Baseline:
     """The run that a candidate is compared with.
@@ -71,7 +75,7 @@ def find_baseline(policy: Policy, tracker: Tracker | None, candidate: TrackedRun
     else:
         found = _registered(policy, tracker, rule)
     if _is_same(found.run.reference, candidate.reference):
-        raise NoBaselineError(
+        raise IsBaselineError(
             f"the candidate `{candidate.reference}` is itself {rule}, so there is nothing to compare it with"
         )
     return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,14 +28,13 @@ from trackperm.choices import Alternative, CorrectionInPolicy, MissingRule, Repe
 from trackperm.comparison import Question
 from trackperm.errors import InputError, SpecError, TrackpermError
 from trackperm.messages import listed, without_credentials
+from trackperm.option_names import COLUMNS, PAIRS, rewritten
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.document import Document, DocumentPath
 from trackperm.tables.remote import is_url
 from trackperm.trackers.base import Tracker, open_tracker
 from trackperm.trackers.references import RunReference
 
-_OPTION = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
-_COLUMN_OPTION = re.compile(r"`--(id|prediction|label)(?: ([^`]*))?`")
 _KEYS = {"slice": "slices", "statistic": "statistics"}
 
 
@@ -124,6 +122,7 @@ class Policy(Part):
 
     _statistics: tuple[Statistic, ...] = PrivateAttr(default=())
     _folder: Path = PrivateAttr(default=Path())
+    _file: Path | None = PrivateAttr(default=None)
     _baseline_given_by: str = PrivateAttr(default="named by the policy")
 
     @property
@@ -176,6 +175,17 @@ class Policy(Part):
         }
 
     @property
+    def file(self) -> Path | None:
+        """The policy file that it was read from, if any."""
+        return self._file
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that were read for it: that of the policy, and those of its statistics."""
+        specs = (self._folder / each.name for each in self.statistics if is_spec(each.name))
+        return (*(() if self._file is None else (self._file,)), *specs)
+
+    @property
     def specs(self) -> tuple[Statistic, ...]:
         """The statistics that are named, compiled when the file was loaded."""
         return self._statistics
@@ -225,8 +235,8 @@ class Policy(Part):
         """
         return open_tracker(reference.scheme, self.tracking_uri)
 
-    def _compiled(self, folder: Path, statistics: Sequence[Statistic]) -> None:
-        self._folder, self._statistics = folder, tuple(statistics)
+    def _compiled(self, file: Path, statistics: Sequence[Statistic]) -> None:
+        self._file, self._folder, self._statistics = file, file.parent, tuple(statistics)
 
 
 class PolicyDocument(Part):
@@ -309,26 +319,41 @@ def read_policies(path: str | Path) -> PolicyFile | list[SpecError]:
             if policy.name in names:
                 raise document.error(f"another policy is called `{policy.name}` already", (*at, "name"))
             names.append(policy.name)
-            _require_sense(document, at, policy, path.absolute().parent)
+            _require_sense(document, at, policy, path.absolute())
             _require_work_of_its_own(document, at, policy, found[:number])
         except SpecError as error:
             problems.append(error)
     return problems or PolicyFile(path, found)
 
 
+def is_spec(name: str) -> bool:
+    """Whether a statistic is named by the file of its spec."""
+    return name.endswith((".yaml", ".yml"))
+
+
+def in_policies(text: str) -> str:
+    """Return a message with options of commands as the keys that policies have for them."""
+
+    def key(name: str, value: str | None) -> str | None:
+        if name in COLUMNS:
+            return "columns" if value is None else f"columns: {{{name}: {value}}}"
+        if name in PAIRS:
+            entry, _, given = (value or "").partition("=")
+            return f"{PAIRS[name]}: {{{entry}: {given}}}" if given else PAIRS[name]
+        written = _KEYS.get(name, name.replace("-", "_"))
+        if written not in Policy.model_fields:
+            return None
+        is_switch = value is None and Policy.model_fields[written].annotation is bool
+        return f"{written}: true" if is_switch else f"{written}: {value}" if value else written
+
+    return rewritten(text, key)
+
+
 def hint_for_policies(error: Exception) -> str | None:
-    """Return the hint of an error, with options of commands as the keys that policies have for them."""
+    """Return the hint of an error, as :func:`in_policies` writes it."""
     if not isinstance(error, TrackpermError) or error.hint is None:
         return None
-
-    def key(option: re.Match[str]) -> str:
-        name = _KEYS.get(option[1], option[1].replace("-", "_"))
-        return name if name in Policy.model_fields else option[0]
-
-    def column(option: re.Match[str]) -> str:
-        return f"`{option[1]}{f': {option[2]}' if option[2] else ''}` in `columns`"
-
-    return _OPTION.sub(key, _COLUMN_OPTION.sub(column, error.hint))
+    return in_policies(error.hint)
 
 
 def json_schema() -> dict[str, Any]:
@@ -343,7 +368,7 @@ def json_schema() -> dict[str, Any]:
     }
 
 
-def _require_sense(document: Document, at: DocumentPath, policy: Policy, folder: Path) -> None:
+def _require_sense(document: Document, at: DocumentPath, policy: Policy, file: Path) -> None:
     """Refuse what fits the format and yet makes no sense, and compile the statistics."""
     if policy.fail_on == "not-shown-non-inferior" and policy.margin is None:
         raise document.error(
@@ -371,7 +396,7 @@ def _require_sense(document: Document, at: DocumentPath, policy: Policy, folder:
             repeats=policy.repeats,
         )
     except InputError as error:
-        raise document.error(error.message, at, hint=error.hint) from error
+        raise document.error(in_policies(error.message), at, hint=hint_for_policies(error)) from error
     is_one_sided = policy.alternative not in (None, "two-sided")
     if is_one_sided and not policy.statistics and policy.fail_on == "regression":
         raise document.error(
@@ -383,7 +408,7 @@ def _require_sense(document: Document, at: DocumentPath, policy: Policy, folder:
     statistics: list[Statistic] = []
     for number, choice in enumerate(policy.statistics):
         where = (*at, "statistics", number)
-        statistic = _statistic(document, where, policy, choice, folder)
+        statistic = _statistic(document, where, policy, choice, file.parent)
         if statistic.name in [each.name for each in statistics]:
             raise document.error(
                 f"another statistic is called `{statistic.name}` already",
@@ -392,7 +417,7 @@ def _require_sense(document: Document, at: DocumentPath, policy: Policy, folder:
             )
         statistics.append(statistic)
         _require_regression_shows(document, where, policy, statistic)
-    policy._compiled(folder, statistics)
+    policy._compiled(file, statistics)
 
 
 def _require_work_of_its_own(
@@ -427,7 +452,7 @@ def _statistic(
     document: Document, at: DocumentPath, policy: Policy, choice: StatisticChoice, folder: Path
 ) -> Statistic:
     """Compile a statistic; what is wrong in a spec of its own is said with its own place."""
-    is_file = choice.name.endswith((".yaml", ".yml"))
+    is_file = is_spec(choice.name)
     path = folder / choice.name
     try:
         is_missing = is_file and not path.is_file()
@@ -441,7 +466,7 @@ def _statistic(
     except SpecError as error:
         if is_file:
             raise
-        raise document.error(error.message, at, hint=error.hint) from error
+        raise document.error(in_policies(error.message), at, hint=hint_for_policies(error)) from error
     try:
         return load_statistic(
             spec,
@@ -450,7 +475,7 @@ def _statistic(
             resolution=resolution,
         )
     except TrackpermError as error:
-        raise document.error(error.message, at, hint=error.hint) from error
+        raise document.error(in_policies(error.message), at, hint=hint_for_policies(error)) from error
 
 
 def _require_regression_shows(

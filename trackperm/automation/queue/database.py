@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sqlite3
 import tempfile
@@ -50,12 +51,24 @@ class QueueError(InputError):
     """A queue that cannot be read or written now."""
 
 
-def default_folder() -> Path:
-    """Return the folder of the queue: ``TRACKPERM_STATE``, or as the XDG directories say."""
+def default_folder(policies: Path | None = None) -> Path:
+    """Return the folder of the queue: ``TRACKPERM_STATE``, or as the XDG directories say.
+
+    Parameters
+    ----------
+    policies : Path, optional
+        The policy file whose queue it is. Each has a folder of its own, by its path, unless
+        ``TRACKPERM_STATE`` names one.
+    """
     if named := os.environ.get("TRACKPERM_STATE"):
         return Path(named).expanduser()
     home = os.environ.get("XDG_STATE_HOME")
-    return (Path(home) if home else Path("~/.local/state").expanduser()) / "trackperm"
+    folder = (Path(home) if home else Path("~/.local/state").expanduser()) / "trackperm"
+    if policies is None:
+        return folder
+    path = policies.expanduser().resolve()
+    digest = hashlib.sha256(os.fsencode(path)).hexdigest()
+    return folder / f"{path.stem}-{digest[:12]}"
 
 
 class QueueFile:
@@ -96,8 +109,8 @@ class QueueFile:
         QueueError
             If SQLite refuses: the disk is full, the file is damaged, or another process does not let go.
         """
-        self._make()
         try:
+            self._make()
             address = f"{self.path.absolute().as_uri()}?mode=rw"
             connection = sqlite3.connect(address, uri=True, timeout=self.busy)
             try:
@@ -108,10 +121,7 @@ class QueueFile:
             finally:
                 connection.close()
         except sqlite3.Error as error:
-            raise QueueError(
-                f"the queue `{self.path}` cannot be used: {error}",
-                hint=f"is the disk full, or does another process keep it locked? If it is damaged, {_MOVE}",
-            ) from error
+            raise QueueError(f"the queue `{self.path}` cannot be used: {error}", hint=_hint(error)) from error
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -121,7 +131,8 @@ class QueueFile:
             try:
                 yield rows
             except BaseException:
-                rows.execute("ROLLBACK")
+                if rows.in_transaction:  # which SQLite may have ended itself, on a full disk
+                    rows.execute("ROLLBACK")
                 raise
             rows.execute("COMMIT")
 
@@ -158,3 +169,11 @@ class QueueFile:
         finally:
             for leftover in self.folder.glob(f"{Path(draft).name}*"):
                 leftover.unlink()
+
+
+def _hint(error: sqlite3.Error) -> str:
+    if "is full" in str(error):
+        return (
+            "make room on its disk, or name a folder on another one: `--state FOLDER` or `TRACKPERM_STATE`."
+        )
+    return f"is the disk full, or does another process keep it locked? If it is damaged, {_MOVE}"

@@ -14,11 +14,12 @@ import math
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 
 from trackperm.automation.decision_log import Notes
 from trackperm.automation.judging.baseline import is_wanted
+from trackperm.automation.policy.edits import EditedPolicies
 from trackperm.automation.policy.policy import Policy, hint_for_policies
 from trackperm.automation.queue.backoff import delay, retry_after
 from trackperm.automation.queue.database import QueueError
@@ -68,6 +69,8 @@ class Watcher:
         Is told how it goes.
     is_listing : bool
         Whether experiments are listed, or only the queue is worked off.
+    edits : EditedPolicies, optional
+        The file of the policies, which are taken up anew whenever it changes.
     """
 
     def __init__(
@@ -80,15 +83,17 @@ class Watcher:
         since: datetime | None = None,
         health: Health | None = None,
         is_listing: bool = True,
+        edits: EditedPolicies | None = None,
     ) -> None:
         self._queue = queue
         self._notes = notes
         self._interval = interval
         self._since = since
         self._health = health
-        self._worker = Worker(policies, queue, notes)
-        listed = policies if is_listing else ()
-        self._places = [_Place(policy, place) for policy in listed for place in policy.runs]
+        self._is_listing = is_listing
+        self._edits = edits
+        self._places: list[_Place] = []
+        self._follow(policies)
         self._paused: dict[tuple[object, ...], float] = {}
         self._failures: dict[tuple[object, ...], int] = {}
 
@@ -111,6 +116,7 @@ class Watcher:
     def run(self, stop: threading.Event) -> None:
         """List and work off until `stop` is set; what is being compared then is finished."""
         while not stop.is_set():
+            self._take_up_edits()
             for place in self._places:
                 if place.due <= time.monotonic() and not stop.is_set():
                     self._list(place)
@@ -124,12 +130,39 @@ class Watcher:
                 due = min((place.due for place in self._places), default=math.inf)
                 stop.wait(min(max(due - time.monotonic(), 0.05), _LOOK_SECONDS))
 
+    def _follow(self, policies: Sequence[Policy]) -> None:
+        """Watch these policies from now on; places that were watched before are listed when they are due."""
+        before = {(place.policy.queue_key, place.reference): place for place in self._places}
+        listed = policies if self._is_listing else ()
+        self._worker = Worker(policies, self._queue, self._notes)
+        self._places = [
+            replace(before.get((policy.queue_key, place), _Place(policy, place)), policy=policy)
+            for policy in listed
+            for place in policy.runs
+        ]
+
+    def _take_up_edits(self) -> None:
+        """Follow the policies as they are now; where they are not valid, go on with those from before."""
+        try:
+            edited = None if self._edits is None else self._edits.edited()
+        except TrackpermError as error:
+            self._notes("policy-refused", reason=error.message, hint=error.hint)
+            return
+        if edited is not None:
+            self._follow(edited)
+            self._notes(
+                "policy-taken-up",
+                policies=[policy.name for policy in edited],
+                digests=[policy.digest[:12] for policy in edited],
+            )
+
     def _list(self, place: _Place) -> None:
         """Add the finished runs of a place to the queue."""
         began, now = datetime.now(timezone.utc), time.monotonic()
         is_sweep = place.swept is None or now - place.swept >= SWEEP_SECONDS
         try:
-            added = self._queue.add(list(self._units(place, is_sweep=is_sweep)), "watch")
+            units = list(self._units(place, is_sweep=is_sweep))
+            added = self._queue.add(units, "watch")
         except TrackpermError as error:
             place.failures += 1
             place.error = error
@@ -146,6 +179,13 @@ class Watcher:
                 told_to_wait=asked,
             )
             return
+        if place.swept is None and not units:
+            self._notes(
+                "nothing-yet",
+                policy=place.policy.name,
+                runs=str(place.reference),
+                reason="there is no finished run yet that the policy selects",
+            )
         if is_sweep:
             place.swept, place.sweep_began = now, began
         place.failures, place.error = 0, None

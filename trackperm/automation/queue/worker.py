@@ -33,6 +33,7 @@ from typing import Literal
 from trackperm.automation.decision_log import Notes, scrubbed
 from trackperm.automation.judging.baseline import (
     Baseline,
+    IsBaselineError,
     NoBaselineError,
     file_run,
     find_baseline,
@@ -40,7 +41,7 @@ from trackperm.automation.judging.baseline import (
 )
 from trackperm.automation.judging.compare_candidate import Settled, loaded, settle
 from trackperm.automation.judging.duplicates import RULE_TAG, Group, baseline_of, withdraw_duplicates
-from trackperm.automation.policy.policy import Policy, hint_for_policies
+from trackperm.automation.policy.policy import Policy, hint_for_policies, in_policies
 from trackperm.automation.queue.backoff import MOST_SECONDS, delay, retry_after
 from trackperm.automation.queue.database import QueueError
 from trackperm.automation.queue.queue import LONGEST_WAIT, Entry, LeaseLostError, Queue, Unit
@@ -66,8 +67,8 @@ class Turn:
     Attributes
     ----------
     event : str
-        ``compared``; ``known``, for the tracker had it; ``passed``, for there is no baseline and the policy
-        lets it pass; ``refused``; ``retry``, for the tracker failed;
+        ``compared``; ``known``, for the tracker had it; ``passed``, for it is itself the baseline, or
+        there is none and the policy lets it pass; ``refused``; ``retry``, for the tracker failed;
         ``waiting``, for the run is still going; ``skipped``, for the policy is not about it; ``resolved``,
         for the run that logged an artifact was queued in its place; ``lease-lost``.
     policy : Policy
@@ -164,10 +165,13 @@ class Worker:
             self._queue.postpone(claim, error.message, wait)
             self._note("waiting", claim, policy, reason=error.message, wait=round(wait, 1))
             return Turn("waiting", policy)
-        except (TrackerError, MissingDependencyError, OSError) as error:
+        except MissingDependencyError as error:
+            hint = f"{error.hint}; then `trackperm watch --retry-refused` tries it again."
+            return self._refuse(claim, policy, error.message, hint)
+        except (TrackerError, OSError) as error:
             return self._retry(claim, policy, error)
         except TrackpermError as error:
-            return self._refuse(claim, policy, error.message, hint_for_policies(error))
+            return self._refuse(claim, policy, in_policies(error.message), hint_for_policies(error))
         except MemoryError as error:
             return self._retry(claim, policy, error)
         except Exception as error:
@@ -196,6 +200,9 @@ class Worker:
         if baseline is None:
             try:
                 baseline = find_baseline(policy, tracker, run)
+            except IsBaselineError as error:
+                self._queue.settle(claim, "baseline", [])
+                return "passed", claim, {"outcome": "baseline", "reason": scrubbed(error.message)}
             except NoBaselineError as error:
                 if policy.if_no_baseline != "pass":
                     raise
@@ -223,7 +230,7 @@ class Worker:
     def _retry(self, claim: Entry, policy: Policy, error: Exception) -> Turn:
         asked = retry_after(error)
         wait = delay(claim.attempts) if asked is None else min(asked + delay(0), LONGEST_WAIT)
-        reason = scrubbed(error.message if isinstance(error, TrackpermError) else str(error))
+        reason = scrubbed(in_policies(error.message) if isinstance(error, TrackpermError) else str(error))
         self._queue.retry(claim, reason, wait)
         hint = hint_for_policies(error)
         self._note("retry", claim, policy, reason=reason, hint=hint, wait=round(wait, 1), told_to_wait=asked)
@@ -289,7 +296,7 @@ def _opened(policy: Policy, reference: RunReference) -> Tracker:
     """
     try:
         return policy.tracker_for(reference)
-    except (InputError, MissingDependencyError) as error:
+    except InputError as error:
         raise TrackerError(error.message, hint=error.hint) from error
 
 

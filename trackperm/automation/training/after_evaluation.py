@@ -44,7 +44,8 @@ class AfterEvaluation:
     budget_seconds : float
         What logging and comparing may take together.
     state : str or Path, optional
-        Folder of the queue; by default ``TRACKPERM_STATE``, else ``~/.local/state/trackperm``.
+        Folder of the queue; by default ``TRACKPERM_STATE``, else one of the policy file's own in
+        ``~/.local/state/trackperm``.
     """
 
     def __init__(

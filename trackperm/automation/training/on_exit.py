@@ -103,7 +103,7 @@ class CompareOnExit:
                     "not compared: no policy is about %s", ", ".join(str(r.reference) for r in online)
                 )
             return
-        folder = Path(self._state).expanduser() if self._state is not None else default_folder()
+        folder = self._folder()
         queue = Queue(folder, busy=max(0.5, min(5.0, self._budget / 4)))
         queue.add(units, "on-exit")
         candidates = [str(run.reference) for run in online]
@@ -112,6 +112,12 @@ class CompareOnExit:
         if left >= _LEAST_SECONDS:
             why = self._attempt(queue, candidates, online, left) or why
         _report(queue, units, why)
+
+    def _folder(self) -> Path:
+        """Return the folder of the queue, by default that of the policy file."""
+        if self._state is not None:
+            return Path(self._state).expanduser()
+        return default_folder(self._policies[0].file)
 
     def _attempt(
         self, queue: Queue, candidates: Sequence[str], runs: Sequence[OpenRun], seconds: float
@@ -156,7 +162,8 @@ def compare_on_exit(
     budget_seconds : float
         What the end of the block may take; 0 only queues.
     state : str or Path, optional
-        Folder of the queue; by default ``TRACKPERM_STATE``, else ``~/.local/state/trackperm``.
+        Folder of the queue; by default ``TRACKPERM_STATE``, else one of the policy file's own in
+        ``~/.local/state/trackperm``.
 
     Returns
     -------

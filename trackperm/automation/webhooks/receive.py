@@ -149,7 +149,7 @@ class Receiver:
         except TrackpermError as error:  # the queue cannot be written to: the sender tries again
             return self.refused(path, 503, error.message, len(body))
         if reference is None or not units:
-            why = "it announces no run" if reference is None else "no policy is about it"
+            why = _why_no_run(body) if reference is None else "no policy is about it"
             self.notes("delivery-ignored", path=path, candidate=_text(reference), reason=why)
             return 200, {"status": "ignored", "reason": why}
         self.notes(
@@ -245,6 +245,14 @@ def _of_mlflow(document: Mapping[str, Any]) -> RunReference | None:
     if not isinstance(run_id, str) or not _MLFLOW_RUN.fullmatch(run_id):
         raise RefusedError(400, "`data.run_id` is no id of a run")
     return RunReference("mlflow", run_id)
+
+
+def _why_no_run(body: bytes) -> str:
+    """Say why a body of MLflow, which was read before, announces no run."""
+    document = json.loads(body.decode("utf-8"))
+    if (document.get("entity"), document.get("action")) != ("model_version", "created"):
+        return "it announces no run"
+    return "the version of the model was not made by a run, so it has no predictions that could be compared"
 
 
 def _text(reference: RunReference | None) -> str | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from trackperm.choices import Method
 from trackperm.errors import CapacityError, InputError
 from trackperm.exact.distributions.tilt import TailMass
+from trackperm.messages import listed
 
 PATIENCE = 60.0
 """Estimated seconds beyond which an exact engine is passed over unless it is asked for."""
@@ -84,13 +85,13 @@ def demanded(engines: Sequence[Engine], method: str, memory_budget: int) -> tupl
             obstacle = engine.obstacle(memory_budget)
             if obstacle is not None:
                 raise CapacityError(
-                    f"`method={method!r}` cannot take this problem: {obstacle}",
-                    hint="`method='auto'` takes the engine that fits.",
+                    f"`--method {method}` cannot take this problem: {obstacle}",
+                    hint="`--method auto` takes the engine that fits.",
                 )
             return engine.run(), engine
-    names = ", ".join(repr(engine.name) for engine in engines)
+    names = listed(engine.name for engine in engines)
     raise InputError(
-        f"`method={method!r}` is not for this statistic", hint=f"here there are {names} and 'auto'."
+        f"`--method {method}` is not for this statistic", hint=f"here there are {names} and `auto`."
     )
 
 

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from trackperm.choices import Alternative
+from trackperm.choices import Alternative, require_choice
 from trackperm.errors import CapacityError, InputError
 from trackperm.exact.counts import integer_matrix
 from trackperm.exact.engines.lattice.statistic import Statistic
@@ -85,9 +85,7 @@ def difference_interval(
     ('paired proportions', 'agrees', 0.0361, 0.355)
     """
     tail_level(alpha, alternative)
-    if method not in get_args(Choice):
-        known = ", ".join(map(repr, get_args(Choice)))
-        raise InputError(f"`method` is {method!r}; expected one of {known}")
+    require_choice("method", method, get_args(Choice))
     here, there, counts = _checked(stay, swap, multiplicities)
     scores = None if method == "bootstrap" else additive_scores(here, there, h, counts)
     is_free = method == "auto"

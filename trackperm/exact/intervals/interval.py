@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal, get_args
 
-from trackperm.choices import Alternative
+from trackperm.choices import Alternative, require_choice
 from trackperm.errors import InputError
 
 IntervalMethod = Literal[
@@ -84,6 +84,5 @@ def tail_level(alpha: float, alternative: Alternative) -> float:
     """
     if not 0.0 < alpha < 1.0:
         raise InputError(f"`alpha` is {alpha}; expected a number between 0 and 1, such as 0.05")
-    if alternative not in get_args(Alternative):
-        raise InputError(f"`alternative` is {alternative!r}; expected 'two-sided', 'less' or 'greater'")
+    require_choice("alternative", alternative, get_args(Alternative))
     return alpha / 2.0 if alternative == "two-sided" else alpha

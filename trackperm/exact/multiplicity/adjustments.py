@@ -14,7 +14,7 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-from trackperm.errors import InputError
+from trackperm.choices import require_choice
 from trackperm.exact.distributions.characteristic import FloatArray
 from trackperm.exact.multiplicity.family import (
     LINEAR,
@@ -95,10 +95,8 @@ def adjustment(method: str) -> Adjustment:
     InputError
         If there is none.
     """
-    try:
-        return ADJUSTMENTS[method]
-    except KeyError:
-        raise InputError(f"unknown adjustment {method!r}; expected one of {', '.join(ADJUSTMENTS)}") from None
+    require_choice("method", method, ADJUSTMENTS)
+    return ADJUSTMENTS[method]
 
 
 def _in_order(values: FloatArray, rule: Adjustment, scale: Scale) -> FloatArray:

@@ -25,6 +25,7 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
+from trackperm.choices import require_choice
 from trackperm.errors import InputError
 from trackperm.exact.distributions.characteristic import FloatArray
 from trackperm.exact.multiplicity.attainable import TIE, AttainablePvalues
@@ -161,12 +162,8 @@ def adjust_discrete(
 
 
 def _procedure(name: str) -> DiscreteProcedure:
-    try:
-        return DISCRETE_PROCEDURES[name]
-    except KeyError:
-        raise InputError(
-            f"unknown procedure {name!r}; expected one of {', '.join(DISCRETE_PROCEDURES)}"
-        ) from None
+    require_choice("procedure", name, DISCRETE_PROCEDURES)
+    return DISCRETE_PROCEDURES[name]
 
 
 def _checked_family(pvalues: npt.ArrayLike, attainable: Sequence[AttainablePvalues]) -> FloatArray:

@@ -26,7 +26,7 @@ from typing import Any, get_args
 import numpy as np
 import numpy.typing as npt
 
-from trackperm.choices import Alternative
+from trackperm.choices import Alternative, require_choice
 from trackperm.errors import InputError
 from trackperm.exact.distributions.characteristic import FloatArray
 from trackperm.exact.engines.linear.binomial import binomial_tail
@@ -57,10 +57,7 @@ class SignTest:
     alternative: Alternative
 
     def __post_init__(self) -> None:
-        if self.alternative not in get_args(Alternative):
-            raise InputError(
-                f"`alternative` is {self.alternative!r}; expected 'two-sided', 'less' or 'greater'"
-            )
+        require_choice("alternative", self.alternative, get_args(Alternative))
         if not 0.0 < self.alpha < 1.0:
             raise InputError(f"`alpha` is {self.alpha}; expected a number between 0 and 1, such as 0.05")
 

@@ -10,7 +10,7 @@ from typing import Any
 import narwhals as nw
 
 from trackperm.choices import Missing
-from trackperm.errors import PairingError
+from trackperm.errors import DisjointError, PairingError
 from trackperm.pairing.checks.differences import Differences, RunDifferences
 from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.keyed_run import KeyedRun
@@ -93,7 +93,8 @@ def refuse_differences(
     Raises
     ------
     PairingError
-        If they do; says all that was found, with what would accept it.
+        If they do, as :class:`~trackperm.errors.DisjointError` where no example is left;
+        says all that was found, with what would accept it.
     """
     messages, hints = [], []
     if missing != "drop" or not found.n_paired:
@@ -126,7 +127,8 @@ def refuse_differences(
         else:
             hints.append("Clusters, strata and classes are those of the examples, the same in both runs.")
     if messages:
-        raise PairingError("\n\n".join(messages), hint=" ".join(dict.fromkeys(hints)))
+        refusal = PairingError if found.n_paired else DisjointError
+        raise refusal("\n\n".join(messages), hint=" ".join(dict.fromkeys(hints)))
 
 
 def without_id(run: RunDifferences, id_: str | None) -> str:

@@ -23,7 +23,7 @@ import numpy as np
 import polars as pl
 
 from trackperm.choices import Missing
-from trackperm.errors import CapacityError, TrackpermError
+from trackperm.errors import StorageError, TrackpermError
 from trackperm.pairing.checks.differences import Cases, RunDifferences
 from trackperm.pairing.checks.suspicions import sampled_every
 from trackperm.pairing.columns import PairedColumns
@@ -76,7 +76,7 @@ def paired(
 
     Raises
     ------
-    CapacityError
+    StorageError
         If temporary files cannot be written.
     """
     require_usable(baseline, candidate, missing, by_position=by_position)
@@ -90,7 +90,7 @@ def paired(
                 try:
                     found = _in_buckets(tables, columns, statistic, missing, _rows(max(row_bytes)), work)
                 except OSError as error:
-                    raise CapacityError(
+                    raise StorageError(
                         "runs that are too large for memory are sorted in temporary files, which cannot be"
                         f" written: {error}",
                         hint="the environment variable `TMPDIR` names a folder that has room for them.",

@@ -31,6 +31,7 @@ from trackperm.errors import CapacityError, TrackpermError
 from trackperm.server.jobs.pipe import Wire
 from trackperm.server.jobs.requests import read_order
 from trackperm.server.jobs.store import SCRATCH, clear, error_values
+from trackperm.storage import is_full, no_room_for_temporary_files
 
 _ENDING_SECONDS = 10.0
 _SPOOLED = 2**23
@@ -204,6 +205,8 @@ def _outcomes(handlers: Any, message: dict[str, Any], steps: _Steps) -> Iterator
         fault = TrackpermError(
             f"a fault in trackperm itself: {type(error).__name__}", hint="the server's log says where."
         )
+        if is_full(error):
+            fault = no_room_for_temporary_files(error)
         yield {"type": "failed", "error": error_values(fault)}
     finally:
         os.chdir("/")

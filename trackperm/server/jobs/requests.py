@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from trackperm.choices import Alternative, CorrectionOfPairs, MissingOfMany, MissingRule, Repeats, Unit
 from trackperm.errors import InputError
 from trackperm.server.jobs.limits import MOST_RUNS
+from trackperm.statistic.misfits import in_words
+from trackperm.statistic.schema import Parameter
 
 Identifier = Annotated[str, Field(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9_-]{0,255}$")]
 StatisticName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
@@ -29,7 +31,7 @@ class _Test(_Order):
     repeats: Repeats | None = None
     cluster: Text | None = None
     allow_unseen: bool = False
-    parameters: dict[str, bool | int | float | str] = Field(default_factory=dict, max_length=50)
+    parameters: dict[str, Parameter] = Field(default_factory=dict, max_length=50)
     columns: dict[str, Text] = Field(default_factory=dict, max_length=50)
     alternative: Alternative | None = None
     alpha: float = Field(default=0.05, gt=0.0, lt=1.0)
@@ -91,12 +93,20 @@ def read_order(content: bytes | dict[str, Any]) -> Order:
             return _ORDERS.validate_json(content)
         return _ORDERS.validate_python(content)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the request"
-        raise InputError(f"`{place}` of what was asked for cannot be used: {first['msg']}") from error
+        first = error.errors(include_url=False)[0]
+        path = [str(step) for step in first["loc"]]
+        orders = {_kind(each): each for each in get_args(Order)}
+        keys = list(orders[path[0]].model_fields) if path else []
+        message, hint = in_words(first, keys)
+        place = f"`{'.'.join(path[1:])}` of what was asked for" if path[1:] else "what was asked for"
+        raise InputError(f"{place} cannot be used: {message}", hint=hint) from error
+
+
+def _kind(order: type[BaseModel]) -> str:
+    return str(get_args(order.model_fields["kind"].annotation)[0])
 
 
 def _with_one_source(order: _Sourced) -> _Sourced:
     if bool(order.runs) == (order.experiment is not None):
-        raise ValueError("give either runs or an experiment")
+        raise ValueError("expected either runs or an experiment")
     return order

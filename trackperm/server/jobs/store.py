@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from trackperm.errors import CapacityError, TrackpermError
+from trackperm.option_names import on_pages
 from trackperm.server.jobs.limits import (
     GONE_SECONDS,
     PENDING_IN_ALL,
@@ -44,8 +45,8 @@ class TooManyJobsError(CapacityError):
 
 
 def error_values(error: TrackpermError) -> Error:
-    """Return what a page shows of an error."""
-    return {"message": error.message, "hint": error.hint}
+    """Return what a page shows of an error, with options by the labels of its fields."""
+    return {"message": on_pages(error.message), "hint": error.hint and on_pages(error.hint)}
 
 
 @dataclass(frozen=True)

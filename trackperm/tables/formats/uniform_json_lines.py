@@ -18,6 +18,7 @@ from typing import Any
 import polars as pl
 
 from trackperm.errors import SourceError
+from trackperm.storage import temporary_files
 from trackperm.tables.scan import Scan
 
 # Values that both readers take alike: texts without escapes, integers far from the ends of int64, decimals
@@ -92,7 +93,8 @@ def scan_uniform(path: Path, first: Mapping[str, Any], origin: str) -> Scan | No
         if frame is None:
             return None
         parts.append(folder.path / f"{len(parts)}.arrow")
-        frame.write_ipc(parts[-1], compression="lz4")
+        with temporary_files():
+            frame.write_ipc(parts[-1], compression="lz4")
     return Scan(pl.scan_ipc(parts), partial(_unreadable, origin), folder)
 
 

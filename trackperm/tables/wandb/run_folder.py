@@ -21,6 +21,7 @@ from urllib.parse import unquote, urlsplit
 
 from trackperm.errors import SourceError
 from trackperm.messages import listed
+from trackperm.storage import temporary_files
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
 from trackperm.tables.wandb.logged_tables import (
@@ -121,7 +122,7 @@ class RunFolder:
         logged, part = choose(
             self.tables(), choice, called, lambda name: f"`{chosen_by}{name}`", self._others()
         )
-        with TemporaryDirectory(prefix="trackperm-") as folder:
+        with temporary_files(), TemporaryDirectory(prefix="trackperm-") as folder:
             read = read_table(logged, Path(folder), self.origin, detect, part).loaded()
         return replace(read, facts={**read.facts, **self._facts()}, notes=(*read.notes, *self._notes()))
 

@@ -21,6 +21,7 @@ SUPERSEDED = "superseded"
 REASON_TAG = "trackperm.superseded_by"
 
 _ALIAS = re.compile(r"models:/([^@/:]+)@([^@/]+)")
+_VERSION = re.compile(r"models:/([^@/:]+)/([0-9]+)")
 _ABSENT = ("RESOURCE_DOES_NOT_EXIST", "NOT_FOUND", "INVALID_PARAMETER_VALUE")
 _GOING = ("RUNNING", "SCHEDULED")
 _FAILED = ("FAILED", "KILLED")
@@ -60,31 +61,44 @@ class MlflowHistory:
         return next((each for each in found if each.run.reference != own and each.has(tags, name)), None)
 
     def aliased(self, alias: str) -> TrackedRun:
-        """Find the run that made the version of a registered model, ``models:/NAME@ALIAS``."""
-        parts = _ALIAS.fullmatch(alias)
-        if parts is None:
-            raise InputError(f"`{alias}` names no alias in MLflow", hint="write `models:/NAME@ALIAS`.")
-        model, name = parts.groups()
+        """Find the run that made a version of a registered model.
+
+        Parameters
+        ----------
+        alias : str
+            ``models:/NAME@ALIAS``, or ``models:/NAME/VERSION``.
+        """
+        by_alias, by_number = _ALIAS.fullmatch(alias), _VERSION.fullmatch(alias)
+        if by_alias is None and by_number is None:
+            raise InputError(
+                f"`{alias}` names no version of a model in MLflow",
+                hint="write `models:/NAME@ALIAS`, or `models:/NAME/VERSION` with its number.",
+            )
         with self._store.calls(f"looking up `{alias}`") as client:
             try:
-                version = client.get_model_version_by_alias(model, name)
+                if by_alias is not None:
+                    version = client.get_model_version_by_alias(*by_alias.groups())
+                else:
+                    version = client.get_model_version(*_VERSION.findall(alias)[0])
             except MlflowException as error:
                 if error.error_code not in _ABSENT:
                     raise
+                hint = "`MlflowClient.set_registered_model_alias` sets it, as does the model's page."
                 raise NoSuchAliasError(
                     f"MLflow at `{self._store.label}` has no `{alias}`",
-                    hint="`MlflowClient.set_registered_model_alias` sets it, as does the model's page.",
+                    hint=hint if by_alias is not None else None,
                 ) from error
+            what = f"version {version.version} of the model `{version.name}`"
             if not version.run_id:
                 raise InputError(
-                    f"version {version.version} of the model `{model}` was not made by a run",
-                    hint="register it from the run that logged its predictions.",
+                    f"{what} was not made by a run, so it has no predictions that could be compared",
+                    hint="register it from the run that logged them, as `mlflow.register_model` does with"
+                    " `runs:/RUN_ID/model`, or name that run: `mlflow:RUN_ID`.",
                 )
             run = client.get_run(version.run_id)
             if run.info.lifecycle_stage != "active":
                 raise InputError(
-                    f"version {version.version} of the model `{model}` was made by run `{version.run_id}`, "
-                    "which is deleted",
+                    f"{what} was made by run `{version.run_id}`, which is deleted",
                     hint=f"`mlflow runs restore --run-id {version.run_id}` restores it.",
                 )
             return self._store.tracked(run)

@@ -22,6 +22,8 @@ from mlflow.exceptions import MlflowException
 
 from trackperm.errors import InputError, PermissionDeniedError, TrackerError, TrackpermError
 from trackperm.messages import without_credentials
+from trackperm.storage import is_full, no_room_for_temporary_files
+from trackperm.trackers.missing_libraries import missing_library
 from trackperm.trackers.references import RunReference, TrackedRun
 
 _DATABASES = ("sqlite", "postgresql", "mysql", "mssql")
@@ -192,7 +194,7 @@ class Store:
 
     @contextmanager
     def _translated(self, doing: str, *, writes: bool) -> Iterator[None]:
-        """Turn whatever a call into MLflow raises into a `TrackerError`."""
+        """Turn whatever a call into MLflow raises into a `TrackerError`, or say which library it lacks."""
         try:
             yield
         except TrackpermError:
@@ -200,8 +202,12 @@ class Store:
         except Exception as error:  # cloud stores raise errors of their own libraries
             raise self._failure(error, doing, writes=writes) from error
 
-    def _failure(self, error: Exception, doing: str, *, writes: bool) -> TrackerError:
+    def _failure(self, error: Exception, doing: str, *, writes: bool) -> TrackpermError:
         causes = list(_causes(error))
+        if not writes and (full := next(filter(is_full, causes), None)) is not None:
+            return no_room_for_temporary_files(full)
+        if (lacking := missing_library(causes, doing)) is not None:
+            return lacking
         said = self._said(error)
         where = f"MLflow at `{self.label}`"
         if any(isinstance(cause, _UNANSWERED) for cause in causes):
@@ -220,7 +226,7 @@ class Store:
         if status == 403:
             return PermissionDeniedError(
                 f"{where} denies permission, while {doing}: {said}",
-                hint="`--no-log` only prints the result; `--log-to mlflow:EXPERIMENT` writes to an "
+                hint="`--no-log` writes nothing; `--log-to mlflow:EXPERIMENT` writes to an "
                 "experiment that you may edit, and nowhere else."
                 if writes
                 else "ask for permission to read this experiment.",

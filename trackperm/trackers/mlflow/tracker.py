@@ -60,7 +60,8 @@ class MlflowTracker:
     """Adapter of MLflow, over HTTP or on a local store.
 
     Runs are named ``<run id>`` or ``<experiment>/<run name>``; of several ``/``, that one splits at which an
-    experiment and a run of it are found.
+    experiment and a run of it are found. ``models:/<name>/<version>`` and ``models:/<name>@<alias>`` name the
+    run that made a version of a registered model.
 
     Parameters
     ----------
@@ -95,6 +96,8 @@ class MlflowTracker:
         TrackerError
             If MLflow cannot be reached or refuses.
         """
+        if locator.startswith("models:/"):
+            return self.history().aliased(locator)
         run = self._named(locator) if "/" in locator else self._identified(locator)
         if run.info.lifecycle_stage != "active":
             raise InputError(
@@ -343,6 +346,17 @@ class MlflowTracker:
                     break
         return [self._store.tracked(run) for run in found]
 
+    def container_name(self, run: TrackedRun) -> str:
+        """Return the name of the experiment that holds `run`.
+
+        Raises
+        ------
+        TrackerError
+            If MLflow cannot be reached or refuses.
+        """
+        with self._store.calls(f"looking up experiment {run.container}") as client:
+            return str(client.get_experiment(run.container).name)
+
     def history(self) -> MlflowHistory:
         """Return what the store knows of past runs and registered models."""
         return MlflowHistory(self._store)
@@ -366,6 +380,10 @@ class MlflowTracker:
                 exp.experiment_id: exp.name for exp in client.search_experiments(max_results=_SHOWN * 5)
             }
         runs = self._runs_called(name, list(experiments)) if experiments else []
+        if not runs and name in experiments.values():
+            if self.runs(name):
+                return f"`{name}` is an experiment: `mlflow:{name}/<run name>` names a run of it."
+            return f"`{name}` is an experiment, which has no finished run yet."
         if not runs:
             return "a run is named by its id, or as `mlflow:<experiment>/<run name>`."
         references = sorted({f"`mlflow:{experiments[run.info.experiment_id]}/{name}`" for run in runs})
@@ -387,13 +405,18 @@ class MlflowTracker:
         if not runs:
             raise InputError(
                 f"experiment `{experiment}` has no run called `{name}`",
-                hint=_suggestion(name, self._run_names(self._experiment_id(experiment)))
-                or "a run is named by its id, or as `mlflow:<experiment>/<run name>`.",
+                hint=self._hint_for_run(name, self._run_names(self._experiment_id(experiment))),
             )
         raise InputError(
             f"{len(runs)} runs of experiment `{experiment}` are called `{name}`:\n\n{_listing(runs)}",
             hint="name one by its id.",
         )
+
+    @staticmethod
+    def _hint_for_run(name: str, there: Sequence[str]) -> str:
+        if not there:
+            return "it has no run at all yet."
+        return _suggestion(name, there) or "a run is named by its id, or as `mlflow:<experiment>/<run name>`."
 
     def _called(self, experiment: str, name: str) -> list[Run]:
         return self._runs_called(name, [self._experiment_id(experiment)])

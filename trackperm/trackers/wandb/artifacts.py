@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from trackperm.errors import InputError, SourceError, TrackerError
+from trackperm.storage import temporary_files
 from trackperm.tables.registry import recognised
 from trackperm.tables.table import ExampleTable
 from trackperm.tables.wandb.logged_tables import (
@@ -110,7 +111,7 @@ def read_run(
     table, part = choose(
         logged.tables(), choice, called, lambda name: f"`--artifact '{name}'`", logged.others()
     )
-    with TemporaryDirectory(prefix="trackperm-") as folder:
+    with temporary_files(), TemporaryDirectory(prefix="trackperm-") as folder:
         read = read_table(table, Path(folder), str(run.reference), recognised, part).loaded()
     read = replace(read, facts={**read.facts, **logged.facts()}, notes=(*read.notes, *logged.notes()))
     return read, tuple(dict.fromkeys(logged.used))
@@ -150,7 +151,7 @@ class _Logged:
         parts: dict[str, list[str]] = {}
         for path in entries:
             if path.endswith(PARTITIONED_SUFFIX):
-                with TemporaryDirectory(prefix="trackperm-") as folder:
+                with temporary_files(), TemporaryDirectory(prefix="trackperm-") as folder:
                     parts[path] = parts_of(self._download_one(artifact, path, Path(folder)), entries)
         in_parts = {part for paths in parts.values() for part in paths}
         sharded = parquet_parts(entries)

@@ -18,6 +18,8 @@ import requests
 import wandb
 
 from trackperm.errors import PermissionDeniedError, TrackerError, TrackpermError
+from trackperm.storage import is_full, no_room_for_temporary_files
+from trackperm.trackers.missing_libraries import missing_library
 from trackperm.trackers.references import RunReference, TrackedRun
 
 """What the runs of comparisons and leaderboards have, and no other; their job type says which they are."""
@@ -84,12 +86,16 @@ class Store:
         ------
         TrackerError
             If wandb raised anything.
+        StorageError
+            If there is no room for what was read.
         """
         try:
             yield self.api
         except TrackpermError:
             raise
         except Exception as error:  # wandb raises whatever its transports raised
+            if is_full(error) and not writes:
+                raise no_room_for_temporary_files(error) from error
             raise self._failure(error, doing, writes=writes) from error
 
     def run_or_none(self, path: str) -> Any:
@@ -123,8 +129,10 @@ class Store:
         settings = {} if self._base_url is None else {"base_url": self._base_url}
         return start_run("online", settings, **options)
 
-    def _failure(self, error: Exception, doing: str, *, writes: bool) -> TrackerError:
+    def _failure(self, error: Exception, doing: str, *, writes: bool) -> TrackpermError:
         causes = list(_causes(error))
+        if (lacking := missing_library(causes, doing)) is not None:
+            return lacking
         said = _CREDENTIALS.sub("", str(error)).strip().split("\n")[0][:400]
         where = f"W&B at `{self.base_url}`"
         status = next(filter(None, map(_http_status, causes)), None)
@@ -137,7 +145,7 @@ class Store:
         if status == 403 or _FORBIDDEN.search(said):
             return PermissionDeniedError(
                 f"{where} denies permission, while {doing}: {said}",
-                hint="`--no-log` only prints the result; `--log-to wandb:ENTITY/PROJECT` writes to a project "
+                hint="`--no-log` writes nothing; `--log-to wandb:ENTITY/PROJECT` writes to a project "
                 "that you may edit."
                 if writes
                 else "ask for permission to read this project.",

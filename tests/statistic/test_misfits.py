@@ -1,0 +1,127 @@
+"""Problems that pydantic finds, in our words: of policies, specs, and what pages ask for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+from support.command_line import call_trackperm
+
+from trackperm.automation.policy.policy import Policy, PolicyDocument
+from trackperm.errors import InputError
+from trackperm.server.jobs.requests import ChoicesOrder, CompareOrder, LeaderboardOrder, read_order
+from trackperm.statistic import schema
+from trackperm.statistic.document import Document, dump
+
+VALUES: list[Any] = [
+    None,
+    True,
+    3,
+    -1,
+    2.5,
+    10**30,
+    float("inf"),
+    "",
+    "text",
+    "x" * 2000,
+    [],
+    [1],
+    [[1]],
+    ["a"],
+]
+VALUES += [[None], {}, {"a": 1}, {"a": [1]}, {"a": None}, [{"a": 1}], ["a"] * 1000]
+SPEC = schema.form(Document.parse("score: a", "f"))
+POLICY = {"name": "a", "baseline": {"newest": {}}}
+PYDANTIC = (
+    "nput should",
+    "alue error",
+    "valid ",
+    "unable",
+    "ermitted",
+    "equired",
+    "match pattern",
+    "at least 1 item",
+)
+
+
+def require_our_words(said: str) -> None:
+    assert not [words for words in PYDANTIC if words in said.partition("\n\n    ")[0]], said
+    assert "expected something else" not in said
+
+
+@pytest.mark.parametrize("key", [*Policy.model_fields, "nope"])
+def test_policies(key: str):
+    for value in VALUES:
+        document = Document.parse(dump({"policies": [{**POLICY, key: value}]}), "f")
+        for error in document.misfits(PolicyDocument):
+            require_our_words(error.message)
+            assert error.message.startswith("f:")
+
+
+@pytest.mark.parametrize("key", [*SPEC.model_fields, "nope"])
+def test_specs(key: str):
+    for value in VALUES:
+        document = Document.parse(dump({"counts": {"a": "prediction"}, "score": "a", key: value}), "f")
+        for error in document.misfits(SPEC):
+            require_our_words(error.message)
+
+
+@pytest.mark.parametrize(
+    ("kind", "order"),
+    [("choices", ChoicesOrder), ("compare", CompareOrder), ("leaderboard", LeaderboardOrder)],
+)
+def test_orders_of_pages(kind: str, order: type[BaseModel]):
+    n_refused = 0
+    for key in [*order.model_fields, "nope"]:
+        for value in VALUES:
+            try:
+                read_order({"kind": kind, "runs": ["a" * 32, "b" * 32], key: value})
+            except InputError as error:
+                n_refused += 1
+                require_our_words(str(error))
+    assert n_refused > 20
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"[1", "what was asked for cannot be used: not JSON: "),
+        (b"3", "expected keys and values, found an integer"),
+        (b"{}", "the key `kind` is missing"),
+        (
+            b'{"kind": "chioces"}',
+            "`choices`, `compare`, `leaderboard`, found `chioces`\n\nHint: Did you mean `choices`?",
+        ),
+        (
+            b'{"kind": "compare", "runs": ["a"]}',
+            "`runs` of what was asked for cannot be used: expected at least 2",
+        ),
+        (b'{"kind": "compare", "runs": ["a", "b"], "alhpa": 1}', "Did you mean `alpha`?"),
+        (b'{"kind": "choices"}', "expected either runs or an experiment"),
+    ],
+)
+def test_what_is_said_of_orders(content: bytes, said: str):
+    with pytest.raises(InputError) as caught:
+        read_order(content)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["compare", "a", "b", "--missing", "dorp"], "Did you mean `drop`?"),
+        (["compare", "a", "b", "--alternative", "two sided"], "Did you mean `two-sided`?"),
+        (["statistic", "check", "a", "--format", "jsn"], "Did you mean `json`?"),
+        (["compare", "a", "b", "--alpha", "abc"], None),
+        (["compare", "a", "b", "--seed", "1.5"], None),
+        (["watch", "--interval", "0"], None),
+        (["watch", "--since", "yesterday"], None),
+    ],
+)
+def test_options_of_the_command_line(tmp_path: Path, arguments: list[str], said: str | None):
+    ended = call_trackperm(tmp_path, *arguments)
+    assert ended.returncode == 2
+    assert (said or "expected ") in ended.stderr
+    require_our_words(ended.stderr.replace("Invalid value for", ""))
