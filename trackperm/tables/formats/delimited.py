@@ -6,6 +6,7 @@ import csv
 import io
 import re
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -116,10 +117,10 @@ def exact(text: str, origin: str, separator: str, names: Sequence[str] = ()) -> 
         csv.field_size_limit(limit)
     if not header:
         raise SourceError(f"`{origin}` is empty")
-    for name in header:
-        if not name and header.count(name) > 1:
+    for name, times in Counter(header).items():
+        if not name and times > 1:
             raise SourceError(f"`{origin}` has several columns without a name", hint="name them.")
-        if header.count(name) > 1:
+        if times > 1:
             raise SourceError(f"`{origin}` has more than one column `{name}`", hint="rename all but one.")
     columns = zip(*records, strict=True) if records else [()] * len(header)
     # A mapping, since of a list polars gives a series without a name one.

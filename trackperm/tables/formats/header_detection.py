@@ -13,7 +13,7 @@ SEPARATORS = ("\t", ",", ";")
 _ROWS = 1_000
 _FEW = 20  # rows, of which the first is often the largest or smallest by chance
 _QUOTED = re.compile(r'(?m)(?:^|(?<=[\t,;]))"(?:[^"]|"")*"')
-_FINITE = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_FINITE = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _NUMBER = re.compile(rf"{_FINITE.pattern}|[+-]?(nan|inf|infinity)", re.IGNORECASE)
 _INTEGER = re.compile(r"\d+")
 
