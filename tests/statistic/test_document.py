@@ -134,6 +134,7 @@ LARGE = {
     "anchors": "&a " * (MAX_BYTES // 3),
     "digits": "a: " + "1" * MAX_BYTES,
     "escapes": 'a: "' + "\\x41" * (MAX_BYTES // 4),
+    "values": "a: [" + "1," * (MAX_BYTES // 2),
 }
 
 
@@ -143,6 +144,11 @@ def test_the_largest_files_take_seconds_at_most(text: str) -> None:
     with contextlib.suppress(SpecError):
         Document.parse(text[:MAX_BYTES], "f.yaml")
     assert time.process_time() - started < 5
+
+
+def test_more_keys_and_values_than_are_looked_at() -> None:
+    text = "counts:\n" + "".join(f"  c{i}: 1\n" for i in range(20_000))
+    assert refusal(text).startswith("f.yaml:5000:10: more than 10,000 keys and values")
 
 
 @pytest.mark.parametrize("name", ["n" * 200, "n" * 100_000])
