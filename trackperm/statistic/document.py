@@ -22,6 +22,7 @@ from pydantic import BaseModel, ValidationError
 
 from trackperm.errors import SpecError
 from trackperm.messages import did_you_mean, kind, listed, masked, without_credentials
+from trackperm.ordinary_files import HINT, special_kind
 
 MAX_BYTES = 256 * 1024
 MAX_NESTING = 20
@@ -264,6 +265,8 @@ class Document:
             If the file cannot be read or is not strict YAML.
         """
         origin = str(path) if origin is None else origin
+        if special := special_kind(path):
+            raise SpecError(f"`{origin}` is {special}; expected an ordinary file", hint=HINT)
         try:
             with path.open("rb") as file:
                 content = file.read(MAX_BYTES + 1)
@@ -363,6 +366,7 @@ class Document:
         """Follow `path` as far as it goes: the last key, the value and how many steps were taken."""
         key: yaml.Node | None = None
         node = self._root
+        entry: tuple[yaml.Node | None, yaml.Node] | None
         for depth, step in enumerate(path):
             if isinstance(node, yaml.MappingNode):
                 entry = self._entries(node).get(step)

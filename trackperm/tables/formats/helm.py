@@ -141,7 +141,13 @@ def _value(stat: Mapping[str, Any], row: Mapping[str, Any], origin: str) -> floa
         raise SourceError(
             f"`{origin}`, instance {row['instance_id']!r}: `{stat['name']['name']}` has no `count` and `sum`"
         )
-    return total if count == 1 else total / count
+    try:
+        return total if count == 1 else total / count
+    except OverflowError:
+        raise SourceError(
+            f"`{origin}`, instance {row['instance_id']!r}: the `sum` of `{stat['name']['name']}` is beyond"
+            " the range of decimals"
+        ) from None
 
 
 def _recognises(file: SourceFile) -> bool:

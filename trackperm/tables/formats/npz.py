@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import zipfile
 
 import numpy as np
 import polars as pl
 
 from trackperm.errors import SourceError
+from trackperm.tables.expansion import TEXT_BYTES, Expansion
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
 
@@ -22,20 +24,7 @@ def read_npz(file: SourceFile) -> ExampleTable:
     SourceError
         If the archive is cut short, an array holds Python objects, or arrays differ in length.
     """
-    arrays: dict[str, np.ndarray] = {}
-    try:
-        with np.load(file.path, allow_pickle=False) as archive:
-            for name in archive.files:
-                arrays[name] = archive[name]
-    except ValueError as error:
-        raise SourceError(
-            f"array `{name}` of `{file.origin}` cannot be read: {error}",
-            hint="arrays hold numbers, booleans or text: `array.astype(str)`, for example.",
-        ) from error
-    except (zipfile.BadZipFile, EOFError) as error:
-        raise SourceError(
-            f"`{file.origin}` is not a readable NumPy archive: {error}", hint="was it written to its end?"
-        ) from error
+    arrays = _arrays(file)
     columns = {
         name: array for name, array in arrays.items() if array.ndim == 1 and array.dtype.kind in _KINDS
     }
@@ -54,6 +43,31 @@ def read_npz(file: SourceFile) -> ExampleTable:
     notes = (f"left out, as they are no columns of numbers or text: {', '.join(others)}",) if others else ()
     table = ExampleTable.from_native(pl.DataFrame(series), file.origin)
     return ExampleTable(table.frame, table.origin, notes=notes)
+
+
+def _arrays(file: SourceFile) -> dict[str, np.ndarray]:
+    limit, arrays = Expansion.of(file.origin), dict[str, np.ndarray]()
+    try:
+        with zipfile.ZipFile(file.path) as archive:
+            limit.require(sum(member.file_size for member in archive.infolist()))
+            for member in dict.fromkeys(archive.namelist()):
+                name, content = member.removesuffix(".npy"), io.BytesIO(limit.member(archive, member))
+                try:
+                    arrays[name] = np.lib.format.read_array(content, allow_pickle=False)
+                except (ValueError, MemoryError) as error:
+                    raise SourceError(
+                        f"array `{name}` of `{file.origin}` cannot be read: {error}",
+                        hint="arrays hold numbers, booleans or text: `array.astype(str)`, for example.",
+                    ) from error
+                if arrays[name].dtype.kind == "U":
+                    limit.require(arrays[name].size * TEXT_BYTES)
+    except SourceError:
+        raise
+    except Exception as error:  # of whichever library decompresses
+        raise SourceError(
+            f"`{file.origin}` is not a readable NumPy archive: {error}", hint="was it written to its end?"
+        ) from error
+    return arrays
 
 
 def _series(name: str, array: np.ndarray) -> pl.Series:

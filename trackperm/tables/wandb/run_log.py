@@ -8,7 +8,7 @@ run that was killed, or is still running, ends anywhere.
 
 from __future__ import annotations
 
-import gzip
+import io
 import json
 import struct
 import zlib
@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from trackperm.errors import SourceError
+from trackperm.ordinary_files import HINT, special_kind
+from trackperm.tables.expansion import Expansion
 from trackperm.tables.json_values import parsed
 
 MAGIC = struct.pack("<4sH", b":W&B", 0xBEE1)
@@ -132,6 +134,8 @@ def read_run_log(path: Path, origin: str, *, with_summary: bool = False) -> RunL
         If the file is no such log or is damaged.
     """
     log = RunLog()
+    if special := special_kind(path):
+        raise SourceError(f"`{path}` is {special}; expected an ordinary file", hint=HINT)
     data = path.read_bytes()
     if data[: len(MAGIC)] != MAGIC or data[len(MAGIC) : len(MAGIC) + 1] != b"\0":
         raise SourceError(
@@ -167,7 +171,8 @@ def external_entries(text: bytes) -> dict[str, ManifestEntry]:
     OSError
         If it is cut.
     """
-    rows = (json.loads(line) for line in gzip.decompress(text).splitlines() if line.strip())
+    inflated = b"".join(Expansion.of("the manifest").inflated(io.BytesIO(text)))
+    rows = (json.loads(line) for line in inflated.splitlines() if line.strip())
     names = ("path", "digest", "size", "ref", "local_path")
     return {row["path"]: ManifestEntry(**{k: row[k] for k in names if row.get(k)}) for row in rows}
 
