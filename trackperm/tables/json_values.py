@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
@@ -11,10 +12,12 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
+from trackperm.errors import SourceError
 from trackperm.tables.table import ExampleTable
 
 _NAMES = {bool: "booleans", int: "integers", float: "decimals", str: "text", list: "lists", dict: "objects"}
 _LARGEST_EXACT = 2**53 - 1
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -53,9 +56,19 @@ def table(columns: Mapping[str, Sequence[Any]], place: Callable[[int], str], ori
         What messages call the row of an index, such as ``line 3``.
     origin : str
         What messages call the table.
+
+    Raises
+    ------
+    SourceError
+        If the name of a column is not text.
     """
     series, unusable = [], {}
     for name, values in columns.items():
+        if _SURROGATE.search(name):
+            raise SourceError(
+                f"`{origin}` has a column named {name!r}, with half a surrogate pair, which is no text",
+                hint="rename it.",
+            )
         try:
             series.append(_typed(name, values, place))
         except _UnusableError as error:

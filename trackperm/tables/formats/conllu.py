@@ -13,7 +13,7 @@ from trackperm.tables.source import Source, SourceFile, decoded
 from trackperm.tables.table import ExampleTable
 
 _COLUMNS = 10
-_NUMBER = re.compile(r"[0-9]+(?:[-.][0-9]+)?")
+_NUMBER = re.compile(r"[0-9]{1,9}(?:[-.][0-9]{1,9})?")
 _FIRST = re.compile(r"1|1-[0-9]+|[01]\.1")
 _DECIMAL = re.compile(r"[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?")
 _SENTENCE = re.compile(r"#\s*sent_id\s*=(.*)")

@@ -83,11 +83,12 @@ def fast(data: bytes, separator: str, names: Sequence[str] = ()) -> pl.DataFrame
             new_columns=names or None,
             infer_schema=False,
         )
-    except pl.exceptions.PolarsError:
+        first = data.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].rstrip(b"\r").decode()
+    except (pl.exceptions.PolarsError, UnicodeDecodeError):
         return None
     unsure = frame.is_empty() or any("_duplicated_" in name for name in frame.columns)
     unsure = unsure or (bool(names) and frame.width != len(names))
-    header = data.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].rstrip(b"\r").decode().split(separator)
+    header = first.split(separator)
     if not names and "" in header:  # which polars gives a name
         unsure = unsure or header.count("") > 1 or len(header) != frame.width
         frame = frame if unsure else frame.rename(dict(zip(frame.columns, header, strict=True)))

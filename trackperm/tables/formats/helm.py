@@ -94,7 +94,9 @@ def _require_instance(row: object, index: int, origin: str) -> None:
     is_instance = isinstance(row, dict) and "instance_id" in row and isinstance(row.get("stats"), list)
     stats = row["stats"] if is_instance and isinstance(row, dict) else []
     if not is_instance or not all(
-        isinstance(stat, dict) and isinstance(stat.get("name"), dict) and "name" in stat["name"]
+        isinstance(stat, dict)
+        and isinstance(stat.get("name"), dict)
+        and isinstance(stat["name"].get("name"), str)
         for stat in stats
     ):
         raise SourceError(

@@ -39,7 +39,7 @@ def read_npz(file: SourceFile) -> ExampleTable:
             hint="`numpy.savez(path, id=ids, prediction=predictions, label=labels)` makes a table.",
         )
     _require_one_length(columns, file.origin)
-    series = [_series(name, array) for name, array in columns.items()]
+    series = [_series(name, array, file.origin) for name, array in columns.items()]
     notes = (f"left out, as they are no columns of numbers or text: {', '.join(others)}",) if others else ()
     table = ExampleTable.from_native(pl.DataFrame(series), file.origin)
     return ExampleTable(table.frame, table.origin, notes=notes)
@@ -70,9 +70,12 @@ def _arrays(file: SourceFile) -> dict[str, np.ndarray]:
     return arrays
 
 
-def _series(name: str, array: np.ndarray) -> pl.Series:
+def _series(name: str, array: np.ndarray, origin: str) -> pl.Series:
     if array.dtype.kind == "U":
-        return pl.Series(name, array.tolist(), dtype=pl.String)
+        try:
+            return pl.Series(name, array.tolist(), dtype=pl.String)
+        except (SystemError, ValueError) as error:  # numbers that are no characters
+            raise SourceError(f"array `{name}` of `{origin}` holds what is not text: {error}") from error
     wide = array.astype(np.float64) if array.dtype.kind == "f" else array
     return pl.Series(name, wide.astype(wide.dtype.newbyteorder("=")))
 

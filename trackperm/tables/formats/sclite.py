@@ -17,7 +17,7 @@ _TAG = re.compile(r'<(/?[A-Z]+)((?:\s+\w+="[^"]*")*)\s*>')  # a value may hold `
 _ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
 _WORD = r'("(?:[^"\\]|\\.)*")?'
 _ITEM = re.compile(rf"([A-Z]),{_WORD},{_WORD}(?:,[^:]*)?")
-_SCORES = re.compile(r"Scores: \(#C #S #D #I\) (\d+) (\d+) (\d+) (\d+)\s*")
+_SCORES = re.compile(r"Scores: \(#C #S #D #I\)" + 4 * r" ([0-9]{1,9})" + r"\s*")
 _SCORING = ("frag_corr", "opt_del", "weight_ali")
 _TIMES = ("file", "channel", "R_T1", "R_T2")
 _HINT = "sclite writes it with `-o sgml` or `-o pra`; give its file unchanged."
