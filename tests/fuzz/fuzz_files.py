@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from fuzz.mutations import mutated
 from tables.test_registry import SAMPLES
+from tables.wandb.test_run_log import field, framed, history
 
 import trackperm
 from trackperm.automation.policy.policy import read_policies
@@ -33,12 +34,25 @@ from trackperm.automation.webhooks.receive import RefusedError, _reference
 from trackperm.errors import TrackpermError
 from trackperm.statistic.problems import problems
 from trackperm.tables import read_examples
+from trackperm.tables.registry import recognised
 from trackperm.tables.table import typed_columns, unusable
+from trackperm.tables.wandb.run_folder import RunFolder
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 10.0  # of the processor, for one input
 MEGABYTES = 6000  # of address space, most of it libraries and threads
 HANGS = 60.0  # seconds
+
+TABLE = {"_type": "table-file", "path": "media/a", "nrows": 2, "artifact_path": "wandb-client-artifact://c/a"}
+ENTRY = field(1, "a.csv") + field(2, "digest") + field(4, 7) + field(6, "/nowhere/a.csv")
+ARTIFACT = field(4, "dataset") + field(5, "x") + field(6, "d") + field(15, "c") + field(12, field(4, ENTRY))
+RECORD = (
+    field(17, field(1, "id") + field(6, "group") + field(7, "job") + field(8, "name") + field(10, "tag"))
+    + history(field(2, "a") + field(2, "b") + field(16, json.dumps(TABLE)), field(1, "x") + field(5, 4))
+    + field(5, field(1, field(1, "_wandb") + field(16, json.dumps({"visualize": {"a": {}}}))))
+    + field(8, ARTIFACT)
+    + field(18, field(1, 1))
+)
 
 Check = Callable[[Path], None]
 
@@ -65,6 +79,16 @@ def table(path: Path) -> None:
             trackperm.compare(found, found)
         except TrackpermError as error:
             assert str(error)
+
+
+def run_log(path: Path) -> None:
+    """Read a record of a run's log, whose checksums hide what is changed in a whole log."""
+    log = path.with_name("run-x.wandb")
+    log.write_bytes(framed([path.read_bytes()]))
+    try:
+        RunFolder.open(log, "run").read(None, "", recognised)
+    except TrackpermError as error:
+        assert str(error)
 
 
 def spec(path: Path) -> None:
@@ -94,6 +118,7 @@ def seeds() -> list[tuple[str, Check, bytes]]:
                 found.append((name.replace(" ", "-"), table, path.read_bytes()))
     found += [("spec", spec, path.read_bytes()) for path in ROOT.glob("trackperm/statistic/builtin/*.yaml")]
     found += [("policy", policy, (ROOT / "examples" / "trackperm.yaml").read_bytes())] * 8
+    found += [("run-log", run_log, RECORD)] * 4
     event = {"entity": "model_version", "action": "created", "data": {"run_id": "0" * 32, "version": 1}}
     found += [("webhook", webhook, json.dumps(body).encode()) for body in (event, {"run": "a/b/c"})] * 2
     return found

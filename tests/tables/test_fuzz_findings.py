@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,13 @@ LONG = "1" * 5000
 def _npz() -> bytes:
     file = io.BytesIO()
     np.savez(file, id=np.array([2**31 - 1, 98], dtype="<u4").view("<U2"))
+    return file.getvalue()
+
+
+def _archive() -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("_journal/é/start.json", "{}")
     return file.getvalue()
 
 
@@ -51,7 +59,17 @@ FILES: dict[str, tuple[bytes, str]] = {
         f"id: (a)\nScores: (#C #S #D #I) 1 0 0 0\nid: (b)\nScores: (#C #S #D #I) {LONG} 0 0 0\n".encode(),
         "line 4: utterances and their scores do not alternate",
     ),
-    "an array of numbers that are no characters": (_npz(), "array `id` of .* holds what is not text"),
+    "an archive whose directory is no text": (
+        _archive().replace(b"start.json", b"st\xb2rt.json"),
+        "in no format that can be read",
+    ),
+    "lists of integers beyond int64": (json.dumps([{"id": 1, "a": [2**70]}]).encode(), ""),
+    "a column called `*`": (b"*,id\n1,2\n", r"has a column `\*`, which stands for several"),
+    "a column that is a pattern": (b'[{"^a.*$": 1, "ab": 2}]', r"has a column `\^a\.\*\$`, which stands for"),
+    "an array of numbers that are no characters": (
+        _npz(),
+        "array `id` of .* holds numbers that are no characters",
+    ),
 }
 
 

@@ -126,8 +126,9 @@ def _lists(name: str, values: Sequence[Any]) -> pl.Series:
         raise _UnusableError("holds lists that are not of text alone or of integers alone")
     try:
         return pl.Series(name, values, dtype=pl.List(dtypes[types.pop()]))
-    except (UnicodeEncodeError, OverflowError) as error:
-        raise _UnusableError(f"holds lists that cannot be read: {error}") from error
+    except (UnicodeEncodeError, OverflowError, TypeError) as error:
+        reason = str(error).partition("\n")[0]
+        raise _UnusableError(f"holds lists that cannot be read: {reason}") from error
 
 
 def _integers(name: str, values: Sequence[Any], place: Callable[[int], str]) -> pl.Series:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import shutil
+import struct
 import weakref
 import zipfile
 import zlib
@@ -29,6 +30,8 @@ from trackperm.tables.table import ExampleTable
 
 _HEAD = 2**16
 _GZIP = b"\x1f\x8b"
+BROKEN_ARCHIVE = (zipfile.BadZipFile, OSError, ValueError, RuntimeError, struct.error)
+"""What `zipfile` raises of the directory of a broken archive."""
 
 
 class SourceFile:
@@ -177,7 +180,7 @@ class SourceFile:
         try:
             with zipfile.ZipFile(self.path) as archive:
                 return frozenset(archive.namelist())
-        except (zipfile.BadZipFile, OSError):
+        except BROKEN_ARCHIVE:
             return frozenset()
 
 

@@ -62,8 +62,8 @@ def _recognises(file: SourceFile) -> bool:
 
 def empty_is_null(frame: pl.DataFrame) -> nw.DataFrame[Any]:
     """Read an empty field as null."""
-    texts = nw.from_native(frame, eager_only=True)
-    return texts.select(nw.when(nw.col(name) != "").then(nw.col(name)).alias(name) for name in texts.columns)
+    columns = {column.name: column.set(column == "", None) for column in frame}
+    return nw.from_native(pl.DataFrame(columns), eager_only=True)
 
 
 def fast(data: bytes, separator: str, names: Sequence[str] = ()) -> pl.DataFrame | None:

@@ -13,7 +13,7 @@ from typing import Any
 from trackperm.errors import MissingDependencyError, SourceError
 from trackperm.tables.expansion import Expansion
 from trackperm.tables.json_values import parsed, table
-from trackperm.tables.source import Source, SourceFile, chosen_part, decoded
+from trackperm.tables.source import BROKEN_ARCHIVE, Source, SourceFile, chosen_part, decoded
 from trackperm.tables.table import ExampleTable
 
 _HEADER, _START = "header.json", "_journal/start.json"
@@ -134,7 +134,7 @@ def _entries(file: SourceFile) -> list[zipfile.ZipInfo]:
     try:
         with zipfile.ZipFile(file.path) as archive:
             return archive.infolist()
-    except (zipfile.BadZipFile, OSError):
+    except BROKEN_ARCHIVE:
         return []
 
 

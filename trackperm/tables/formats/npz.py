@@ -14,6 +14,7 @@ from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
 
 _KINDS = "biufU"
+_LAST_CHARACTER = 0x10FFFF
 
 
 def read_npz(file: SourceFile) -> ExampleTable:
@@ -72,10 +73,14 @@ def _arrays(file: SourceFile) -> dict[str, np.ndarray]:
 
 def _series(name: str, array: np.ndarray, origin: str) -> pl.Series:
     if array.dtype.kind == "U":
-        try:
-            return pl.Series(name, array.tolist(), dtype=pl.String)
-        except (SystemError, ValueError) as error:  # numbers that are no characters
-            raise SourceError(f"array `{name}` of `{origin}` holds what is not text: {error}") from error
+        native = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("=")))
+        codes = native.view(np.uint32) if native.nbytes else np.zeros(0, dtype=np.uint32)
+        if ((codes > _LAST_CHARACTER) | ((codes >= 0xD800) & (codes < 0xE000))).any():
+            raise SourceError(
+                f"array `{name}` of `{origin}` holds numbers that are no characters",
+                hint="was it written by `numpy.savez`, and not changed since?",
+            )
+        return pl.Series(name, array.tolist(), dtype=pl.String)
     wide = array.astype(np.float64) if array.dtype.kind == "f" else array
     return pl.Series(name, wide.astype(wide.dtype.newbyteorder("=")))
 

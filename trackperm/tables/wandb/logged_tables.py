@@ -100,8 +100,9 @@ def likelihood_of_file(path: str) -> Likelihood | None:
 
 def likelihood_of_key(key: str, config: Mapping[str, Any]) -> Likelihood:
     """Tell a table that was logged from the data of a chart, whose chart stands in the run's config."""
-    charts = config.get("_wandb", {}).get("visualize", {})
-    is_chart = key.endswith("_table") and key.removesuffix("_table") in charts
+    own = config.get("_wandb")
+    charts = own.get("visualize") if isinstance(own, dict) else None
+    is_chart = isinstance(charts, dict) and key.endswith("_table") and key.removesuffix("_table") in charts
     return Likelihood.CHART if is_chart else Likelihood.TABLE
 
 

@@ -33,6 +33,7 @@ _HISTORY, _SUMMARY, _CONFIG, _ARTIFACT, _RUN, _EXIT = 2, 3, 5, 8, 17, 18
 _RUN_NOTES, _RUN_TAGS = 9, 10
 _ITEM_KEY, _ITEM_NESTED_KEY, _ITEM_BOOLEAN, _ITEM_INTEGER, _ITEM_NUMBER = 1, 2, 4, 5, 6
 _ITEM_TEXT, _ITEM_JSON, _ITEM_VALUE_JSON = 7, 8, 16
+_DEEPEST = 100  # parts of a key
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,7 @@ def read_run_log(path: Path, origin: str, *, with_summary: bool = False) -> RunL
     try:
         for record in _records(data, log):
             _take(record, log, with_summary=with_summary)
-    except (ValueError, struct.error) as error:
+    except (ValueError, struct.error, RecursionError) as error:
         raise SourceError(
             f"`{origin}` is damaged: {error}", hint="was it copied whole, and in binary mode?"
         ) from error
@@ -171,7 +172,7 @@ def external_entries(text: bytes) -> dict[str, ManifestEntry]:
     OSError
         If it is cut.
     """
-    inflated = b"".join(Expansion.of("the manifest").inflated(io.BytesIO(text)))
+    inflated = b"".join(Expansion.of("manifest of an artifact").inflated(io.BytesIO(text)))
     rows = (json.loads(line) for line in inflated.splitlines() if line.strip())
     names = ("path", "digest", "size", "ref", "local_path")
     return {row["path"]: ManifestEntry(**{k: row[k] for k in names if row.get(k)}) for row in rows}
@@ -230,7 +231,7 @@ def _take_run(data: bytes, log: RunLog) -> None:
     log.run_id, log.entity, log.project = (_text(message, number) for number in (1, 2, 3))
     log.group, log.job_type, log.name = (_text(message, number) for number in (6, 7, 8))
     log.notes = _text(message, _RUN_NOTES)
-    log.tags = tuple(tag.decode() for tag in message.get(_RUN_TAGS, ()))
+    log.tags = tuple(map(_decoded, message.get(_RUN_TAGS, ())))
     for config in message.get(4, ()):
         _merge(log.config, _items(config, 1))
 
@@ -261,7 +262,9 @@ def _items(data: bytes, number: int) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for item in _message(data).get(number, ()):
         message = _message(item)
-        path = [part.decode() for part in message.get(_ITEM_NESTED_KEY, ())] or [_text(message, _ITEM_KEY)]
+        path = [*map(_decoded, message.get(_ITEM_NESTED_KEY, ()))] or [_text(message, _ITEM_KEY)]
+        if len(path) > _DEEPEST:
+            raise ValueError(f"a key of {len(path):,} parts")
         nested = result
         for part in path[:-1]:
             child = nested.get(part)
@@ -272,9 +275,9 @@ def _items(data: bytes, number: int) -> dict[str, Any]:
 
 
 def _value(message: Mapping[int, list[Any]]) -> Any:
-    for number in (_ITEM_VALUE_JSON, _ITEM_JSON):
-        if number in message:
-            return parsed(_text(message, number))
+    for written in (_ITEM_VALUE_JSON, _ITEM_JSON):
+        if written in message:
+            return parsed(_text(message, written))
     if _ITEM_TEXT in message:
         return _text(message, _ITEM_TEXT)
     if _ITEM_BOOLEAN in message:
@@ -283,7 +286,10 @@ def _value(message: Mapping[int, list[Any]]) -> Any:
         zigzag = _integer(message, _ITEM_INTEGER)
         return (zigzag >> 1) ^ -(zigzag & 1)
     if _ITEM_NUMBER in message:
-        return struct.unpack("<d", message[_ITEM_NUMBER][-1])[0]
+        number = message[_ITEM_NUMBER][-1]
+        if not isinstance(number, bytes):
+            raise ValueError("an integer where a decimal is expected")
+        return struct.unpack("<d", number)[0]
     return None
 
 
@@ -310,6 +316,12 @@ def _text(message: Mapping[int, list[Any]], number: int) -> str:
     return value.decode()
 
 
+def _decoded(value: object) -> str:
+    if not isinstance(value, bytes):
+        raise ValueError("a number where text is expected")
+    return value.decode()
+
+
 def _integer(message: Mapping[int, list[Any]], number: int) -> int:
     value = message[number][-1] if number in message else 0
     if not isinstance(value, int):
@@ -317,7 +329,9 @@ def _integer(message: Mapping[int, list[Any]], number: int) -> int:
     return value
 
 
-def _message(data: bytes) -> dict[int, list[Any]]:
+def _message(data: object) -> dict[int, list[Any]]:
+    if not isinstance(data, bytes):
+        raise ValueError("a number where a message is expected")
     message: dict[int, list[Any]] = {}
     for number, value in _fields(data):
         message.setdefault(number, []).append(value)
