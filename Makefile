@@ -84,8 +84,9 @@ environments: $(OLD_VENV)/.test $(NEW_VENV)/.test $(OLD_WANDB_VENV)/.test $(TRAI
 bench: $(VENV)/.test ## benchmarks, as a table and as JSON in .benchmarks/
 	$(VENV)/bin/python -m pytest tests/benchmarks -q -p benchmark --benchmark-quiet --benchmark-autosave
 
-fuzz: $(VENV)/.fuzz ## fuzz the statistic language, MINUTES for each of three targets
+fuzz: $(VENV)/.fuzz ## fuzz files and the statistic language, MINUTES for each of four targets
 	@rm -rf .fuzz/findings
+	@$(VENV)/bin/python tests/fuzz/fuzz_files.py $$((60 * $(MINUTES))) $$(date +%s) .fuzz/findings || true
 	@for target in expressions specs targets; do \
 	    $(VENV)/bin/python tests/fuzz/fuzz_$$target.py -max_total_time=$$((60 * $(MINUTES))) -max_len=4000 || exit 1; \
 	done

@@ -12,6 +12,7 @@ from support.specs import F1, LONG, load, rational, refusal, underlined
 from trackperm.errors import InputError, InputTypeError, SpecError
 from trackperm.exact import RationalStatistic
 from trackperm.statistic import OUT_OF_RANGE, ColumnType, load_statistic
+from trackperm.statistic.problems import problems
 
 
 def test_short_form(tmp_path: Path) -> None:
@@ -317,3 +318,11 @@ def test_counts_out_of_range(tmp_path: Path) -> None:
 def test_documents_of_scores_without_a_value_read_back(tmp_path: Path, score: str) -> None:
     statistic = load(tmp_path, f"counts: {{a: x, n: 0}}\nscore: {score}\n")
     assert load(tmp_path, statistic.document()).document() == statistic.document()
+
+
+def test_more_counts_than_there_may_be_are_one_problem_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "f.yaml"
+    path.write_text("counts:\n" + "".join(f"  c{i}: zz{i} +\n" for i in range(4_000)) + "score: c0\n")
+    assert [problem.message.partition("\n")[0] for problem in problems(path)] == [
+        "more than 200 entries at `$.counts`"
+    ]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from pathlib import Path
 from typing import Literal
@@ -134,6 +135,7 @@ LARGE = {
     "anchors": "&a " * (MAX_BYTES // 3),
     "digits": "a: " + "1" * MAX_BYTES,
     "escapes": 'a: "' + "\\x41" * (MAX_BYTES // 4),
+    "values": "a: [" + "1," * (MAX_BYTES // 2),
 }
 
 
@@ -143,6 +145,11 @@ def test_the_largest_files_take_seconds_at_most(text: str) -> None:
     with contextlib.suppress(SpecError):
         Document.parse(text[:MAX_BYTES], "f.yaml")
     assert time.process_time() - started < 5
+
+
+def test_more_keys_and_values_than_are_looked_at() -> None:
+    text = "counts:\n" + "".join(f"  c{i}: 1\n" for i in range(20_000))
+    assert refusal(text).startswith("f.yaml:5000:10: more than 10,000 keys and values")
 
 
 @pytest.mark.parametrize("name", ["n" * 200, "n" * 100_000])
@@ -159,6 +166,12 @@ def test_unreadable_files(tmp_path: Path) -> None:
         Document.read(tmp_path)
     with pytest.raises(SpecError, match="cannot be read"):
         Document.read(Path("a\0b"))
+
+
+def test_pipes_are_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "f.yaml")
+    with pytest.raises(SpecError, match=r"f.yaml` is a pipe; expected an ordinary file"):
+        Document.read(tmp_path / "f.yaml")
 
 
 def test_byte_order_mark_and_line_ends() -> None:

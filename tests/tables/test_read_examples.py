@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from trackperm.errors import InputTypeError, SourceError
-from trackperm.tables import Gold, SourceFile, is_readable, read_examples, source
+from trackperm.tables import Gold, SourceFile, is_readable, read_examples
 from trackperm.tables.formats import json_lines, uniform_json_lines
 from trackperm.tables.formats.delimited import exact, fast
 from trackperm.tables.formats.json_lines import json_rows
@@ -83,6 +84,13 @@ class TestPlaces:
         ):
             read_examples(folder)
 
+    def test_pipes_and_devices(self, tmp_path: Path) -> None:
+        pipe = tmp_path / "a.csv"
+        os.mkfifo(pipe)
+        for path, kind in ((pipe, "a pipe"), (Path("/dev/zero"), "a device")):
+            with pytest.raises(SourceError, match=rf"^`{path}` is {kind}; expected an ordinary file"):
+                read_examples(path)
+
     def test_unknown_format(self, write: Any) -> None:
         with pytest.raises(
             SourceError, match=r"`.*a\.csv` is in no format that can be read\n\nHint: these can: .*Parquet, "
@@ -142,9 +150,9 @@ class TestCompressed:
                 read_examples(write("a.csv.gz", broken))
 
     def test_more_than_it_may_hold(self, write: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(source, "MOST_INFLATED", 1000)
+        monkeypatch.setenv("TRACKPERM_EXPANDED_MB", "1")
         path = write("a.csv.gz", gzip.compress(b"id\n" + b"1\n" * 10**6))
-        with pytest.raises(SourceError, match=r"holds more than 1,000 bytes\n\nHint: decompress it"):
+        with pytest.raises(SourceError, match=r"holds more than 1 MB\n\nHint: `TRACKPERM_EXPANDED_MB=2`"):
             read_examples(path)
 
     def test_what_is_read_later_is_there_and_then_gone(

@@ -441,16 +441,21 @@ class _Compiler:
     def expressions(
         self, section: str, parameters: dict[str, ParameterValue], *, scoped_keys: bool = False
     ) -> dict[str, Expression]:
-        entries = self.document.data.get(section, {})
+        entries = self.entries(section)
         if section in self.document.data and not entries:
             raise self.document.error(f"`{section}` is empty", (section,))
-        if len(entries) > _MAX_NAMES:
-            raise self.document.error(f"more than {_MAX_NAMES} entries", (section,))
         for key in entries:
             scope, _, name = key.rpartition(".")
             bare = name if scoped_keys and scope in ("u", "v") else key
             self.check_name(bare, (section, key))
         return {key: self.expression((section, key), parameters) for key in entries}
+
+    def entries(self, section: str) -> Mapping[str, object]:
+        """Return what stands in a section of expressions, if it is not too much to look at each."""
+        entries: Mapping[str, object] = self.document.data.get(section, {})
+        if len(entries) > _MAX_NAMES:
+            raise self.document.error(f"more than {_MAX_NAMES} entries", (section,))
+        return entries
 
     def check_name(self, name: str, path: tuple[str, ...]) -> None:
         if not re.fullmatch(r"[^\W\d]\w*", name) or len(name) > MAX_NAME or name in RESERVED:

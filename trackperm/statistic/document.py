@@ -22,10 +22,12 @@ from pydantic import BaseModel, ValidationError
 
 from trackperm.errors import SpecError
 from trackperm.messages import kind, masked, without_credentials
+from trackperm.ordinary_files import HINT, special_kind
 from trackperm.statistic.misfits import in_words
 
 MAX_BYTES = 256 * 1024
 MAX_NESTING = 20
+MAX_NODES = 10_000
 MAX_DIGITS = 100
 _WIDTH = 120
 
@@ -49,11 +51,16 @@ class _Refused(yaml.MarkedYAMLError):
     """A construct that YAML allows and trackperm does not."""
 
 
+class _TooManyError(yaml.MarkedYAMLError):
+    """More keys and values than are looked at."""
+
+
 class _CoreLoader(yaml.SafeLoader):
     """Compose nodes with the scalars of YAML 1.2 and without anchors, tags and deep nesting."""
 
     yaml_implicit_resolvers: ClassVar[dict[Any, Any]] = {}  # type: ignore[misc]
     _depth = 0
+    _n_nodes = 0
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
@@ -66,9 +73,13 @@ class _CoreLoader(yaml.SafeLoader):
             problem = "tags are not supported"
         elif self._depth >= MAX_NESTING:
             problem = f"nested more than {MAX_NESTING} levels deep"
+        elif self._n_nodes >= MAX_NODES:
+            problem = f"more than {MAX_NODES:,} keys and values, which no document needs"
+            raise _TooManyError(problem=problem, problem_mark=event.start_mark)
         if problem is not None:
             raise _Refused(problem=problem, problem_mark=event.start_mark)
         self._depth += 1
+        self._n_nodes += 1
         node = super().compose_node(parent, index)
         self._depth -= 1
         return node
@@ -155,6 +166,8 @@ class _Source:
         at = len(self.text) if mark is None else mark.index
         if isinstance(error, _Refused):
             return self.error(problem, at, at + 1, hint="write the value out where it is needed.")
+        if isinstance(error, _TooManyError):
+            return self.error(problem, at, at + 1)
         if error.context == "expected a single document in the stream":
             return self.error("more than one YAML document", at, at + 3, hint="write one file for each.")
         hint = "quote text that contains `: ` or ` #` or that starts with one of `*&!%@{[|>'\"`."
@@ -239,6 +252,9 @@ class Document:
     data: dict[str, Any]
     _source: _Source = field(repr=False)
     _root: yaml.Node = field(repr=False)
+    _by_key: dict[int, dict[str | int, tuple[yaml.Node, yaml.Node]]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     @classmethod
     def read(cls, path: Path, origin: str | None = None) -> Document:
@@ -250,6 +266,8 @@ class Document:
             If the file cannot be read or is not strict YAML.
         """
         origin = str(path) if origin is None else origin
+        if special := special_kind(path):
+            raise SpecError(f"`{origin}` is {special}; expected an ordinary file", hint=HINT)
         try:
             with path.open("rb") as file:
                 content = file.read(MAX_BYTES + 1)
@@ -349,9 +367,10 @@ class Document:
         """Follow `path` as far as it goes: the last key, the value and how many steps were taken."""
         key: yaml.Node | None = None
         node = self._root
+        entry: tuple[yaml.Node | None, yaml.Node] | None
         for depth, step in enumerate(path):
             if isinstance(node, yaml.MappingNode):
-                entry = next((pair for pair in node.value if pair[0].value == step), None)
+                entry = self._entries(node).get(step)
             elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
                 entry = (key, node.value[step])
             else:
@@ -360,6 +379,13 @@ class Document:
                 return key, node, depth
             key, node = entry
         return key, node, len(path)
+
+    def _entries(self, node: yaml.MappingNode) -> dict[str | int, tuple[yaml.Node, yaml.Node]]:
+        """Keys and values of a mapping of this document, by the text of the key."""
+        mark = node.start_mark.index
+        if mark not in self._by_key:
+            self._by_key[mark] = {key.value: (key, value) for key, value in node.value}
+        return self._by_key[mark]
 
     def _rank(self, problem: Any) -> tuple[bool, int]:
         """Order problems as they stand, what is missing last: it may be there under a wrong name."""

@@ -85,6 +85,12 @@ class _Errors:
         """
         data, spec = document.data, validate(document)
         compiler = _Compiler(document, {}, {})
+        for section in ("counts", "g", "missing", "worst", "best"):
+            try:
+                compiler.entries(section)
+            except SpecError as error:
+                self.found.append(error)
+                return
         with self.caught():
             compiler.check_direction(spec.name or name)
         parameters: dict[str, ParameterValue] = {}

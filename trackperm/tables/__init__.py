@@ -101,6 +101,7 @@ def read_examples(
         if source.needs_gold:
             file.gold = _gold(file, source, gold)
         table = file.keep_for(source.read(file))
+        _require_plain_names(table)
     except StorageError:
         raise
     except OSError as error:
@@ -117,6 +118,15 @@ def labelled(table: ExampleTable, gold: Gold) -> ExampleTable:
     return with_labels(
         table, answers, gold.id, gold.label, by_position=gold.by_position, prediction=gold.prediction
     )
+
+
+def _require_plain_names(table: ExampleTable) -> None:
+    """Refuse names that polars takes for several columns wherever one is named."""
+    for name in table.columns:
+        if name == "*" or (name.startswith("^") and name.endswith("$")):
+            raise SourceError(
+                f"`{table.origin}` has a column `{name}`, which stands for several columns", hint="rename it."
+            )
 
 
 def _gold(file: SourceFile, source: Source, gold: Gold | None) -> SourceFile:

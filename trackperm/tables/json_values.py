@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -10,17 +12,18 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
+from trackperm.errors import SourceError
 from trackperm.tables.table import ExampleTable
 
 _NAMES = {bool: "booleans", int: "integers", float: "decimals", str: "text", list: "lists", dict: "objects"}
 _LARGEST_EXACT = 2**53 - 1
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = next(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
         raise ValueError(f"more than one value for `{twice}`")
     return result
 
@@ -53,9 +56,19 @@ def table(columns: Mapping[str, Sequence[Any]], place: Callable[[int], str], ori
         What messages call the row of an index, such as ``line 3``.
     origin : str
         What messages call the table.
+
+    Raises
+    ------
+    SourceError
+        If the name of a column is not text.
     """
     series, unusable = [], {}
     for name, values in columns.items():
+        if _SURROGATE.search(name):
+            raise SourceError(
+                f"`{origin}` has a column named {name!r}, with half a surrogate pair, which is no text",
+                hint="rename it.",
+            )
         try:
             series.append(_typed(name, values, place))
         except _UnusableError as error:
@@ -113,8 +126,9 @@ def _lists(name: str, values: Sequence[Any]) -> pl.Series:
         raise _UnusableError("holds lists that are not of text alone or of integers alone")
     try:
         return pl.Series(name, values, dtype=pl.List(dtypes[types.pop()]))
-    except (UnicodeEncodeError, OverflowError) as error:
-        raise _UnusableError(f"holds lists that cannot be read: {error}") from error
+    except (UnicodeEncodeError, OverflowError, TypeError) as error:
+        reason = str(error).partition("\n")[0]
+        raise _UnusableError(f"holds lists that cannot be read: {reason}") from error
 
 
 def _integers(name: str, values: Sequence[Any], place: Callable[[int], str]) -> pl.Series:

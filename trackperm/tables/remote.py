@@ -8,6 +8,7 @@ import polars as pl
 
 from trackperm.errors import SourceError
 from trackperm.messages import without_credentials
+from trackperm.tables.expansion import Expansion
 from trackperm.tables.scan import Scan
 from trackperm.tables.table import ExampleTable
 
@@ -42,7 +43,8 @@ def read_url(url: str, origin: str) -> ExampleTable:
     reasons = []
     for kind, scan in (("Parquet", pl.scan_parquet), ("Arrow IPC", pl.scan_ipc)):
         try:
-            return ExampleTable.from_scan(Scan(scan(url), partial(_unreadable, origin)), origin)
+            read = Scan(scan(url), partial(_unreadable, origin), expansion=Expansion.of(origin))
+            return ExampleTable.from_scan(read, origin)
         except SourceError as error:
             reasons.append(f"as {kind}: {_first_line(error.__cause__)}")
     raise SourceError(

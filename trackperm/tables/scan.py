@@ -12,6 +12,8 @@ import narwhals as nw
 import polars as pl
 
 from trackperm.errors import SourceError
+from trackperm.tables.expansion import Expansion
+from trackperm.tables.panics import panics_unprinted
 
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
 """What polars raises where a file is not what it should be."""
@@ -19,6 +21,7 @@ UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, 
 _INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)  # int64 holds all of them
 _PLAIN = (*_INTEGERS, pl.Boolean, pl.String)
 _N_WITNESSES = 4
+_WIDTH = 16  # bytes of a text in polars, and the most of a number
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,17 +39,21 @@ class Scan:
         What to raise where it cannot be read, given what polars said.
     folder : object, optional
         What has to be there as long as the file is read, such as the temporary folder that holds it.
+    expansion : Expansion, optional
+        What the columns that are read at once may take.
     """
 
     lazy: pl.LazyFrame
     unreadable: Callable[[BaseException], SourceError]
     folder: object = None
+    expansion: Expansion | None = None
 
     @cached_property
     def schema(self) -> nw.Schema:
         """Names of the columns and their types."""
         try:
-            return nw.from_native(self.lazy).collect_schema()
+            with panics_unprinted():
+                return nw.from_native(self.lazy).collect_schema()
         except UNREADABLE as error:
             raise self.unreadable(error) from error
 
@@ -60,8 +67,17 @@ class Scan:
         return replace(self, lazy=self.lazy.head(n))
 
     def read(self, names: Iterable[str]) -> nw.DataFrame[Any]:
-        """Read the columns `names`, all at once."""
-        return nw.from_native(self._collected(self.lazy.select(list(names))), eager_only=True)
+        """Read the columns `names`, all at once.
+
+        Raises
+        ------
+        SourceError
+            If they are broken, or take more than the file may hold.
+        """
+        names = list(names)
+        if self.expansion is not None:
+            self.expansion.require(self.n_rows * _WIDTH * len(names))
+        return nw.from_native(self._collected(self.lazy.select(names)), eager_only=True)
 
     def slices(self, names: Iterable[str], size: int) -> Iterator[pl.DataFrame]:
         """Read the columns `names`, `size` rows at a time."""
@@ -71,7 +87,8 @@ class Scan:
 
     def _collected(self, lazy: pl.LazyFrame) -> pl.DataFrame:
         try:
-            return lazy.collect()
+            with panics_unprinted():
+                return lazy.collect()
         except UNREADABLE as error:
             raise self.unreadable(error) from error
 

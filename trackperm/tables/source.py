@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import shutil
+import struct
 import weakref
 import zipfile
 import zlib
@@ -21,16 +22,17 @@ from typing import Any
 
 from trackperm.errors import ChoiceError, SourceError
 from trackperm.messages import did_you_mean, listed
+from trackperm.ordinary_files import HINT, special_kind
 from trackperm.storage import temporary_files
+from trackperm.tables.expansion import Expansion
 from trackperm.tables.json_values import parsed
 from trackperm.tables.scan import Scan
 from trackperm.tables.table import ExampleTable
 
 _HEAD = 2**16
 _GZIP = b"\x1f\x8b"
-_CHUNK = 2**20
-MOST_INFLATED = 2**33
-"""Bytes that a file compressed by gzip may hold: a few megabytes can be made to hold terabytes."""
+BROKEN_ARCHIVE = (zipfile.BadZipFile, OSError, ValueError, RuntimeError, struct.error)
+"""What `zipfile` raises of the directory of a broken archive."""
 
 
 class SourceFile:
@@ -46,6 +48,11 @@ class SourceFile:
         What ``FILE::PART`` chose, for a format that has parts.
     gold : SourceFile, optional
         The file of the reference answers, for a format that makes no table without them.
+
+    Raises
+    ------
+    SourceError
+        If it is a pipe or a device.
     """
 
     def __init__(
@@ -56,6 +63,8 @@ class SourceFile:
         self.part = part
         self.gold = gold
         self._is_inflated = False
+        if special := special_kind(path):
+            raise SourceError(f"`{self.origin}` is {special}; expected an ordinary file", hint=HINT)
 
     @classmethod
     def opened(cls, path: Path, origin: str | None = None, part: str | None = None) -> SourceFile:
@@ -81,16 +90,9 @@ class SourceFile:
         folder = mkdtemp(prefix="trackperm-")
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         inside = Path(folder, self.path.name.removesuffix(".gz") or "inflated")
-        n_bytes = 0
         try:
-            with temporary_files(), gzip.open(self.path) as compressed, inside.open("wb") as written:
-                while chunk := compressed.read(_CHUNK):
-                    n_bytes += len(chunk)
-                    if n_bytes > MOST_INFLATED:
-                        raise SourceError(
-                            f"`{self.origin}` is compressed, and holds more than {MOST_INFLATED:,} bytes",
-                            hint="decompress it, and name what was in it.",
-                        )
+            with temporary_files(), self.path.open("rb") as compressed, inside.open("wb") as written:
+                for chunk in Expansion.of(self.origin).inflated(compressed):
                     written.write(chunk)
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise SourceError(
@@ -181,7 +183,7 @@ class SourceFile:
         try:
             with zipfile.ZipFile(self.path) as archive:
                 return frozenset(archive.namelist())
-        except (zipfile.BadZipFile, OSError):
+        except BROKEN_ARCHIVE:
             return frozenset()
 
 

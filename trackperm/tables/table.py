@@ -160,8 +160,13 @@ class ExampleTable:
         Raises
         ------
         InputTypeError
-            If its values are of several types.
+            If its values are of several types, or cannot be used.
         """
+        if name in self.unusable:
+            raise InputTypeError(
+                f"column `{name}` of `{self.origin}` {self.unusable[name]}",
+                hint="give every value the same type.",
+            )
         return _to_polars(self.only([name]).frame.get_column(name), f"column `{name}` of `{self.origin}`")
 
     def slices(self, names: Iterable[str], size: int) -> Iterator[pl.DataFrame]:

@@ -140,6 +140,17 @@ def test_the_acceleration_of_a_mean_is_a_sixth_of_its_skewness() -> None:
         assert level == pytest.approx(stats.norm.cdf(z / (1.0 - a * z)), rel=1e-12)
 
 
+def test_the_levels_of_multiples_are_the_same() -> None:
+    """Also of those whose third powers are beyond the range of floats."""
+    without, resampled = np.array([1.5, 1.25, 2.0]), np.linspace(1.0, 2.0, 100)
+    counts = np.array([3, 2, 4])
+    levels = [
+        bootstrap.bca_levels(resampled * scale, 1.5 * scale, without * scale, counts, 0.05)
+        for scale in (1.0, 2.0**400)
+    ]
+    assert levels[0] == levels[1]
+
+
 def test_strata_are_resampled_each_by_itself() -> None:
     """The variance of a mean over strata is the sum of their own, as in a stratified sample."""
     rng = np.random.default_rng(10)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import re
 import sys
 import zipfile
 from pathlib import Path
@@ -13,7 +14,7 @@ from support.cli_comparison import check_reference, compared
 from support.eval_logs import INSPECT, inspect_log, inspect_sample, write_eval, write_json
 from support.processes import run, script
 
-from trackperm.errors import MissingDependencyError, PairingError, SourceError
+from trackperm.errors import InputTypeError, MissingDependencyError, PairingError, SourceError
 from trackperm.tables import read_examples
 
 DATA = reference_data.DATA / "per_example"
@@ -66,6 +67,10 @@ class TestSamples:
         with pytest.raises(SourceError, match=r"sample 1: the value .* of scorer `match` is no score"):
             read_examples(write(inspect_log([inspect_sample(1, 1, match=value)])))
 
+    def test_a_value_beyond_decimals_is_refused(self, write: Any) -> None:
+        with pytest.raises(SourceError, match="sample 1: the value of scorer `match` is beyond the range of"):
+            read_examples(write(inspect_log([inspect_sample(1, 1, match=10**400)])))
+
     def test_several_targets_are_lists_everywhere(self, write: Any) -> None:
         log = copy.deepcopy(INSPECT)
         log["samples"][1]["target"] = ["4", "four"]
@@ -105,6 +110,23 @@ class TestSamples:
         other["samples"][0]["input"] = "one plus one?"
         with pytest.raises(PairingError, match="`input_hash` differs between the runs on 1 of 2"):
             compared(write(INSPECT), write(other, "other"), "-s", "mean")
+
+
+IDS = {
+    "lists": (lambda i: [i], "column `id` is list of integers, which identifies no examples"),
+    "objects": (lambda i: {"i": i}, "column `id` of `.*` holds lists or objects"),
+    "long integers": (lambda i: 10**4199 + i, r"column `id` of `.*` has an integer outside .* \(sample 1\)"),
+    "half surrogate pairs": (lambda i: f"q{i}\ud800", r"column `id` of `.*` has half a .* pair \(sample 0\)"),
+}
+
+
+@pytest.mark.parametrize("case", IDS.values(), ids=IDS)
+def test_ids_that_are_none(case: tuple[Any, str], tmp_path: Path) -> None:
+    make, message = case
+    path = tmp_path / "log.json"
+    write_json(path, inspect_log([inspect_sample(i, 1, match="C") | {"id": make(i)} for i in range(2)]))
+    with pytest.raises((InputTypeError, PairingError), match=message):
+        compared(path, path, "-s", "mean")
 
 
 class TestEpochs:
@@ -190,7 +212,7 @@ class TestArchives:
         def refuse(self: zipfile.ZipFile, name: str) -> bytes:
             raise NotImplementedError("compression type 93 (None)")
 
-        monkeypatch.setattr(zipfile.ZipFile, "read", refuse)
+        monkeypatch.setattr(zipfile.ZipFile, "open", refuse)
         with pytest.raises(
             MissingDependencyError, match=r"Zstandard(.|\n)*pip install 'trackperm\[inspect\]'"
         ):
@@ -201,6 +223,43 @@ class TestArchives:
         write_eval(path, INSPECT, compression=zipfile.ZIP_STORED)
         path.write_bytes(path.read_bytes().replace(b"1+1?", b"1+2?"))
         with pytest.raises(SourceError, match="is a damaged archive: Bad CRC-32"):
+            read_examples(path)
+
+    def test_encrypted(self, tmp_path: Path) -> None:
+        path = tmp_path / "log.eval"
+        write_eval(path, INSPECT)
+        data = bytearray(path.read_bytes())
+        for mark, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+            for found in re.finditer(re.escape(mark), bytes(data)):
+                data[found.start() + flags] |= 1
+        path.write_bytes(data)
+        with pytest.raises(SourceError, match=rf"^`{path}` is an encrypted archive"):
+            read_examples(path)
+
+    @pytest.mark.parametrize("compression", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+    def test_damaged_within_a_member(self, tmp_path: Path, compression: int) -> None:
+        path = tmp_path / "log.eval"
+        write_eval(path, INSPECT, compression)
+        with zipfile.ZipFile(path) as archive:
+            places = [info.header_offset + 30 + len(info.filename) for info in archive.infolist()]
+        data = bytearray(path.read_bytes())
+        for place in places:
+            data[place + 20 : place + 30] = bytes(byte ^ 0x55 for byte in data[place + 20 : place + 30])
+        path.write_bytes(data)
+        with pytest.raises(SourceError, match=rf"^`{path}` is a damaged archive: "):
+            read_examples(path)
+
+    def test_bytes_that_are_no_text(self, tmp_path: Path) -> None:
+        path = tmp_path / "log.eval"
+        write_eval(path, INSPECT, zipfile.ZIP_STORED)
+        with zipfile.ZipFile(path) as archive:
+            members = {name: archive.read(name) for name in archive.namelist()}
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, data in members.items():
+                archive.writestr(name, data.replace(b"2+2?", b"\xff+2?"))
+        with pytest.raises(
+            SourceError, match=rf"^`{path}, samples/2_epoch_1.json`, line 1: byte 0xff is not"
+        ):
             read_examples(path)
 
     def test_cut_short(self, tmp_path: Path) -> None:

@@ -261,3 +261,19 @@ def test_entries_in_a_file_of_their_own():
         "a.csv": ManifestEntry("a.csv", "d", 3, "", "/x"),
         "b": ManifestEntry("b"),
     }
+
+
+RECORDS = {
+    "a tag that is a number": field(17, field(1, "id") + field(10, 7)),
+    "a part of a key that is a number": history(field(2, 7) + field(16, '{"_type": "x"}')),
+    "a key of very many parts": history(field(2, "a") * 5000 + field(16, '{"_type": "x"}')),
+    "an item that is a number": field(5, field(1, 7)),
+    "a manifest that is a number": field(8, field(12, 7)),
+    "a decimal that is an integer": field(5, field(1, field(1, "a") + field(6, 7))),
+}
+
+
+@pytest.mark.parametrize("record", RECORDS.values(), ids=RECORDS)
+def test_records_of_other_shapes_are_damage(tmp_path: Path, record: bytes):
+    with pytest.raises(SourceError, match="is damaged: "):
+        read(tmp_path, framed([record]))

@@ -213,17 +213,20 @@ class RationalStatistic(OperationTree):
         return self.undefined
 
     def values(self, points: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        """Return the values at `points`, shape (..., m), in floating point; NaN where there is none."""
+        """Return the values at `points`, shape (..., m), in floating point.
+
+        NaN where there is none, infinite beyond the range of floats.
+        """
         if self.operation == "variable":
             return np.asarray(points[..., self.index], dtype=np.float64)
         if self.operation == "constant":
             return np.asarray(float(self.value))
         left, right = (operand.values(points) for operand in self.operands)
-        if self.operation == "+":
-            return np.asarray(left + right)
-        if self.operation == "*":
-            return np.asarray(left * right)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            if self.operation == "+":
+                return np.asarray(left + right)
+            if self.operation == "*":
+                return np.asarray(left * right)
             quotient = np.where(right == 0, np.nan, np.divide(left, right))
         if self.undefined is not None:
             quotient = np.where((left == 0) & (right == 0), float(self.undefined), quotient)

@@ -159,6 +159,8 @@ def bca_levels(
     bias = float(ndtri(min(max(below, rest), 1.0 - rest)))
     groups = np.zeros(without.size, dtype=np.int64) if groups is None else groups
     sizes = np.bincount(groups, weights=multiplicities)
+    # The acceleration is the same of any multiple, and a power of two rounds nothing.
+    without = np.ldexp(without, -int(np.frexp(np.abs(without).max())[1]))
     means = np.bincount(groups, weights=multiplicities * without) / sizes
     # An example's influence on the statistic, (n - 1) times its pull, over the size n of its stratum.
     pulls = (means[groups] - without) * (1.0 - 1.0 / sizes[groups])

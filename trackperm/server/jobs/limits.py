@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
-from trackperm.errors import InputError
+from trackperm.settings import positive_setting
 
 PENDING_PER_PAGE = 16
 PENDING_PER_USER = 64
@@ -48,14 +47,7 @@ class Limits:
             If one is not a positive number.
         """
         return cls(
-            seconds=float(_positive("TRACKPERM_JOB_SECONDS", 300)),
-            megabytes=_positive("TRACKPERM_JOB_MB", 4096),
-            artifact_megabytes=_positive("TRACKPERM_ARTIFACT_MB", 1024),
+            seconds=float(positive_setting("TRACKPERM_JOB_SECONDS", 300)),
+            megabytes=positive_setting("TRACKPERM_JOB_MB", 4096),
+            artifact_megabytes=positive_setting("TRACKPERM_ARTIFACT_MB", 1024),
         )
-
-
-def _positive(name: str, default: int) -> int:
-    written = os.environ.get(name, "").strip() or str(default)
-    if not written.isdecimal() or int(written) < 1:
-        raise InputError(f"`{name}` is {written!r}; expected a whole number above 0, such as {default}")
-    return int(written)

@@ -8,6 +8,8 @@ from glob import escape
 import polars as pl
 
 from trackperm.errors import SourceError
+from trackperm.tables.expansion import Expansion
+from trackperm.tables.panics import panics_unprinted
 from trackperm.tables.scan import UNREADABLE, Scan
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
@@ -30,9 +32,13 @@ def read_arrow(file: SourceFile) -> ExampleTable:
         )
     if file.head.startswith(_FILE):
         scan = pl.scan_ipc(escape(str(file.path)))
-        return ExampleTable.from_scan(Scan(scan, partial(_unreadable, file.origin)), file.origin)
+        limit = Expansion.of_columns(file.origin, file.path)
+        return ExampleTable.from_scan(
+            Scan(scan, partial(_unreadable, file.origin), expansion=limit), file.origin
+        )
     try:
-        frame = pl.read_ipc_stream(file.path.read_bytes())
+        with panics_unprinted():
+            frame = pl.read_ipc_stream(file.path.read_bytes())
     except UNREADABLE as error:
         raise _unreadable(file.origin, error) from error
     return ExampleTable.from_native(frame, file.origin)

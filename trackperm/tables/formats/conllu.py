@@ -13,10 +13,10 @@ from trackperm.tables.source import Source, SourceFile, decoded
 from trackperm.tables.table import ExampleTable
 
 _COLUMNS = 10
-_NUMBER = re.compile(r"[0-9]+(?:[-.][0-9]+)?")
+_NUMBER = re.compile(r"[0-9]{1,9}(?:[-.][0-9]{1,9})?")
 _FIRST = re.compile(r"1|1-[0-9]+|[01]\.1")
 _DECIMAL = re.compile(r"[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?")
-_SENTENCE = re.compile(r"#\s*sent_id\s*=\s*(.*?)\s*")
+_SENTENCE = re.compile(r"#\s*sent_id\s*=(.*)")
 
 _Sentence = tuple[str | None, list[str], list[str]]  # its sent_id, its words, and their arcs
 
@@ -67,7 +67,7 @@ def _sentences(file: SourceFile) -> Iterator[_Sentence]:
         for number, line in group:
             if line.startswith("#"):
                 match = _SENTENCE.fullmatch(line)
-                name = match[1] if match else name
+                name = match[1].strip() if match else name
                 continue
             place, form, arc = _word(line, f"`{file.origin}`, line {number}")
             if not place.isdigit():

@@ -6,6 +6,7 @@ import csv
 import io
 import re
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -61,8 +62,8 @@ def _recognises(file: SourceFile) -> bool:
 
 def empty_is_null(frame: pl.DataFrame) -> nw.DataFrame[Any]:
     """Read an empty field as null."""
-    texts = nw.from_native(frame, eager_only=True)
-    return texts.select(nw.when(nw.col(name) != "").then(nw.col(name)).alias(name) for name in texts.columns)
+    columns = {column.name: column.set(column == "", None) for column in frame}
+    return nw.from_native(pl.DataFrame(columns), eager_only=True)
 
 
 def fast(data: bytes, separator: str, names: Sequence[str] = ()) -> pl.DataFrame | None:
@@ -82,11 +83,12 @@ def fast(data: bytes, separator: str, names: Sequence[str] = ()) -> pl.DataFrame
             new_columns=names or None,
             infer_schema=False,
         )
-    except pl.exceptions.PolarsError:
+        first = data.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].rstrip(b"\r").decode()
+    except (pl.exceptions.PolarsError, UnicodeDecodeError):
         return None
     unsure = frame.is_empty() or any("_duplicated_" in name for name in frame.columns)
     unsure = unsure or (bool(names) and frame.width != len(names))
-    header = data.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].rstrip(b"\r").decode().split(separator)
+    header = first.split(separator)
     if not names and "" in header:  # which polars gives a name
         unsure = unsure or header.count("") > 1 or len(header) != frame.width
         frame = frame if unsure else frame.rename(dict(zip(frame.columns, header, strict=True)))
@@ -116,10 +118,10 @@ def exact(text: str, origin: str, separator: str, names: Sequence[str] = ()) -> 
         csv.field_size_limit(limit)
     if not header:
         raise SourceError(f"`{origin}` is empty")
-    for name in header:
-        if not name and header.count(name) > 1:
+    for name, times in Counter(header).items():
+        if not name and times > 1:
             raise SourceError(f"`{origin}` has several columns without a name", hint="name them.")
-        if header.count(name) > 1:
+        if times > 1:
             raise SourceError(f"`{origin}` has more than one column `{name}`", hint="rename all but one.")
     columns = zip(*records, strict=True) if records else [()] * len(header)
     # A mapping, since of a list polars gives a series without a name one.

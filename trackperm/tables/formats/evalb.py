@@ -23,6 +23,7 @@ _STATED = {
     "Number of Skip  sentence": (2,),
     "Number of Valid sentence": (0,),
 }
+_LONGEST = 18  # characters of a field
 _HINT = "give all that one run of evalb prints, as in `evalb -p COLLINS.prm GOLD TEST > FILE`."
 
 _Row = tuple[int, ...]  # the fields of a sentence; rates are left out as -1
@@ -72,6 +73,8 @@ def _row(line: str, where: str) -> _Row:
     fields = line.split()
     if len(fields) != 12:
         raise SourceError(f"{where}: {len(fields)} fields, where evalb has 12: {line.strip()!r}", hint=_HINT)
+    if max(map(len, fields)) > _LONGEST:
+        raise SourceError(f"{where}: a field of {max(map(len, fields)):,} characters", hint=_HINT)
     try:
         row = tuple(-1 if place in (3, 4, 11) else int(field) for place, field in enumerate(fields))
     except ValueError as error:

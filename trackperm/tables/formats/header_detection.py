@@ -13,9 +13,10 @@ SEPARATORS = ("\t", ",", ";")
 _ROWS = 1_000
 _FEW = 20  # rows, of which the first is often the largest or smallest by chance
 _QUOTED = re.compile(r'(?m)(?:^|(?<=[\t,;]))"(?:[^"]|"")*"')
-_FINITE = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_FINITE = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _NUMBER = re.compile(rf"{_FINITE.pattern}|[+-]?(nan|inf|infinity)", re.IGNORECASE)
 _INTEGER = re.compile(r"\d+")
+_LONGEST_NAME = 18  # digits
 
 
 class FirstRow(Enum):
@@ -64,7 +65,9 @@ def first_row(file: SourceFile) -> FirstRow:
 
 
 def _could_be_names(first: Sequence[str], columns: Sequence[Sequence[str]]) -> bool:
-    if not all(map(_INTEGER.fullmatch, first)) or len(set(first)) < len(first):
+    if not all(map(_INTEGER.fullmatch, first)) or max(map(len, first)) > _LONGEST_NAME:
+        return False
+    if len(set(first)) < len(first):
         return False
     names = [int(name) for name in first]
     n = len(names)

@@ -94,7 +94,9 @@ def _require_instance(row: object, index: int, origin: str) -> None:
     is_instance = isinstance(row, dict) and "instance_id" in row and isinstance(row.get("stats"), list)
     stats = row["stats"] if is_instance and isinstance(row, dict) else []
     if not is_instance or not all(
-        isinstance(stat, dict) and isinstance(stat.get("name"), dict) and "name" in stat["name"]
+        isinstance(stat, dict)
+        and isinstance(stat.get("name"), dict)
+        and isinstance(stat["name"].get("name"), str)
         for stat in stats
     ):
         raise SourceError(
@@ -141,7 +143,13 @@ def _value(stat: Mapping[str, Any], row: Mapping[str, Any], origin: str) -> floa
         raise SourceError(
             f"`{origin}`, instance {row['instance_id']!r}: `{stat['name']['name']}` has no `count` and `sum`"
         )
-    return total if count == 1 else total / count
+    try:
+        return total if count == 1 else total / count
+    except OverflowError:
+        raise SourceError(
+            f"`{origin}`, instance {row['instance_id']!r}: the `sum` of `{stat['name']['name']}` is beyond"
+            " the range of decimals"
+        ) from None
 
 
 def _recognises(file: SourceFile) -> bool:

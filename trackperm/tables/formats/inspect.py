@@ -5,19 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 import zipfile
-import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from trackperm.errors import MissingDependencyError, SourceError
+from trackperm.tables.expansion import Expansion
 from trackperm.tables.json_values import parsed, table
-from trackperm.tables.source import Source, SourceFile, chosen_part
+from trackperm.tables.source import BROKEN_ARCHIVE, Source, SourceFile, chosen_part, decoded
 from trackperm.tables.table import ExampleTable
 
 _HEADER, _START = "header.json", "_journal/start.json"
 _ATTACHMENT = "attachment://"
+_ENCRYPTED = 1  # of the flags of a member
 _GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
 
@@ -105,13 +106,22 @@ def _archive(file: SourceFile) -> tuple[dict[str, Any], list[Any]]:
     try:
         with zipfile.ZipFile(file.path) as archive:
             names = dict.fromkeys(archive.namelist())
-            header = _json(archive, _HEADER if _HEADER in names else _START, file.origin)
-            samples = [_json(archive, name, file.origin) for name in names if name.startswith("samples/")]
+            head = _HEADER if _HEADER in names else _START
+            read = [head, *(name for name in names if name.startswith("samples/"))]
+            limit = Expansion.of(file.origin)
+            limit.require(sum(archive.getinfo(name).file_size for name in read))
+            header, *samples = (_json(archive, name, limit) for name in read)
     except NotImplementedError as error:
         raise MissingDependencyError(
             f"`{file.origin}` is compressed with Zstandard: {error}", hint="pip install 'trackperm[inspect]'"
         ) from error
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+    except SourceError:
+        raise
+    except Exception as error:  # of whichever library decompresses
+        if any(entry.flag_bits & _ENCRYPTED for entry in _entries(file)):
+            raise SourceError(
+                f"`{file.origin}` is an encrypted archive", hint="decrypt it; Inspect encrypts none."
+            ) from error
         raise SourceError(
             f"`{file.origin}` is a damaged archive: {error}", hint="was it copied to its end?"
         ) from error
@@ -120,11 +130,20 @@ def _archive(file: SourceFile) -> tuple[dict[str, Any], list[Any]]:
     return {"status": "started", **header}, samples
 
 
-def _json(archive: zipfile.ZipFile, name: str, origin: str) -> Any:
+def _entries(file: SourceFile) -> list[zipfile.ZipInfo]:
     try:
-        return parsed(archive.read(name).decode("utf-8"))
+        with zipfile.ZipFile(file.path) as archive:
+            return archive.infolist()
+    except BROKEN_ARCHIVE:
+        return []
+
+
+def _json(archive: zipfile.ZipFile, name: str, limit: Expansion) -> Any:
+    text = decoded(limit.member(archive, name), f"{limit.origin}, {name}")
+    try:
+        return parsed(text)
     except ValueError as error:
-        raise SourceError(f"`{origin}`, `{name}`: not JSON: {error}") from error
+        raise SourceError(f"`{limit.origin}`, `{name}`: not JSON: {error}") from error
 
 
 def _scores(sample: object, index: int, origin: str) -> dict[str, tuple[Any, Any]]:
@@ -150,7 +169,13 @@ def _score(value: object, scorer: str, sample: Mapping[str, Any], origin: str) -
     if value is None:
         return None
     if isinstance(value, bool | int | float):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise SourceError(
+                f"`{origin}`, sample {sample['id']!r}: the value of scorer `{scorer}` is beyond the range of"
+                " decimals"
+            ) from None
     if isinstance(value, str):
         if value in _GRADES or value.lower() in ("yes", "true", "no", "false"):
             return _GRADES.get(value, _GRADES.get(value.lower()))

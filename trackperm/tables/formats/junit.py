@@ -11,9 +11,10 @@ from trackperm.tables.json_values import table
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
 
-_START = re.compile(
-    rb"\s*(?:(?:<\?xml.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>)\s*)*<testsuites?[\s>/]", re.DOTALL
-)
+_BEFORE_ROOT = re.compile(
+    rb"\s+|<\?xml.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>", re.DOTALL
+)  # one of what may stand there, so that a comment has one end only
+_ROOT = re.compile(rb"<testsuites?[\s>/]")
 _FAILED = ("failure", "error")
 
 
@@ -90,7 +91,11 @@ def read_junit(file: SourceFile) -> ExampleTable:
 
 
 def _recognises(file: SourceFile) -> bool:
-    return _START.match(file.head.removeprefix(b"\xef\xbb\xbf")) is not None
+    head = file.head.removeprefix(b"\xef\xbb\xbf")
+    place = 0
+    while found := _BEFORE_ROOT.match(head, place):
+        place = found.end()
+    return _ROOT.match(head, place) is not None
 
 
 JUNIT = Source("junit", "JUnit XML", _recognises, read_junit)

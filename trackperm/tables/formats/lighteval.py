@@ -13,7 +13,10 @@ from typing import Any
 import polars as pl
 
 from trackperm.errors import SourceError
+from trackperm.tables.formats.parquet import read_parquet
 from trackperm.tables.json_values import table
+from trackperm.tables.panics import panics_unprinted
+from trackperm.tables.scan import UNREADABLE
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
 
@@ -33,12 +36,7 @@ def read_lighteval(file: SourceFile) -> ExampleTable:
     SourceError
         If the file is not whole, or metrics are no mapping.
     """
-    try:
-        frame = pl.read_parquet(file.path, glob=False, hive_partitioning=False)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise SourceError(
-            f"`{file.origin}` is not a readable Parquet file: {error}", hint="was it written to its end?"
-        ) from error
+    frame = read_parquet(file).frame.to_polars()
     is_new = set(frame.columns) >= _NEW
     columns = _new(frame) if is_new else _old(frame)
     metrics = [
@@ -111,7 +109,7 @@ def _literal(value: Any) -> Any:
         return value
     try:
         return ast.literal_eval(_NUMPY.sub(r"\1", value))
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return value
 
 
@@ -123,8 +121,9 @@ def _recognises(file: SourceFile) -> bool:
     if not file.head.startswith(b"PAR1"):
         return False
     try:
-        schema = pl.read_parquet_schema(file.path)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+        with panics_unprinted():
+            schema = pl.read_parquet_schema(file.path)
+    except UNREADABLE:
         return False
     if schema.keys() >= _NEW:
         return all(isinstance(schema[name], pl.Struct) for name in _NEW)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -53,7 +54,8 @@ def _shape(document: Any, origin: str) -> tuple[list[str], list[list[Any]]]:
     for name in names:
         if not isinstance(name, str):
             raise SourceError(f"`{origin}` has a column named {name!r}, which is not text", hint=hint)
-        if names.count(name) > 1:
+    for name, times in Counter(names).items():
+        if times > 1:
             raise SourceError(f"`{origin}` has more than one column `{name}`", hint="rename all but one.")
     for index, row in enumerate(rows):
         if not isinstance(row, list) or len(row) != len(names):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import zipfile
 
 import numpy as np
 import polars as pl
 
 from trackperm.errors import SourceError
+from trackperm.tables.expansion import TEXT_BYTES, Expansion
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
 
 _KINDS = "biufU"
+_LAST_CHARACTER = 0x10FFFF
 
 
 def read_npz(file: SourceFile) -> ExampleTable:
@@ -22,20 +25,7 @@ def read_npz(file: SourceFile) -> ExampleTable:
     SourceError
         If the archive is cut short, an array holds Python objects, or arrays differ in length.
     """
-    arrays: dict[str, np.ndarray] = {}
-    try:
-        with np.load(file.path, allow_pickle=False) as archive:
-            for name in archive.files:
-                arrays[name] = archive[name]
-    except ValueError as error:
-        raise SourceError(
-            f"array `{name}` of `{file.origin}` cannot be read: {error}",
-            hint="arrays hold numbers, booleans or text: `array.astype(str)`, for example.",
-        ) from error
-    except (zipfile.BadZipFile, EOFError) as error:
-        raise SourceError(
-            f"`{file.origin}` is not a readable NumPy archive: {error}", hint="was it written to its end?"
-        ) from error
+    arrays = _arrays(file)
     columns = {
         name: array for name, array in arrays.items() if array.ndim == 1 and array.dtype.kind in _KINDS
     }
@@ -50,14 +40,46 @@ def read_npz(file: SourceFile) -> ExampleTable:
             hint="`numpy.savez(path, id=ids, prediction=predictions, label=labels)` makes a table.",
         )
     _require_one_length(columns, file.origin)
-    series = [_series(name, array) for name, array in columns.items()]
+    series = [_series(name, array, file.origin) for name, array in columns.items()]
     notes = (f"left out, as they are no columns of numbers or text: {', '.join(others)}",) if others else ()
     table = ExampleTable.from_native(pl.DataFrame(series), file.origin)
     return ExampleTable(table.frame, table.origin, notes=notes)
 
 
-def _series(name: str, array: np.ndarray) -> pl.Series:
+def _arrays(file: SourceFile) -> dict[str, np.ndarray]:
+    limit, arrays = Expansion.of(file.origin), dict[str, np.ndarray]()
+    try:
+        with zipfile.ZipFile(file.path) as archive:
+            limit.require(sum(member.file_size for member in archive.infolist()))
+            for member in dict.fromkeys(archive.namelist()):
+                name, content = member.removesuffix(".npy"), io.BytesIO(limit.member(archive, member))
+                try:
+                    arrays[name] = np.lib.format.read_array(content, allow_pickle=False)
+                except (ValueError, MemoryError) as error:
+                    raise SourceError(
+                        f"array `{name}` of `{file.origin}` cannot be read: {error}",
+                        hint="arrays hold numbers, booleans or text: `array.astype(str)`, for example.",
+                    ) from error
+                if arrays[name].dtype.kind == "U":
+                    limit.require(arrays[name].size * TEXT_BYTES)
+    except SourceError:
+        raise
+    except Exception as error:  # of whichever library decompresses
+        raise SourceError(
+            f"`{file.origin}` is not a readable NumPy archive: {error}", hint="was it written to its end?"
+        ) from error
+    return arrays
+
+
+def _series(name: str, array: np.ndarray, origin: str) -> pl.Series:
     if array.dtype.kind == "U":
+        native = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("=")))
+        codes = native.view(np.uint32) if native.nbytes else np.zeros(0, dtype=np.uint32)
+        if ((codes > _LAST_CHARACTER) | ((codes >= 0xD800) & (codes < 0xE000))).any():
+            raise SourceError(
+                f"array `{name}` of `{origin}` holds numbers that are no characters",
+                hint="was it written by `numpy.savez`, and not changed since?",
+            )
         return pl.Series(name, array.tolist(), dtype=pl.String)
     wide = array.astype(np.float64) if array.dtype.kind == "f" else array
     return pl.Series(name, wide.astype(wide.dtype.newbyteorder("=")))

@@ -11,6 +11,7 @@ import polars as pl
 
 from trackperm.errors import SourceError
 from trackperm.messages import listed
+from trackperm.tables.expansion import Expansion
 from trackperm.tables.scan import Scan
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
@@ -92,7 +93,8 @@ def _require_all(names: Iterable[str], origin: str) -> None:
 
 def _scan(paths: list[Path], origin: str) -> Scan:
     lazy = pl.scan_parquet(paths, glob=False, hive_partitioning=False)
-    return Scan(lazy, partial(_unreadable, origin))
+    limit = Expansion.of_columns(origin, *paths)
+    return Scan(lazy, partial(_unreadable, origin), expansion=limit)
 
 
 def _unreadable(origin: str, error: BaseException) -> SourceError:

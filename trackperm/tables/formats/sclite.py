@@ -17,7 +17,7 @@ _TAG = re.compile(r'<(/?[A-Z]+)((?:\s+\w+="[^"]*")*)\s*>')  # a value may hold `
 _ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
 _WORD = r'("(?:[^"\\]|\\.)*")?'
 _ITEM = re.compile(rf"([A-Z]),{_WORD},{_WORD}(?:,[^:]*)?")
-_SCORES = re.compile(r"Scores: \(#C #S #D #I\) (\d+) (\d+) (\d+) (\d+)\s*")
+_SCORES = re.compile(r"Scores: \(#C #S #D #I\)" + 4 * r" ([0-9]{1,9})" + r"\s*")
 _SCORING = ("frag_corr", "opt_del", "weight_ali")
 _TIMES = ("file", "channel", "R_T1", "R_T2")
 _HINT = "sclite writes it with `-o sgml` or `-o pra`; give its file unchanged."
@@ -52,6 +52,7 @@ def read_sgml(file: SourceFile) -> ExampleTable:
     systems: dict[str, dict[str, str]] = {}
     utterances: dict[str, list[_Utterance]] = {}
     text, title, open_tags = file.text, "", list[str]()
+    line = place = 0
     for tag in _TAG.finditer(text):
         name, attributes = tag[1], dict(_ATTRIBUTE.findall(tag[2]))
         if name.startswith("/"):
@@ -68,8 +69,8 @@ def read_sgml(file: SourceFile) -> ExampleTable:
             end = text.find("</PATH>", tag.end())
             if end < 0 or not systems or "id" not in attributes:
                 raise _broken(file, text, tag.start(), "a PATH without its end, its id or its system")
-            line = 1 + text.count("\n", 0, tag.start())
-            where = f"`{file.origin}`, line {line}, utterance `{attributes['id']}`"
+            line, place = line + text.count("\n", place, tag.start()), tag.start()
+            where = f"`{file.origin}`, line {1 + line}, utterance `{attributes['id']}`"
             aligned = _aligned(attributes["id"], text[tag.end() : end].strip(), where)
             utterances[title].append(aligned._replace(segment=_segment(attributes)))
     if open_tags:

@@ -9,6 +9,7 @@ rows that it notes. Of a table with that number, all rows are there or it is ref
 from __future__ import annotations
 
 import enum
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -99,8 +100,9 @@ def likelihood_of_file(path: str) -> Likelihood | None:
 
 def likelihood_of_key(key: str, config: Mapping[str, Any]) -> Likelihood:
     """Tell a table that was logged from the data of a chart, whose chart stands in the run's config."""
-    charts = config.get("_wandb", {}).get("visualize", {})
-    is_chart = key.endswith("_table") and key.removesuffix("_table") in charts
+    own = config.get("_wandb")
+    charts = own.get("visualize") if isinstance(own, dict) else None
+    is_chart = isinstance(charts, dict) and key.endswith("_table") and key.removesuffix("_table") in charts
     return Likelihood.CHART if is_chart else Likelihood.TABLE
 
 
@@ -283,8 +285,8 @@ def _shape(file: SourceFile, origin: str) -> tuple[list[str], list[list[Any]]]:
     if not isinstance(columns, list) or not isinstance(data, list):
         raise SourceError(f"`{origin}` is no table as wandb writes it: `columns` or `data` is no list")
     names = [str(name) for name in columns]  # wandb allows integers
-    for name in names:
-        if names.count(name) > 1:
+    for name, times in Counter(names).items():
+        if times > 1:
             raise SourceError(f"`{origin}` has more than one column `{name}`", hint="rename all but one.")
     for index, row in enumerate(data):
         if not isinstance(row, list) or len(row) != len(names):

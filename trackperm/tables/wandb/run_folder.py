@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -137,13 +138,15 @@ class RunFolder:
             if entry.get("_type") not in ("table-file", "incremental-table-file"):
                 continue
             is_incremental = entry["_type"] == "incremental-table-file"
-            previous = entry.get("previous_increments_paths") or [] if is_incremental else []
+            previous = entry.get("previous_increments_paths") if is_incremental else None
+            previous = previous if isinstance(previous, list) else []
+            n_rows = entry.get("nrows")
             versions = {str(each.get("artifact_path")) for each in entries}
             tables.append(
                 LoggedTable(
                     key,
                     partial(self._logged_files, key, entry, previous),
-                    n_rows=entry.get("nrows"),
+                    n_rows=n_rows if isinstance(n_rows, int) else None,
                     likelihood=likelihood_of_key(key, self.log.config),
                     n_versions=1 if is_incremental else len(versions),
                 )
@@ -219,7 +222,7 @@ class RunFolder:
             return artifact.entries
         manifest = _moved(Path(artifact.manifest_file), "artifact_manifests")
         # This artifact need not be the one that is meant.
-        with suppress(OSError, EOFError, ValueError, KeyError):
+        with suppress(OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError):
             return external_entries(manifest.read_bytes())
         return {}
 

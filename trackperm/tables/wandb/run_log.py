@@ -8,7 +8,7 @@ run that was killed, or is still running, ends anywhere.
 
 from __future__ import annotations
 
-import gzip
+import io
 import json
 import struct
 import zlib
@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from trackperm.errors import SourceError
+from trackperm.ordinary_files import HINT, special_kind
+from trackperm.tables.expansion import Expansion
 from trackperm.tables.json_values import parsed
 
 MAGIC = struct.pack("<4sH", b":W&B", 0xBEE1)
@@ -31,6 +33,7 @@ _HISTORY, _SUMMARY, _CONFIG, _ARTIFACT, _RUN, _EXIT = 2, 3, 5, 8, 17, 18
 _RUN_NOTES, _RUN_TAGS = 9, 10
 _ITEM_KEY, _ITEM_NESTED_KEY, _ITEM_BOOLEAN, _ITEM_INTEGER, _ITEM_NUMBER = 1, 2, 4, 5, 6
 _ITEM_TEXT, _ITEM_JSON, _ITEM_VALUE_JSON = 7, 8, 16
+_DEEPEST = 100  # parts of a key
 
 
 @dataclass(frozen=True)
@@ -132,6 +135,8 @@ def read_run_log(path: Path, origin: str, *, with_summary: bool = False) -> RunL
         If the file is no such log or is damaged.
     """
     log = RunLog()
+    if special := special_kind(path):
+        raise SourceError(f"`{path}` is {special}; expected an ordinary file", hint=HINT)
     data = path.read_bytes()
     if data[: len(MAGIC)] != MAGIC or data[len(MAGIC) : len(MAGIC) + 1] != b"\0":
         raise SourceError(
@@ -141,7 +146,7 @@ def read_run_log(path: Path, origin: str, *, with_summary: bool = False) -> RunL
     try:
         for record in _records(data, log):
             _take(record, log, with_summary=with_summary)
-    except (ValueError, struct.error) as error:
+    except (ValueError, struct.error, RecursionError) as error:
         raise SourceError(
             f"`{origin}` is damaged: {error}", hint="was it copied whole, and in binary mode?"
         ) from error
@@ -167,7 +172,8 @@ def external_entries(text: bytes) -> dict[str, ManifestEntry]:
     OSError
         If it is cut.
     """
-    rows = (json.loads(line) for line in gzip.decompress(text).splitlines() if line.strip())
+    inflated = b"".join(Expansion.of("manifest of an artifact").inflated(io.BytesIO(text)))
+    rows = (json.loads(line) for line in inflated.splitlines() if line.strip())
     names = ("path", "digest", "size", "ref", "local_path")
     return {row["path"]: ManifestEntry(**{k: row[k] for k in names if row.get(k)}) for row in rows}
 
@@ -225,7 +231,7 @@ def _take_run(data: bytes, log: RunLog) -> None:
     log.run_id, log.entity, log.project = (_text(message, number) for number in (1, 2, 3))
     log.group, log.job_type, log.name = (_text(message, number) for number in (6, 7, 8))
     log.notes = _text(message, _RUN_NOTES)
-    log.tags = tuple(tag.decode() for tag in message.get(_RUN_TAGS, ()))
+    log.tags = tuple(map(_decoded, message.get(_RUN_TAGS, ())))
     for config in message.get(4, ()):
         _merge(log.config, _items(config, 1))
 
@@ -256,7 +262,9 @@ def _items(data: bytes, number: int) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for item in _message(data).get(number, ()):
         message = _message(item)
-        path = [part.decode() for part in message.get(_ITEM_NESTED_KEY, ())] or [_text(message, _ITEM_KEY)]
+        path = [*map(_decoded, message.get(_ITEM_NESTED_KEY, ()))] or [_text(message, _ITEM_KEY)]
+        if len(path) > _DEEPEST:
+            raise ValueError(f"a key of {len(path):,} parts")
         nested = result
         for part in path[:-1]:
             child = nested.get(part)
@@ -267,9 +275,9 @@ def _items(data: bytes, number: int) -> dict[str, Any]:
 
 
 def _value(message: Mapping[int, list[Any]]) -> Any:
-    for number in (_ITEM_VALUE_JSON, _ITEM_JSON):
-        if number in message:
-            return parsed(_text(message, number))
+    for written in (_ITEM_VALUE_JSON, _ITEM_JSON):
+        if written in message:
+            return parsed(_text(message, written))
     if _ITEM_TEXT in message:
         return _text(message, _ITEM_TEXT)
     if _ITEM_BOOLEAN in message:
@@ -278,7 +286,10 @@ def _value(message: Mapping[int, list[Any]]) -> Any:
         zigzag = _integer(message, _ITEM_INTEGER)
         return (zigzag >> 1) ^ -(zigzag & 1)
     if _ITEM_NUMBER in message:
-        return struct.unpack("<d", message[_ITEM_NUMBER][-1])[0]
+        number = message[_ITEM_NUMBER][-1]
+        if not isinstance(number, bytes):
+            raise ValueError("an integer where a decimal is expected")
+        return struct.unpack("<d", number)[0]
     return None
 
 
@@ -305,6 +316,12 @@ def _text(message: Mapping[int, list[Any]], number: int) -> str:
     return value.decode()
 
 
+def _decoded(value: object) -> str:
+    if not isinstance(value, bytes):
+        raise ValueError("a number where text is expected")
+    return value.decode()
+
+
 def _integer(message: Mapping[int, list[Any]], number: int) -> int:
     value = message[number][-1] if number in message else 0
     if not isinstance(value, int):
@@ -312,7 +329,9 @@ def _integer(message: Mapping[int, list[Any]], number: int) -> int:
     return value
 
 
-def _message(data: bytes) -> dict[int, list[Any]]:
+def _message(data: object) -> dict[int, list[Any]]:
+    if not isinstance(data, bytes):
+        raise ValueError("a number where a message is expected")
     message: dict[int, list[Any]] = {}
     for number, value in _fields(data):
         message.setdefault(number, []).append(value)

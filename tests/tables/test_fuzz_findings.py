@@ -1,0 +1,86 @@
+"""Files that `make fuzz` found, cut down: each is refused by one error that names it."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.eval_logs import LM_EVAL, helm_instance
+
+from trackperm.errors import SourceError
+from trackperm.tables import read_examples
+
+LONG = "1" * 5000
+
+
+def _npz() -> bytes:
+    file = io.BytesIO()
+    np.savez(file, id=np.array([2**31 - 1, 98], dtype="<u4").view("<U2"))
+    return file.getvalue()
+
+
+def _archive() -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("_journal/é/start.json", "{}")
+    return file.getvalue()
+
+
+FILES: dict[str, tuple[bytes, str]] = {
+    "a header with bytes that are no text": (b"id,\xff\n1,2\n", "line 1: byte 0xff is not UTF-8"),
+    "a row with bytes that are no text": (b"id,p\n1,2\n1,\xff\n", "line 3: byte 0xff is not UTF-8"),
+    "a line of JSON with bytes that are no text": (b'{"a": 1}\n{"a": "\xff"}\n', "line 2: byte 0xff is not"),
+    "half a surrogate pair in a name": (
+        json.dumps([{"a\ud800": 1}]).encode(),
+        r"has a column named 'a\\ud800', with half a surrogate pair",
+    ),
+    "half a surrogate pair in the name of a metric": (
+        json.dumps(LM_EVAL[0] | {"m\ud800": 1}).encode(),
+        "with half a surrogate pair",
+    ),
+    "a metric without a name that is text": (
+        json.dumps([helm_instance("a", {"name": {"name": True, "sub_split": "x"}})]).encode(),
+        "item 0: no instance with its statistics",
+    ),
+    "a sum beyond decimals": (
+        json.dumps([helm_instance("a", {"name": {"name": "m"}, "count": 2, "sum": 10**400})]).encode(),
+        "the `sum` of `m` is beyond the range of decimals",
+    ),
+    "numbers of thousands of digits": (f"{LONG},{LONG[1:]}\n1,2\n1,2\n".encode(), ""),
+    "a word of such a number": (
+        f"1\tEU\t_\tPROPN\t_\t_\t0\troot\t_\t_\n{LONG}\tEU\t_\tX\t_\t_\t0\troot\t_\t_\n".encode(),
+        "line 2: 10 columns from",
+    ),
+    "counts of such numbers": (
+        f"id: (a)\nScores: (#C #S #D #I) 1 0 0 0\nid: (b)\nScores: (#C #S #D #I) {LONG} 0 0 0\n".encode(),
+        "line 4: utterances and their scores do not alternate",
+    ),
+    "an archive whose directory is no text": (
+        _archive().replace(b"start.json", b"st\xb2rt.json"),
+        "in no format that can be read",
+    ),
+    "lists of integers beyond int64": (json.dumps([{"id": 1, "a": [2**70]}]).encode(), ""),
+    "a column called `*`": (b"*,id\n1,2\n", r"has a column `\*`, which stands for several"),
+    "a column that is a pattern": (b'[{"^a.*$": 1, "ab": 2}]', r"has a column `\^a\.\*\$`, which stands for"),
+    "an array of numbers that are no characters": (
+        _npz(),
+        "array `id` of .* holds numbers that are no characters",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FILES.values(), ids=FILES)
+def test_one_error_names_the_file(case: tuple[bytes, str], tmp_path: Path) -> None:
+    content, message = case
+    path = tmp_path / "x.dat"
+    path.write_bytes(content)
+    if not message:
+        assert len(read_examples(path)) > 0
+        return
+    with pytest.raises(SourceError, match=message) as caught:
+        read_examples(path)
+    assert str(path) in caught.value.message
