@@ -19,6 +19,10 @@ TORCH := 2.13.0
 TRAINING_VENV := .venv-training
 OLD_WANDB := 0.26.1
 OLD_WANDB_VENV := .venv-wandb-$(OLD_WANDB)
+LOWEST_VENV := .venv-lowest
+NEWEST_VENV := .venv-newest
+# what shows that versions work together: no server, and no law that a few versions of a library cannot break
+VERSIONS = tests/cli tests/tables tests/statistic tests/exact tests/report
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test style test-slow test-spark test-old-mlflow test-new-mlflow test-old-wandb test-training test-environments test-all test-nightly environments bench fuzz format clean
@@ -63,6 +67,15 @@ test-new-mlflow: $(NEW_VENV)/.test ## the same on a newer MLflow, and what that 
 
 test-old-wandb: $(OLD_WANDB_VENV)/.test ## the contract of trackers on the oldest wandb that is supported
 	$(OLD_WANDB_VENV)/bin/python -m pytest $(PARALLEL) -m "contract and not slow and not nightly" -k wandb tests/trackers
+
+test-lowest: $(LOWEST_VENV)/.test ## the command line, readers and numbers with the lowest versions that pyproject.toml allows
+	$(LOWEST_VENV)/bin/python -m pytest $(PARALLEL) $(VERSIONS)
+
+# what is installed there differs from $(VENV); where nothing does, `make test` has run these tests already
+test-newest: $(NEWEST_VENV)/.test ## the same with the newest versions, where other packages hold them back in .venv
+	@above=$$($(NEWEST_VENV)/bin/python -m pip list --path $$(echo $(NEWEST_VENV)/lib/python*/site-packages) --format freeze); \
+	echo "newer than in $(VENV): $${above:-nothing}"; \
+	[ -z "$$above" ] || $(NEWEST_VENV)/bin/python -m pytest $(PARALLEL) $(VERSIONS)
 
 test-training: $(TRAINING_VENV)/.test ## the tests of callbacks and flows, with PyTorch, transformers, Lightning and Prefect
 	$(TRAINING_VENV)/bin/python -m pytest $(PARALLEL) -m "training and not nightly" tests/automation tests/integrations
@@ -137,6 +150,23 @@ $(NEW_VENV)/.test: $(VENV)/.test
 
 $(OLD_WANDB_VENV)/.test: $(VENV)/.test
 	$(call install_above,$(OLD_WANDB_VENV),'.[test]' 'wandb==$(OLD_WANDB)')
+
+# $(call direct,resolution): versions of the direct dependencies alone, whatever other packages ask for
+direct = UV_FIND_LINKS=$(PIP_FIND_LINKS) $(VENV)/bin/uv pip compile --quiet --no-deps --no-header --no-annotate \
+    --resolution $(1) --python $(VENV)/bin/python $(if $(PIP_INDEX_URL),--default-index $(PIP_INDEX_URL)) pyproject.toml
+
+# of what is installed for users; the tools that test stay as they are
+$(LOWEST_VENV)/.test: $(VENV)/.test
+	@mkdir -p $(LOWEST_VENV)
+	@$(call direct,lowest-direct) --extra all --extra demo --extra trec >$(LOWEST_VENV)/lowest.txt
+	$(call install_above,$(LOWEST_VENV),'.[test]' --constraint $(LOWEST_VENV)/lowest.txt)
+
+# of the tools too, for pandas, PyArrow and DuckDB are what users compare; MLflow has a suite of its own
+$(NEWEST_VENV)/.test: $(VENV)/.test
+	@mkdir -p $(NEWEST_VENV)
+	@$(call direct,highest) --extra test --extra trec --no-emit-package mlflow >$(NEWEST_VENV)/newest.txt
+	$(call install_above,$(NEWEST_VENV),'.[test]')
+	@$(NEWEST_VENV)/bin/python -m pip install -qq --no-compile --no-deps --requirement $(NEWEST_VENV)/newest.txt || { rm $@; exit 1; }
 
 $(TRAINING_VENV)/.test: $(VENV)/.test
 	$(call install_above,$(TRAINING_VENV),'.[training]' 'torch==$(TORCH)')

@@ -27,7 +27,7 @@ from trackperm.cli import statistic as statistic_commands
 from trackperm.cli import verify as verify_command
 from trackperm.cli import watch as watch_command
 from trackperm.errors import FaultError, TrackpermError
-from trackperm.messages import without_credentials
+from trackperm.messages import printable_lines, without_secrets
 from trackperm.version import __version__
 
 app = typer.Typer(
@@ -70,7 +70,7 @@ def root(
 
 
 def _print_error(error: object) -> None:
-    typer.echo(f"error: {without_credentials(str(error))}", err=True)
+    typer.echo(f"error: {printable_lines(without_secrets(str(error)))}", err=True)
 
 
 def main() -> None:

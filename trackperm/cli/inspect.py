@@ -13,6 +13,7 @@ import typer
 from trackperm.cli.arguments import TrackingUri
 from trackperm.cli.output import OutputFiles, Renderers, TextOrJson, as_json, emit, require_formats
 from trackperm.errors import ChoiceError, TrackpermError
+from trackperm.messages import printable, without_credentials
 
 if TYPE_CHECKING:
     from trackperm.comparison import RunData
@@ -64,10 +65,10 @@ def inspect(
 ) -> None:
     """Say what a file or run holds: its format, examples and columns, and what can be tested with them."""
     from trackperm.comparison import load_run, reference_answers, require_artifacts_of_runs
-    from trackperm.tables.remote import shown_locator
+    from trackperm.tables.remote import is_url, shown_locator
 
     require_formats(output, ("text", "json"))
-    shown = shown_locator(run)
+    shown = shown_locator(run) if is_url(run) else run
     require_artifacts_of_runs(artifact, run, run)
     gold = reference_answers(labels, {}, by_position=False)
     try:
@@ -76,8 +77,8 @@ def inspect(
         parts = _Parts(shown, _format(run, None), error.what, tuple(error.parts))
         emit(parts.renderers(), format_, output)
         return
-    options = [*_option("--labels", labels), *_option("--artifact", artifact)]
-    options += _option("--tracking-uri", tracking_uri)
+    options = [*_option("--labels", labels and shown_locator(labels)), *_option("--artifact", artifact)]
+    options += _option("--tracking-uri", tracking_uri and without_credentials(tracking_uri))
     emit(_Inspection.of(shown, data, options).renderers(), format_, output)
 
 
@@ -94,9 +95,9 @@ class _Parts:
         return {"text": lambda: "\n".join(self._lines()), "json": lambda: as_json(asdict(self))}
 
     def _lines(self) -> Iterator[str]:
-        yield f"{self.run}: {self.format}, with {len(self.parts)} {self.what}s"
+        yield f"{printable(self.run)}: {self.format}, with {len(self.parts)} {self.what}s"
         for part in self.parts:
-            yield f"  trackperm inspect {shlex.quote(f'{self.run}::{part}')}"
+            yield printable(f"  trackperm inspect {shlex.quote(f'{self.run}::{part}')}")
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ class _Tests:
             yield "for example, if its columns are of two systems:"
         else:
             yield "for example, with the other run in place of the second:"
-        yield f"  {shlex.join(self.command)}"
+        yield printable(f"  {shlex.join(self.command)}")
 
 
 @dataclass(frozen=True)
@@ -181,7 +182,7 @@ def _option(name: str, value: str | None) -> list[str]:
 def _lines(found: _Inspection) -> Iterator[str]:
     run, table, columns = found.run, found.data.table, found.columns
     number = "1 example" if len(table) == 1 else f"{len(table):,} examples"
-    yield f"{run}: {found.format}, {number}"
+    yield f"{printable(run)}: {found.format}, {number}"
     yield ""
     yield from _grid(columns)
     yield ""
@@ -192,7 +193,7 @@ def _lines(found: _Inspection) -> Iterator[str]:
         yield f"could be {role}: {', '.join(names) or 'no column'}"
     systems = [name for name in table.columns if _holds_objects(table.only([name]), name)]
     if systems:
-        command = shlex.join(["trackperm", "inspect", f"{run}::{systems[0]}"])
+        command = printable(shlex.join(["trackperm", "inspect", f"{run}::{systems[0]}"]))
         yield f"could be one system each: {', '.join(systems)}; as in `{command}`"
     for column in columns:
         if (

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import typer
 
 from trackperm.errors import InputError
-from trackperm.messages import listed
+from trackperm.messages import listed, printable, printable_lines
 
 Renderers = Mapping[str, Callable[[], str | bytes]]
 """By format, a function that renders the result; a last line end is added where there is none."""
@@ -69,10 +69,11 @@ def require_formats(
         if SUFFIXES.get(file.suffix.lower()) not in formats:
             known = [suffix for suffix, name in SUFFIXES.items() if name in formats]
             raise InputError(
-                f"`{file}` does not say its format", hint=f"its name ends in one of {listed(known)}."
+                f"`{printable(file)}` does not say its format",
+                hint=f"its name ends in one of {listed(known)}.",
             )
         if check_folders and not file.parent.is_dir():
-            raise InputError(f"`{file}` is in a folder that does not exist", hint="make it first.")
+            raise InputError(f"`{printable(file)}` is in a folder that does not exist", hint="make it first.")
 
 
 def emit(renderers: Renderers, format_: str, files: Iterable[Path] | None = None) -> None:
@@ -83,7 +84,8 @@ def emit(renderers: Renderers, format_: str, files: Iterable[Path] | None = None
     InputError
         If a file cannot be written: the first one, after all others have been written.
     """
-    echo(renderers[format_]())
+    content = renderers[format_]()
+    echo(printable_lines(content) if format_ == "text" and isinstance(content, str) else content)
     failure = next(iter(write_files(renderers, files)), None)
     if failure is not None:
         raise failure
@@ -113,7 +115,7 @@ def emit_checks(
     }
     if format_ == "text":
         for block in blocks:
-            typer.echo(block.text, err=block.is_error)
+            typer.echo(printable_lines(block.text), err=block.is_error)
     else:
         echo(renderers[format_]())
     failure = next(iter(write_files(renderers, files)), None)
@@ -138,12 +140,12 @@ def write_files(renderers: Renderers, files: Iterable[Path] | None) -> list[Inpu
         except OSError as error:
             failures.append(
                 InputError(
-                    f"`{file}` cannot be written: {error.strerror or error}",
+                    f"`{printable(file)}` cannot be written: {error.strerror or error}",
                     hint="`-o` names a file in a folder that exists; the result itself was printed.",
                 )
             )
         else:
-            typer.echo(f"written: {file}", err=True)
+            typer.echo(f"written: {printable(file)}", err=True)
     return failures
 
 

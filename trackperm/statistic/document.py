@@ -21,7 +21,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from trackperm.errors import SpecError
-from trackperm.messages import did_you_mean, kind, listed, masked, without_credentials
+from trackperm.messages import did_you_mean, kind, listed, masked, printable, without_credentials
 
 MAX_BYTES = 256 * 1024
 MAX_NESTING = 20
@@ -248,7 +248,7 @@ class Document:
         SpecError
             If the file cannot be read or is not strict YAML.
         """
-        origin = str(path) if origin is None else origin
+        origin = printable(path if origin is None else origin)
         try:
             with path.open("rb") as file:
                 content = file.read(MAX_BYTES + 1)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trackperm.errors import SpecError, TrackpermError
+from trackperm.messages import printable
 from trackperm.statistic.compile import _Compiler, load_statistic, name_of_file
 from trackperm.statistic.definition import ParameterValue
 from trackperm.statistic.document import Document
@@ -45,7 +46,7 @@ def problems(path: Path) -> list[Problem]:
     try:
         document = Document.read(path)
     except SpecError as error:
-        return [_located(error, str(path))]
+        return [_located(error, printable(path))]
     errors = _Errors([])
     with errors.caught():
         errors.found.extend(document.misfits(form(document)))

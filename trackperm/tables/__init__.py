@@ -6,10 +6,11 @@ import re
 from pathlib import Path, PurePosixPath
 
 from trackperm.errors import SourceError
+from trackperm.messages import printable
 from trackperm.tables.formats.parquet import tables_in_parts
 from trackperm.tables.labels import Gold, with_labels
 from trackperm.tables.registry import recognised
-from trackperm.tables.remote import is_url, read_url
+from trackperm.tables.remote import is_url, read_url, shown_locator
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.systems import of_system
 from trackperm.tables.table import ExampleTable
@@ -102,7 +103,7 @@ def read_examples(
             file.gold = _gold(file, source, gold)
         table = file.keep_for(source.read(file))
     except OSError as error:
-        called = str(path) if origin is None else origin
+        called = printable(path if origin is None else origin)
         raise SourceError(f"`{called}` cannot be read: {error.strerror or error}") from error
     if part is not None and source.part is None:
         table = of_system(table, part)
@@ -126,7 +127,7 @@ def _gold(file: SourceFile, source: Source, gold: Gold | None) -> SourceFile:
     if isinstance(gold.path, str):
         raise SourceError(
             f"`{file.origin}` ({source.title}) needs its reference answers in a file, not at a URL",
-            hint=f"copy `{gold.path}` to a file.",
+            hint=f"copy `{shown_locator(gold.path)}` to a file.",
         )
     answers = SourceFile.opened(gold.path, part=gold.part)
     _require_file(answers)

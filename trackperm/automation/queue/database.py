@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from trackperm.errors import InputError
+from trackperm.messages import printable
 
 FILE = "queue.sqlite"
 BUSY_SECONDS = 30.0
@@ -82,8 +83,8 @@ class QueueFile:
             version = rows.execute("PRAGMA user_version").fetchone()[0]
         if version != _VERSION:
             raise QueueError(
-                f"`{self.path}` is no queue of this version of trackperm: its version is {version}, expected"
-                f" {_VERSION}",
+                f"`{printable(self.path)}` is no queue of this version of trackperm: its version is"
+                f" {version}, expected {_VERSION}",
                 hint=_MOVE,
             )
 
@@ -109,7 +110,7 @@ class QueueFile:
                 connection.close()
         except sqlite3.Error as error:
             raise QueueError(
-                f"the queue `{self.path}` cannot be used: {error}",
+                f"the queue `{printable(self.path)}` cannot be used: {error}",
                 hint=f"is the disk full, or does another process keep it locked? If it is damaged, {_MOVE}",
             ) from error
 

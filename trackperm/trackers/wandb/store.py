@@ -18,11 +18,11 @@ import requests
 import wandb
 
 from trackperm.errors import TrackerError, TrackpermError
+from trackperm.messages import without_credentials, without_secrets
 from trackperm.trackers.references import RunReference, TrackedRun
 
 """What the runs of comparisons and leaderboards have, and no other; their job type says which they are."""
 
-_CREDENTIALS = re.compile(r"(?<=://)[^/@\s'\"]+@")
 _UNANSWERED = re.compile(
     r"did not respond in time|connection refused|no such host|timed? ?out|EOF\b|connection reset",
     re.IGNORECASE,
@@ -67,7 +67,7 @@ class Store:
     def base_url(self) -> str:
         """Where the API is, without credentials."""
         url = self._base_url or os.environ.get("WANDB_BASE_URL") or wandb.setup().settings.base_url
-        return _CREDENTIALS.sub("", url).rstrip("/")
+        return without_credentials(url).rstrip("/")
 
     @contextmanager
     def calls(self, doing: str, *, writes: bool = False) -> Iterator[wandb.Api]:
@@ -125,7 +125,7 @@ class Store:
 
     def _failure(self, error: Exception, doing: str, *, writes: bool) -> TrackerError:
         causes = list(_causes(error))
-        said = _CREDENTIALS.sub("", str(error)).strip().split("\n")[0][:400]
+        said = without_secrets(str(error)).strip().split("\n")[0][:400]
         where = f"W&B at `{self.base_url}`"
         status = next(filter(None, map(_http_status, causes)), None)
         unanswered = any(isinstance(cause, _SILENCE) or _UNANSWERED.search(str(cause)) for cause in causes)
