@@ -92,12 +92,15 @@ class _Parts:
     parts: tuple[str, ...]
 
     def renderers(self) -> Renderers:
-        return {"text": lambda: "\n".join(self._lines()), "json": lambda: as_json(asdict(self))}
+        return {
+            "text": lambda: "\n".join(map(printable, self._lines())),
+            "json": lambda: as_json(asdict(self)),
+        }
 
     def _lines(self) -> Iterator[str]:
-        yield f"{printable(self.run)}: {self.format}, with {len(self.parts)} {self.what}s"
+        yield f"{self.run}: {self.format}, with {len(self.parts)} {self.what}s"
         for part in self.parts:
-            yield printable(f"  trackperm inspect {shlex.quote(f'{self.run}::{part}')}")
+            yield f"  trackperm inspect {shlex.quote(f'{self.run}::{part}')}"
 
 
 @dataclass(frozen=True)
@@ -132,7 +135,7 @@ class _Tests:
             yield "for example, if its columns are of two systems:"
         else:
             yield "for example, with the other run in place of the second:"
-        yield printable(f"  {shlex.join(self.command)}")
+        yield f"  {shlex.join(self.command)}"
 
 
 @dataclass(frozen=True)
@@ -152,7 +155,10 @@ class _Inspection:
         return cls(run, _format(run, data), data, columns, _tests(run, data, columns, options))
 
     def renderers(self) -> Renderers:
-        return {"text": lambda: "\n".join(_lines(self)), "json": lambda: as_json(self._plain())}
+        return {
+            "text": lambda: "\n".join(map(printable, _lines(self))),
+            "json": lambda: as_json(self._plain()),
+        }
 
     def _plain(self) -> dict[str, Any]:
         table = self.data.table
@@ -182,7 +188,7 @@ def _option(name: str, value: str | None) -> list[str]:
 def _lines(found: _Inspection) -> Iterator[str]:
     run, table, columns = found.run, found.data.table, found.columns
     number = "1 example" if len(table) == 1 else f"{len(table):,} examples"
-    yield f"{printable(run)}: {found.format}, {number}"
+    yield f"{run}: {found.format}, {number}"
     yield ""
     yield from _grid(columns)
     yield ""
@@ -193,7 +199,7 @@ def _lines(found: _Inspection) -> Iterator[str]:
         yield f"could be {role}: {', '.join(names) or 'no column'}"
     systems = [name for name in table.columns if _holds_objects(table.only([name]), name)]
     if systems:
-        command = printable(shlex.join(["trackperm", "inspect", f"{run}::{systems[0]}"]))
+        command = shlex.join(["trackperm", "inspect", f"{run}::{systems[0]}"])
         yield f"could be one system each: {', '.join(systems)}; as in `{command}`"
     for column in columns:
         if (

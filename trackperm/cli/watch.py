@@ -103,7 +103,7 @@ def watch(
     if status:
         entries = queue.entries()
         renderers: Renderers = {
-            "text": lambda: "\n".join(_status(queue, entries)),
+            "text": lambda: "\n".join(map(printable, _status(queue, entries))),
             "json": lambda: as_json([asdict(replace(entry, token=None)) for entry in entries]),
         }
         emit(renderers, format_, output)
@@ -160,7 +160,7 @@ def _require_rows(queue: Queue, chosen: list[Policy], path: Path) -> None:
     if not any(entry.queue_key in keys for entry in queue.entries()):
         raise InputError(
             f"no policy of `{printable(path)}` says whose runs are to be compared, and none is queued in"
-            f" `{queue.folder}`",
+            f" `{printable(queue.folder)}`",
             hint="`runs: mlflow:EXPERIMENT` or `runs: wandb:ENTITY/PROJECT` in a policy; without it, what"
             " `compare_on_exit` has queued is compared, and nothing else.",
         )
