@@ -25,7 +25,7 @@ NEWEST_VENV := .venv-newest
 VERSIONS = tests/cli tests/tables tests/statistic tests/exact tests/report
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test style test-slow test-spark test-old-mlflow test-new-mlflow test-old-wandb test-training test-environments test-all test-nightly environments bench fuzz format clean
+.PHONY: help demo test style test-slow test-spark test-old-mlflow test-new-mlflow test-old-wandb test-training test-environments test-all test-lowest test-newest test-nightly environments audit bench fuzz format clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-16s %s\n", $$1, $$2 }'
@@ -43,10 +43,14 @@ test: $(VENV)/.test ## the default suite: tests, style, types, layers, documente
 style: $(VENV)/.test ## style, types and layers alone
 	@$(check_style)
 
+# the oldest and the newest Python that pyproject.toml names, whichever runs here; on the oldest one NumPy has
+# older stubs than those of this environment, which return Any there
+TYPES = "mypy --python-version 3.10 --no-warn-return-any" "mypy --python-version 3.14"
+
 # ends as pytest does, so that .ci/run adds it up
 define check_style
 	started=$$(date +%s); passed=0; failed=0; \
-	for check in "ruff check" "ruff format --check" mypy lint-imports; do \
+	for check in "ruff check" "ruff format --check" $(TYPES) lint-imports; do \
 	    if said=$$($(VENV)/bin/$$check 2>&1); then passed=$$((passed + 1)); \
 	    else failed=$$((failed + 1)); printf '%s\n' "$$check:" "$$said"; fi; \
 	done; \
@@ -83,7 +87,7 @@ test-training: $(TRAINING_VENV)/.test ## the tests of callbacks and flows, with 
 # each starts alone and ends alone, so two at a time keep two processors busy
 test-environments: ## the suites with an environment of their own, two at a time
 	@$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target PROCESSES=1 \
-	    test-training test-spark test-old-mlflow test-new-mlflow test-old-wandb
+	    test-training test-lowest test-spark test-newest test-old-mlflow test-new-mlflow test-old-wandb
 
 test-all: test test-slow test-environments ## everything a change has to pass
 
@@ -92,7 +96,19 @@ test-nightly: $(VENV)/.test $(VENV)/.fuzz ## the long tail: long runs, whole tab
 	$(VENV)/bin/python -m pytest $(PARALLEL) -m "(nightly or generated) and not spark and not training and not live"
 	@$(MAKE) --no-print-directory fuzz MINUTES=1
 
-environments: $(OLD_VENV)/.test $(NEW_VENV)/.test $(OLD_WANDB_VENV)/.test $(TRAINING_VENV)/.test ## install what test-all tests with
+environments: $(OLD_VENV)/.test $(NEW_VENV)/.test $(OLD_WANDB_VENV)/.test $(LOWEST_VENV)/.test $(NEWEST_VENV)/.test $(TRAINING_VENV)/.test ## install what test-all tests with
+
+# not in CI, for it needs the advisories of PyPI, which a mirror may lack
+audit: $(VENV)/.audit ## ask PyPI's advisories about everything that is installed; needs the network
+	@report=$$(mktemp); trap 'rm -f "$$report"' EXIT; \
+	$(VENV)/bin/pip-audit --local --skip-editable --progress-spinner off >"$$report" 2>&1; status=$$?; \
+	unknown=$$(grep -c 'could not be audited' "$$report"); \
+	if grep -q 'requests.exceptions\|ConnectionError\|ServiceError' "$$report"; then \
+	    echo "nothing was checked: the advisories of PyPI are out of reach"; exit 1; \
+	elif [ "$$unknown" -gt 0 ]; then \
+	    grep -v 'could not be audited\|^No known' "$$report"; \
+	    echo "not checked: $$unknown packages, of which this index has no advisories"; exit 1; \
+	fi; cat "$$report"; exit $$status
 
 bench: $(VENV)/.test ## benchmarks, as a table and as JSON in .benchmarks/
 	$(VENV)/bin/python -m pytest tests/benchmarks -q -p benchmark --benchmark-quiet --benchmark-autosave
@@ -136,6 +152,9 @@ $(VENV)/.test: pyproject.toml
 
 $(VENV)/.fuzz: $(VENV)/.test
 	$(call install,$(VENV),'.[fuzz]')
+
+$(VENV)/.audit: $(VENV)/.test
+	$(call install,$(VENV),'.[audit]')
 
 $(VENV)/.spark: $(VENV)/.test
 	$(call install,$(VENV),'.[spark]')

@@ -1,4 +1,4 @@
-"""Licences of what is installed with trackperm: all are permitted, and `docs/licences.md` has the direct ones."""
+"""Licences of what is installed with trackperm are permitted, and `docs/licences.md` has the direct ones."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PERMITTED = {
     "Unlicense",
     "Zlib",
 }
-"""SPDX names of licences under which any program may use a library; `BSD` where a package does not say which."""
+"""SPDX names of licences under which any program may use a library; `BSD` is any one of them."""
 
 SPDX = {
     "3-Clause BSD License": "BSD-3-Clause",
@@ -167,7 +167,7 @@ PAGE = """\
 # Licences
 
 trackperm is under the Apache License 2.0. These are the libraries that it uses, and what each is needed for:
-every installation, or an extra, which is installed by `pip install 'trackperm[EXTRA]'`. What they bring along is
+every installation, or an extra, which `pip install 'trackperm[EXTRA]'` installs. What they bring along is
 under licences of the same kinds: `tests/house/test_licences.py` reads all of them, has the list of permitted
 ones, and writes this page.
 
