@@ -19,9 +19,16 @@ TORCH := 2.13.0
 TRAINING_VENV := .venv-training
 OLD_WANDB := 0.26.1
 OLD_WANDB_VENV := .venv-wandb-$(OLD_WANDB)
+LOWEST_VENV := .venv-lowest
+NEWEST_VENV := .venv-newest
+# what shows that versions work together: no server, and no drawn cases, which take minutes
+VERSIONS = -m "not slow and not extended and not nightly and not spark and not training and not generated" \
+    tests/cli tests/report tests/tables/formats tests/statistic/test_builtin.py tests/statistic/test_targets.py \
+    tests/statistic/test_declarations.py tests/exact/test_reference_pvalues.py tests/exact/intervals \
+    tests/exact/multiplicity tests/exact/ranking
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test style test-slow test-spark test-old-mlflow test-new-mlflow test-old-wandb test-training test-environments test-all test-nightly environments bench fuzz format clean
+.PHONY: help demo test style test-slow test-spark test-old-mlflow test-new-mlflow test-old-wandb test-training test-environments test-all test-lowest test-newest test-nightly environments audit bench fuzz format clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-16s %s\n", $$1, $$2 }'
@@ -39,10 +46,14 @@ test: $(VENV)/.test ## the default suite: tests, style, types, layers, documente
 style: $(VENV)/.test ## style, types and layers alone
 	@$(check_style)
 
+# the oldest and the newest Python that pyproject.toml names, whichever runs here; on the oldest one NumPy has
+# older stubs than those of this environment, which return Any there
+TYPES = "mypy --python-version 3.10 --no-warn-return-any" "mypy --python-version 3.14"
+
 # ends as pytest does, so that .ci/run adds it up
 define check_style
 	started=$$(date +%s); passed=0; failed=0; \
-	for check in "ruff check" "ruff format --check" mypy lint-imports; do \
+	for check in "ruff check" "ruff format --check" $(TYPES) lint-imports; do \
 	    if said=$$($(VENV)/bin/$$check 2>&1); then passed=$$((passed + 1)); \
 	    else failed=$$((failed + 1)); printf '%s\n' "$$check:" "$$said"; fi; \
 	done; \
@@ -64,13 +75,22 @@ test-new-mlflow: $(NEW_VENV)/.test ## the same on a newer MLflow, and what that 
 test-old-wandb: $(OLD_WANDB_VENV)/.test ## the contract of trackers on the oldest wandb that is supported
 	$(OLD_WANDB_VENV)/bin/python -m pytest $(PARALLEL) -m "contract and not slow and not nightly" -k wandb tests/trackers
 
+test-lowest: $(LOWEST_VENV)/.test ## the command line, readers and numbers with the lowest versions that pyproject.toml allows
+	$(LOWEST_VENV)/bin/python -m pytest $(PARALLEL) $(VERSIONS)
+
+# what is installed there differs from $(VENV); where nothing does, `make test` has run these tests already
+test-newest: $(NEWEST_VENV)/.test ## the same with the newest versions, where other packages hold them back in .venv
+	@above=$$($(NEWEST_VENV)/bin/python -m pip list --path $$(echo $(NEWEST_VENV)/lib/python*/site-packages) --format freeze | grep -v ^trackperm); \
+	echo "newer than in $(VENV): $${above:-nothing}"; \
+	[ -z "$$above" ] || $(NEWEST_VENV)/bin/python -m pytest $(PARALLEL) $(VERSIONS)
+
 test-training: $(TRAINING_VENV)/.test ## the tests of callbacks and flows, with PyTorch, transformers, Lightning and Prefect
 	$(TRAINING_VENV)/bin/python -m pytest $(PARALLEL) -m "training and not nightly" tests/automation tests/integrations
 
 # each starts alone and ends alone, so two at a time keep two processors busy
 test-environments: ## the suites with an environment of their own, two at a time
 	@$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target PROCESSES=1 \
-	    test-training test-spark test-old-mlflow test-new-mlflow test-old-wandb
+	    test-training test-lowest test-spark test-newest test-old-mlflow test-new-mlflow test-old-wandb
 
 test-all: test test-slow test-environments ## everything a change has to pass
 
@@ -79,7 +99,19 @@ test-nightly: $(VENV)/.test $(VENV)/.fuzz ## the long tail: long runs, whole tab
 	$(VENV)/bin/python -m pytest $(PARALLEL) -m "(nightly or generated) and not spark and not training and not live"
 	@$(MAKE) --no-print-directory fuzz MINUTES=1
 
-environments: $(OLD_VENV)/.test $(NEW_VENV)/.test $(OLD_WANDB_VENV)/.test $(TRAINING_VENV)/.test ## install what test-all tests with
+environments: $(OLD_VENV)/.test $(NEW_VENV)/.test $(OLD_WANDB_VENV)/.test $(LOWEST_VENV)/.test $(NEWEST_VENV)/.test $(TRAINING_VENV)/.test ## install what test-all tests with
+
+# not in CI, for it needs the advisories of PyPI, which a mirror may lack
+audit: $(VENV)/.audit ## ask PyPI's advisories about everything that is installed; needs the network
+	@report=$$(mktemp); trap 'rm -f "$$report"' EXIT; \
+	$(VENV)/bin/pip-audit --local --skip-editable --progress-spinner off >"$$report" 2>&1; status=$$?; \
+	unknown=$$(grep -c 'could not be audited' "$$report"); \
+	if grep -q 'requests.exceptions\|ConnectionError\|ServiceError' "$$report"; then \
+	    echo "nothing was checked: the advisories of PyPI are out of reach"; exit 1; \
+	elif [ "$$unknown" -gt 0 ]; then \
+	    grep -v 'could not be audited\|^No known' "$$report"; \
+	    echo "not checked: $$unknown packages, of which this index has no advisories"; exit 1; \
+	fi; cat "$$report"; exit $$status
 
 bench: $(VENV)/.test ## benchmarks, as a table and as JSON in .benchmarks/
 	$(VENV)/bin/python -m pytest tests/benchmarks -q -p benchmark --benchmark-quiet --benchmark-autosave
@@ -125,6 +157,9 @@ $(VENV)/.test: pyproject.toml
 $(VENV)/.fuzz: $(VENV)/.test
 	$(call install,$(VENV),'.[fuzz]')
 
+$(VENV)/.audit: $(VENV)/.test
+	$(call install,$(VENV),'.[audit]')
+
 $(VENV)/.spark: $(VENV)/.test
 	$(call install,$(VENV),'.[spark]')
 
@@ -138,6 +173,24 @@ $(NEW_VENV)/.test: $(VENV)/.test
 
 $(OLD_WANDB_VENV)/.test: $(VENV)/.test
 	$(call install_above,$(OLD_WANDB_VENV),'.[test]' 'wandb==$(OLD_WANDB)')
+
+# $(call direct,resolution): versions of the direct dependencies alone, whatever other packages ask for
+direct = UV_FIND_LINKS=$(PIP_FIND_LINKS) $(VENV)/bin/uv pip compile --quiet --no-deps --no-header --no-annotate \
+    --resolution $(1) --python $(VENV)/bin/python $(if $(PIP_INDEX_URL),--default-index $(PIP_INDEX_URL)) pyproject.toml
+
+# of what is installed for users; the tools that test stay as they are
+$(LOWEST_VENV)/.test: $(VENV)/.test
+	@mkdir -p $(LOWEST_VENV)
+	@$(call direct,lowest-direct) --extra all --extra demo --extra trec >$(LOWEST_VENV)/lowest.txt
+	$(call install_above,$(LOWEST_VENV),'.[test]' --constraint $(LOWEST_VENV)/lowest.txt)
+
+# of the tools too, for pandas, PyArrow and DuckDB are what users compare; MLflow has a suite of its own, and it
+# and not a user says which GraphQL is there
+$(NEWEST_VENV)/.test: $(VENV)/.test
+	@mkdir -p $(NEWEST_VENV)
+	@$(call direct,highest) --extra test --extra trec --no-emit-package mlflow --no-emit-package graphql-core >$(NEWEST_VENV)/newest.txt
+	$(call install_above,$(NEWEST_VENV),'.[test]')
+	@$(NEWEST_VENV)/bin/python -m pip install -qq --no-compile --no-deps --requirement $(NEWEST_VENV)/newest.txt || { rm $@; exit 1; }
 
 $(TRAINING_VENV)/.test: $(VENV)/.test
 	$(call install_above,$(TRAINING_VENV),'.[training]' 'torch==$(TORCH)')

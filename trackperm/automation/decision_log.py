@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import sys
 import threading
 from collections.abc import Callable
@@ -12,12 +10,9 @@ from contextlib import nullcontext
 from datetime import datetime, timezone
 from typing import Any, TextIO
 
-from trackperm.messages import without_credentials
+from trackperm.messages import without_secrets
 from trackperm.storage import standard_output
 
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
-_SHORTEST = 6  # values that are shorter, such as `1`, are everywhere
-_BEARER = re.compile(r"\b(Bearer|Basic) +[A-Za-z0-9._~+/=-]{6,}")
 _LONGEST = 2000
 
 
@@ -88,16 +83,8 @@ class Notes:
 
 
 def scrubbed(text: str) -> str:
-    """Return `text` without what may be secret, and not too long.
-
-    Taken out are the values of environment variables whose names say that they are secret, credentials in
-    URLs, and credentials as HTTP writes them.
-    """
-    names = filter(_SECRET_NAME.search, list(os.environ))  # which other threads change meanwhile
-    secrets = {os.environ.get(name, "") for name in names}
-    for value in sorted((each for each in secrets if len(each) >= _SHORTEST), key=len, reverse=True):
-        text = text.replace(value, "…")
-    text = _BEARER.sub(r"\1 …", without_credentials(text))
+    """Return `text` without what may be secret, and not too long."""
+    text = without_secrets(text)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 

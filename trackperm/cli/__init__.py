@@ -30,7 +30,7 @@ from trackperm.cli import verify as verify_command
 from trackperm.cli import watch as watch_command
 from trackperm.cli.output import echo
 from trackperm.errors import FaultError, TrackpermError
-from trackperm.messages import did_you_mean, without_credentials
+from trackperm.messages import did_you_mean, printable, printable_lines, without_secrets
 from trackperm.storage import is_full, no_room_for_temporary_files
 from trackperm.version import __version__
 
@@ -99,14 +99,14 @@ def root(
 
 
 def _print_error(text: str) -> None:
-    typer.echo(f"error: {without_credentials(text)}", err=True)
+    typer.echo(f"error: {printable_lines(without_secrets(text))}", err=True)
 
 
 def _failed(error: OSError) -> str:
     """Say which file failed: a file that is opened has a name, temporary ones are written to by libraries."""
     if is_full(error) and error.filename is None:
         return no_room_for_temporary_files(error).on_command_line()
-    place = "" if error.filename is None else f"`{error.filename}`: "
+    place = "" if error.filename is None else f"`{printable(error.filename)}`: "
     return f"{place}{error.strerror or error}"
 
 

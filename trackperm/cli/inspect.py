@@ -13,6 +13,7 @@ import typer
 from trackperm.cli.arguments import TrackingUri
 from trackperm.cli.output import OutputFiles, Renderers, TextOrJson, as_json, emit, require_formats
 from trackperm.errors import ChoiceError, TrackpermError
+from trackperm.messages import printable, without_credentials
 
 if TYPE_CHECKING:
     from trackperm.comparison import RunData
@@ -64,10 +65,10 @@ def inspect(
 ) -> None:
     """Say what a file or run holds: its format, examples and columns, and what can be tested with them."""
     from trackperm.comparison import load_run, reference_answers, require_artifacts_of_runs
-    from trackperm.tables.remote import shown_locator
+    from trackperm.tables.remote import is_url, shown_locator
 
     require_formats(output, ("text", "json"))
-    shown = shown_locator(run)
+    shown = shown_locator(run) if is_url(run) else run
     require_artifacts_of_runs(artifact, run, run)
     gold = reference_answers(labels, {}, by_position=False)
     try:
@@ -76,8 +77,8 @@ def inspect(
         parts = _Parts(shown, _format(run, None), error.what, tuple(error.parts))
         emit(parts.renderers(), format_, output)
         return
-    options = [*_option("--labels", labels), *_option("--artifact", artifact)]
-    options += _option("--tracking-uri", tracking_uri)
+    options = [*_option("--labels", labels and shown_locator(labels)), *_option("--artifact", artifact)]
+    options += _option("--tracking-uri", tracking_uri and without_credentials(tracking_uri))
     emit(_Inspection.of(shown, data, options).renderers(), format_, output)
 
 
@@ -91,7 +92,10 @@ class _Parts:
     parts: tuple[str, ...]
 
     def renderers(self) -> Renderers:
-        return {"text": lambda: "\n".join(self._lines()), "json": lambda: as_json(asdict(self))}
+        return {
+            "text": lambda: "\n".join(map(printable, self._lines())),
+            "json": lambda: as_json(asdict(self)),
+        }
 
     def _lines(self) -> Iterator[str]:
         yield f"{self.run}: {self.format}, with {len(self.parts)} {self.what}s"
@@ -151,7 +155,10 @@ class _Inspection:
         return cls(run, _format(run, data), data, columns, _tests(run, data, columns, options))
 
     def renderers(self) -> Renderers:
-        return {"text": lambda: "\n".join(_lines(self)), "json": lambda: as_json(self._plain())}
+        return {
+            "text": lambda: "\n".join(map(printable, _lines(self))),
+            "json": lambda: as_json(self._plain()),
+        }
 
     def _plain(self) -> dict[str, Any]:
         table = self.data.table

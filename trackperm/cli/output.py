@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import typer
 
 from trackperm.errors import InputError, StorageError
-from trackperm.messages import listed
+from trackperm.messages import listed, printable, printable_lines
 from trackperm.storage import standard_output, write_whole
 
 Renderers = Mapping[str, Callable[[], str | bytes]]
@@ -70,10 +70,11 @@ def require_formats(
         if SUFFIXES.get(file.suffix.lower()) not in formats:
             known = [suffix for suffix, name in SUFFIXES.items() if name in formats]
             raise InputError(
-                f"`{file}` does not say its format", hint=f"its name ends in one of {listed(known)}."
+                f"`{printable(file)}` does not say its format",
+                hint=f"its name ends in one of {listed(known)}.",
             )
         if check_folders and not file.parent.is_dir():
-            raise InputError(f"`{file}` is in a folder that does not exist", hint="make it first.")
+            raise InputError(f"`{printable(file)}` is in a folder that does not exist", hint="make it first.")
 
 
 def emit(renderers: Renderers, format_: str, files: Iterable[Path] | None = None) -> None:
@@ -84,7 +85,8 @@ def emit(renderers: Renderers, format_: str, files: Iterable[Path] | None = None
     StorageError
         If a file cannot be written: the first one, after all others have been written.
     """
-    echo(renderers[format_]())
+    content = renderers[format_]()
+    echo(printable_lines(content) if format_ == "text" and isinstance(content, str) else content)
     failure = next(iter(write_files(renderers, files)), None)
     if failure is not None:
         raise failure
@@ -115,9 +117,9 @@ def emit_checks(
     if format_ == "text":
         for block in blocks:
             if block.is_error:
-                typer.echo(block.text, err=True)
+                typer.echo(printable_lines(block.text), err=True)
             else:
-                echo(block.text)
+                echo(printable_lines(block.text))
     else:
         echo(renderers[format_]())
     failure = next(iter(write_files(renderers, files)), None)
@@ -143,7 +145,7 @@ def write_files(renderers: Renderers, files: Iterable[Path] | None) -> list[Stor
         except StorageError as error:
             failures.append(error)
         else:
-            typer.echo(f"written: {file}", err=True)
+            typer.echo(f"written: {printable(file)}", err=True)
     return failures
 
 

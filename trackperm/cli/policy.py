@@ -11,7 +11,7 @@ import typer
 
 from trackperm.cli.output import Block, OutputFiles, TextOrJson, echo, emit_checks, require_formats
 from trackperm.errors import SpecError
-from trackperm.messages import without_credentials
+from trackperm.messages import printable, without_credentials
 
 if TYPE_CHECKING:
     from trackperm.automation.policy.policy import Policy
@@ -75,13 +75,13 @@ def schema() -> None:
 
 def _understood(path: Path, policies: Sequence[Policy]) -> str:
     """Say what the policies of a file do."""
-    heading = f"{path}: ok, {_number(len(policies), 'policy', 'policies')}"
+    heading = f"{printable(path)}: ok, {_number(len(policies), 'policy', 'policies')}"
     return "\n\n".join([heading, *("\n".join(_block(policy)) for policy in policies)])
 
 
 def _problems(path: Path, errors: Sequence[SpecError]) -> str:
     """Say what is wrong with a policy file."""
-    return "\n\n".join([*_said(errors), f"{path}: {_number(len(errors), 'problem', 'problems')}"])
+    return "\n\n".join([*_said(errors), f"{printable(path)}: {_number(len(errors), 'problem', 'problems')}"])
 
 
 def _said(errors: Sequence[SpecError]) -> list[str]:

@@ -12,6 +12,7 @@ import typer
 
 from trackperm.cli.output import Block, OutputFiles, TextOrJson, echo, emit_checks, require_formats
 from trackperm.errors import InputError, TrackpermError
+from trackperm.messages import printable
 from trackperm.storage import write_whole
 
 if TYPE_CHECKING:
@@ -89,9 +90,9 @@ def check(
 def _checked(path: Path, wrong: Sequence[Problem]) -> str:
     """Say what is wrong with a spec, or that nothing is."""
     if not wrong:
-        return f"{path}: ok"
+        return f"{printable(path)}: ok"
     number = "1 problem" if len(wrong) == 1 else f"{len(wrong)} problems"
-    return "\n\n".join([*(_written(path, problem) for problem in wrong), f"{path}: {number}"])
+    return "\n\n".join([*(_written(path, problem) for problem in wrong), f"{printable(path)}: {number}"])
 
 
 @app.command()
@@ -155,7 +156,7 @@ def _engine(statistic: Statistic) -> str:
 
 
 def _written(path: Path, problem: Problem) -> str:
-    place = f"{path}:{problem.line}:{problem.column}: " if problem.line else ""
+    place = f"{printable(path)}:{problem.line}:{problem.column}: " if problem.line else ""
     hint = f"\n\nHint: {problem.hint}" if problem.hint else ""
     return f"{place}{problem.message}{hint}"
 

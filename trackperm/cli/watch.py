@@ -16,6 +16,7 @@ import typer
 
 from trackperm.cli.output import Renderers, as_json, emit, require_formats
 from trackperm.errors import InputError
+from trackperm.messages import printable
 
 if TYPE_CHECKING:
     from trackperm.automation.policy.policy import Policy
@@ -109,7 +110,7 @@ def watch(
         queue = Queue(state or default_folder(policy), lease=lease)
         entries = queue.entries()
         renderers: Renderers = {
-            "text": lambda: "\n".join(_status(queue, entries)),
+            "text": lambda: "\n".join(map(printable, _status(queue, entries))),
             "json": lambda: as_json([asdict(replace(entry, token=None)) for entry in entries]),
         }
         emit(renderers, format_, output)
@@ -167,8 +168,8 @@ def _require_rows(queue: Queue, chosen: list[Policy], path: Path) -> None:
     keys = {each.queue_key for each in chosen}
     if not any(entry.queue_key in keys for entry in queue.entries()):
         raise InputError(
-            f"no policy of `{path}` says whose runs are to be compared, and none is queued in"
-            f" `{queue.folder}`",
+            f"no policy of `{printable(path)}` says whose runs are to be compared, and none is queued in"
+            f" `{printable(queue.folder)}`",
             hint="`runs: mlflow:EXPERIMENT` or `runs: wandb:ENTITY/PROJECT` in a policy; without it, what"
             " `compare_on_exit` has queued is compared, and nothing else.",
         )

@@ -14,7 +14,7 @@ from trackperm.choices import RepeatsInSpec
 from trackperm.errors import InputError, InputTypeError, SpecError
 from trackperm.exact import RationalStatistic, RealStatistic
 from trackperm.exact.scores.resolution import Resolution, read_resolution
-from trackperm.messages import did_you_mean, kind, listed
+from trackperm.messages import did_you_mean, kind, listed, printable
 from trackperm.statistic.declared_parts import (
     check_classes,
     classes_of,
@@ -157,7 +157,7 @@ def _read(source: str | Path) -> tuple[Document, str]:
     path = Path(source)
     if isinstance(source, str) and path.suffix.lower() not in (".yaml", ".yml"):
         raise SpecError(
-            f"no statistic is called `{source}`; built in are {listed(builtins)}",
+            f"no statistic is called `{printable(source)}`; built in are {listed(builtins)}",
             hint=f"a spec of your own is a file ending in `.yaml`.{did_you_mean(source, builtins)}",
         )
     return Document.read(path), name_of_file(path)

@@ -21,7 +21,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from trackperm.errors import SpecError
-from trackperm.messages import kind, masked, without_credentials
+from trackperm.messages import kind, masked, printable, without_credentials
 from trackperm.ordinary_files import HINT, special_kind
 from trackperm.statistic.misfits import in_words
 
@@ -265,7 +265,7 @@ class Document:
         SpecError
             If the file cannot be read or is not strict YAML.
         """
-        origin = str(path) if origin is None else origin
+        origin = printable(path if origin is None else origin)
         if special := special_kind(path):
             raise SpecError(f"`{origin}` is {special}; expected an ordinary file", hint=HINT)
         try:

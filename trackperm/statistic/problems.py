@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trackperm.errors import SpecError, TrackpermError
-from trackperm.messages import did_you_mean, listed
+from trackperm.messages import did_you_mean, listed, printable
 from trackperm.statistic.compile import _Compiler, load_statistic, name_of_file
 from trackperm.statistic.definition import ParameterValue, Statistic
 from trackperm.statistic.document import Document
@@ -53,7 +53,7 @@ def problems(path: Path, columns: Sequence[str] | None = None) -> list[Problem]:
     try:
         document = Document.read(path)
     except SpecError as error:
-        return [_located(error, str(path))]
+        return [_located(error, printable(path))]
     errors = _Errors([])
     with errors.caught():
         errors.found.extend(document.misfits(form(document)))

@@ -6,10 +6,11 @@ import re
 from pathlib import Path, PurePosixPath
 
 from trackperm.errors import SourceError, StorageError
+from trackperm.messages import printable
 from trackperm.tables.formats.parquet import tables_in_parts
 from trackperm.tables.labels import Gold, with_labels
 from trackperm.tables.registry import recognised
-from trackperm.tables.remote import is_url, read_url
+from trackperm.tables.remote import is_url, read_url, shown_locator
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.systems import of_system
 from trackperm.tables.table import ExampleTable
@@ -105,7 +106,7 @@ def read_examples(
     except StorageError:
         raise
     except OSError as error:
-        called = str(path) if origin is None else origin
+        called = printable(path if origin is None else origin)
         raise SourceError(f"`{called}` cannot be read: {error.strerror or error}") from error
     if part is not None and source.part is None:
         table = of_system(table, part)
@@ -138,7 +139,7 @@ def _gold(file: SourceFile, source: Source, gold: Gold | None) -> SourceFile:
     if isinstance(gold.path, str) or gold.table is not None:
         raise SourceError(
             f"`{file.origin}` ({source.title}) needs its reference answers in a file of their own",
-            hint=f"copy `{gold.path}` to a file.",
+            hint=f"copy `{shown_locator(str(gold.path))}` to a file.",
         )
     answers = SourceFile.opened(gold.path, part=gold.part)
     _require_file(answers)

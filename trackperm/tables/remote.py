@@ -7,7 +7,7 @@ from functools import partial
 import polars as pl
 
 from trackperm.errors import SourceError
-from trackperm.messages import without_credentials
+from trackperm.messages import printable, without_credentials
 from trackperm.tables.expansion import Expansion
 from trackperm.tables.scan import Scan
 from trackperm.tables.table import ExampleTable
@@ -20,13 +20,13 @@ def is_url(locator: str) -> bool:
 
 
 def shown_locator(locator: str) -> str:
-    """Return what people are shown of a locator: of a URL all but its credentials, a path as it is."""
+    """Return what people are shown of a locator: no credentials of a URL, and no control characters."""
     url, colons, part = locator.partition("::")
     if not is_url(url):
-        return locator
+        return printable(locator)
     if set("@?&") & set(part):  # `::` stands in the credentials
-        return without_credentials(locator)
-    return f"{without_credentials(url)}{colons}{part}"
+        return printable(without_credentials(locator))
+    return printable(f"{without_credentials(url)}{colons}{part}")
 
 
 def read_url(url: str, origin: str) -> ExampleTable:

@@ -21,7 +21,7 @@ from tempfile import mkdtemp
 from typing import Any
 
 from trackperm.errors import ChoiceError, SourceError
-from trackperm.messages import did_you_mean, listed
+from trackperm.messages import did_you_mean, listed, printable
 from trackperm.ordinary_files import HINT, special_kind
 from trackperm.storage import temporary_files
 from trackperm.tables.expansion import Expansion
@@ -59,7 +59,7 @@ class SourceFile:
         self, path: Path, origin: str | None = None, part: str | None = None, gold: SourceFile | None = None
     ) -> None:
         self.path = path
-        self.origin = str(path) if origin is None else origin
+        self.origin = printable(path if origin is None else origin)
         self.part = part
         self.gold = gold
         self._is_inflated = False

@@ -10,7 +10,7 @@ from trackperm.automation.judging.baseline import NoBaselineError, file_run, fin
 from trackperm.automation.judging.compare_candidate import loaded, settle
 from trackperm.automation.policy.policy import Policy, hint_for_policies, in_policies, load_policies
 from trackperm.errors import FaultError, InputError, TrackpermError
-from trackperm.messages import without_credentials
+from trackperm.messages import without_secrets
 from trackperm.trackers.base import Tracker
 from trackperm.trackers.history import history_of
 from trackperm.trackers.references import RunReference, TrackedRun
@@ -72,9 +72,9 @@ def gate(
     try:
         return _judge(chosen, *_find(chosen, candidate), log=log)
     except TrackpermError as error:
-        error.message = without_credentials(in_policies(error.message))
+        error.message = without_secrets(in_policies(error.message))
         hint = hint_for_policies(error)
-        error.hint = None if hint is None else without_credentials(hint)
+        error.hint = None if hint is None else without_secrets(hint)
         raise
 
 

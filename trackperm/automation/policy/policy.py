@@ -27,7 +27,7 @@ from trackperm.automation.policy.keys import (
 from trackperm.choices import Alternative, CorrectionInPolicy, MissingRule, Repeats, Unit
 from trackperm.comparison import Question
 from trackperm.errors import InputError, SpecError, TrackpermError
-from trackperm.messages import listed, without_credentials
+from trackperm.messages import listed, printable, without_credentials
 from trackperm.option_names import COLUMNS, PAIRS, rewritten
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.document import Document, DocumentPath
@@ -275,12 +275,15 @@ class PolicyFile:
         names = [policy.name for policy in self.policies]
         if name is None and len(names) > 1:
             raise InputError(
-                f"`{self.path}` has {len(names)} policies", hint=f"`--name` chooses one of {listed(names)}."
+                f"`{printable(self.path)}` has {len(names)} policies",
+                hint=f"`--name` chooses one of {listed(names)}.",
             )
         for policy in self.policies:
             if name in (None, policy.name):
                 return policy
-        raise InputError(f"`{self.path}` has no policy `{name}`", hint=f"there are {listed(names)}.")
+        raise InputError(
+            f"`{printable(self.path)}` has no policy `{name}`", hint=f"there are {listed(names)}."
+        )
 
 
 def load_policies(path: str | Path) -> PolicyFile:

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from trackperm.errors import InputError
+from trackperm.messages import printable
 
 FILE = "queue.sqlite"
 BUSY_SECONDS = 30.0
@@ -95,8 +96,8 @@ class QueueFile:
             version = rows.execute("PRAGMA user_version").fetchone()[0]
         if version != _VERSION:
             raise QueueError(
-                f"`{self.path}` is no queue of this version of trackperm: its version is {version}, expected"
-                f" {_VERSION}",
+                f"`{printable(self.path)}` is no queue of this version of trackperm: its version is"
+                f" {version}, expected {_VERSION}",
                 hint=_MOVE,
             )
 
@@ -121,7 +122,9 @@ class QueueFile:
             finally:
                 connection.close()
         except sqlite3.Error as error:
-            raise QueueError(f"the queue `{self.path}` cannot be used: {error}", hint=_hint(error)) from error
+            raise QueueError(
+                f"the queue `{printable(self.path)}` cannot be used: {error}", hint=_hint(error)
+            ) from error
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:

@@ -21,7 +21,7 @@ from mlflow.entities import Experiment, Run
 from mlflow.exceptions import MlflowException
 
 from trackperm.errors import InputError, PermissionDeniedError, TrackerError, TrackpermError
-from trackperm.messages import without_credentials
+from trackperm.messages import without_credentials, without_secrets
 from trackperm.storage import is_full, no_room_for_temporary_files
 from trackperm.trackers.missing_libraries import missing_library
 from trackperm.trackers.references import RunReference, TrackedRun
@@ -242,7 +242,7 @@ class Store:
         )
 
     def _said(self, error: BaseException) -> str:
-        said = without_credentials(str(error))
+        said = without_secrets(str(error))
         host = urlsplit(self.uri).netloc  # with the start of a password that has `/`, `?` or `#`
         said = said if host in self.label else said.replace(host, "…")
         return said.strip().split("\n")[0][:400]

@@ -18,13 +18,13 @@ import requests
 import wandb
 
 from trackperm.errors import PermissionDeniedError, TrackerError, TrackpermError
+from trackperm.messages import without_credentials, without_secrets
 from trackperm.storage import is_full, no_room_for_temporary_files
 from trackperm.trackers.missing_libraries import missing_library
 from trackperm.trackers.references import RunReference, TrackedRun
 
 """What the runs of comparisons and leaderboards have, and no other; their job type says which they are."""
 
-_CREDENTIALS = re.compile(r"(?<=://)[^/@\s'\"]+@")
 _UNANSWERED = re.compile(
     r"did not respond in time|connection refused|no such host|timed? ?out|EOF\b|connection reset",
     re.IGNORECASE,
@@ -69,7 +69,7 @@ class Store:
     def base_url(self) -> str:
         """Where the API is, without credentials."""
         url = self._base_url or os.environ.get("WANDB_BASE_URL") or wandb.setup().settings.base_url
-        return _CREDENTIALS.sub("", url).rstrip("/")
+        return without_credentials(url).rstrip("/")
 
     @contextmanager
     def calls(self, doing: str, *, writes: bool = False) -> Iterator[wandb.Api]:
@@ -133,7 +133,7 @@ class Store:
         causes = list(_causes(error))
         if (lacking := missing_library(causes, doing)) is not None:
             return lacking
-        said = _CREDENTIALS.sub("", str(error)).strip().split("\n")[0][:400]
+        said = without_secrets(str(error)).strip().split("\n")[0][:400]
         where = f"W&B at `{self.base_url}`"
         status = next(filter(None, map(_http_status, causes)), None)
         unanswered = any(isinstance(cause, _SILENCE) or _UNANSWERED.search(str(cause)) for cause in causes)
