@@ -18,7 +18,7 @@ from trackperm.option_names import ARGUMENTS, COLUMNS, LABELS, NAMES, PAIRS, in_
 from trackperm.server.jobs.store import error_values
 
 ON_THE_COMMAND_LINE_ALONE = {
-    *("compat", "format", "output", "github", "health", "health-port", "host", "port", "interval"),
+    *("compat", "data", "format", "output", "github", "health", "health-port", "host", "port", "interval"),
     *(
         "intervals",
         "lease",

@@ -126,7 +126,7 @@ def test_the_command(runs: tuple[Path, Path]) -> None:
         (["a.csv"], "a pilot has two runs"),
         (["a.csv", "b.csv", "-s", "f1", "-s", "mean"], "compared by one statistic"),
         (["--experiment", "mlflow:e", "--discordance", "0.1"], "plans from a pilot"),
-        (["--experiment", "mlflow:e"], "`--experiment` needs the `difference`"),
+        (["--experiment", "mlflow:e"], "`experiment` needs the `difference`"),
         (["--experiment", "e", "--difference", "0.1"], "`e` names no tracker"),
         (["--discordance", "0.1", "--difference", "0.1", "--test-set", "a"], "in an experiment"),
         (["--discordance", "0.1", "--difference", "0.2"], "cannot differ"),

@@ -77,7 +77,7 @@ def test_from_runs_and_past_comparisons_of_a_tracker(tmp_path: Path) -> None:
         ({"baseline": "a.csv"}, "a pilot has two runs"),
         ({"baseline": "a", "candidate": "b", "statistic": ["f1", "mean"]}, "compared by one statistic"),
         ({"baseline": "a", "candidate": "b", "statistic": []}, "compared by one statistic"),
-        ({"experiment": "mlflow:e"}, "`--experiment` needs the `--difference`"),
+        ({"experiment": "mlflow:e"}, "`experiment` needs the `difference`"),
         ({"experiment": "e", "difference": 0.1}, "`e` names no tracker"),
         ({"experiment": "mlflow:e", "difference": 0.1, "parameters": {"positive": 1}}, "is for a pilot"),
         ({"discordance": 0.1, "difference": 0.1, "test_set": "a"}, "in an experiment"),

@@ -177,14 +177,14 @@ def test_logged_leaderboard(client: Client, store: MlflowStore, experiment: str,
 @pytest.mark.parametrize(
     ("order", "said"),
     [
-        ({"kind": "compare", "runs": ["a"]}, "`compare.runs`"),
-        ({"kind": "compare", "runs": ["a", "../b"]}, "`compare.runs.1`"),
-        ({"kind": "compare", "runs": ["a", "b"], "alpha": 2}, "`compare.alpha`"),
-        ({"kind": "compare", "runs": ["a", "b"], "statistic": "/etc/passwd.yaml"}, "`compare.statistic`"),
-        ({"kind": "compare", "runs": ["a", "b"], "labels": "/etc/passwd"}, "`compare.labels`"),
+        ({"kind": "compare", "runs": ["a"]}, "`runs`"),
+        ({"kind": "compare", "runs": ["a", "../b"]}, "`runs.1`"),
+        ({"kind": "compare", "runs": ["a", "b"], "alpha": 2}, "`alpha`"),
+        ({"kind": "compare", "runs": ["a", "b"], "statistic": "/etc/passwd.yaml"}, "`statistic`"),
+        ({"kind": "compare", "runs": ["a", "b"], "labels": "/etc/passwd"}, "unknown key `labels`"),
         ({"kind": "leaderboard"}, "either runs or an experiment"),
-        ({"kind": "publish"}, "expected tags"),
-        ([], "the request"),
+        ({"kind": "publish"}, "expected one of `choices`"),
+        ([], "expected keys and values, found a list"),
     ],
 )
 def test_orders_that_cannot_be_used(client: Client, order: object, said: str) -> None:

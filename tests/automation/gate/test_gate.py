@@ -92,7 +92,7 @@ def test_a_hint_names_the_key_of_the_policy(runs: HookedStore):
     candidate = runs.begun()
     few = {"id": ["a", "b"], "prediction": [1, 0], "label": [1, 1]}
     runs.store.log_columns(candidate, few, "predictions.parquet")
-    with pytest.raises(InputError, match=r"Hint: .*`id: NAME` in `columns`"):
+    with pytest.raises(InputError, match=r"Hint: .*`columns: \{id: NAME\}`"):
         trackperm.gate(f"mlflow:{candidate}", runs.policy_file())
 
 

@@ -25,7 +25,7 @@ from trackperm.automation.gate.markdown import markdown
 from trackperm.automation.gate.report import GateReport
 from trackperm.automation.judging import compare_candidate
 from trackperm.automation.policy.policy import load_policies
-from trackperm.errors import InputError, TrackerError, TrackpermError
+from trackperm.errors import InputError, StorageError, TrackerError, TrackpermError
 from trackperm.trackers.references import RunReference, TrackedRun
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -190,7 +190,7 @@ def test_a_report_that_cannot_be_written(folder: Path):
     policy = ("--name", "pull-request", "--candidate", "same.parquet")
     for suffix in ("md", "xml", "json"):
         result = gate(*policy, "-o", str(folder / "nowhere" / f"out.{suffix}"))
-        assert isinstance(result.exception, InputError)
+        assert isinstance(result.exception, StorageError)
         assert "`-o` names a file in a folder that exists" in str(result.exception)
         assert result.stdout.startswith("pull-request: pass")
     result = gate(*policy, "-o", "out.png")
@@ -215,7 +215,7 @@ def test_a_report_that_cannot_be_written_keeps_no_other_from_being_written(
     monkeypatch.setenv("GITHUB_OUTPUT", str(folder / "outputs"))
     policy = ("--name", "pull-request", "--candidate", "worse.parquet", "--github")
     result = gate(*policy, "-o", "nowhere/out.md", "-o", "out.xml", "-o", "out.json")
-    assert isinstance(result.exception, InputError)
+    assert isinstance(result.exception, StorageError)
     assert "`nowhere/out.md` cannot be written" in str(result.exception), "the first of two"
     assert json.loads(Path("out.json").read_text())["exit_code"] == 1
     assert ET.parse("out.xml").find("testsuite/testcase/failure") is not None

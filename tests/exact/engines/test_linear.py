@@ -201,7 +201,7 @@ def test_the_engine_follows_the_problem() -> None:
     ("n", "method", "error", "said"),
     [
         (1_199, "enumerate", CapacityError, "ways to swap; it takes 2^42"),
-        (60, "binomial", InputError, "here there are 'enumerate', 'dp', 'lattice', 'bracket'"),
+        (60, "binomial", InputError, "here there are `enumerate`, `dp`, `lattice`, `bracket`"),
         (60, "fft", InputError, "`method` is 'fft'"),
     ],
 )
