@@ -97,6 +97,6 @@ def _append(variable: str, content: str) -> StorageError | None:
             file.write(content)
     except OSError as error:
         failure = cannot_be_written(name, error)
-        failure.hint = f"`{variable}` names it; what was found stands above."
+        failure.hint = f"`{variable}` names a file in a folder that is there; what was found stands above."
         return failure
     return None

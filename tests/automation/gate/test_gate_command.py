@@ -191,7 +191,7 @@ def test_a_report_that_cannot_be_written(folder: Path):
     for suffix in ("md", "xml", "json"):
         result = gate(*policy, "-o", str(folder / "nowhere" / f"out.{suffix}"))
         assert isinstance(result.exception, StorageError)
-        assert "`-o` names a file in a folder that exists" in str(result.exception)
+        assert "Hint: name a file in a folder that is there" in str(result.exception)
         assert result.stdout.startswith("pull-request: pass")
     result = gate(*policy, "-o", "out.png")
     assert "`out.png` does not say its format" in str(result.exception)
