@@ -8,11 +8,14 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from support.eval_logs import LM_EVAL, helm_instance
 
+from trackperm import tables
 from trackperm.errors import SourceError
-from trackperm.tables import read_examples
+from trackperm.tables import Source, SourceFile, read_examples
+from trackperm.tables.table import ExampleTable
 
 LONG = "1" * 5000
 
@@ -84,3 +87,24 @@ def test_one_error_names_the_file(case: tuple[bytes, str], tmp_path: Path) -> No
     with pytest.raises(SourceError, match=message) as caught:
         read_examples(path)
     assert str(path) in caught.value.message
+
+
+@pytest.mark.parametrize("name", ["*", "^a.*$"])
+def test_names_of_data_frames_are_plain(name: str) -> None:
+    with pytest.raises(SourceError, match="stands for several columns"):
+        ExampleTable.from_native(pl.DataFrame({name: [1], "id": [1]}), "run")
+
+
+@pytest.mark.parametrize("error", [pl.exceptions.ComputeError, pl.exceptions.PanicException])
+def test_whatever_polars_raises_is_an_error_of_the_file(
+    error: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("id,a\n1,2\n")
+
+    def broken(file: SourceFile) -> Source:
+        raise error("out of range")
+
+    monkeypatch.setattr(tables, "_source", broken)
+    with pytest.raises(SourceError, match=r"x\.csv` cannot be read: out of range"):
+        read_examples(path)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 from pathlib import Path, PurePosixPath
 
+import polars as pl
+
 from trackperm.errors import SourceError, StorageError
 from trackperm.messages import printable
 from trackperm.tables.formats.parquet import tables_in_parts
 from trackperm.tables.labels import Gold, with_labels
+from trackperm.tables.panics import panics_unprinted
 from trackperm.tables.registry import recognised
 from trackperm.tables.remote import is_url, read_url, shown_locator
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.systems import of_system
-from trackperm.tables.table import ExampleTable
+from trackperm.tables.table import ExampleTable, require_plain_names
 
 __all__ = [
     "Gold",
@@ -94,20 +97,26 @@ def read_examples(
     """
     if isinstance(path, str):
         table = read_url(path, path if origin is None else origin)
+        require_plain_names(table)
         table = table if part is None else of_system(table, part)
         return table if gold is None else labelled(table, gold)
+    called = printable(path if origin is None else origin)
     try:
         file = SourceFile.opened(path, origin, part)
-        source = _source(file)
-        if source.needs_gold:
-            file.gold = _gold(file, source, gold)
-        table = file.keep_for(source.read(file))
-        _require_plain_names(table)
+        with panics_unprinted():
+            source = _source(file)
+            if source.needs_gold:
+                file.gold = _gold(file, source, gold)
+            table = file.keep_for(source.read(file))
+            require_plain_names(table)
     except StorageError:
         raise
     except OSError as error:
-        called = printable(path if origin is None else origin)
         raise SourceError(f"`{called}` cannot be read: {error.strerror or error}") from error
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise SourceError(
+            f"`{called}` cannot be read: {error}", hint="is it whole, and what its name says?"
+        ) from error
     if part is not None and source.part is None:
         table = of_system(table, part)
     return table if gold is None or source.needs_gold else labelled(table, gold)
@@ -119,15 +128,6 @@ def labelled(table: ExampleTable, gold: Gold) -> ExampleTable:
     return with_labels(
         table, answers, gold.id, gold.label, by_position=gold.by_position, prediction=gold.prediction
     )
-
-
-def _require_plain_names(table: ExampleTable) -> None:
-    """Refuse names that polars takes for several columns wherever one is named."""
-    for name in table.columns:
-        if name == "*" or (name.startswith("^") and name.endswith("$")):
-            raise SourceError(
-                f"`{table.origin}` has a column `{name}`, which stands for several columns", hint="rename it."
-            )
 
 
 def _gold(file: SourceFile, source: Source, gold: Gold | None) -> SourceFile:

@@ -11,7 +11,7 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
-from trackperm.errors import InputError, InputTypeError, MissingDependencyError
+from trackperm.errors import InputError, InputTypeError, MissingDependencyError, SourceError
 from trackperm.tables.scan import Scan, has_witnesses, witnesses
 
 _INTEGER_TEXT = r"^(?:0|-?[1-9][0-9]*)$"
@@ -95,6 +95,8 @@ class ExampleTable:
             If `frame` is no data frame, or a column name is not text.
         InputError
             If two columns have the same name.
+        SourceError
+            If a name is a pattern, as :func:`require_plain_names` says.
         """
         try:
             table = nw.from_native(frame)
@@ -114,7 +116,9 @@ class ExampleTable:
                     f"`{origin}` has a column named {name!r}, which is not text",
                     hint="rename the columns, as in `frame.columns = ['id', 'prediction', 'label']`.",
                 )
-        return cls(table, origin, ordered=ordered)
+        found = cls(table, origin, ordered=ordered)
+        require_plain_names(found)
+        return found
 
     @classmethod
     def from_scan(cls, scan: Scan, origin: str) -> ExampleTable:
@@ -199,6 +203,21 @@ class ExampleTable:
 
     def __len__(self) -> int:
         return self.data.n_rows if isinstance(self.data, Scan) else len(self.data)
+
+
+def require_plain_names(table: ExampleTable) -> None:
+    """Refuse names that polars takes for several columns wherever one is named.
+
+    Raises
+    ------
+    SourceError
+        If there is one.
+    """
+    for name in table.columns:
+        if name == "*" or (name.startswith("^") and name.endswith("$")):
+            raise SourceError(
+                f"`{table.origin}` has a column `{name}`, which stands for several columns", hint="rename it."
+            )
 
 
 def id_columns(id_: str, tables: Collection[ExampleTable]) -> tuple[str, ...]:
