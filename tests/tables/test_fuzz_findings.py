@@ -15,7 +15,7 @@ from support.eval_logs import LM_EVAL, helm_instance
 from trackperm import tables
 from trackperm.errors import SourceError
 from trackperm.tables import Source, SourceFile, read_examples
-from trackperm.tables.table import ExampleTable
+from trackperm.tables.table import ExampleTable, unusable
 
 LONG = "1" * 5000
 
@@ -87,6 +87,14 @@ def test_one_error_names_the_file(case: tuple[bytes, str], tmp_path: Path) -> No
     with pytest.raises(SourceError, match=message) as caught:
         read_examples(path)
     assert str(path) in caught.value.message
+
+
+@pytest.mark.parametrize("suffix", ["arrow", "parquet"])
+def test_columns_without_rows_are_usable(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"x.{suffix}"
+    frame = pl.DataFrame({"id": [1]}).clear()
+    (frame.write_ipc if suffix == "arrow" else frame.write_parquet)(path)
+    assert unusable(read_examples(path), "id") is None
 
 
 @pytest.mark.parametrize("name", ["*", "^a.*$"])

@@ -241,7 +241,7 @@ def id_columns(id_: str, tables: Collection[ExampleTable]) -> tuple[str, ...]:
 
 def unusable(table: ExampleTable, name: str) -> str | None:
     """Say why the values of column `name` cannot be used; None where they can."""
-    if isinstance(table.data, Scan) and table.has_witnesses([name]):
+    if len(table) and isinstance(table.data, Scan) and table.has_witnesses([name]):
         found = pl.concat([witnesses(part) for part in table.slices([name], _SLICE)])
         column = replace(table, data=nw.from_native(found, eager_only=True))
     else:
