@@ -111,7 +111,9 @@ def test_what_is_logged_of_addresses(tmp_path: Path, addresses: tuple[str, str])
     [
         CLOSED,
         f"http://127.0.0.1:9/?{QUERY}",
-        pytest.param(f"postgresql+psycopg2://{USER}127.0.0.1:9/runs?password={PLANTED}", marks=pytest.mark.extended),
+        pytest.param(
+            f"postgresql+psycopg2://{USER}127.0.0.1:9/runs?password={PLANTED}", marks=pytest.mark.extended
+        ),
         pytest.param(
             f"postgresql+psycopg2://ann:{quote(PLANTED + '/@')}@127.0.0.1:9/runs", marks=pytest.mark.extended
         ),

@@ -141,7 +141,8 @@ def test_server_ends(tmp_path: Path, how: signal.Signals) -> None:
         wait_until_gone(workers)
         if how == signal.SIGTERM:
             wait_until_gone(processes)
-        left = [path.name for path in tmp_path.glob("trackperm-server-*/*/*")]
+        # of pages there are empty files, whose time says when they were heard of
+        left = [path.name for path in tmp_path.glob("trackperm-server-*/*/*") if path.parent.name != "pages"]
         assert left in ([], ["state.json"])
 
 

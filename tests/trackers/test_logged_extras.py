@@ -209,11 +209,11 @@ class TestInMlflow:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (["empty"], "no comparison is logged in `empty`[^\0]*--discordance 0.1"),
+            (["empty"], "no comparison is logged in `empty`[^\0]*discordance=0.1"),
             (["digits", "-s", "f1"], "no comparison by `f1`[^\0]*by `accuracy`, `mean`"),
             (["digits", "--test-set", "00"], "on no such test set[^\0]*[(]7[)]"),
             (["digits", "--difference", "0.6"], "differ by 0.5 at most"),
-            (["digits", "--set", "a=b"], "`--set` is for a pilot"),
+            (["digits", "--set", "a=b"], "`parameters` is for a pilot"),
             (["nowhere"], "no experiment called `nowhere`"),
         ],
     )
