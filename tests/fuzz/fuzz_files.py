@@ -34,8 +34,8 @@ from trackperm.automation.webhooks.receive import RefusedError, _reference
 from trackperm.errors import TrackpermError
 from trackperm.statistic.problems import problems
 from trackperm.tables import read_examples
+from trackperm.tables.column_types import typed_columns, unusable
 from trackperm.tables.registry import recognised
-from trackperm.tables.table import typed_columns, unusable
 from trackperm.tables.wandb.run_folder import RunFolder
 
 ROOT = Path(__file__).parents[2]

@@ -15,7 +15,8 @@ from support.eval_logs import LM_EVAL, helm_instance
 from trackperm import tables
 from trackperm.errors import SourceError
 from trackperm.tables import Source, SourceFile, read_examples
-from trackperm.tables.table import ExampleTable, unusable
+from trackperm.tables.column_types import unusable
+from trackperm.tables.table import ExampleTable
 
 LONG = "1" * 5000
 

@@ -18,13 +18,14 @@ from hypothesis import strategies as st
 
 from trackperm.errors import InputTypeError, SourceError
 from trackperm.tables import Gold, SourceFile, is_readable, read_examples
+from trackperm.tables.column_types import ColumnType, typed_columns
 from trackperm.tables.formats import json_lines, uniform_json_lines
 from trackperm.tables.formats.delimited import exact, fast
 from trackperm.tables.formats.json_lines import json_rows
 from trackperm.tables.formats.uniform_json_lines import read_uniform, scan_uniform
 from trackperm.tables.json_values import table
 from trackperm.tables.scan import Scan
-from trackperm.tables.table import ColumnType, ExampleTable, typed_columns
+from trackperm.tables.table import ExampleTable
 
 NAMES = [
     "a.csv",

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from trackperm.errors import InputError, InputTypeError
 from trackperm.pairing.paired_counts import PairedCounts
-from trackperm.tables.table import ColumnType, ExampleTable, typed_columns, unusable
+from trackperm.tables.column_types import ColumnType, typed_columns, unusable
+from trackperm.tables.table import ExampleTable
 
 INTEGER, DECIMAL, BOOLEAN, TEXT, TEXT_LIST, INTEGER_LIST = ColumnType
 

@@ -234,7 +234,7 @@ def _format(run: str, data: RunData | None) -> str:
 
 
 def _described(table: ExampleTable, name: str) -> _Column:
-    from trackperm.tables.table import typed_columns
+    from trackperm.tables.column_types import typed_columns
 
     raw = table.frame.get_column(name)
     n_null = raw.null_count()

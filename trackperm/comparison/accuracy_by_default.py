@@ -9,7 +9,8 @@ import narwhals as nw
 import polars as pl
 
 from trackperm.errors import TrackpermError
-from trackperm.tables.table import LISTS, ColumnType, ExampleTable, numbers_in_two_ways, typed_columns
+from trackperm.tables.column_types import LISTS, ColumnType, numbers_in_two_ways, typed_columns
+from trackperm.tables.table import ExampleTable
 
 _LOOKED_AT = 100_000
 """Rows among which predictions and labels are first looked for that are equal."""

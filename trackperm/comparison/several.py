@@ -19,7 +19,8 @@ from trackperm.errors import InputError, PairingError, TrackpermError
 from trackperm.exact import TestOptions
 from trackperm.messages import listed
 from trackperm.statistic import Statistic
-from trackperm.tables.table import id_columns, typed_columns
+from trackperm.tables.column_types import typed_columns
+from trackperm.tables.table import id_columns
 
 MOST_SLICES = 100
 """Values up to which a column makes slices."""

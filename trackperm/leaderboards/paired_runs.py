@@ -27,7 +27,8 @@ from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.large.many_runs import PairedRun, pair_many
 from trackperm.pairing.pair import pair
 from trackperm.statistic import Statistic
-from trackperm.tables.table import ExampleTable, id_columns, typed_columns
+from trackperm.tables.column_types import typed_columns
+from trackperm.tables.table import ExampleTable, id_columns
 
 Progress = Callable[[str], None]
 

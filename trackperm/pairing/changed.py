@@ -8,8 +8,9 @@ from trackperm.errors import InputTypeError
 from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.keyed_run import KEY, KeyedRun, with_key
 from trackperm.statistic import Statistic
+from trackperm.tables.column_types import typed_columns
 from trackperm.tables.scan import Scan
-from trackperm.tables.table import ExampleTable, typed_columns
+from trackperm.tables.table import ExampleTable
 
 _FEW = 2**16  # rows of a file of which one more column is read: answers can be long
 _CHANGED = "trackperm.changed"

@@ -27,7 +27,7 @@ from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.statistic import Outcome, Statistic, load_statistic
 from trackperm.statistic.definition import CLASS_COLUMN, ClassValue
 from trackperm.statistic.expressions.types import literal_type
-from trackperm.tables.table import LISTS, ColumnType
+from trackperm.tables.column_types import LISTS, ColumnType
 
 _ROW = "trackperm.row"
 _SHOWN = 3

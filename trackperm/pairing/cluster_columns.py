@@ -32,7 +32,8 @@ from trackperm.tables.column_names import (
     names_categories,
     names_clusters,
 )
-from trackperm.tables.table import ExampleTable, id_columns, typed_columns
+from trackperm.tables.column_types import typed_columns
+from trackperm.tables.table import ExampleTable, id_columns
 
 FEWEST = 5
 """Clusters of several examples, below which nothing is said of them."""

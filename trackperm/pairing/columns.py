@@ -13,7 +13,8 @@ from trackperm.pairing.report import OUTCOMES
 from trackperm.pairing.text_columns import text_columns
 from trackperm.statistic import Statistic
 from trackperm.tables.column_names import INPUTS, LABELS, PREDICTIONS
-from trackperm.tables.table import ExampleTable, id_columns, unusable
+from trackperm.tables.column_types import unusable
+from trackperm.tables.table import ExampleTable, id_columns
 
 _OPTIONS = {"prediction": "--prediction", "label": "--label"}
 _USUAL = {"prediction": PREDICTIONS, "label": LABELS}

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from trackperm.pairing.frame_file import temporary_file
-from trackperm.tables.table import LISTS, ColumnType
+from trackperm.tables.column_types import LISTS, ColumnType
 
 _SLICE = 2**18  # texts that are joined at once
 _READ = 2**22  # bytes that are read at once, a multiple of eight

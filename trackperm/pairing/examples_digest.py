@@ -15,7 +15,7 @@ from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.digest import DigestOfParts, digest
 from trackperm.pairing.frame_file import FrameFile, Place
 from trackperm.pairing.keyed_run import KEY, KeyedRun
-from trackperm.tables.table import ColumnType
+from trackperm.tables.column_types import ColumnType
 
 _INTEGER_TEXT = r"^(?:0|-?[1-9][0-9]{0,17})$"
 _LARGEST_WHOLE = 2.0**53

@@ -7,7 +7,8 @@ from trackperm.messages import listed
 from trackperm.pairing.checks.differences import RunDifferences
 from trackperm.pairing.checks.refusals import require_distinct_ids, require_unique_ids, without_id
 from trackperm.pairing.keyed_run import KeyedRun, require_id_types
-from trackperm.tables.table import ExampleTable, id_columns, typed_columns
+from trackperm.tables.column_types import typed_columns
+from trackperm.tables.table import ExampleTable, id_columns
 
 
 def require_ids(table: ExampleTable, id_: str) -> None:

@@ -13,7 +13,8 @@ import numpy.typing as npt
 from trackperm.errors import PairingError
 from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.text_order import text_order
-from trackperm.tables.table import ColumnType, ExampleTable, typed_columns
+from trackperm.tables.column_types import ColumnType, typed_columns
+from trackperm.tables.table import ExampleTable
 
 KEY = "trackperm.key"
 """Name of the key beside a run's own columns."""
@@ -172,7 +173,7 @@ def keyed_runs(
 def read_types(
     baseline: ExampleTable, candidate: ExampleTable, columns: PairedColumns
 ) -> tuple[ExampleTable, ExampleTable, dict[str, ColumnType]]:
-    """Bring the columns of both runs to one type each, as :func:`~trackperm.tables.table.typed_columns` does.
+    """Bring the columns of both runs to one type each, as :func:`~trackperm.tables.column_types.typed_columns` does.
 
     Raises
     ------

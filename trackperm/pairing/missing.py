@@ -13,7 +13,7 @@ from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.counting import ScaledCounts, counted, scaled
 from trackperm.pairing.keyed_run import KEY, KeyedRun
 from trackperm.statistic import Outcome, Statistic
-from trackperm.tables.table import ColumnType
+from trackperm.tables.column_types import ColumnType
 
 
 def with_absent(baseline: KeyedRun, candidate: KeyedRun, columns: PairedColumns) -> tuple[KeyedRun, KeyedRun]:

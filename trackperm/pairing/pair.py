@@ -41,7 +41,8 @@ from trackperm.pairing.repeats import (
 )
 from trackperm.pairing.report import OUTCOMES, PairingReport
 from trackperm.statistic import Statistic, load_statistic
-from trackperm.tables.table import ColumnType, ExampleTable
+from trackperm.tables.column_types import ColumnType
+from trackperm.tables.table import ExampleTable
 
 
 @dataclass(frozen=True, eq=False)

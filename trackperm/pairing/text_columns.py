@@ -17,7 +17,8 @@ from trackperm.messages import listed
 from trackperm.statistic import Statistic
 from trackperm.statistic.definition import CLASS_COLUMN
 from trackperm.statistic.expressions.types import literal_type
-from trackperm.tables.table import ColumnType, ExampleTable, numbers_in_two_ways, typed_columns
+from trackperm.tables.column_types import ColumnType, numbers_in_two_ways, typed_columns
+from trackperm.tables.table import ExampleTable
 
 _MOST = 8  # columns of which all sets are tried
 

@@ -5,7 +5,7 @@ from trackperm.statistic.counters import UncountableError
 from trackperm.statistic.definition import Outcome, Statistic
 from trackperm.statistic.expressions.frames import OUT_OF_RANGE
 from trackperm.statistic.schema import json_schema
-from trackperm.tables.table import ColumnType
+from trackperm.tables.column_types import ColumnType
 
 __all__ = [
     "OUT_OF_RANGE",

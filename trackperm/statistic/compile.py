@@ -44,7 +44,7 @@ from trackperm.statistic.expressions.types import MAX_INTEGER, Checker, NameType
 from trackperm.statistic.expressions.units import in_units, with_units
 from trackperm.statistic.schema import Contrast, LongSpec, ShortSpec, validate
 from trackperm.statistic.symmetry import require_antisymmetry
-from trackperm.tables.table import ColumnType
+from trackperm.tables.column_types import ColumnType
 
 _BUILTIN = Path(__file__).parent / "builtin"
 

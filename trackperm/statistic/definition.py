@@ -26,7 +26,7 @@ from trackperm.statistic.expressions.parts import in_parts
 from trackperm.statistic.expressions.tree import Expression, Name, Node, transform
 from trackperm.statistic.expressions.types import Checker
 from trackperm.statistic.schema import Contrast
-from trackperm.tables.table import ColumnType
+from trackperm.tables.column_types import ColumnType
 
 CLASS = "class"
 """What the class is called in counts."""

@@ -12,7 +12,8 @@ import polars as pl
 
 from trackperm.errors import InputTypeError, SourceError
 from trackperm.messages import listed
-from trackperm.tables.table import ExampleTable, id_columns, typed_columns
+from trackperm.tables.column_types import typed_columns
+from trackperm.tables.table import ExampleTable, id_columns
 
 _SHOWN = 5
 

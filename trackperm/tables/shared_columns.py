@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trackperm.errors import InputTypeError
-from trackperm.tables.table import ColumnType, ExampleTable, typed_columns
+from trackperm.tables.column_types import ColumnType, typed_columns
+from trackperm.tables.table import ExampleTable
 
 
 def have(tables: Sequence[ExampleTable], names: Sequence[str]) -> bool:

@@ -1,8 +1,7 @@
-"""Per-example tables, which layers hand to each other, and the types of their columns."""
+"""Per-example tables, which layers hand to each other."""
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,37 +11,7 @@ import narwhals as nw
 import polars as pl
 
 from trackperm.errors import InputError, InputTypeError, MissingDependencyError, SourceError
-from trackperm.tables.scan import Scan, has_witnesses, witnesses
-
-_INTEGER_TEXT = r"^(?:0|-?[1-9][0-9]*)$"
-_NUMBER_TEXT = (
-    r"^(?:-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[nN]a[nN]|-?[iI]nf(?:inity)?)$"
-)
-_SLICE = 2**16  # rows that are looked at at once
-_LARGEST_EXACT = 2**53 - 1  # a float64 up to here is no rounded integer
-
-
-class ColumnType(enum.Enum):
-    """What the values of a column are, after both runs were brought to one type."""
-
-    INTEGER = "integer"
-    DECIMAL = "decimal"
-    BOOLEAN = "boolean"
-    TEXT = "text"
-    TEXT_LIST = "list of text"
-    INTEGER_LIST = "list of integers"
-
-
-LISTS = (ColumnType.TEXT_LIST, ColumnType.INTEGER_LIST)
-
-_DTYPES: dict[ColumnType, Any] = {
-    ColumnType.INTEGER: pl.Int64,
-    ColumnType.DECIMAL: pl.Float64,
-    ColumnType.BOOLEAN: pl.Boolean,
-    ColumnType.TEXT: pl.String,
-    ColumnType.TEXT_LIST: pl.List(pl.String),
-    ColumnType.INTEGER_LIST: pl.List(pl.Int64),
-}
+from trackperm.tables.scan import Scan, has_witnesses
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +140,7 @@ class ExampleTable:
                 f"column `{name}` of `{self.origin}` {self.unusable[name]}",
                 hint="give every value the same type.",
             )
-        return _to_polars(self.only([name]).frame.get_column(name), f"column `{name}` of `{self.origin}`")
+        return to_polars(self.only([name]).frame.get_column(name), f"column `{name}` of `{self.origin}`")
 
     def slices(self, names: Iterable[str], size: int) -> Iterator[pl.DataFrame]:
         """Read some columns `size` rows at a time, as polars holds them."""
@@ -239,147 +208,8 @@ def id_columns(id_: str, tables: Collection[ExampleTable]) -> tuple[str, ...]:
     return (id_,) if len(names) == 1 else names
 
 
-def unusable(table: ExampleTable, name: str) -> str | None:
-    """Say why the values of column `name` cannot be used; None where they can."""
-    if len(table) and isinstance(table.data, Scan) and table.has_witnesses([name]):
-        found = pl.concat([witnesses(part) for part in table.slices([name], _SLICE)])
-        column = replace(table, data=nw.from_native(found, eager_only=True))
-    else:
-        column = table.only([name])
-    try:
-        _Column.read(column, name)
-    except InputTypeError as error:
-        return error.message
-    return None
-
-
-def typed_columns(
-    baseline: ExampleTable, candidate: ExampleTable, columns: Collection[str], text: Collection[str] = ()
-) -> tuple[ExampleTable, ExampleTable, dict[str, ColumnType]]:
-    """Bring columns of two runs to one engine (polars) and one type each.
-
-    Columns that both runs know types of keep them: a boolean counts as an integer where the other run has
-    integers, and decimals count as integers where every value of both runs is integral. Columns of an
-    untyped table are integer, decimal or text by all values of both runs together, so that ``1.10`` and
-    ``1.1`` are the same number unless the column is in `text`; :func:`numbers_in_two_ways` finds such. NaN
-    becomes null.
-    Lists hold text or integers, where booleans count as integers.
-
-    Parameters
-    ----------
-    baseline, candidate : ExampleTable
-        Tables that have all `columns`.
-    columns : collection of str
-        Names of the columns to keep.
-    text : collection of str
-        Those among `columns`, such as ids and classes called ``1.10``, that stay text where a table is
-        untyped; integers of a typed partner then become text too.
-
-    Returns
-    -------
-    baseline, candidate : ExampleTable
-        With `columns` alone.
-    types : dict of str to ColumnType
-        Type of each column.
-
-    Raises
-    ------
-    InputTypeError
-        If a column's values cannot be used, or its types in the two runs do not go together.
-    """
-    types: dict[str, ColumnType] = {}
-    values: tuple[list[pl.Series], list[pl.Series]] = ([], [])
-    names = list(dict.fromkeys(columns))
-    baseline, candidate = baseline.only(names), candidate.only(names)
-    for name in names:
-        pair = (_Column.read(baseline, name), _Column.read(candidate, name))
-        pair = _as_written(pair) if name in text else _by_values(pair)
-        types[name] = _common_type(pair)
-        for series, column in zip(values, pair, strict=True):
-            series.append(column.cast(types[name]).values)
-    tables = [
-        replace(table, data=nw.from_native(pl.DataFrame(series), eager_only=True))
-        for table, series in zip((baseline, candidate), values, strict=True)
-    ]
-    return tables[0], tables[1], types
-
-
-def numbers_in_two_ways(
-    baseline: ExampleTable, candidate: ExampleTable, name: str
-) -> tuple[str, str, str] | None:
-    """Find two texts in a column of one run that :func:`typed_columns` would read as the same number.
-
-    Returns
-    -------
-    origin, first, second : str
-        The run and both texts, such as ``1.1`` and ``1.10``; None where there are none, or column `name` is
-        not read as numbers, or one of the runs knows its type.
-    """
-    tables = (baseline, candidate)
-    if not all(table.is_untyped(name) and name not in table.unusable for table in tables):
-        return None
-    columns = [_Column.read(table.only([name]), name) for table in tables]
-    columns = [column for column in columns if column.type is not None]
-    if not columns or not all(column.untyped for column in columns):
-        return None
-    written = [column.values.drop_nulls().unique() for column in columns]
-    if _numbers(pl.concat(written)) is None:
-        return None
-    for column, texts in zip(columns, written, strict=True):
-        frame = pl.DataFrame({"text": texts, "number": texts.cast(pl.Float64).fill_nan(None)}).drop_nulls()
-        again = frame.filter(pl.col("number").is_duplicated()).sort("number", "text")
-        if len(again):
-            return column.origin, again["text"][0], again["text"][1]
-    return None
-
-
-def cast_columns(frame: pl.DataFrame, types: Mapping[str, ColumnType]) -> pl.DataFrame:
-    """Bring a part of a table to types that :func:`typed_columns` found for all of it."""
-    return pl.DataFrame(
-        [_normalised(frame[name], name)[0].cast(_DTYPES[type_]) for name, type_ in types.items()]
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class _Column:
-    """One column of one run; `type` is None where it has no value at all."""
-
-    values: pl.Series
-    type: ColumnType | None
-    origin: str
-    untyped: bool
-
-    @classmethod
-    def read(cls, table: ExampleTable, name: str) -> _Column:
-        where = f"column `{name}` of `{table.origin}`"
-        if name in table.unusable:
-            raise InputTypeError(f"{where} {table.unusable[name]}", hint="give every value the same type.")
-        values, type_ = _normalised(_to_polars(table.frame.get_column(name), where), where)
-        if values.null_count() == len(values):
-            values, type_ = pl.Series(name, [None] * len(values), dtype=pl.Null), None
-        untyped = table.is_untyped(name) and type_ is ColumnType.TEXT
-        return cls(values.alias(name), type_, table.origin, untyped)
-
-    def cast(self, type_: ColumnType) -> _Column:
-        if self.type is ColumnType.INTEGER and type_ is ColumnType.DECIMAL and not self.is_exact():
-            raise InputTypeError(
-                f"column `{self.values.name}` of `{self.origin}` has integers above 2^53, and decimals in"
-                " the other run: comparing them would round"
-            )
-        return replace(self, values=self.values.cast(_DTYPES[type_]), type=type_)
-
-    def is_exact(self) -> bool:
-        """Whether every value is an integer that integers and decimals hold alike."""
-        values = self.values.drop_nulls()
-        return bool(
-            values.is_between(-_LARGEST_EXACT, _LARGEST_EXACT).all() and (values == values.round()).all()
-        )
-
-    def first(self) -> object:
-        return self.values.drop_nulls().head(1).to_list()[0]
-
-
-def _to_polars(series: nw.Series[Any], where: str) -> pl.Series:
+def to_polars(series: nw.Series[Any], where: str) -> pl.Series:
+    """Return a column as polars holds it; `where` is what messages call it."""
     try:
         return series.to_polars()
     except ImportError as error:
@@ -390,126 +220,3 @@ def _to_polars(series: nw.Series[Any], where: str) -> pl.Series:
         raise InputTypeError(
             f"{where} mixes values of several types: {error}", hint="give every value the same type."
         ) from error
-
-
-def _normalised(values: pl.Series, where: str) -> tuple[pl.Series, ColumnType | None]:
-    """Values as int64, float64 without NaN, boolean or text."""
-    dtype = values.dtype
-    if dtype == pl.Null:
-        return values, None
-    if dtype == pl.Boolean:
-        return values, ColumnType.BOOLEAN
-    if dtype.is_integer() or (isinstance(dtype, pl.Decimal) and not dtype.scale):
-        integers = values.cast(pl.Int64, strict=False)
-        if integers.null_count() > values.null_count():
-            raise InputTypeError(
-                f"{where} has integers outside the range of int64 (largest: {values.max()!s})",
-                hint="store identifiers of this size as text.",
-            )
-        return integers, ColumnType.INTEGER
-    if dtype.is_float() or dtype.is_decimal():
-        decimals = values.cast(pl.Float64).fill_nan(None)
-        if decimals.is_infinite().any():
-            raise InputTypeError(f"{where} has infinite values")
-        return decimals, ColumnType.DECIMAL
-    if dtype in (pl.String, pl.Categorical, pl.Enum):
-        return values.cast(pl.String), ColumnType.TEXT
-    if isinstance(dtype, pl.List | pl.Array):
-        lists = values.arr.to_list() if isinstance(dtype, pl.Array) else values
-        return _normalised_lists(lists, where)
-    kind = "lists or objects" if dtype.is_nested() or dtype == pl.Object else f"values of type {dtype}"
-    raise InputTypeError(f"{where} holds {kind}", hint="integers, decimals, booleans and text can be used.")
-
-
-def _normalised_lists(lists: pl.Series, where: str) -> tuple[pl.Series, ColumnType]:
-    """Bring lists to int64 or text; to text where all are empty."""
-    items = lists.filter(lists.list.len() > 0).explode()
-    _, type_ = _normalised(items, f"{where}, inside its lists,")
-    allowed = {
-        None: ColumnType.TEXT_LIST,
-        ColumnType.TEXT: ColumnType.TEXT_LIST,
-        ColumnType.INTEGER: ColumnType.INTEGER_LIST,
-        ColumnType.BOOLEAN: ColumnType.INTEGER_LIST,
-    }
-    if type_ not in allowed:
-        raise InputTypeError(f"{where} holds lists of {items.dtype}", hint="lists hold text or integers.")
-    found = allowed[type_]
-    return lists.cast(_DTYPES[found]), found
-
-
-def _as_written(pair: tuple[_Column, _Column]) -> tuple[_Column, _Column]:
-    """Keep untyped columns text, and write a typed partner's integers as text."""
-    if not any(column.untyped and column.type for column in pair):
-        return pair
-    first, second = (
-        column.cast(ColumnType.INTEGER).cast(ColumnType.TEXT)
-        if column.type is ColumnType.INTEGER or (column.type is ColumnType.DECIMAL and column.is_exact())
-        else column
-        for column in pair
-    )
-    return first, second
-
-
-def _by_values(pair: tuple[_Column, _Column]) -> tuple[_Column, _Column]:
-    """Read untyped columns as numbers where all their values in both runs are, unless a typed one is text."""
-    untyped = [column for column in pair if column.untyped and column.type]
-    if not untyped or any(column.type is ColumnType.TEXT and not column.untyped for column in pair):
-        return pair
-    numbers = _numbers(pl.concat([column.values for column in untyped]))
-    if numbers is None:
-        return pair
-    read, type_ = numbers
-    result, start = [], 0
-    for column in pair:
-        if column.untyped and column.type:
-            part = read.slice(start, len(column.values))
-            start += len(column.values)
-            if part.is_infinite().any():
-                raise InputTypeError(f"column `{part.name}` of `{column.origin}` has infinite values")
-            has_value = part.null_count() < len(part)
-            column = replace(column, values=part, type=type_ if has_value else None)
-        result.append(column)
-    return result[0], result[1]
-
-
-def _numbers(text: pl.Series) -> tuple[pl.Series, ColumnType] | None:
-    """Values of `text` as int64 or float64, or None where reading some value as a number would change it."""
-    is_integer = text.str.contains(_INTEGER_TEXT)
-    integers = text.filter(is_integer).cast(pl.Int64, strict=False)
-    if integers.has_nulls():
-        return None
-    if is_integer.all():
-        return text.cast(pl.Int64), ColumnType.INTEGER
-    if (
-        not text.str.contains(_NUMBER_TEXT).all()
-        or not integers.is_between(-_LARGEST_EXACT, _LARGEST_EXACT).all()
-    ):
-        return None
-    decimals = text.cast(pl.Float64).fill_nan(None)
-    return None if decimals.null_count() == len(decimals) else (decimals, ColumnType.DECIMAL)
-
-
-def _common_type(pair: tuple[_Column, _Column]) -> ColumnType:
-    types = {column.type for column in pair if column.type}
-    if not types:
-        return ColumnType.TEXT
-    if ColumnType.DECIMAL in types and all(
-        column.is_exact() for column in pair if column.type is ColumnType.DECIMAL
-    ):
-        types = types - {ColumnType.DECIMAL} | {ColumnType.INTEGER}
-    if types == set(LISTS) and not all(column.values.list.len().sum() for column in pair):
-        types = {column.type for column in pair if column.type and column.values.list.len().sum()} or types
-    if len(types) == 1:
-        return types.pop()
-    for clash in ({ColumnType.TEXT}, *({lists} for lists in LISTS), {ColumnType.BOOLEAN, ColumnType.DECIMAL}):
-        if clash <= types:
-            raise InputTypeError(
-                f"column `{pair[0].values.name}` is "
-                + " but ".join(
-                    f"{column.type.value} in `{column.origin}` (first: {column.first()!r})"
-                    for column in pair
-                    if column.type
-                ),
-                hint="store the column with the same type in both runs.",
-            )
-    return ColumnType.DECIMAL if ColumnType.DECIMAL in types else ColumnType.INTEGER

@@ -30,8 +30,9 @@ from trackperm.pairing.large import buckets, totals
 from trackperm.pairing.pair import pair
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.tables import read_examples
+from trackperm.tables.column_types import ColumnType
 from trackperm.tables.formats import json_lines
-from trackperm.tables.table import ColumnType, ExampleTable
+from trackperm.tables.table import ExampleTable
 
 N = 240
 OVER = "counts: {k: score > 0.5, n: 1}\nscore: k / n"

@@ -19,7 +19,8 @@ from trackperm.pairing.digest import digest
 from trackperm.pairing.pair import pair
 from trackperm.statistic import ColumnType, UncountableError, builtin_names, load_statistic
 from trackperm.statistic.counters import COUNTERS
-from trackperm.tables.table import ExampleTable, typed_columns
+from trackperm.tables.column_types import typed_columns
+from trackperm.tables.table import ExampleTable
 
 TEXTS, INTEGERS, TEXT = ColumnType.TEXT_LIST, ColumnType.INTEGER_LIST, ColumnType.TEXT
 

@@ -22,8 +22,9 @@ from trackperm.pairing.checks.refusals import nearly_alike, side_by_side
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.definition import POSITIVE
 from trackperm.statistic.document import scalar
+from trackperm.tables.column_types import LISTS, ColumnType, typed_columns
 from trackperm.tables.scan import Scan
-from trackperm.tables.table import LISTS, ColumnType, ExampleTable, id_columns, typed_columns
+from trackperm.tables.table import ExampleTable, id_columns
 
 MOST_CLASSES = 2**16
 """Different labels above which they are no classes but answers, of which nothing is refused."""

@@ -16,7 +16,7 @@ import polars as pl
 
 from trackperm.pairing.checks.suspicions import CHANCE, ENOUGH, POWER
 from trackperm.pairing.columns import PairedColumns
-from trackperm.tables.table import LISTS, ColumnType
+from trackperm.tables.column_types import LISTS, ColumnType
 
 _ROUNDING = 1e-9
 

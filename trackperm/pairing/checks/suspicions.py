@@ -18,7 +18,8 @@ from trackperm.errors import InputTypeError
 from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.keyed_run import KeyedRun
 from trackperm.tables.column_names import names_categories
-from trackperm.tables.table import LISTS, ColumnType, ExampleTable, id_columns, typed_columns
+from trackperm.tables.column_types import LISTS, ColumnType, typed_columns
+from trackperm.tables.table import ExampleTable, id_columns
 
 ENOUGH = 50  # examples, below which chance explains nearly everything
 CHANCE = 0.1  # agreement up to which rows look unrelated

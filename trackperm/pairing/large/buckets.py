@@ -35,8 +35,9 @@ from trackperm.pairing.large.totals import Totals
 from trackperm.pairing.pair import PairedRuns, pair, require_usable
 from trackperm.pairing.report import OUTCOMES
 from trackperm.statistic import Statistic
+from trackperm.tables.column_types import ColumnType, cast_columns
 from trackperm.tables.scan import copied, witnesses
-from trackperm.tables.table import ColumnType, ExampleTable, cast_columns
+from trackperm.tables.table import ExampleTable
 
 IN_MEMORY = 2**27
 """Bytes of both runs up to which they are paired in memory."""

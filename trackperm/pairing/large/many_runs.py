@@ -37,7 +37,8 @@ from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.pairing.report import PairingReport
 from trackperm.pairing.text_order import text_order
 from trackperm.statistic import Statistic
-from trackperm.tables.table import ColumnType, ExampleTable
+from trackperm.tables.column_types import ColumnType
+from trackperm.tables.table import ExampleTable
 
 MOST_ROWS = 2**14
 """Rows up to which a run is paired with others at once: of larger ones the overhead does not matter."""

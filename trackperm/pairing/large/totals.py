@@ -37,8 +37,8 @@ from trackperm.pairing.pair import (
 )
 from trackperm.pairing.report import OUTCOMES
 from trackperm.statistic import Statistic
+from trackperm.tables.column_types import ColumnType
 from trackperm.tables.scan import copied
-from trackperm.tables.table import ColumnType
 
 Runs = tuple[KeyedRun, KeyedRun]
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from trackperm.tables.table import ColumnType
+from trackperm.tables.column_types import ColumnType
 
 Integers = npt.NDArray[np.int64]
 

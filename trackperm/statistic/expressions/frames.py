@@ -28,7 +28,7 @@ from trackperm.statistic.expressions.tree import (
     written,
 )
 from trackperm.statistic.expressions.types import constant_integer, literal_type
-from trackperm.tables.table import ColumnType
+from trackperm.tables.column_types import ColumnType
 
 OUT_OF_RANGE = 2**62
 """What a count is where its arithmetic leaves 64 bits, divides by zero or meets NaN."""

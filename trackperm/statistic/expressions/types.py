@@ -22,7 +22,7 @@ from trackperm.statistic.expressions.tree import (
     children,
     written,
 )
-from trackperm.tables.table import LISTS, ColumnType
+from trackperm.tables.column_types import LISTS, ColumnType
 
 MAX_DEGREE = 32
 MAX_INTEGER = 2**63 - 1
