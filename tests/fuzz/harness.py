@@ -23,16 +23,16 @@ with atheris.instrument_imports(include=INSTRUMENTED):
     import yaml
 
     from trackperm.statistic import builtin_names
-    from trackperm.statistic.compile import _BUILTIN
     from trackperm.statistic.counters import COUNTERS
     from trackperm.statistic.expressions.tree import _BINDING, _PREFIX, FUNCTIONS
+    from trackperm.statistic.load import BUILTIN
     from trackperm.statistic.schema import LongSpec, ShortSpec
 
 SECONDS = 2.0  # instrumented code is slower
 ROOT = Path(__file__).parents[2]
 SCRATCH = ROOT / ".fuzz"
 
-BUILTINS = tuple((_BUILTIN / f"{name}.yaml").read_bytes() for name in builtin_names())
+BUILTINS = tuple((BUILTIN / f"{name}.yaml").read_bytes() for name in builtin_names())
 EXPRESSIONS = tuple(
     str(value).encode()
     for text in BUILTINS

@@ -16,10 +16,11 @@ from support.specs import load, refusal
 
 from trackperm.errors import SpecError
 from trackperm.statistic import ColumnType
-from trackperm.statistic.compile import _BUILTIN, _Compiler
+from trackperm.statistic.compile import _Compiler
 from trackperm.statistic.counters import COUNTERS
 from trackperm.statistic.document import Document, dump
 from trackperm.statistic.expressions.tree import FUNCTIONS
+from trackperm.statistic.load import BUILTIN
 
 KEYS = [
     "name",
@@ -81,7 +82,7 @@ WORDS = [
     *(": ", "\n", "\n  ", " ", "{", "}", "[", "]", "(", ")", "'", '"', "|", ">", "&a ", "*a", "!!", "#", ","),
     *("0", "1", "-1", "0.5", "1/3", "9" * 20, "true", "null", ".inf", "x", "\t", "é", "\0"),
 ]
-BUILTINS = [path.read_text(encoding="utf-8") for path in sorted(_BUILTIN.glob("*.yaml"))]
+BUILTINS = [path.read_text(encoding="utf-8") for path in sorted(BUILTIN.glob("*.yaml"))]
 EDITS = st.lists(
     st.tuples(st.integers(0, 999), st.sampled_from([0, 0, 1, 3, 10]), st.sampled_from(["", *WORDS])),
     min_size=1,

@@ -100,8 +100,8 @@ def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the statistic.")],
 ) -> None:
     """Write NAME.yaml, a commented template that runs as it is."""
-    from trackperm.statistic.compile import TEMPLATE
     from trackperm.statistic.direction import direction_word, lower_is_better_by_name
+    from trackperm.statistic.load import TEMPLATE
 
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
         raise InputError(

@@ -173,7 +173,9 @@ def keyed_runs(
 def read_types(
     baseline: ExampleTable, candidate: ExampleTable, columns: PairedColumns
 ) -> tuple[ExampleTable, ExampleTable, dict[str, ColumnType]]:
-    """Bring the columns of both runs to one type each, as :func:`~trackperm.tables.column_types.typed_columns` does.
+    """Bring the columns of both runs to one type each.
+
+    As :func:`~trackperm.tables.column_types.typed_columns` does.
 
     Raises
     ------

@@ -1,9 +1,9 @@
 """What is tested: specs in YAML, and the statistics that they compile to."""
 
-from trackperm.statistic.compile import builtin_names, load_statistic, read_statistic
 from trackperm.statistic.counters import UncountableError
 from trackperm.statistic.definition import Outcome, Statistic
 from trackperm.statistic.expressions.frames import OUT_OF_RANGE
+from trackperm.statistic.load import builtin_names, load_statistic, read_statistic
 from trackperm.statistic.schema import json_schema
 from trackperm.tables.column_types import ColumnType
 

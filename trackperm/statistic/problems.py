@@ -10,10 +10,11 @@ from pathlib import Path
 
 from trackperm.errors import SpecError, TrackpermError
 from trackperm.messages import did_you_mean, listed, printable
-from trackperm.statistic.compile import _Compiler, load_statistic, name_of_file
+from trackperm.statistic.compile import _Compiler
 from trackperm.statistic.definition import ParameterValue, Statistic
 from trackperm.statistic.document import Document
 from trackperm.statistic.expressions.tree import Expression
+from trackperm.statistic.load import load_statistic, name_of_file
 from trackperm.statistic.schema import form, validate
 
 
