@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from support.budget import CASES, cases
+from support.budget import CASES, Measured, cases
 from support.mlflow_server import MlflowServer
 from support.reference_data import ABSENT
 from support.wandb_offline_runs import OfflineRuns, write_offline_runs
@@ -31,6 +31,17 @@ settings.register_profile(
     derandomize=REQUIRE_ALL,
 )
 settings.load_profile("untimed")
+
+
+@pytest.fixture
+def measured(capsys: pytest.CaptureFixture[str]) -> Measured:
+    """Show in the terminal what a simulation measured, unless tests run in several processes."""
+
+    def show(*lines: str) -> None:
+        with capsys.disabled():
+            sys.stdout.write("\n".join(("", *lines, "")))
+
+    return show
 
 
 @pytest.hookimpl(hookwrapper=True)

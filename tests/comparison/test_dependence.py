@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.stats import binom
-from support.budget import cases
+from support.budget import Measured, cases
 from support.document_effects import documents, sides
 from support.specs import load
 
@@ -299,21 +299,21 @@ class TestStatistics:
 class TestSize:
     """Rejections at 5 % of runs that are equally good; `-s` prints the figures."""
 
-    def test_of_an_undeclared_document_effect(self, request: pytest.FixtureRequest) -> None:
+    def test_of_an_undeclared_document_effect(self, measured: Measured) -> None:
         n = cases(150)
-        by_example, by_cluster, said = self.rates(0.9, n, request)
+        by_example, by_cluster, said = self.rates(0.9, n, measured)
         assert 0.18 * n < by_example < 0.36 * n
         assert by_cluster <= binom.ppf(1 - 1e-4, n, 0.05)
         assert by_cluster > 0.01 * n
         assert said >= 0.95 * n
 
-    def test_of_independent_examples(self, request: pytest.FixtureRequest) -> None:
+    def test_of_independent_examples(self, measured: Measured) -> None:
         n = cases(300)
-        by_example, _, said = self.rates(0.0, n, request)
+        by_example, _, said = self.rates(0.0, n, measured)
         assert by_example <= binom.ppf(1 - 1e-4, n, 0.05)
         assert said <= binom.ppf(1 - 1e-3, n, 0.01)
 
-    def rates(self, effect: float, n: int, request: pytest.FixtureRequest) -> tuple[int, int, int]:
+    def rates(self, effect: float, n: int, measured: Measured) -> tuple[int, int, int]:
         rng, document = np.random.default_rng(40), documents()
         statistics = load_statistic("accuracy"), load_statistic("accuracy", cluster="document")
         by_example = by_cluster = said = 0
@@ -327,7 +327,6 @@ class TestSize:
             by_example += found.pvalue < 0.05
             by_cluster += clustered.pvalue < 0.05
             said += bool(found.dependence)
-        with request.getfixturevalue("capsys").disabled():
-            shares = f"by example {by_example / n:.3f}, by document {by_cluster / n:.3f}, said {said / n:.3f}"
-            print(f"document effect {effect}: {shares}")  # noqa: T201
+        shares = f"by example {by_example / n:.3f}, by document {by_cluster / n:.3f}, said {said / n:.3f}"
+        measured(f"document effect {effect}: {shares}")
         return by_example, by_cluster, said

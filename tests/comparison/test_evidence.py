@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.stats import binom
-from support.budget import cases
+from support.budget import Measured, cases
 from support.comparisons import answers
 
 import trackperm
@@ -165,7 +165,7 @@ def test_nothing_shows_a_margin_that_what_is_printed_does_not_show() -> None:
     data = found.to_dict()
     assert (data["equivalent"], data["interval"]) == (None, None)
     assert data["no_equivalence"] == (
-        "there is no interval, 0 of 5 examples tell the runs apart, and up to 45 % may"
+        "no interval is shown, 0 of 5 examples tell the runs apart, and up to 45 % may"
     )
 
 
@@ -184,7 +184,7 @@ def test_nothing_shows_a_margin_that_what_is_printed_does_not_show() -> None:
     ],
 )
 def test_equivalence_at_the_margin_is_concluded_as_often_as_its_level_says(
-    positives: float, scores: tuple[float, float], n: int, capsys: pytest.CaptureFixture[str]
+    positives: float, scores: tuple[float, float], n: int, measured: Measured
 ) -> None:
     """The true difference is the margin; at N = 50 33 % of F1 .92 against .95 were equivalent."""
     rng, n_sets, statistic = np.random.default_rng(3), cases(150), f1()
@@ -205,9 +205,8 @@ def test_equivalence_at_the_margin_is_concluded_as_often_as_its_level_says(
         found = size_bounds(statistic, table, 0.05)
         shown += isinstance(found.basis, Interval)
         equivalent += is_within(found, margin)
-    with capsys.disabled():
-        print(  # noqa: T201
-            f"\nF1 {scores} of {n}, {positives:.0%} positives: equivalent {equivalent / n_sets:.3f},"
-            f" by an interval in {shown} of {n_sets}"
-        )
+    measured(
+        f"\nF1 {scores} of {n}, {positives:.0%} positives: equivalent {equivalent / n_sets:.3f},"
+        f" by an interval in {shown} of {n_sets}"
+    )
     assert equivalent <= binom.ppf(1.0 - 1e-3, n_sets, 0.06)

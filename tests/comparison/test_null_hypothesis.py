@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from support.budget import cases
+from support.budget import Measured, cases
 from support.comparisons import accuracy
 from support.specs import load
 
@@ -154,7 +154,7 @@ def test_differences_of_one_size_have_no_remark():
 
 @pytest.mark.slow
 @pytest.mark.generated
-def test_how_often_skewness_is_said(request: pytest.FixtureRequest):
+def test_how_often_skewness_is_said(measured: Measured):
     """Lognormal differences of mean 0 are called different in 10 %; a third of that is remarked."""
     rng, number = np.random.default_rng(5), cases(150)
     found = {}
@@ -165,8 +165,7 @@ def test_how_often_skewness_is_said(request: pytest.FixtureRequest):
         comparisons = [mean_of(draw()) for _ in range(number)]
         decided = [each for each in comparisons if each.decision.sign != "undecided"]
         found[name] = len(decided) / number, sum(bool(each.remarks) for each in decided) / len(decided)
-    with request.getfixturevalue("capsys").disabled():
-        print(f"decided, and remarked among these: {found}")  # noqa: T201
+    measured(f"decided, and remarked among these: {found}")
     assert found["lognormal of mean 0"][0] > 0.07
     assert found["lognormal of mean 0"][1] > 0.15
     assert found["normal of mean 0.6"][0] > 0.5

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from scipy.stats import binom
-from support.budget import cases
+from support.budget import Measured, cases
 
 from trackperm.exact import CountTable, structured_test
 from trackperm.statistic import Statistic, load_statistic
@@ -73,11 +73,10 @@ CASES: dict[str, tuple[Draw, str, int]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_size_is_at_most_alpha(case: str, request: pytest.FixtureRequest) -> None:
+def test_size_is_at_most_alpha(case: str, measured: Measured) -> None:
     draw, name, n = CASES[case]
     found = rate(draw, load_statistic(name), n)
-    with request.getfixturevalue("capsys").disabled():
-        print(f"{case}: p < {ALPHA} in {found:.4f} of {n}")  # noqa: T201
+    measured(f"{case}: p < {ALPHA} in {found:.4f} of {n}")
     assert n * found <= binom.ppf(1 - 1e-4, n, ALPHA)
     assert found > 0.3 * ALPHA, "no test at all would pass as well"
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pytest
 from scipy.special import expit
 from scipy.stats import binom
-from support.budget import cases
+from support.budget import Measured, cases
 
 from trackperm.exact import attempts_test, difference_test
 
@@ -111,22 +111,18 @@ TOO_HIGH: dict[str, tuple[Draw, float, float]] = {
 
 
 @pytest.mark.parametrize("case", VALID)
-def test_size_is_at_most_alpha(case: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_size_is_at_most_alpha(case: str, measured: Measured) -> None:
     draw, n = VALID[case]
     found = rate(draw, n)
-    with capsys.disabled():
-        print(f"{case}: p < {ALPHA} in {found:.4f} of {n}")  # noqa: T201
+    measured(f"{case}: p < {ALPHA} in {found:.4f} of {n}")
     assert n * found <= binom.ppf(1 - 1e-4, n, ALPHA)
     assert found > 0.25 * ALPHA, "no test at all would pass as well"
 
 
 @pytest.mark.parametrize("case", TOO_HIGH)
-def test_too_small_a_unit_is_called_different_too_often(
-    case: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_too_small_a_unit_is_called_different_too_often(case: str, measured: Measured) -> None:
     draw, low, high = TOO_HIGH[case]
     n = cases(1_000)
     found = rate(draw, n)
-    with capsys.disabled():
-        print(f"{case}: p < {ALPHA} in {found:.4f} of {n}")  # noqa: T201
+    measured(f"{case}: p < {ALPHA} in {found:.4f} of {n}")
     assert low <= found <= high

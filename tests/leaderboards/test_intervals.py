@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from support.budget import cases
+from support.budget import Measured, cases
 from support.comparisons import answers
 
 import trackperm
@@ -217,7 +217,7 @@ def test_an_exact_pair_whose_adjusted_p_is_that_of_a_sampled_one_says_so() -> No
 
 @pytest.mark.slow
 @pytest.mark.generated
-def test_intervals_of_all_rows_cover_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_intervals_of_all_rows_cover_at_once(measured: Measured) -> None:
     """Also where the run that others are compared with is the one that came out best."""
     rng, n_boards = np.random.default_rng(6), cases(150)
     rates, n = np.array([0.8, 0.8, 0.8, 0.78, 0.75]), 300
@@ -232,6 +232,5 @@ def test_intervals_of_all_rows_cover_at_once(capsys: pytest.CaptureFixture[str])
             for each in board.rows
             if each.pair is not None
         )
-    with capsys.disabled():
-        print(f"\nof 5 runs: simultaneous 95 % intervals all hold the truth in {together / n_boards:.3f}")  # noqa: T201
+    measured(f"of 5 runs: simultaneous 95 % intervals all hold the truth in {together / n_boards:.3f}")
     assert together >= 0.93 * n_boards

@@ -1,8 +1,12 @@
-"""How many cases tests draw: few with every change, many before a release (`make test-nightly`)."""
+"""How many cases tests draw: few with every change, many before a release; and what shows their figures."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+
+Measured = Callable[..., None]
+"""Shows lines of text: the fixture `measured`."""
 
 NIGHTLY = os.environ.get("TRACKPERM_NIGHTLY") == "1"
 

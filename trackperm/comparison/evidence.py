@@ -69,7 +69,7 @@ class SizeBounds:
     def lack(self, margin: float) -> str | None:
         """Say what is missing for bounds of this margin; None where they count, whatever they show."""
         if isinstance(self.basis, str):
-            return None if max(-self.low, self.high) < margin else f"there is no interval, {self.unseen}"
+            return None if max(-self.low, self.high) < margin else f"no interval is shown, {self.unseen}"
         return None if self.least < margin else self.unseen
 
 

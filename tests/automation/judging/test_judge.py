@@ -341,7 +341,7 @@ def test_equivalence_by_resampling_takes_enough_examples():
     assert [each.decision.equivalent for each in close] == [None, True, True]
     assert str(close[0].decision) == (
         "undecided; not shown to be equivalent within 0.01:"
-        " there is no interval, 5 of 40 examples tell the runs apart, and up to 25 % may"
+        " no interval is shown, 5 of 40 examples tell the runs apart, and up to 25 % may"
     )
     assert "equivalence rests on how few examples can differ: 5 of 4000 examples" in str(text.lines(close[2]))
 

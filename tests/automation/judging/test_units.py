@@ -109,7 +109,7 @@ def test_on_the_command_line(folder: Path) -> None:
 
 
 def test_the_digest_has_it(folder: Path) -> None:
-    """A comparison that was judged before is no answer to a policy that would refuse it."""
+    """A comparison that was judged by one policy is made again by another that may refuse it."""
     digests = set()
     for units in ("any", "declared"):
         judged("plain", statistics=["accuracy"], units=units)

@@ -323,7 +323,7 @@ def test_an_empty_experiment_is_said_once(runs: HookedStore, queue: Queue, heard
     assert watcher.once(threading.Event()) is None
     [said] = heard.events("nothing-yet")
     assert said["runs"] == f"mlflow:{runs.experiment}"
-    assert said["reason"] == "there is no finished run yet that the policy selects"
+    assert said["reason"] == "no run that the policy selects has finished yet"
 
 
 @pytest.mark.skipif(find_spec("boto3") is not None, reason="boto3 is installed")

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from scipy.stats import binom
-from support.budget import cases
+from support.budget import Measured, cases
 
 from trackperm.choices import Alternative
 from trackperm.errors import CapacityError, InputError, UndefinedStatisticError
@@ -269,7 +269,7 @@ def test_no_variance_ratio_without_variance() -> None:
 @pytest.mark.slow
 @pytest.mark.generated
 @pytest.mark.parametrize("n", [200, 500])
-def test_size_under_equal_precision(n: int, request: pytest.FixtureRequest) -> None:
+def test_size_under_equal_precision(n: int, measured: Measured) -> None:
     """Denominators of 10 % and 50 %: the plain test rejects in .15, the studentised one in .05."""
     rng, number = np.random.default_rng(12), cases(1_000)
     rejected = np.zeros(2)
@@ -277,8 +277,7 @@ def test_size_under_equal_precision(n: int, request: pytest.FixtureRequest) -> N
         stay, swap = predictions(rng, n, (0.1, 0.5))
         test = studentized_test(stay, swap, PRECISION, once(stay), n_samples=999)
         rejected += structured_test(stay, swap, PRECISION).pvalue < 0.05, test.pvalue < 0.05
-    with request.getfixturevalue("capsys").disabled():
-        print(f"N = {n}, p < 0.05 in {rejected / number} of {number}: plain, studentised")  # noqa: T201
+    measured(f"N = {n}, p < 0.05 in {rejected / number} of {number}: plain, studentised")
     assert 0.11 < rejected[0] / number < 0.18
     low, high = binom.ppf(1e-3, number, 0.04), binom.ppf(1 - 1e-3, number, 0.06)
     assert low <= rejected[1] <= high

@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy import stats
+from support.budget import Measured
 
 from trackperm.errors import InputError, UndefinedStatisticError
 from trackperm.exact import RationalStatistic
@@ -211,7 +212,7 @@ def test_refusals() -> None:
 
 
 @pytest.mark.slow
-def test_coverage_for_f1() -> None:
+def test_coverage_for_f1(measured: Measured) -> None:
     """Share of 95 % intervals that hold the true difference, 400 data sets of 200 examples each."""
     rng = np.random.default_rng(9)
     h, n, hits, n_sets = f1_difference(), 200, 0, 400
@@ -226,5 +227,5 @@ def test_coverage_for_f1() -> None:
     for _ in range(n_sets):
         distinct, counts = grouped(sample(n))
         hits += truth in bootstrap_interval(distinct, h, multiplicities=counts, n_resamples=2000)
-    print(f"BCa, F1 of {n} examples: {hits / n_sets:.3f} of 95 % intervals hold the truth")  # noqa: T201
+    measured(f"BCa, F1 of {n} examples: {hits / n_sets:.3f} of 95 % intervals hold the truth")
     assert 0.92 <= hits / n_sets <= 0.98

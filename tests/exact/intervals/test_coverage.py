@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.stats import binom, poisson
-from support.budget import cases
+from support.budget import Measured, cases
 
 from trackperm.exact import RationalStatistic
 from trackperm.exact.intervals import (
@@ -218,7 +218,7 @@ GRID = [
 
 @pytest.mark.slow
 @pytest.mark.generated
-def test_intervals_of_f1_that_are_shown_cover_what_they_say(capsys: pytest.CaptureFixture[str]) -> None:
+def test_intervals_of_f1_that_are_shown_cover_what_they_say(measured: Measured) -> None:
     """And one-sided errors, which equivalence at the margin has, are near their level, as they were not."""
     rng, n_sets, lines = np.random.default_rng(1), cases(200), []
     raw, ruled = [], []
@@ -251,8 +251,7 @@ def test_intervals_of_f1_that_are_shown_cover_what_they_say(capsys: pytest.Captu
             assert covered >= binom.ppf(1e-4, shown, 0.92), lines[-1]
         # 7 % at the most, by these few sets
         assert ruled[-1] <= binom.ppf(1.0 - 1e-3, n_sets, 0.065), lines[-1]
-    with capsys.disabled():
-        print("", *lines, sep="\n")  # noqa: T201
+    measured(*lines)
     assert max(raw) > 0.3, "without the rule some bounds miss far more often"
     assert np.mean(ruled) / n_sets < 0.055
 
@@ -285,9 +284,7 @@ def errors_law(positives: float, rates: tuple[float, float], gap: float, concord
 @pytest.mark.slow
 @pytest.mark.generated
 @pytest.mark.parametrize("name", TWO_CLASSES)
-def test_intervals_of_other_ratios_that_are_shown_cover_what_they_say(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_intervals_of_other_ratios_that_are_shown_cover_what_they_say(name: str, measured: Measured) -> None:
     labels = KINDS[:, 0]
     runs = [
         ExampleTable(
@@ -319,9 +316,8 @@ def test_intervals_of_other_ratios_that_are_shown_cover_what_they_say(
         assert of_law.max() <= binom.ppf(1.0 - 1e-4, n_sets, 0.08), (positives, rates, gap, concordance, n)
         worst = max(worst, of_law.max() / n_sets)
         missed, shown = missed + of_law, shown + n_shown
-    with capsys.disabled():
-        misses = " and ".join(f"{share:.3f}" for share in missed / shown)
-        print(f"\n{name}: bounds of 5 % miss {misses} of {shown}, at most {worst:.3f} of one law")  # noqa: T201
+    misses = " and ".join(f"{share:.3f}" for share in missed / shown)
+    measured(f"{name}: bounds of 5 % miss {misses} of {shown}, at most {worst:.3f} of one law")
     assert shown > 5 * n_sets
     assert missed.max() <= binom.ppf(1.0 - 1e-3, shown, 0.06)
 
@@ -349,7 +345,7 @@ def mean_laws(rng: np.random.Generator) -> Iterator[tuple[str, float, Any]]:
 @pytest.mark.slow
 @pytest.mark.generated
 def test_shifts_of_skewed_means_that_are_shown_cover_what_they_say(
-    capsys: pytest.CaptureFixture[str],
+    measured: Measured,
 ) -> None:
     """A bound misses the mean where the sign-flip test of the differences without it rejects.
 
@@ -375,8 +371,7 @@ def test_shifts_of_skewed_means_that_are_shown_cover_what_they_say(
             f" without the rule {raw[-1]:.3f}"
         )
         assert ruled[-1] <= binom.ppf(1.0 - 1e-3, shown.size, 0.07), lines[-1]
-    with capsys.disabled():
-        print("", *lines, sep="\n")  # noqa: T201
+    measured(*lines)
     assert max(raw) > 0.15, "without the rule some bounds miss far more often"
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.special import gammaln, xlogy
 from scipy.stats import beta
-from support.budget import cases
+from support.budget import Measured, cases
 
 from trackperm.errors import InputError
 from trackperm.exact import difference_test
@@ -109,10 +109,10 @@ def test_coverage_by_enumeration(n: int, alpha: float) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [14, 18, *(pytest.param(n, marks=pytest.mark.nightly) for n in (22, 30, 40))])
-def test_coverage_by_enumeration_of_more(n: int) -> None:
+def test_coverage_by_enumeration_of_more(n: int, measured: Measured) -> None:
     for alpha in (0.05, 0.1):
         error = greatest_error(n, alpha, 400)
-        print(f"n = {n}, alpha = {alpha}: an end misses with at most {error:.9f}")  # noqa: T201
+        measured(f"n = {n}, alpha = {alpha}: an end misses with at most {error:.9f}")
         assert error <= alpha / 2.0 * (1.0 + 1e-10)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.budget import cases
+from support.budget import Measured, cases
 
 from trackperm.choices import Alternative
 from trackperm.errors import InputError
@@ -252,7 +252,7 @@ def test_what_the_model_does_not_fit_is_said() -> None:
 
 @pytest.mark.slow
 @pytest.mark.generated
-def test_coverage_where_the_model_holds_and_where_most_examples_tie() -> None:
+def test_coverage_where_the_model_holds_and_where_most_examples_tie(measured: Measured) -> None:
     """Shares of 95 % intervals that hold the truth."""
     rng, n_sets = np.random.default_rng(0), cases(100)
 
@@ -262,7 +262,7 @@ def test_coverage_where_the_model_holds_and_where_most_examples_tie() -> None:
             differs = rng.random(n) < discordance
             differences = np.where(differs, rng.choice(values, n), 0)
             hits += truth in shift_interval(scores_of(differences.tolist()))
-        print(f"N = {n}, {discordance:.0%} differ: {hits / n_sets:.3f} hold the truth")  # noqa: T201
+        measured(f"N = {n}, {discordance:.0%} differ: {hits / n_sets:.3f} hold the truth")
         return hits / n_sets
 
     for n in (8, 20, 60):

@@ -184,7 +184,7 @@ class Watcher:
                 "nothing-yet",
                 policy=place.policy.name,
                 runs=str(place.reference),
-                reason="there is no finished run yet that the policy selects",
+                reason="no run that the policy selects has finished yet",
             )
         if is_sweep:
             place.swept, place.sweep_began = now, began
