@@ -53,6 +53,19 @@ def _columns(write: str) -> Callable[[Path], None]:
     return make
 
 
+def _of_frame(write: str, frame: pl.DataFrame) -> Callable[[Path], None]:
+    def make(path: Path) -> None:
+        getattr(frame, write)(path, compression="zstd")
+
+    return make
+
+
+TEXTS = pl.DataFrame({"id": range(4), "p": [f"{i}" * MB for i in range(4)]})
+LISTS = pl.DataFrame({"id": [1], "p": [[0] * (MB // 4)]})
+STRUCTURES = pl.DataFrame({"p": [{f"m{i}": 1 for i in range(1000)}] * 100})
+SHARED = pl.DataFrame({"p": pl.Series(["a" * 100]).new_from_index(0, MB // 50)})
+
+
 BOMBS: dict[str, Callable[[Path], None]] = {
     "gzip": lambda path: path.write_bytes(gzip.compress(b"id,p\n" + b"1,2\n" * MB)) and None,
     "inspect": _eval,
@@ -61,6 +74,14 @@ BOMBS: dict[str, Callable[[Path], None]] = {
     "npz of text": _npz_of_text,
     "parquet": _columns("write_parquet"),
     "arrow": _columns("write_ipc"),
+    "arrow stream": _columns("write_ipc_stream"),
+    **{
+        f"{write}, {name}": _of_frame(write, frame)
+        for write in ("write_parquet", "write_ipc", "write_ipc_stream")
+        for name, frame in (("texts", TEXTS), ("lists", LISTS))
+    },
+    "parquet, structures": _of_frame("write_parquet", STRUCTURES),
+    "parquet, a text that rows share": _of_frame("write_parquet", SHARED),
 }
 
 
@@ -76,6 +97,31 @@ def test_is_refused(make: Callable[[Path], None], tmp_path: Path, monkeypatch: p
         SourceError, match=rf"^`{path}` (is compressed, and holds more than 1 MB|is a damaged)"
     ):
         _ = read_examples(path).frame
+
+
+@pytest.mark.parametrize("make", (_of_frame("write_parquet", TEXTS), _of_frame("write_parquet", SHARED)))
+@pytest.mark.parametrize("system", (None, "p"))
+def test_parts_of_a_file_are_no_exception(
+    make: Callable[[Path], None], system: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.parquet"
+    make(path)
+    monkeypatch.setattr("trackperm.tables.expansion.COLUMNAR_RATIO", 1)
+    monkeypatch.setenv("TRACKPERM_EXPANDED_MB", "1")
+    table = read_examples(path, part=system)
+    name = "p" if system is None else "prediction"
+    with pytest.raises(SourceError, match="holds more than 1 MB"):
+        list(table.slices([name], 2**16))
+
+
+def test_columns_that_are_small_are_read_beside_large_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.parquet"
+    TEXTS.write_parquet(path)
+    monkeypatch.setattr("trackperm.tables.expansion.COLUMNAR_RATIO", 1)
+    monkeypatch.setenv("TRACKPERM_EXPANDED_MB", "1")
+    assert read_examples(path).polars_column("id").to_list() == [0, 1, 2, 3]
 
 
 def test_the_limit_has_to_be_a_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

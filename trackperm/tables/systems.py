@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from itertools import chain
 
@@ -60,7 +60,14 @@ def _scanned(table: ExampleTable, scan: Scan, system: str, origin: str) -> Examp
         members = {field.name: column.struct.field(field.name) for field in dtype.fields}
     others = [name for name in table.columns if name != system and name not in members]
     lazy = scan.lazy.select(*others, *(value.alias(name) for name, value in members.items()))
-    return replace(table, data=replace(scan, lazy=lazy), origin=origin)
+    held = scan.held
+    if held is not None:
+        whole = held
+
+        def held(names: Collection[str]) -> int:
+            return whole({system if name in members else name for name in names})
+
+    return replace(table, data=replace(scan, lazy=lazy, held=held), origin=origin)
 
 
 def _members(values: pl.Series, origin: str) -> ExampleTable:

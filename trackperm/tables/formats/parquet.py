@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from functools import partial
+from collections import Counter
+from collections.abc import Collection, Iterable
+from functools import cache, partial
 from pathlib import Path
 
 import polars as pl
@@ -12,6 +13,7 @@ import polars as pl
 from trackperm.errors import SourceError
 from trackperm.messages import listed
 from trackperm.tables.expansion import Expansion
+from trackperm.tables.formats.parquet_footer import held_bytes
 from trackperm.tables.scan import Scan
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
@@ -94,7 +96,15 @@ def _require_all(names: Iterable[str], origin: str) -> None:
 def _scan(paths: list[Path], origin: str) -> Scan:
     lazy = pl.scan_parquet(paths, glob=False, hive_partitioning=False)
     limit = Expansion.of_columns(origin, *paths)
-    return Scan(lazy, partial(_unreadable, origin), expansion=limit)
+
+    @cache
+    def by_column() -> Counter[str]:
+        return sum(map(held_bytes, paths), Counter())
+
+    def held(names: Collection[str]) -> int:
+        return sum(by_column()[name] for name in names)
+
+    return Scan(lazy, partial(_unreadable, origin), expansion=limit, held=held)
 
 
 def _unreadable(origin: str, error: BaseException) -> SourceError:
