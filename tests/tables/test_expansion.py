@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -99,8 +100,8 @@ def test_is_refused(make: Callable[[Path], None], tmp_path: Path, monkeypatch: p
         _ = read_examples(path).frame
 
 
-@pytest.mark.parametrize("make", (_of_frame("write_parquet", TEXTS), _of_frame("write_parquet", SHARED)))
-@pytest.mark.parametrize("system", (None, "p"))
+@pytest.mark.parametrize("make", [_of_frame("write_parquet", TEXTS), _of_frame("write_parquet", SHARED)])
+@pytest.mark.parametrize("system", [None, "p"])
 def test_parts_of_a_file_are_no_exception(
     make: Callable[[Path], None], system: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,3 +139,44 @@ def test_manifests_of_artifacts_are_no_exception(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("TRACKPERM_EXPANDED_MB", "1")
     with pytest.raises(SourceError, match="holds more than 1 MB"):
         external_entries(gzip.compress(b" " * 3 * MB))
+
+
+OBJECTS = [{f"m{i}": i} for i in range(300)]
+RAGGED = {
+    "JSON Lines": "\n".join(map(json.dumps, OBJECTS)),
+    "JSON": json.dumps(OBJECTS),
+    "promptfoo": json.dumps(
+        {"results": {"results": [{"success": True, "provider": "p", "vars": each} for each in OBJECTS]}}
+    ),
+    "HELM": json.dumps(
+        [
+            {"instance_id": i, "stats": [{"name": {"name": f"m{i}"}, "count": 1, "sum": 1}]}
+            for i in range(len(OBJECTS))
+        ]
+    ),
+    "a column of objects": json.dumps([{"id": i, "p": each} for i, each in enumerate(OBJECTS)]),
+}
+
+
+@pytest.mark.parametrize("text", RAGGED.values(), ids=RAGGED)
+def test_objects_of_members_that_no_other_has_are_refused(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(text)
+    part = "p" if '"p": {' in text else None
+    read_examples(path, part=part)
+    monkeypatch.setenv("TRACKPERM_EXPANDED_MB", "1")
+    with pytest.raises(
+        SourceError, match=r"has 30[0-9] names of members in 300 objects, of which one has 1:"
+    ):
+        read_examples(path, part=part)
+
+
+def test_objects_of_the_same_members_are_as_large_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text((json.dumps({f"m{i}": [] for i in range(300)}) + "\n") * 300)
+    monkeypatch.setenv("TRACKPERM_EXPANDED_MB", "1")
+    assert len(read_examples(path)) == 300

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -23,8 +24,8 @@ TABLE = pa.table(
 )
 
 
-@pytest.mark.parametrize("version", ("1.0", "2.6"))
-@pytest.mark.parametrize("group", (100, ROWS))
+@pytest.mark.parametrize("version", ["1.0", "2.6"])
+@pytest.mark.parametrize("group", [100, ROWS])
 def test_the_footer_is_read_as_by_pyarrow(version: str, group: int, tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     parquet.write_table(
@@ -55,7 +56,7 @@ def test_a_footer_that_is_cut_is_refused_at_each_byte(tmp_path: Path) -> None:
             parquet_footer.held_bytes(path)
 
 
-@pytest.mark.parametrize("compression", (None, "zstd", "lz4"))
+@pytest.mark.parametrize("compression", [None, "zstd", "lz4"])
 def test_messages_say_what_batches_hold(compression: str | None, tmp_path: Path) -> None:
     file, stream = tmp_path / "x.arrow", tmp_path / "x.stream"
     options = ipc.IpcWriteOptions(compression=compression)
@@ -67,7 +68,5 @@ def test_messages_say_what_batches_hold(compression: str | None, tmp_path: Path)
         whole = path.read_bytes()
         for kept in range(8, len(whole), 1009):
             path.write_bytes(whole[:kept])
-            try:
+            with suppress(ValueError):
                 assert arrow_messages.held_bytes(path) <= held
-            except ValueError as error:
-                assert str(error)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import Any
 
 from trackperm.errors import SourceError
 from trackperm.tables.formats.uniform_json_lines import LARGE, read_uniform, scan_uniform
-from trackperm.tables.json_values import parsed, table
+from trackperm.tables.json_values import member_names, parsed, table
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
 
@@ -29,8 +28,7 @@ def read_json_lines(file: SourceFile) -> ExampleTable:
         if frame is not None:
             return ExampleTable.from_native(frame, file.origin)
     rows, lines = json_rows(file)
-    names = dict.fromkeys(chain.from_iterable(rows))
-    columns = {name: [row.get(name) for row in rows] for name in names}
+    columns = {name: [row.get(name) for row in rows] for name in member_names(rows, file.origin)}
     return table(columns, lambda index: f"line {lines[index]}", file.origin)
 
 
