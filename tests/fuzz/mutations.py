@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import random
 import zipfile
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -47,15 +49,23 @@ def _bytes(rng: random.Random, content: bytes, others: list[bytes]) -> bytes:
     changes: tuple[Callable[[], bytes], ...] = (
         lambda: b"",
         lambda: rng.choice(WORDS),
-        lambda: rng.choice(WORDS) * rng.choice((2, 50, 1000)),
+        lambda: rng.choice(WORDS) * rng.choice((2, 50, 1000, 2**17)),
         lambda: bytes(byte ^ (1 << rng.randrange(8)) for byte in content[start:end]),
-        lambda: content[start:end] * rng.choice((2, 100)),
+        lambda: content[start:end] * rng.choice((2, 100, 2**17)),  # so many times that squares show
         lambda: rng.choice(others)[: rng.randrange(1, 200)],
         lambda: str(rng.choice(ODD)).encode("utf-8", "surrogatepass"),
     )
     if rng.random() < 0.05:
         return content[:start]
     return content[:start] + rng.choice(changes)() + content[end:]
+
+
+def _gzip(rng: random.Random, content: bytes, others: list[bytes]) -> bytes:
+    try:
+        inside = gzip.decompress(content)
+    except (OSError, EOFError, zlib.error):  # one that was changed before
+        return _bytes(rng, content, others)
+    return gzip.compress(_json(rng, inside, others)[: 2**20])
 
 
 def _json(rng: random.Random, content: bytes, others: list[bytes]) -> bytes:
@@ -95,6 +105,8 @@ def _changed(rng: random.Random, value: Any) -> Any:
 
 
 def _archive(rng: random.Random, content: bytes, others: list[bytes]) -> bytes:
+    if content.startswith(b"\x1f\x8b"):
+        return _gzip(rng, content, others)
     if not content.startswith(b"PK"):
         return _json(rng, content, others)
     written = io.BytesIO()

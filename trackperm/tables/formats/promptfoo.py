@@ -36,6 +36,8 @@ def read_promptfoo(file: SourceFile) -> ExampleTable:
     for index, result in enumerate(results):
         if not isinstance(result, dict) or not isinstance(result.get("vars", {}), dict):
             raise SourceError(f"`{file.origin}`, result {index}: no object with `vars` and `success`")
+        if not isinstance(result.get("namedScores") or {}, dict):
+            raise SourceError(f"`{file.origin}`, result {index}: its `namedScores` are no object")
     systems = _systems(results)
     part = chosen_part(file, list(dict.fromkeys(systems)), "provider")
     kept = [result for result, system in zip(results, systems, strict=True) if system == part]
