@@ -17,9 +17,7 @@ _USER = re.compile(r"(?<=://)[^/?#\s'\"]+@")
 _PASSWORD = re.compile(r"(?<=://)[^/?#\s'\":@\[]*:(?!\d{1,5}(?:[/?#]|$))[^\s'\"]{0,500}@")
 # Names of parameters that hold credentials: by a part of them, or as a whole after `-`, `_` or `.`.
 _IN_PART = r"key|token|secret|password|passwd|passphrase|signature|credential|odbc_connect"
-_AS_WHOLE = (
-    r"auth|authorization|bearer|code|jwt|oauth|otp|pass|pat|pwd?|sas|session(?:_?id)?|sid|sig|ticket"
-)
+_AS_WHOLE = r"auth|authorization|bearer|code|jwt|oauth|otp|pass|pat|pwd?|sas|session(?:_?id)?|sid|sig|ticket"
 # The key of a database's client is a file. Names end at `?`, so that nothing is read
 # for more than one of them, and what is masked already stays as it is.
 _IN_QUERY = re.compile(
