@@ -34,13 +34,16 @@ WORDS = (
     *(b"\x00\x00\x00\x00", b"\xff\xff\xff\xff", b"\xff\xff\xff\x7f", b"<!-- -->", b"%", b"\\ud800", b"#"),
 )
 
+_LONGEST = 2**20  # bytes
+
 
 def mutated(rng: random.Random, content: bytes, others: list[bytes]) -> bytes:
     """Return `content` after one to four changes."""
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
         kinds = [_bytes, _bytes, _json, _json, _archive]
         content = rng.choice(kinds)(rng, content, others)
-    return content[: 2**20]
+        content = content[:_LONGEST]
+    return content
 
 
 def _bytes(rng: random.Random, content: bytes, others: list[bytes]) -> bytes:
@@ -49,9 +52,9 @@ def _bytes(rng: random.Random, content: bytes, others: list[bytes]) -> bytes:
     changes: tuple[Callable[[], bytes], ...] = (
         lambda: b"",
         lambda: rng.choice(WORDS),
-        lambda: rng.choice(WORDS) * rng.choice((2, 50, 1000, 2**17)),
+        lambda: _repeated(rng.choice(WORDS), rng.choice((2, 50, 1000, 2**17))),
         lambda: bytes(byte ^ (1 << rng.randrange(8)) for byte in content[start:end]),
-        lambda: content[start:end] * rng.choice((2, 100, 2**17)),  # so many times that squares show
+        lambda: _repeated(content[start:end], rng.choice((2, 100, 2**17))),  # so often that squares show
         lambda: rng.choice(others)[: rng.randrange(1, 200)],
         lambda: str(rng.choice(ODD)).encode("utf-8", "surrogatepass"),
     )
@@ -60,12 +63,16 @@ def _bytes(rng: random.Random, content: bytes, others: list[bytes]) -> bytes:
     return content[:start] + rng.choice(changes)() + content[end:]
 
 
+def _repeated(piece: bytes, times: int) -> bytes:
+    return piece * min(times, 1 + _LONGEST // max(len(piece), 1))
+
+
 def _gzip(rng: random.Random, content: bytes, others: list[bytes]) -> bytes:
     try:
         inside = gzip.decompress(content)
     except (OSError, EOFError, zlib.error):  # one that was changed before
         return _bytes(rng, content, others)
-    return gzip.compress(_json(rng, inside, others)[: 2**20])
+    return gzip.compress(_json(rng, inside, others)[:_LONGEST])
 
 
 def _json(rng: random.Random, content: bytes, others: list[bytes]) -> bytes:

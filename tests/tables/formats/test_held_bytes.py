@@ -70,3 +70,10 @@ def test_messages_say_what_batches_hold(compression: str | None, tmp_path: Path)
             path.write_bytes(whole[:kept])
             with suppress(ValueError):
                 assert arrow_messages.held_bytes(path) <= held
+
+
+def test_a_length_that_is_none_takes_no_memory(tmp_path: Path) -> None:
+    path = tmp_path / "x.stream"
+    path.write_bytes(b"\xff\xff\xff\xff\xf8\xff\xff\x7f" + bytes(100))
+    with pytest.raises(ValueError, match="a message longer than the file"):
+        arrow_messages.held_bytes(path)

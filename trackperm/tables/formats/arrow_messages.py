@@ -6,6 +6,7 @@ fields only those are read that are named here.
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -77,8 +78,8 @@ def _metadata(file: BinaryIO, start: int) -> tuple[bytes, int]:
     if mark != _CONTINUATION:  # before Arrow 0.15 there was none
         file.seek(start + 4)
         length = mark
-    if length < 0:
-        raise ValueError("a message of negative length")
+    if not 0 <= length <= os.fstat(file.fileno()).st_size:
+        raise ValueError("a message longer than the file")
     metadata = file.read(length)
     return metadata, file.tell()
 
