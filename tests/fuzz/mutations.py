@@ -52,9 +52,11 @@ def _bytes(rng: random.Random, content: bytes, others: list[bytes]) -> bytes:
     changes: tuple[Callable[[], bytes], ...] = (
         lambda: b"",
         lambda: rng.choice(WORDS),
-        lambda: _repeated(rng.choice(WORDS), rng.choice((2, 50, 1000, 2**17))),
+        lambda: _repeated(rng.choice(WORDS), rng.choice((2, 50, 50, 50, 1000, 1000, 1000, 2**17))),
         lambda: bytes(byte ^ (1 << rng.randrange(8)) for byte in content[start:end]),
-        lambda: _repeated(content[start:end], rng.choice((2, 100, 2**17))),  # so often that squares show
+        lambda: _repeated(
+            content[start:end], rng.choice((2, 2, 2, 100, 100, 100, 2**17))
+        ),  # so often that squares show
         lambda: rng.choice(others)[: rng.randrange(1, 200)],
         lambda: str(rng.choice(ODD)).encode("utf-8", "surrogatepass"),
     )

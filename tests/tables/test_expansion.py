@@ -180,3 +180,21 @@ def test_objects_of_the_same_members_are_as_large_as_they_are(
     path.write_text((json.dumps({f"m{i}": [] for i in range(300)}) + "\n") * 300)
     monkeypatch.setenv("TRACKPERM_EXPANDED_MB", "1")
     assert len(read_examples(path)) == 300
+
+
+MANY = 100_001
+WIDE = {
+    "CSV": "," * MANY + "\n" + "," * MANY + "\n",
+    "numbers": "\t".join(["0.5"] * MANY) + "\n",
+    "JSON Lines": json.dumps(dict.fromkeys(map(str, range(MANY)), 1)) + "\n",
+    "JSON": json.dumps([dict.fromkeys(map(str, range(MANY)), 1)]),
+    "log_table": json.dumps({"columns": [str(i) for i in range(MANY)], "data": []}),
+}
+
+
+@pytest.mark.parametrize("text", WIDE.values(), ids=WIDE)
+def test_more_columns_than_any_table_has_are_refused(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.dat"
+    path.write_text(text)
+    with pytest.raises(SourceError, match=r"has 100,00[12] columns, and at most 100,000 can be read"):
+        read_examples(path)

@@ -27,8 +27,26 @@ TEXT_BYTES = 64
 CELL_BYTES = 24
 """What a value of a table takes while it is read, at least, also where an object lacks the member."""
 
+MOST_COLUMNS = 100_000
+"""Columns of a text, each of which takes a kilobyte, however little it holds."""
+
 _CHUNK = 2**20
 _MEMBER_CHUNK = 2**12  # compressed bytes, of which some methods make any number at once
+
+
+def require_columns(n_columns: int, origin: str) -> None:
+    """Refuse a table of more columns than any has.
+
+    Raises
+    ------
+    SourceError
+        If `n_columns` are too many.
+    """
+    if n_columns > MOST_COLUMNS:
+        raise SourceError(
+            f"`{origin}` has {n_columns:,} columns, and at most {MOST_COLUMNS:,} can be read",
+            hint="is it a table with one row an example?",
+        )
 
 
 @dataclass(frozen=True)

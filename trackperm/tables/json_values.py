@@ -13,7 +13,7 @@ import narwhals as nw
 import polars as pl
 
 from trackperm.errors import SourceError
-from trackperm.tables.expansion import Expansion
+from trackperm.tables.expansion import Expansion, require_columns
 from trackperm.tables.table import ExampleTable
 
 _NAMES = {bool: "booleans", int: "integers", float: "decimals", str: "text", list: "lists", dict: "objects"}
@@ -52,9 +52,10 @@ def member_names(rows: Sequence[Mapping[str, Any]], origin: str) -> list[str]:
     Raises
     ------
     SourceError
-        If a table of them would be large, and almost empty.
+        If they are very many, or a table of them would be large, and almost empty.
     """
     names = list(dict.fromkeys(chain.from_iterable(rows)))
+    require_columns(len(names), origin)
     Expansion.of(origin).require_dense(len(rows), len(names), sum(map(len, rows)))
     return names
 

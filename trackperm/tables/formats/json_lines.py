@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trackperm.errors import SourceError
+from trackperm.tables.expansion import require_columns
 from trackperm.tables.formats.uniform_json_lines import LARGE, read_uniform, scan_uniform
 from trackperm.tables.json_values import member_names, parsed, table
 from trackperm.tables.source import Source, SourceFile
@@ -19,6 +20,7 @@ def read_json_lines(file: SourceFile) -> ExampleTable:
     SourceError
         If a line is not a JSON object.
     """
+    require_columns(len(file.first_record or {}), file.origin)
     if file.path.stat().st_size > LARGE:
         scan = scan_uniform(file.path, file.first_record or {}, file.origin)
         if scan is not None:
