@@ -54,9 +54,7 @@ def _bytes(rng: random.Random, content: bytes, others: list[bytes]) -> bytes:
         lambda: rng.choice(WORDS),
         lambda: _repeated(rng.choice(WORDS), rng.choice((2, 50, 50, 50, 1000, 1000, 1000, 2**17))),
         lambda: bytes(byte ^ (1 << rng.randrange(8)) for byte in content[start:end]),
-        lambda: _repeated(
-            content[start:end], rng.choice((2, 2, 2, 100, 100, 100, 2**17))
-        ),  # so often that squares show
+        lambda: _repeated(content[start:end], rng.choice((2, 2, 2, 100, 100, 100, 2**17))),
         lambda: rng.choice(others)[: rng.randrange(1, 200)],
         lambda: str(rng.choice(ODD)).encode("utf-8", "surrogatepass"),
     )
@@ -66,6 +64,7 @@ def _bytes(rng: random.Random, content: bytes, others: list[bytes]) -> bytes:
 
 
 def _repeated(piece: bytes, times: int) -> bytes:
+    """Repeat `piece`, sometimes so often that time with the square of a length shows."""
     return piece * min(times, 1 + _LONGEST // max(len(piece), 1))
 
 

@@ -185,7 +185,7 @@ def test_objects_of_the_same_members_are_as_large_as_they_are(
 MANY = 100_001
 WIDE = {
     "CSV": "," * MANY + "\n" + "," * MANY + "\n",
-    "numbers": "\t".join(["0.5"] * MANY) + "\n",
+    "numbers": 2 * ("\t".join(["0.5"] * MANY) + "\n"),
     "JSON Lines": json.dumps(dict.fromkeys(map(str, range(MANY)), 1)) + "\n",
     "JSON": json.dumps([dict.fromkeys(map(str, range(MANY)), 1)]),
     "log_table": json.dumps({"columns": [str(i) for i in range(MANY)], "data": []}),
@@ -198,3 +198,9 @@ def test_more_columns_than_any_table_has_are_refused(text: str, tmp_path: Path) 
     path.write_text(text)
     with pytest.raises(SourceError, match=r"has 100,00[12] columns, and at most 100,000 can be read"):
         read_examples(path)
+
+
+def test_fields_of_many_lines_are_no_columns(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_bytes(b"a,b\r" * MANY)
+    assert len(read_examples(path)) == MANY - 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable
 from functools import cache, partial
 from pathlib import Path
@@ -13,7 +12,7 @@ import polars as pl
 from trackperm.errors import SourceError
 from trackperm.messages import listed
 from trackperm.tables.expansion import Expansion
-from trackperm.tables.formats.parquet_footer import held_bytes
+from trackperm.tables.formats.parquet_metadata import held_bytes, row_groups
 from trackperm.tables.scan import Scan
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
@@ -97,12 +96,14 @@ def _scan(paths: list[Path], origin: str) -> Scan:
     lazy = pl.scan_parquet(paths, glob=False, hive_partitioning=False)
     limit = Expansion.of_columns(origin, *paths)
 
+    groups = cache(row_groups)
+
     @cache
-    def by_column() -> Counter[str]:
-        return sum(map(held_bytes, paths), Counter())
+    def of_column(name: str) -> int:
+        return sum(held_bytes(path, groups(path), [name]) for path in paths)
 
     def held(names: Collection[str]) -> int:
-        return sum(by_column()[name] for name in names)
+        return sum(map(of_column, names))
 
     return Scan(lazy, partial(_unreadable, origin), expansion=limit, held=held)
 
