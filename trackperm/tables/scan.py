@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -41,12 +41,16 @@ class Scan:
         What has to be there as long as the file is read, such as the temporary folder that holds it.
     expansion : Expansion, optional
         What the columns that are read at once may take.
+    held : callable, optional
+        Given names of columns, the bytes that the file says they come to, decompressed. Raises ValueError or
+        OSError where that cannot be told.
     """
 
     lazy: pl.LazyFrame
     unreadable: Callable[[BaseException], SourceError]
     folder: object = None
     expansion: Expansion | None = None
+    held: Callable[[Collection[str]], int] | None = None
 
     @cached_property
     def schema(self) -> nw.Schema:
@@ -77,13 +81,38 @@ class Scan:
         names = list(names)
         if self.expansion is not None:
             self.expansion.require(self.n_rows * _WIDTH * len(names))
-        return nw.from_native(self._collected(self.lazy.select(names)), eager_only=True)
+        self._require_held(names)
+        return nw.from_native(self._limited(self.lazy.select(names)), eager_only=True)
 
     def slices(self, names: Iterable[str], size: int) -> Iterator[pl.DataFrame]:
-        """Read the columns `names`, `size` rows at a time."""
-        lazy = self.lazy.select(list(names))
+        """Read the columns `names`, `size` rows at a time.
+
+        Raises
+        ------
+        SourceError
+            If they are broken, or hold more than the file may.
+        """
+        names = list(names)
+        self._require_held(names)
+        lazy = self.lazy.select(names)
         for start in range(0, self.n_rows, size):
-            yield self._collected(lazy.slice(start, size))
+            yield self._limited(lazy.slice(start, size))
+
+    def _require_held(self, names: Collection[str]) -> None:
+        if self.expansion is None or self.held is None:
+            return
+        try:
+            n_bytes = self.held(names)
+        except (ValueError, OSError) as error:
+            raise self.unreadable(error) from error
+        self.expansion.require(n_bytes)
+
+    def _limited(self, lazy: pl.LazyFrame) -> pl.DataFrame:
+        """Collect, and count a text that many rows share for each of them, as whatever copies it will."""
+        frame = self._collected(lazy)
+        if self.expansion is not None:
+            self.expansion.require(int(frame.estimated_size()))
+        return frame
 
     def _collected(self, lazy: pl.LazyFrame) -> pl.DataFrame:
         try:
