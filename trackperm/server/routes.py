@@ -10,7 +10,7 @@ from typing import Any
 
 from flask import Flask, Response, request
 
-from trackperm.errors import CapacityError, InputError, TrackpermError
+from trackperm.errors import CapacityError, InputError, StorageError, TrackpermError
 from trackperm.server.jobs.changed_examples import FlipPage, read_flips
 from trackperm.server.jobs.pool import Workshop
 from trackperm.server.jobs.replay import Caller, MlflowRefusalError
@@ -161,7 +161,7 @@ def _status(error: TrackpermError) -> int:
         return 429
     if isinstance(error, InputError):
         return 400
-    return 413 if isinstance(error, CapacityError) else 503
+    return 413 if isinstance(error, CapacityError) and not isinstance(error, StorageError) else 503
 
 
 def _answer(content: str, status: int = 200) -> Response:

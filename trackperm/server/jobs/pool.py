@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import queue
-import shutil
 import signal
 import subprocess
 import sys
@@ -26,7 +25,8 @@ from trackperm.server.jobs.limits import Limits
 from trackperm.server.jobs.pipe import Wire
 from trackperm.server.jobs.replay import Caller, ForbiddenRouteError
 from trackperm.server.jobs.requests import Order
-from trackperm.server.jobs.store import SCRATCH, Job
+from trackperm.server.jobs.store import Job
+from trackperm.storage import temporary_files
 
 _PROCESSES = 2
 _IDLE_SECONDS = 600.0
@@ -112,10 +112,10 @@ class _Bench(threading.Thread):
             return
         if self._process is not None and not self._process.is_alive:
             self._end()
-        if self._process is None:
-            task.job.update(step="starting")
-            self._process = _Process(self._limits, task.job.folder.parent)
         try:
+            if self._process is None:
+                task.job.update(step="starting")
+                self._process = _Process(self._limits, task.job.folder.parent)
             keep = _Run(self._process, task, self._limits).finish()
         except _DroppedError:
             self._end()
@@ -124,7 +124,6 @@ class _Bench(threading.Thread):
         except TrackpermError as error:
             self._end()
             task.job.fail(error)
-            shutil.rmtree(task.job.folder / SCRATCH, ignore_errors=True)
             return
         if not keep:
             self._end()
@@ -231,6 +230,8 @@ class _Run:
                     self._job.fail(TrackpermError(message["error"]["message"], hint=message["error"]["hint"]))
                 elif message["type"] == "finished":
                     return bool(message["grown"] < _GROWN_MEGABYTES)
+        except TrackpermError:  # such as a full disk, which says nothing of the process
+            raise
         except (EOFError, OSError) as error:
             raise self._ended() from error
         finally:
@@ -269,7 +270,7 @@ class _Run:
 
     def _answer(self, message: dict[str, Any]) -> None:
         """Replay a request of the process as the caller, and send the answer back as it comes."""
-        with tempfile.SpooledTemporaryFile(_SPOOLED) as body:
+        with temporary_files(), tempfile.SpooledTemporaryFile(_SPOOLED) as body:
             for chunk in self._wire.body():
                 body.write(chunk)
             body.seek(0)

@@ -27,6 +27,7 @@ from trackperm.server.jobs.limits import (
     PENDING_PER_USER,
 )
 from trackperm.server.jobs.visitors import Visitor
+from trackperm.storage import temporary_files
 
 STATE_FILE, RESULT_FILE, FLIPS_FILE, SCRATCH = "state.json", "result.json", "flips.sqlite", "scratch"
 
@@ -122,7 +123,13 @@ class Job:
         return self.folder.name
 
     def update(self, **changes: Any) -> None:
-        """Note what has changed; on disk at once where that matters, else soon."""
+        """Note what has changed; on disk at once where that matters, else soon.
+
+        Raises
+        ------
+        StorageError
+            If there is no room for it on disk.
+        """
         now = time.time()
         matters = (
             "state" in changes
@@ -137,9 +144,9 @@ class Job:
     def fail(self, error: TrackpermError) -> None:
         """Note that it failed, and why; a result that there is already stays."""
         if self.state.is_pending:
-            self.update(state="failed", error=error_values(error))
+            self._conclude(state="failed", error=error_values(error))
         else:
-            self.update(flips="failed")
+            self._conclude(flips="failed")
 
     @property
     def is_wanted(self) -> bool:
@@ -149,20 +156,31 @@ class Job:
     def cancel(self) -> None:
         """Let it be dropped by the process that runs it."""
         if self.state.is_pending:
-            with suppress(FileNotFoundError):
+            with suppress(FileNotFoundError), temporary_files():
                 (self.folder / _CANCELLED).touch()
 
     def drop(self) -> None:
         """Note that nobody waited for it any more."""
         if self.state.is_pending:
-            self.update(state="dropped")
-            shutil.rmtree(self.folder / SCRATCH, ignore_errors=True)
+            self._conclude(state="dropped")
+
+    def _conclude(self, **changes: Any) -> None:
+        """Note how it ended, for which room is made; else the record goes: nobody waits for it for ever."""
+        shutil.rmtree(self.folder / SCRATCH, ignore_errors=True)
+        try:
+            try:
+                self.update(**changes)
+            except OSError:
+                (self.folder / STATE_FILE).unlink(missing_ok=True)
+                self._write()
+        except OSError:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     def _write(self) -> None:
         target = self.folder / STATE_FILE
         draft = target.with_suffix(".draft")
         # the folder may have expired in the meantime
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError), temporary_files():
             draft.write_text(json.dumps(asdict(self.state)), encoding="utf-8")
             draft.replace(target)
 
@@ -192,8 +210,10 @@ class JobStore:
         ------
         TooManyJobsError
             If too many jobs wait already.
+        StorageError
+            If there is no room for it on disk.
         """
-        with self.locked() as folder:
+        with temporary_files(), self.locked() as folder:
             known = [(path, _read(path)) for path in _jobs(folder)]
             _require_room(visitor, [state for _, state in known if state is not None and state.is_pending])
             _expire(folder, known)

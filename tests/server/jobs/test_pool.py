@@ -1,0 +1,62 @@
+"""Where jobs run: what becomes of them on a full disk, and of the processes that did them."""
+
+from __future__ import annotations
+
+import resource
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from flask import Flask, Request
+from werkzeug.test import EnvironBuilder
+
+from trackperm.errors import StorageError
+from trackperm.server.jobs.limits import Limits
+from trackperm.server.jobs.pool import Workshop
+from trackperm.server.jobs.replay import Caller
+from trackperm.server.jobs.requests import read_order
+from trackperm.server.jobs.store import STATE_FILE, JobStore
+from trackperm.server.jobs.visitors import Visitor
+
+REQUEST = Request(EnvironBuilder().get_environ())
+SOMEBODY = Visitor.of(REQUEST, "somebody")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def full_disk() -> Iterator[None]:
+    """Refuse files of more than 64 bytes to this process, of which a record has more."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_on_a_full_disk_no_job_begins_and_the_folder_is_named(folder: Path, full_disk: None) -> None:
+    with pytest.raises(StorageError, match=rf"temporary files in `{folder}` cannot be written"):
+        JobStore().begin(SOMEBODY)
+
+
+def test_nobody_waits_for_a_job_whose_end_cannot_be_recorded(request: pytest.FixtureRequest) -> None:
+    """The disk fills while it waits: its record goes, and the thread that saw to it takes the next one."""
+    store, workshop = JobStore(), Workshop(Limits())
+    caller = Caller.of(Flask(__name__), REQUEST, "")
+    order = read_order({"kind": "choices", "runs": ["a"]})
+    jobs = [store.begin(SOMEBODY) for _ in range(3)]
+    request.getfixturevalue("full_disk")
+    for job in jobs:
+        workshop.submit(job, caller, order)
+    deadline = time.monotonic() + 30
+    while any(store.find(job.id) for job in jobs):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert not any((job.folder / STATE_FILE).exists() for job in jobs)
