@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import resource
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
+from multiprocessing import Pipe
 from pathlib import Path
 
 import pytest
+import requests
 from flask import Flask, Request
+from support.processes import ROOT, python
 from werkzeug.test import EnvironBuilder
 
 from trackperm.errors import StorageError
 from trackperm.server.jobs.limits import Limits
+from trackperm.server.jobs.pipe import Wire
 from trackperm.server.jobs.pool import Workshop
+from trackperm.server.jobs.process import ServerAdapter
 from trackperm.server.jobs.replay import Caller
 from trackperm.server.jobs.requests import read_order
 from trackperm.server.jobs.store import STATE_FILE, JobStore
@@ -60,3 +66,47 @@ def test_nobody_waits_for_a_job_whose_end_cannot_be_recorded(request: pytest.Fix
         assert time.monotonic() < deadline
         time.sleep(0.01)
     assert not any((job.folder / STATE_FILE).exists() for job in jobs)
+
+
+def test_what_follows_an_answer_for_which_there_is_no_room_is_understood(full_disk: None) -> None:
+    """Otherwise the rest of the answer is taken for messages, and nobody hears of the disk."""
+    ours, theirs = Pipe()
+    server, wire = Wire(ours), Wire(theirs)
+
+    def answer() -> None:
+        server.receive()
+        assert not list(server.body())
+        server.send({"status": 200, "reason": "OK", "headers": {}})
+        server.send_body(bytes(2**20) for _ in range(20))
+        server.send({"type": "next"})
+
+    threading.Thread(target=answer, daemon=True).start()
+    adapter = ServerAdapter(wire, threading.Lock())
+    adapter.base = "http://127.0.0.1"
+    with pytest.raises(OSError, match="File too large"):
+        adapter.send(requests.Request("GET", "http://127.0.0.1/get-artifact").prepare())
+    assert wire.receive() == {"type": "next"}
+
+
+ENDED = """\
+import ctypes, os, sys, tempfile, time
+from pathlib import Path
+from support.processes import descendants
+from trackperm.server.jobs.limits import Limits
+from trackperm.server.jobs.pool import _Process
+
+ctypes.CDLL(None).prctl(36, 1)  # what loses its parent becomes a child of this process, as in a container
+process = _Process(Limits(), Path(tempfile.mkdtemp()))
+while len(found := descendants(os.getpid())) < 2:
+    time.sleep(0.01)
+print(process.end(), len(found))
+try:
+    print(os.waitpid(-1, os.WNOHANG))
+except ChildProcessError:
+    print("none is left")
+"""
+
+
+def test_a_process_that_is_ended_leaves_none_behind() -> None:
+    """Not even one that is dead and that nobody takes note of: a container may have no process for that."""
+    assert python(ENDED, cwd=ROOT / "tests").splitlines() == ["-9 2", "none is left"]

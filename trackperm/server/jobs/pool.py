@@ -5,14 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import queue
-import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,6 +29,7 @@ from trackperm.storage import temporary_files
 _PROCESSES = 2
 _IDLE_SECONDS = 600.0
 _LOOK_SECONDS = 0.25
+_ENDING_SECONDS = 30.0
 _UNWANTED_SECONDS = 2.0
 """What ends by itself so soon costs less than a new process, which has to load MLflow."""
 
@@ -154,7 +153,7 @@ class _Process:
             stdout=subprocess.DEVNULL,
             env=environment,
             pass_fds=(theirs.fileno(),),
-            start_new_session=True,  # so that one signal reaches the worker and the process that guards it
+            start_new_session=True,  # no signal of a terminal is for it
         )
         theirs.close()
         self.wire = Wire(ours)
@@ -166,17 +165,21 @@ class _Process:
 
     def kill(self) -> None:
         """End it at once, with all that it has started."""
-        if self.is_alive:
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.terminate()  # its guard kills the worker
 
     def end(self) -> int:
         """End it, wait for that, and return its exit status."""
         self.kill()
+        try:
+            status = self._process.wait(timeout=_ENDING_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            status = self._process.wait()
+        # not before: to the guard a standard input that closes is the end of the server
         if self._process.stdin is not None:
             self._process.stdin.close()
         self.wire.close()
-        return self._process.wait()
+        return status
 
     def status(self) -> int:
         """Wait for the end of a process whose wire is closed, and return its exit status."""

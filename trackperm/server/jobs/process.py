@@ -16,7 +16,9 @@ import sys
 import tempfile
 import threading
 import traceback
+from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
@@ -34,6 +36,7 @@ from trackperm.server.jobs.store import SCRATCH, clear, error_values
 from trackperm.storage import is_full, no_room_for_temporary_files
 
 _ENDING_SECONDS = 10.0
+_TERMINATION = {signal.SIGTERM}
 _SPOOLED = 2**23
 _CHUNK = 2**20
 
@@ -72,8 +75,14 @@ class ServerAdapter(BaseAdapter):
             self._wire.send(message)
             self._wire.send_body(_content(request.body))
             head = self._wire.receive()
-            for chunk in self._wire.body():
-                spool.write(chunk)
+            body = self._wire.body()
+            try:
+                for chunk in body:
+                    spool.write(chunk)
+            except OSError:  # the disk is full: what is left would be taken for messages
+                spool.close()
+                deque(body, maxlen=0)
+                raise
         spool.seek(0)
         answer.status_code = head["status"]
         answer.reason = head["reason"]
@@ -131,21 +140,37 @@ def main() -> None:
     """
     wire, megabytes, jobs, server = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])
     ended, alive = os.pipe()  # the worker alone holds `alive`, which closes when it ends
+    signal.pthread_sigmask(signal.SIG_BLOCK, _TERMINATION)
     worker = os.fork()
     if worker:
         os.close(alive)
         os.close(wire)
         _guard(worker, ended, jobs, server)
     os.close(ended)
+    os.setpgid(0, 0)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _TERMINATION)
     _work(Wire(Connection(wire)), megabytes)
 
 
 def _guard(worker: int, ended: int, jobs: Path, server: int) -> NoReturn:
-    """Kill the worker when the server ends, which closes the standard input; end as the worker ends."""
+    """Kill the worker when the server says so by SIGTERM, or ends, which closes the standard input.
+
+    Ends as the worker ends, and takes note of that: a container may have nobody else who does.
+    """
+    with suppress(OSError):  # which the worker has done by itself
+        os.setpgid(worker, worker)
+
+    def kill(*_: object) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(worker, signal.SIGKILL)
+
+    signal.signal(signal.SIGTERM, kill)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _TERMINATION)
     ready, _, _ = select.select([0, ended], [], [])
     if 0 in ready:
-        os.kill(worker, signal.SIGKILL)
+        kill()
     _, status = os.waitpid(worker, 0)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     code = os.waitstatus_to_exitcode(status)
     if code == 0:  # it found the wire closed, perhaps before the standard input was
         ready, _, _ = select.select([0], [], [], _ENDING_SECONDS)
