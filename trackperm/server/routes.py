@@ -81,12 +81,12 @@ def register(
     def found() -> Job:
         """Return the job that is asked for, which has to be one of the visitor."""
         _require_allowed_page()
-        visitor = Visitor.of(request, user())
-        store.hear(visitor)
-        job = store.find(request.args.get("id", ""))
+        visitor, job_id = Visitor.of(request, user()), request.args.get("id", "")
+        job = store.find(job_id)
         if job is None or job.state.owner != visitor.owner:
             raise _expired()
-        return job
+        store.hear(visitor)  # of no others, who could fill the disk with pages that they make up
+        return store.find(job_id) or job
 
     def readable() -> Job:
         """Return the job that is asked for, if the visitor may read by now what it is about."""
