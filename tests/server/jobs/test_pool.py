@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import tempfile
 import threading
@@ -13,13 +14,13 @@ from pathlib import Path
 import pytest
 import requests
 from flask import Flask, Request
-from support.processes import ROOT, python
+from support.processes import ROOT, descendants, python
 from werkzeug.test import EnvironBuilder
 
 from trackperm.errors import StorageError
 from trackperm.server.jobs.limits import Limits
 from trackperm.server.jobs.pipe import Wire
-from trackperm.server.jobs.pool import Workshop
+from trackperm.server.jobs.pool import Workshop, _Process
 from trackperm.server.jobs.process import ServerAdapter
 from trackperm.server.jobs.replay import Caller
 from trackperm.server.jobs.requests import read_order
@@ -110,3 +111,16 @@ except ChildProcessError:
 def test_a_process_that_is_ended_leaves_none_behind() -> None:
     """Not even one that is dead and that nobody takes note of: a container may have no process for that."""
     assert python(ENDED, cwd=ROOT / "tests").splitlines() == ["-9 2", "none is left"]
+
+
+def test_processes_of_jobs_have_no_secrets(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("TRACKPERM_MLFLOW_WEBHOOK_SECRET", "MLFLOW_TRACKING_PASSWORD", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "planted-secret")
+    monkeypatch.setenv("TRACKPERM_EXPANDED_MB", "77")
+    process = _Process(Limits(), folder)
+    try:
+        shown = [Path(f"/proc/{each}/environ").read_bytes() for each in descendants(os.getpid())]
+    finally:
+        process.end()
+    assert any(b"TRACKPERM_EXPANDED_MB=77" in each for each in shown)
+    assert not any(b"planted-secret" in each for each in shown)

@@ -139,7 +139,11 @@ class _Process:
     def __init__(self, limits: Limits, jobs: Path) -> None:
         ours, theirs = Pipe()
         environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-        environment |= {name: value for name, value in os.environ.items() if name.startswith("TRACKPERM_")}
+        environment |= {
+            name: value
+            for name, value in os.environ.items()
+            if name.startswith("TRACKPERM_") and not name.endswith("_SECRET")
+        }
         environment |= {
             "DO_NOT_TRACK": "true",
             "HOME": tempfile.gettempdir(),
