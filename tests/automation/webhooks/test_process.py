@@ -130,9 +130,9 @@ def test_nobody_reads_its_lines_any_more(tmp_path: Path, options: list[str]):
 def test_a_process_that_may_have_few_files_open(tmp_path: Path, option: str):
     """Regression: connections on which nothing comes took them all, and nothing else was accepted."""
     limited = ["sh", "-c", f'ulimit {option} 256; exec "$@"', "sh", *COMMAND]
+    folders = ["--policy", policy_file(tmp_path), "--state", tmp_path / "state"]
     process = subprocess.Popen(
-        [*limited, "receive", "--policy", policy_file(tmp_path), "--state", tmp_path / "state"]
-        + ["--port", "0", "--queue-only"],
+        [*limited, "receive", *folders, "--port", "0", "--queue-only"],
         stdout=subprocess.PIPE,
         env={**os.environ, WANDB_SECRET: WANDB},
         text=True,

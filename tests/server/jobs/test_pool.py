@@ -7,7 +7,7 @@ import resource
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from multiprocessing import Pipe
 from pathlib import Path
 
@@ -124,3 +124,34 @@ def test_processes_of_jobs_have_no_secrets(folder: Path, monkeypatch: pytest.Mon
         process.end()
     assert any(b"TRACKPERM_EXPANDED_MB=77" in each for each in shown)
     assert not any(b"planted-secret" in each for each in shown)
+
+
+def test_a_store_that_does_not_answer_keeps_nobody_waiting() -> None:
+    """Regression: jobs stayed as long as MLflow waited, late or cancelled, and so did all after them."""
+    app, answers, asked = Flask(__name__), threading.Event(), []
+
+    @app.route("/<path:path>", methods=["GET", "POST"])
+    def answer(path: str) -> dict[str, str]:
+        asked.append(path)
+        if len(asked) <= 2:
+            answers.wait()
+        return {}
+
+    store, workshop, caller = JobStore(), Workshop(Limits()), Caller.of(app, REQUEST, "")
+    stuck, another = [store.begin(SOMEBODY) for _ in range(2)], store.begin(SOMEBODY)
+
+    def wait_for(is_there: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + 60
+        while not is_there():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+    try:
+        for job in (*stuck, another):
+            workshop.submit(job, caller, read_order({"kind": "choices", "runs": ["a"]}))
+        wait_for(lambda: len(asked) == 2)
+        for job in stuck:
+            job.cancel()
+        wait_for(lambda: (found := store.find(another.id)) is not None and found.state.state == "done")
+    finally:
+        answers.set()

@@ -10,10 +10,13 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import suppress
+from functools import partial
 from multiprocessing import Pipe
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from werkzeug.test import TestResponse
 
@@ -35,8 +38,11 @@ _UNWANTED_SECONDS = 2.0
 
 _GROWN_MEGABYTES = 1024
 _SPOOLED = 2**23
+_PART = 2**20
 _INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH")
 _LOGGER = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 class _Task(NamedTuple):
@@ -197,6 +203,17 @@ class _DroppedError(TrackpermError):
     """A job that nobody waited for any more was ended."""
 
 
+def _part(chunks: Iterator[Any]) -> bytes:
+    """Take about a mebibyte, or all that is left; nothing at the end."""
+    gathered, size = [], 0
+    for chunk in chunks:
+        gathered.append(chunk.encode() if isinstance(chunk, str) else chunk)
+        size += len(gathered[-1])
+        if size >= _PART:
+            break
+    return b"".join(gathered)
+
+
 class _Run:
     """One task in one process: answers its requests and keeps its record until it is done."""
 
@@ -205,7 +222,7 @@ class _Run:
         self._wire = process.wire
         self._job, self._caller, self._order = task
         self._limits = limits
-        self._is_late = self._is_dropped = False
+        self._is_late = self._is_dropped = self._is_left = False
 
     def finish(self) -> bool:
         """See the task through, and say whether the process can be used again.
@@ -282,7 +299,8 @@ class _Run:
                 body.write(chunk)
             body.seek(0)
             try:
-                answer = self._caller.send(message["method"], message["target"], message["headers"], body)
+                asked = message["method"], message["target"], message["headers"], body
+                answer = self._waited(partial(self._caller.send, *asked))
             except ForbiddenRouteError as error:
                 self._wire.send({"status": 403, "reason": "FORBIDDEN", "headers": {}})
                 self._wire.send_body([f"{error} is no route of MLflow".encode()])
@@ -293,13 +311,42 @@ class _Run:
                 self._wire.send({"status": answer.status_code, "reason": reason, "headers": headers})
                 self._wire.send_body(self._counted(answer))
             finally:
-                answer.close()
+                if not self._is_left:
+                    answer.close()
+
+    def _waited(self, call: Callable[[], T]) -> T:
+        """Let MLflow do something in a thread of its own, which is left alone where the process has ended.
+
+        MLflow waits longer than any limit of a job for storage that does not answer, and perhaps for ever.
+
+        Raises
+        ------
+        EOFError
+            If the process has ended.
+        """
+        found: queue.SimpleQueue[Future[T]] = queue.SimpleQueue()
+
+        def do() -> None:
+            done: Future[T] = Future()
+            try:
+                done.set_result(call())
+            except BaseException as error:
+                done.set_exception(error)
+            found.put(done)
+
+        threading.Thread(target=do, name="trackperm-replay", daemon=True).start()
+        while True:
+            with suppress(queue.Empty):
+                return found.get(timeout=_LOOK_SECONDS).result()
+            if not self._process.is_alive:
+                self._is_left = True
+                raise EOFError
 
     def _counted(self, answer: TestResponse) -> Iterator[bytes]:
         """Pass an answer on, within the limit of what a job may read."""
         self._require_room(answer.content_length or 0)
-        for chunk in answer.response:
-            data = chunk.encode() if isinstance(chunk, str) else chunk
+        chunks = iter(answer.response)
+        while data := self._waited(partial(_part, chunks)):
             self._require_room(len(data))
             self._job.update(bytes=self._job.state.bytes + len(data))
             yield data
