@@ -32,7 +32,7 @@ from trackperm.storage import temporary_files
 STATE_FILE, RESULT_FILE, FLIPS_FILE, SCRATCH = "state.json", "result.json", "flips.sqlite", "scratch"
 
 _NAME = "trackperm-server"
-_PAGES, _CANCELLED = "pages", "cancelled"
+_PAGES, _CANCELLED, _LOCK = "pages", "cancelled", "lock"
 _ID = re.compile(r"[0-9a-f]{32}")
 _EXPIRY_SECONDS = 3600.0
 _MOST_KEPT = 256
@@ -259,10 +259,12 @@ class JobStore:
     @contextmanager
     def locked(self) -> Iterator[Path]:
         """Let one process of the server at a time do something; gives the folder of all jobs."""
-        folder = self._shared()
-        with (folder / "lock").open("a") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield folder
+        while True:
+            folder = self._shared()
+            with _locked(folder) as is_locked:
+                if is_locked:
+                    yield folder
+                    return
 
     def _shared(self) -> Path:
         if self._folder is None or not self._folder.is_dir():
@@ -294,6 +296,24 @@ def _private_folder() -> Path:
     return folder
 
 
+@contextmanager
+def _locked(folder: Path) -> Iterator[bool]:
+    """Let one process at a time do something in a folder; gives False where it is gone meanwhile."""
+    path = folder / _LOCK
+    try:
+        lock = path.open("a")
+    except FileNotFoundError:
+        yield False
+        return
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            is_there = os.path.samestat(os.fstat(lock.fileno()), path.stat())
+        except FileNotFoundError:
+            is_there = False
+        yield is_there
+
+
 def clear(folder: Path, process: int) -> None:
     """Remove the jobs of a process that ends; of one that was not done the record stays."""
     for path in _jobs(folder):
@@ -309,8 +329,9 @@ def clear(folder: Path, process: int) -> None:
         shutil.rmtree(path / SCRATCH, ignore_errors=True)
         for name in (RESULT_FILE, FLIPS_FILE):
             (path / name).unlink(missing_ok=True)
-    if not _jobs(folder):
-        shutil.rmtree(folder, ignore_errors=True)
+    with suppress(OSError), _locked(folder) as is_locked:  # others begin no job meanwhile
+        if is_locked and not _jobs(folder):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _jobs(folder: Path) -> list[Path]:
