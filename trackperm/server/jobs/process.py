@@ -36,7 +36,6 @@ from trackperm.server.jobs.store import SCRATCH, clear, error_values
 from trackperm.storage import is_full, no_room_for_temporary_files
 
 _ENDING_SECONDS = 10.0
-_TERMINATION = {signal.SIGTERM}
 _SPOOLED = 2**23
 _CHUNK = 2**20
 
@@ -140,35 +139,34 @@ def main() -> None:
     """
     wire, megabytes, jobs, server = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])
     ended, alive = os.pipe()  # the worker alone holds `alive`, which closes when it ends
-    signal.pthread_sigmask(signal.SIG_BLOCK, _TERMINATION)
+    # Every SIGTERM from here on is a byte to be read. It cannot be blocked: libraries have own threads.
+    told, tell = os.pipe()
+    os.set_blocking(tell, False)
+    signal.set_wakeup_fd(tell)
+    signal.signal(signal.SIGTERM, lambda *_: None)
     worker = os.fork()
     if worker:
         os.close(alive)
         os.close(wire)
-        _guard(worker, ended, jobs, server)
-    os.close(ended)
+        _guard(worker, ended, told, jobs, server)
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    for end in (ended, told, tell):
+        os.close(end)
     os.setpgid(0, 0)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _TERMINATION)
     _work(Wire(Connection(wire)), megabytes)
 
 
-def _guard(worker: int, ended: int, jobs: Path, server: int) -> NoReturn:
+def _guard(worker: int, ended: int, told: int, jobs: Path, server: int) -> NoReturn:
     """Kill the worker when the server says so by SIGTERM, or ends, which closes the standard input.
 
     Ends as the worker ends, and takes note of that: a container may have nobody else who does.
     """
     with suppress(OSError):  # which the worker has done by itself
         os.setpgid(worker, worker)
-
-    def kill(*_: object) -> None:
-        with suppress(ProcessLookupError):
-            os.killpg(worker, signal.SIGKILL)
-
-    signal.signal(signal.SIGTERM, kill)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _TERMINATION)
-    ready, _, _ = select.select([0, ended], [], [])
-    if 0 in ready:
-        kill()
+    ready, _, _ = select.select([0, ended, told], [], [])
+    if 0 in ready or told in ready:
+        os.killpg(worker, signal.SIGKILL)
     _, status = os.waitpid(worker, 0)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     code = os.waitstatus_to_exitcode(status)
