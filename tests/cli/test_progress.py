@@ -33,8 +33,22 @@ def test_nothing_is_shown_else(terminal: bool, delay: float) -> None:
 
 
 def test_parts_of_a_step_are_done() -> None:
-    steps = Steps(3, console=Console(file=io.StringIO()))
-    for name in ("reading", "testing"):
-        steps.begin(name)
-    steps.advance(0.25)
-    assert steps._progress.tasks[0].completed == 1.25
+    console = Console(file=io.StringIO(), force_terminal=True)
+    with Steps(2, delay=0.01, console=console) as steps:
+        steps.expect(3)
+        steps.begin("reading")
+        while steps._bar is None:
+            time.sleep(0.01)
+        steps.begin("testing")
+        steps.advance(0.25)
+        (task,) = steps._bar.tasks
+        assert (task.total, task.description, task.completed) == (3, "testing", 1.25)
+
+
+def test_time_is_that_since_the_steps_began() -> None:
+    with Steps(1, delay=0.3, console=Console(file=io.StringIO(), force_terminal=True)) as steps:
+        while steps._bar is None:
+            time.sleep(0.01)
+        elapsed = steps._bar.tasks[0].elapsed
+        assert elapsed is not None
+        assert elapsed >= 0.3
