@@ -7,6 +7,7 @@ import time
 
 import pytest
 from rich.console import Console
+from rich.progress import Progress
 
 from trackperm.cli.progress import Steps
 
@@ -19,6 +20,14 @@ def shown(*, terminal: bool, delay: float, seconds: float) -> str:
         steps.begin("testing")
         time.sleep(seconds)
     return file.getvalue()
+
+
+def bar_of(steps: Steps) -> Progress:
+    for _ in range(1_000):
+        if steps._bar is not None:
+            return steps._bar
+        time.sleep(0.01)
+    raise AssertionError("no bar appeared in ten seconds")
 
 
 def test_what_takes_long_is_shown_and_wiped() -> None:
@@ -37,18 +46,15 @@ def test_parts_of_a_step_are_done() -> None:
     with Steps(2, delay=0.01, console=console) as steps:
         steps.expect(3)
         steps.begin("reading")
-        while steps._bar is None:
-            time.sleep(0.01)
+        bar = bar_of(steps)
         steps.begin("testing")
         steps.advance(0.25)
-        (task,) = steps._bar.tasks
+        (task,) = bar.tasks
         assert (task.total, task.description, task.completed) == (3, "testing", 1.25)
 
 
 def test_time_is_that_since_the_steps_began() -> None:
     with Steps(1, delay=0.3, console=Console(file=io.StringIO(), force_terminal=True)) as steps:
-        while steps._bar is None:
-            time.sleep(0.01)
-        elapsed = steps._bar.tasks[0].elapsed
+        elapsed = bar_of(steps).tasks[0].elapsed
         assert elapsed is not None
         assert elapsed >= 0.3

@@ -66,7 +66,8 @@ class Steps:
         console = Console(file=sys.stderr) if self._console is None else self._console
         columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
         bar = Progress(*columns, console=console, transient=True, get_time=time.monotonic)
-        bar.tasks[bar.add_task("")].start_time = self._start
+        bar.add_task("")
+        bar.tasks[0].start_time = self._start
         with self._lock:
             if not self._is_over:
                 self._bar = bar
