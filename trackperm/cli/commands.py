@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -46,23 +47,37 @@ _STYLE: dict[str, Any] = {
 }
 
 
+class _Imported(Mapping[str, Any]):
+    """Commands and groups by name, each imported and built when it is first looked up."""
+
+    def __init__(self) -> None:
+        self._built: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._built:
+            module, _, attribute = _COMMANDS[name].partition(":")
+            command = getattr(import_module(f"trackperm.cli.{module}"), attribute)
+            alone = typer.Typer(**_STYLE)
+            if isinstance(command, typer.Typer):
+                alone.add_typer(command, name=name)
+            else:
+                alone.command(name)(command)
+            self._built[name] = get_group(alone).commands[name]
+        return self._built[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_COMMANDS)
+
+    def __len__(self) -> int:
+        return len(_COMMANDS)
+
+
 class _Commands(TyperGroup):
     """Commands that are imported when needed, whose options say in our words what does not fit."""
 
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the name is that of the base class
-        return list(_COMMANDS)
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name in _COMMANDS and cmd_name not in self.commands:
-            self.add_command(_imported(cmd_name), cmd_name)
-        return super().get_command(ctx, cmd_name)
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args[0] not in _COMMANDS:
-            # Which name may be meant is looked up among the commands that there are.
-            for name in _COMMANDS:
-                self.get_command(ctx, name)
-        return super().resolve_command(ctx, args)
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands: Any = _Imported()
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -70,18 +85,6 @@ class _Commands(TyperGroup):
         except typer.BadParameter as error:
             error.message = _misfit(error)
             raise
-
-
-def _imported(name: str) -> Any:
-    """Import the command or group of that name, and build it."""
-    module, _, attribute = _COMMANDS[name].partition(":")
-    command = getattr(import_module(f"trackperm.cli.{module}"), attribute)
-    alone = typer.Typer(**_STYLE)
-    if isinstance(command, typer.Typer):
-        alone.add_typer(command, name=name)
-    else:
-        alone.command(name)(command)
-    return get_group(alone).commands[name]
 
 
 def _misfit(error: typer.BadParameter) -> str:
