@@ -13,7 +13,6 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from trackperm.errors import InputError
 from trackperm.exact import CountTable
@@ -71,6 +70,8 @@ class ClassCounts:
         _require_few(n_units, "units that are exchanged together", self.statistic, self.baseline.shape[1])
         largest = max(int(np.abs(counts).max()) for counts in (self.baseline, self.candidate))
         require_small_sums(largest, int(np.bincount(of_example).max()), self.statistic)
+        from scipy import sparse  # importing it takes as long as a small comparison
+
         shape = (n_units, len(self.baseline))
         ones = np.ones(len(self.kinds), dtype=np.int64)
         incidence = sparse.csr_array((ones, (of_example, self.kinds)), shape=shape)
