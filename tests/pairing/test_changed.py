@@ -8,12 +8,11 @@ from typing import Any
 
 import polars as pl
 import pytest
-from pairing.both_ways import paired_in_buckets
+from trackperm.pairing.large.many_runs import pair_many
 
 import trackperm
 from trackperm.pairing import changed
-from trackperm.pairing.large.many_runs import pair_many
-from trackperm.pairing.pair import pair
+from trackperm.pairing.pair import pair_in_memory as pair
 from trackperm.report import description, page, text
 from trackperm.statistic import load_statistic
 from trackperm.tables.table import ExampleTable

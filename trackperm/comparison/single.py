@@ -18,7 +18,8 @@ from trackperm.errors import InputError, TrackpermError, UndefinedStatisticError
 from trackperm.exact import CountTable, PermutationTest, RationalStatistic, TestOptions
 from trackperm.exact.attempts import attempts_test_of
 from trackperm.exact.permutation import structured_test_of
-from trackperm.pairing import PairedRuns, Pairing, paired
+from trackperm.pairing import PairedRuns, Pairing
+from trackperm.pairing.pair import pair
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.definition import ATTEMPTS
 
@@ -71,13 +72,8 @@ def compare_runs(
 
     def compared(case: Missing) -> Comparison:
         with named_test_sets(baseline, candidate):
-            pairing = paired(
-                baseline.table,
-                candidate.table,
-                statistic,
-                missing=case,
-                by_position=by_position,
-                progress=progress,
+            pairing = pair(
+                baseline.table, candidate.table, statistic, missing=case, by_position=by_position
             )
         found = _tested(baseline, candidate, pairing, options, margin)
         if not look_for_clusters or by_position or statistic.cluster is not None:
@@ -126,7 +122,7 @@ def _by_cluster(
     options = replace(options, method="auto", n_samples=min(options.n_samples, SWAPS_BY_CLUSTER))
     try:
         clustered = load_statistic(statistic, cluster=seen.column)
-        pairing = paired(baseline.table, candidate.table, clustered, missing=comparison.pairing.missing)
+        pairing = pair(baseline.table, candidate.table, clustered, missing=comparison.pairing.missing)
         found = _tested(baseline, candidate, pairing, options, None)
     except TrackpermError:
         return seen

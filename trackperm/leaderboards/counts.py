@@ -19,8 +19,10 @@ from trackperm.exact.counts import exact_column_sums, group_rows
 from trackperm.exact.scores.scaling import scale_scores
 from trackperm.exact.types import IntArray
 from trackperm.leaderboards.paired_runs import Entry, Field, side_values
-from trackperm.pairing.grouping import grouped
-from trackperm.pairing.pair import pair
+from trackperm.pairing.counting import count_columns
+from trackperm.pairing.engines.in_memory import InMemory
+from trackperm.pairing.grouping import STRATUM, count_table
+from trackperm.pairing.pair import pair_in_memory
 from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.statistic import Statistic, load_statistic
 
@@ -114,7 +116,7 @@ class Counted:
         """
         u, v = self.entries[candidate], self.entries[baseline]
         if self.statistic.has_classes:
-            pairing = pair(v.data.table, u.data.table, u.pairing.statistic)
+            pairing = pair_in_memory(v.data.table, u.data.table, u.pairing.statistic)
             return pairing.count_table, pairing.statistic
         if self._codes is not None:
             codes, rows = self._codes
@@ -130,7 +132,7 @@ class Counted:
         for c, name in enumerate(statistic.count_names):
             columns |= {f"candidate.{name}": own[:, c], f"baseline.{name}": other[:, c]}
         paired = PairedCounts(nw.from_dict(columns, backend="polars"), statistic.count_names)
-        return grouped(paired, u.pairing.strata, statistic), statistic
+        return _over_strata(paired, u.pairing.strata, statistic), statistic
 
     def _integers(self, candidate: int, baseline: int) -> tuple[IntArray, IntArray, Statistic]:
         """Return counts of two runs as integers, shape (N, p) each, and the statistic with their units."""
@@ -200,9 +202,17 @@ def _totals(entry: Entry) -> tuple[Statistic, tuple[int, ...]]:
     if statistic.has_classes:
         return statistic, pairing.count_table.totals()[0]
     if pairing.strata is not None:
-        return statistic, grouped(pairing.counts, pairing.strata, statistic).totals()[0]
+        return statistic, _over_strata(pairing.counts, pairing.strata, statistic).totals()[0]
     own = frame.select(f"candidate.{name}" for name in statistic.count_names).to_numpy().astype(np.int64)
     return statistic, exact_column_sums(own, np.ones(len(own), dtype=np.int64))
+
+
+def _over_strata(counts: PairedCounts, strata: nw.Series[Any], statistic: Statistic) -> CountTable:
+    frame = counts.frame.to_polars()
+    frame.columns = ["id", *count_columns(statistic.count_names)]
+    frame = frame.with_columns(strata.to_polars().alias(STRATUM))
+    engine = InMemory()
+    return count_table(engine, engine.local(frame), statistic, strata=True, units=True)
 
 
 def _units(statistic: Statistic) -> Mapping[str, Fraction]:

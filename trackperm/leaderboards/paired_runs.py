@@ -24,8 +24,7 @@ from trackperm.errors import InputError, InputTypeError, PairingError, SpecError
 from trackperm.pairing import Pairing
 from trackperm.pairing.checks.label_values import require_predicted, with_positive
 from trackperm.pairing.columns import PairedColumns
-from trackperm.pairing.large.many_runs import PairedRun, pair_many
-from trackperm.pairing.pair import pair
+from trackperm.pairing.pair import pair_in_memory
 from trackperm.statistic import Statistic
 from trackperm.tables.column_types import typed_columns
 from trackperm.tables.table import ExampleTable, id_columns
@@ -58,12 +57,12 @@ class Entry:
     ----------
     data : RunData
         The run.
-    pairing : Pairing or PairedRun
+    pairing : Pairing
         It as candidate, with the reference run as baseline.
     """
 
     data: RunData
-    pairing: Pairing | PairedRun
+    pairing: Pairing
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,21 +147,19 @@ def pair_all(
     def paired(reference: ExampleTable, run: RunData) -> Pairing:
         if progress is not None:
             progress(f"pairing: {run.name}")
-        return pair(reference, run.table, statistic, missing=missing, by_position=by_position)
+        return pair_in_memory(reference, run.table, statistic, missing=missing, by_position=by_position)
 
     reference, failures = _reference(runs, order, failures, paired, is_baseline=baseline is not None)
     if missing == "wrong":
         table = _with_all_examples(reference, runs, statistic, failures, paired, by_position=by_position)
         reference = replace(reference, table=table)
         runs = [reference if failures.get(i, "") is None else run for i, run in enumerate(runs)]
-    tables = [run.table for run in runs]
-    at_once = pair_many(reference.table, tables, statistic, missing=missing, by_position=by_position)
     entries = []
     for i, run in enumerate(runs):
         if failures.get(i) is not None:
             continue
         try:
-            entries.append(Entry(run, at_once[i] or paired(reference.table, run)))
+            entries.append(Entry(run, paired(reference.table, run)))
         except SpecError:
             raise
         except (InputError, InputTypeError) as error:
@@ -346,7 +343,7 @@ def _require_one_reading(entries: Sequence[Entry]) -> None:
 
 
 def side_values(
-    pairing: Pairing | PairedRun, name: str, side: Literal["baseline", "candidate"]
+    pairing: Pairing, name: str, side: Literal["baseline", "candidate"]
 ) -> npt.NDArray[Any]:
     """Return a count of one side in the units of the spec: integers, or floats of decimals; shape (N,)."""
     values = pairing.counts.frame.get_column(f"{side}.{name}").to_numpy()

@@ -7,16 +7,17 @@ inputs hardly ever are. None of this refuses anything or changes a number.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 
 from trackperm.errors import InputTypeError
 from trackperm.pairing.columns import PairedColumns
-from trackperm.pairing.keyed_run import KeyedRun
+from trackperm.pairing.joined import KEY_WORD, SIDES, JoinedRows, of
+from trackperm.pairing.row_hashes import hash_names, with_row_hash
 from trackperm.tables.column_names import names_categories
 from trackperm.tables.column_types import LISTS, ColumnType, typed_columns
 from trackperm.tables.table import ExampleTable, id_columns
@@ -26,100 +27,106 @@ CHANCE = 0.1  # agreement up to which rows look unrelated
 POWER = 30.0  # standard errors by which full agreement has to differ from none: a tenth of it is three
 N_SAMPLED = 2**18
 """Examples that a look at how far columns agree needs at most."""
+_HASH = "sample"
+_NUMBERS = (ColumnType.INTEGER, ColumnType.DECIMAL)
 _SHIFTS = (1, -1, 2, -2, 3, -3)
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What suspicions are drawn from: that of some examples and of those that follow adds up to that of all.
+    """What warnings about the pairing of two runs are drawn from.
 
     Attributes
     ----------
     n : int
-        Number of examples.
+        Number of rows in the test.
     same : bool
         Whether all that the statistic reads of each run is the same in both.
-    perfect : tuple of (str, int, str)
-        Column, number and name of a run that has the label in it on every example.
-    shifts : mapping of str to (float, float, float)
-        Of columns of decimals, the first, the least and the greatest difference between the runs.
+    perfect : tuple of (str, str)
+        Column, and name of a run that has the label in it on every example.
+    shifts : mapping of str to (float, float)
+        Of columns of decimals, the least and the greatest difference between the runs.
     samples : (DataFrame, DataFrame)
-        What the statistic reads of each run, on some of the examples or all.
+        What the statistic reads of each run, on some of the examples or all, ordered by their keys.
     inputs : tuple of str
         What inputs give to suspect.
     """
 
     n: int
     same: bool
-    perfect: tuple[tuple[str, int, str], ...]
-    shifts: Mapping[str, tuple[float, float, float]]
+    perfect: tuple[tuple[str, str], ...]
+    shifts: Mapping[str, tuple[float, float]]
     samples: tuple[pl.DataFrame, pl.DataFrame]
     inputs: tuple[str, ...] = ()
 
     @classmethod
-    def of(
-        cls,
-        paired: tuple[KeyedRun, KeyedRun],
-        columns: PairedColumns,
-        types: Mapping[str, ColumnType],
-        *,
-        every: int = 1,
-        start: int = 0,
-    ) -> Evidence:
-        """Look at runs that are row by row the same examples.
+    def of(cls, rows: JoinedRows, *, every: int = 1) -> Evidence:
+        """Look at the rows in the test.
 
         Parameters
         ----------
-        paired : (KeyedRun, KeyedRun)
+        rows : JoinedRows
             Baseline and candidate.
-        columns : PairedColumns
-            Which columns the statistic reads.
-        types : mapping of str to ColumnType
-            Of all columns.
         every : int
-            Which examples are samples: those whose number is a multiple of it.
-        start : int
-            Number of the first example of `paired`.
+            Of about how many examples one is a sample.
         """
-        frames = [pl.DataFrame(run.frame.to_native()) for run in paired]
-        names = list(columns.of_runs)
-        read = [frame.select(names) for frame in frames]
-        shifts = {}
-        for name in names:
-            if types[name] is ColumnType.DECIMAL:
-                difference = (read[1][name] - read[0][name]).drop_nulls()
-                if len(difference):
-                    values = difference.first(), difference.min(), difference.max()
-                    shifts[name] = cast("tuple[float, float, float]", values)
+        columns, types, engine = rows.columns, rows.types, rows.engine
+        names, label = columns.of_runs, columns.label
+        sides = {name: [nw.col(of(side, name)) for side in SIDES] for name in names}
+        looked = {f"differs {name}": _ne_missing(*pair) for name, pair in sides.items()}
+        like_label = [
+            (name, i)
+            for i in range(len(SIDES))
+            for name in names
+            if label is not None and types[name] is types[label]
+        ]
+        for name, i in like_label:
+            looked[f"no label {i} {name}"] = _ne_missing(sides[name][i], nw.col(of(SIDES[i], str(label))))
+        shifts = {
+            f"{end} shift {name}": getattr(pair[1] - pair[0], end)()
+            for name, pair in sides.items()
+            if types[name] is ColumnType.DECIMAL
+            for end in ("min", "max")
+        }
+        asked = {"n": nw.len(), **{name: differs.cast(nw.Int64).sum() for name, differs in looked.items()}, **shifts}
+        answers = engine.collected(
+            rows.in_test.select(value.alias(f"answer_{i}") for i, value in enumerate(asked.values()))
+        )
+        found = dict(zip(asked, answers.row(0), strict=True))
+        sampled = rows.in_test
+        if every > 1:
+            sampled = with_row_hash(sampled, [KEY_WORD], _HASH).filter(nw.col(hash_names(_HASH)[0]) % every == 0)
+        is_empty = not names or found["n"] < ENOUGH
+        sample = engine.collected(
+            (sampled.head(0) if is_empty else sampled.sort(*rows.keys)).select(
+                of(side, name) for side in SIDES for name in names
+            )
+        ) if names else pl.DataFrame()
         return cls(
-            len(frames[0]),
-            read[0].equals(read[1]),
-            tuple(_perfect(frames, paired, columns)),
-            shifts,
-            (read[0][-start % every :: every], read[1][-start % every :: every]),
-            tuple(_inputs(frames[0], columns)),
+            int(found["n"]),
+            not any(found[f"differs {name}"] for name in names),
+            tuple((name, rows.runs[i].origin) for name, i in like_label if not found[f"no label {i} {name}"]),
+            {
+                name: (found[f"min shift {name}"], found[f"max shift {name}"])
+                for name in names
+                if found.get(f"min shift {name}") is not None
+            },
+            (_side(sample, 0, names), _side(sample, 1, names)),
+            tuple(_inputs(rows, int(found["n"]))),
         )
 
-    def __add__(self, later: Evidence) -> Evidence:
-        shifts = {**later.shifts, **self.shifts}
-        for name in self.shifts.keys() & later.shifts.keys():
-            (first, *own), (_, *others) = self.shifts[name], later.shifts[name]
-            shifts[name] = first, min(own[0], others[0]), max(own[1], others[1])
-        return Evidence(
-            self.n + later.n,
-            self.same and later.same,
-            tuple(case for case in self.perfect if case in later.perfect),
-            shifts,
-            (
-                pl.concat([self.samples[0], later.samples[0]]),
-                pl.concat([self.samples[1], later.samples[1]]),
-            ),
-            (*self.inputs, *later.inputs),
-        )
+
+def _side(sample: pl.DataFrame, i: int, names: Sequence[str]) -> pl.DataFrame:
+    return sample.select(pl.col(of(SIDES[i], name)).alias(name) for name in names)
+
+
+def _ne_missing(a: nw.Expr, b: nw.Expr) -> nw.Expr:
+    """Whether two values differ, where nulls are the same."""
+    return (a != b).fill_null(False) | (a.is_null() != b.is_null())
 
 
 def sampled_every(baseline: ExampleTable, candidate: ExampleTable, columns: PairedColumns) -> int:
-    """Return which examples are samples of two runs: some of very many, but all where neighbours matter."""
+    """Return of how many examples of two runs one is a sample; 1 where neighbours matter."""
     if columns.id is None:
         return 1
     return max(1, max(len(baseline), len(candidate)) // N_SAMPLED)
@@ -143,7 +150,7 @@ def suspicions(found: Evidence, columns: PairedColumns, types: Mapping[str, Colu
                 sentences += _column(name, found, columns, types)
             sentences += (
                 f"`{name}` is `{columns.label}` on every example of `{origin}`: was it logged instead?"
-                for name, _, origin in found.perfect
+                for name, origin in found.perfect
             )
     return [f"look: {sentence}" for sentence in sentences]
 
@@ -170,13 +177,18 @@ def other_ids(baseline: ExampleTable, candidate: ExampleTable, id_: str) -> list
     ]
 
 
-def _inputs(frame: pl.DataFrame, columns: PairedColumns) -> Iterator[str]:
+def _inputs(rows: JoinedRows, n: int) -> Iterator[str]:
+    columns = rows.columns
     for name in columns.identity:
-        if frame[name].dtype.is_numeric() or names_categories(name):  # counts, and hashes of answers
+        if rows.types[name] in _NUMBERS or names_categories(name):  # counts, and hashes of answers
             continue
-        repeated = int(frame[name].drop_nulls().is_duplicated().sum())
-        if repeated and not columns.repeats and columns.cluster != name:
-            yield shared_input(repeated, len(frame), name)
+        if columns.repeats or columns.cluster == name:
+            continue
+        value = nw.col(of(SIDES[0], name))
+        sizes = rows.in_test.filter(~value.is_null()).group_by(of(SIDES[0], name)).agg(nw.len().alias("n"))
+        repeated = rows.engine.collected(sizes.filter(nw.col("n") > 1).select(nw.col("n").sum())).item()
+        if repeated:
+            yield shared_input(int(repeated), n, name)
 
 
 def shared_input(n_shared: int, n: int, column: str) -> str:
@@ -184,25 +196,13 @@ def shared_input(n_shared: int, n: int, column: str) -> str:
     return f"{n_shared} of {n} examples share their `{column}` with another, and count apart"
 
 
-def _perfect(
-    frames: list[pl.DataFrame], paired: tuple[KeyedRun, KeyedRun], columns: PairedColumns
-) -> Iterator[tuple[str, int, str]]:
-    for i, (frame, run) in enumerate(zip(frames, paired, strict=True)):
-        for name in columns.of_runs:
-            label = columns.label
-            if label is None or frame[name].dtype != frame[label].dtype:
-                continue
-            if frame[name].equals(frame[label]):
-                yield name, i, run.origin
-
-
 def _column(
     name: str, found: Evidence, columns: PairedColumns, types: Mapping[str, ColumnType]
 ) -> Iterator[str]:
     if name in found.shifts:
-        first, least, greatest = found.shifts[name]
-        if greatest - least <= 1e-9 * abs(first):
-            yield f"`{name}` differs by {first:+g} on every example: is one a shifted copy?"
+        least, greatest = found.shifts[name]
+        if greatest - least <= 1e-9 * abs(least):
+            yield f"`{name}` differs by {least:+g} on every example: is one a shifted copy?"
             return
     (baseline, candidate), type_ = (sample[name] for sample in found.samples), types[name]
     agreement = _agreement(baseline, candidate, type_)

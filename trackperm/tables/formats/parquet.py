@@ -94,7 +94,7 @@ def _require_all(names: Iterable[str], origin: str) -> None:
 def _scan(paths: list[Path], origin: str) -> Scan:
     lazy = pl.scan_parquet(paths, glob=False, hive_partitioning=False)
     limit = Expansion.of_columns(origin, *paths)
-    return Scan(lazy, partial(_unreadable, origin), expansion=limit)
+    return Scan(lazy, partial(_unreadable, origin), expansion=limit, parquet=tuple(paths))
 
 
 def _unreadable(origin: str, error: BaseException) -> SourceError:

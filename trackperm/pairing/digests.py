@@ -1,0 +1,108 @@
+"""Digests of two runs' data and of their test set, whatever the order of rows and the engine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import narwhals as nw
+import polars as pl
+
+from trackperm.pairing.engines.base import Engine, Frame
+from trackperm.pairing.internal_names import internal
+from trackperm.pairing.joined import KEY_WORD, SIDES, JoinedRows, of, there
+from trackperm.pairing.row_hashes import (
+    NULL_WORD,
+    digest,
+    hash_names,
+    hash_sums,
+    number_word,
+    text_word,
+    with_row_hash,
+)
+from trackperm.tables.column_types import LISTS, ColumnType
+
+_HASH = "hash"
+_TEST_SET = "test_set"
+
+
+@dataclass(frozen=True)
+class Digests:
+    """SHA-256 of what two runs hold.
+
+    Attributes
+    ----------
+    baseline, candidate : str
+        Of each run's ids and the columns that were read, with their names and types.
+    test_set : str
+        Of the examples that either run has: their ids, and their labels where these were checked.
+        Where labels were not checked, the columns that tell of an example's input take their place. All rows
+        of one id are one example. By position, the number of the row is its id. Predictions, the statistic,
+        the names of the columns, the runs' order and what is done with missing examples do not enter; nor does
+        whether integers were logged as integers, as text or as whole decimals.
+    """
+
+    baseline: str
+    candidate: str
+    test_set: str
+
+
+def digests(rows: JoinedRows) -> Digests:
+    """Digest two runs and their test set, in one query."""
+    columns, types = rows.columns, rows.types
+    own = sorted(name for name in types if columns.id is None or name not in columns.ids)
+    shared = (columns.label,) if columns.label is not None else tuple(sorted(columns.identity))
+    frame = rows.frame
+    for side in SIDES:
+        frame = _with_words(rows.engine, frame, ((of(side, name), types[name]) for name in own))
+    frame = frame.with_columns(_of_either(name).alias(_word(internal("either", name))) for name in shared)
+    conditions = {side: there(side) for side in SIDES} | {_TEST_SET: rows.is_first()}
+    words = {side: [_word(of(side, name)) for name in own] for side in SIDES}
+    words[_TEST_SET] = [_word(internal("either", name)) for name in shared]
+    selected: list[nw.Expr] = []
+    for name, condition in conditions.items():
+        frame = with_row_hash(frame, [KEY_WORD, *words[name]], f"{_HASH}_{name}")
+        frame = frame.with_columns(
+            nw.when(condition).then(nw.col(half)).otherwise(nw.lit(0, nw.Int64)).alias(half)
+            for half in hash_names(f"{_HASH}_{name}")
+        )
+        selected += [condition.cast(nw.Int64).sum().alias(f"n_{name}"), *hash_sums(f"{_HASH}_{name}")]
+    sums = rows.engine.collected(frame.select(selected)).row(0, named=True)
+    header = [[name, types[name].value] for name in own]
+    ids = [types[name].value for name in columns.ids]
+    baseline, candidate = (
+        digest([int(sums[f"n_{side}"]), ids, header], sums, f"{_HASH}_{side}") for side in SIDES
+    )
+    test_set = digest([_TEST_SET, int(sums[f"n_{_TEST_SET}"])], sums, f"{_HASH}_{_TEST_SET}")
+    return Digests(baseline, candidate, test_set)
+
+
+def _with_words(engine: Engine, frame: Frame, columns: Iterable[tuple[str, ColumnType]]) -> Frame:
+    texts: dict[str, str] = {}
+    for name, type_ in columns:
+        if type_ is ColumnType.TEXT:
+            texts[_word(name)] = name
+        elif type_ in LISTS:
+            frame = engine.mapped(frame, lambda batch, name=name: _list_words(batch, name), {_word(name): pl.Int64})
+        else:
+            frame = number_word(frame, name, type_, _word(name))
+    return engine.with_text_words(frame, texts) if texts else frame
+
+
+def _list_words(batch: pl.DataFrame, name: str) -> pl.DataFrame:
+    words = [
+        NULL_WORD if items is None else text_word(json.dumps(items, ensure_ascii=False))
+        for items in batch[name].to_list()
+    ]
+    return batch.with_columns(pl.Series(_word(name), words, pl.Int64))
+
+
+def _of_either(name: str) -> nw.Expr:
+    """Return the word of the baseline's value, or of the candidate's where the baseline has none."""
+    baseline, candidate = (nw.col(_word(of(side, name))) for side in SIDES)
+    return nw.when(baseline == NULL_WORD).then(candidate).otherwise(baseline)
+
+
+def _word(name: str) -> str:
+    return f"word_{name}"

@@ -1,0 +1,192 @@
+"""Rows of two runs joined by their key, and which of them are in the test."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import narwhals as nw
+import polars as pl
+
+from trackperm.choices import Missing
+from trackperm.pairing.columns import PairedColumns
+from trackperm.pairing.engines.base import Engine, Frame, Types
+from trackperm.pairing.internal_names import internal
+from trackperm.pairing.keyed_run import KEY, NUMBER, KeyedRun
+from trackperm.pairing.report import OUTCOMES
+from trackperm.tables.column_types import LISTS
+
+SIDES = ("baseline", "candidate")
+IN_TEST = "in_test"
+MATCHED = "is_matched"
+KEY_WORD = "key_word"
+"""Name of the word of the key, for :mod:`~trackperm.pairing.row_hashes`."""
+
+
+def of(side: str, name: str) -> str:
+    """Name the column of one run in the joined rows."""
+    return internal(side, name)
+
+
+def _has_row(side: str) -> str:
+    return f"has_row_{side}"
+
+
+def _has_key(side: str) -> str:
+    return f"has_key_{side}"
+
+
+def there(side: str) -> nw.Expr:
+    """Whether the run has the row."""
+    return nw.col(_has_row(side))
+
+
+def keyed(side: str) -> nw.Expr:
+    """Whether the run has the row's example."""
+    return nw.col(_has_key(side))
+
+
+def padding(side: str) -> nw.Expr:
+    """Whether the run has the example, and fewer rows of it than the other."""
+    return keyed(side) & ~there(side)
+
+
+def example(name: str) -> nw.Expr:
+    """Return what an example is, as either run says."""
+    return nw.coalesce(*(of(side, name) for side in SIDES))
+
+
+def present(side: str, names: Sequence[str]) -> nw.Expr:
+    """Whether a run has a value in each of the columns `names`."""
+    columns = [KEY, *(of(side, name) for name in names)]
+    return nw.all_horizontal(*(~nw.col(column).is_null() for column in columns), ignore_nulls=False)
+
+
+@dataclass(frozen=True, eq=False)
+class JoinedRows:
+    """All rows of two runs, those with the same key side by side.
+
+    Attributes
+    ----------
+    engine : Engine
+        Holds the rows.
+    runs : (KeyedRun, KeyedRun)
+        Baseline and candidate.
+    columns : PairedColumns
+        Which columns were read.
+    types : dict of str to ColumnType
+        Their types.
+    missing : Missing
+        What becomes of examples without a partner or a value.
+    frame : narwhals.LazyFrame
+        The key, with :data:`NUMBER` where an example may have several rows, the columns of both runs under
+        the names of :func:`of`, whether each run has the row and its example, and whether both have the
+        example (:data:`MATCHED`) and it is in the test (:data:`IN_TEST`).
+    """
+
+    engine: Engine
+    runs: tuple[KeyedRun, KeyedRun]
+    columns: PairedColumns
+    types: Types
+    missing: Missing
+    frame: Frame
+
+    @classmethod
+    def of(
+        cls,
+        engine: Engine,
+        runs: tuple[KeyedRun, KeyedRun],
+        columns: PairedColumns,
+        types: Types,
+        missing: Missing,
+    ) -> JoinedRows:
+        """Join two runs."""
+        keys = [KEY, NUMBER] if columns.repeats else [KEY]
+        sides = [
+            run.frame.select(
+                *keys,
+                nw.lit(True).alias(_has_row(side)),
+                *(nw.col(internal(name)).alias(of(side, name)) for name in columns.names),
+            )
+            for side, run in zip(SIDES, runs, strict=True)
+        ]
+        frame = sides[0].join(sides[1], on=keys, how="full")
+        frame = frame.with_columns(
+            *(nw.coalesce(key, f"{key}_right").alias(key) for key in keys),
+            *(there(side).fill_null(False) for side in SIDES),
+        ).drop(*(f"{key}_right" for key in keys))
+        frame = frame.with_columns(
+            (there(side).cast(nw.Int64).max().over(KEY) == 1 if columns.repeats else there(side)).alias(_has_key(side))
+            for side in SIDES
+        )
+        joined = cls(engine, runs, columns, types, missing, frame)
+        return cls(engine, runs, columns, types, missing, engine.kept(joined._with_status()))
+
+    def _with_status(self) -> Frame:
+        frame, columns = self.frame, self.columns
+        if self.counts_missing:
+            frame = frame.with_columns(
+                nw.when(keyed(side)).then(nw.col(of(side, name))).otherwise(nw.col(of(other, name)))
+                .alias(of(side, name))
+                for side, other in (SIDES, reversed(SIDES))
+                for name in columns.of_examples
+            )
+        if columns.repeats:
+            # A run's own rows of an example say what it is where the other run has more of them.
+            frame = frame.with_columns(
+                nw.when(padding(side)).then(nw.col(of(side, name)).min().over(KEY))
+                .otherwise(nw.col(of(side, name))).alias(of(side, name))
+                for side in SIDES
+                for name in columns.agreeing
+                if self.types[name] not in LISTS
+            )
+        needed = columns.needed(self.missing)
+        complete = nw.all_horizontal(
+            *((padding(side) | present(side, needed)) for side in SIDES), ignore_nulls=False
+        )
+        is_matched = ~nw.col(KEY).is_null() if self.counts_missing else keyed("baseline") & keyed("candidate")
+        frame = frame.with_columns(complete.alias(IN_TEST), is_matched.alias(MATCHED))
+        if columns.repeats:
+            frame = frame.with_columns(nw.col(IN_TEST).cast(nw.Int64).min().over(KEY) == 1)
+        frame = frame.with_columns((nw.col(IN_TEST) & nw.col(MATCHED)).alias(IN_TEST))
+        if frame.collect_schema()[KEY] == nw.String:
+            return self.engine.with_text_words(frame, {KEY_WORD: KEY})
+        return frame.with_columns(nw.col(KEY).alias(KEY_WORD))
+
+    @property
+    def counts_missing(self) -> bool:
+        """Whether predictions that are missing are counted."""
+        return self.missing in OUTCOMES
+
+    @property
+    def keys(self) -> list[str]:
+        """Columns by which rows were joined."""
+        return [KEY, NUMBER] if self.columns.repeats else [KEY]
+
+    @cached_property
+    def in_test(self) -> Frame:
+        """The rows that are in the test."""
+        return self.frame.filter(nw.col(IN_TEST))
+
+    def is_first(self) -> nw.Expr:
+        """Whether a row is the first of its example."""
+        return nw.col(NUMBER) == 1 if self.columns.repeats else ~nw.col(KEY).is_null()
+
+    def counted(self, **conditions: nw.Expr) -> dict[str, int]:
+        """Count the rows on which each of the conditions holds, in one query."""
+        found = self.engine.collected(
+            self.frame.select(
+                condition.fill_null(False).cast(nw.Int64).sum().alias(f"n_{i}")
+                for i, condition in enumerate(conditions.values())
+            )
+        )
+        return {name: int(value or 0) for name, value in zip(conditions, found.row(0), strict=True)}
+
+    def first(self, condition: nw.Expr, n: int, *names: str, frame: Frame | None = None) -> pl.DataFrame:
+        """Return the key and the columns `names` of the first rows on which a condition holds, by their keys."""
+        rows = (self.frame if frame is None else frame).filter(condition)
+        return self.engine.collected(rows.sort(*self.keys).head(n).select(KEY, *names))
+
+
