@@ -12,6 +12,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from trackperm.comparison.result import score_of
 from trackperm.exact import CountTable, RationalStatistic
@@ -22,6 +23,7 @@ from trackperm.leaderboards.paired_runs import Entry, Field, side_values
 from trackperm.pairing.counting import count_columns
 from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.grouping import STRATUM, count_table
+from trackperm.pairing.joined import SIZE
 from trackperm.pairing.pair import pair_in_memory
 from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.statistic import Statistic, load_statistic
@@ -210,7 +212,7 @@ def _totals(entry: Entry) -> tuple[Statistic, tuple[int, ...]]:
 def _over_strata(counts: PairedCounts, strata: nw.Series[Any], statistic: Statistic) -> CountTable:
     frame = counts.frame.to_polars()
     frame.columns = ["id", *count_columns(statistic.count_names)]
-    frame = frame.with_columns(strata.to_polars().alias(STRATUM))
+    frame = frame.with_columns(strata.to_polars().alias(STRATUM), pl.lit(1, pl.Int64).alias(SIZE))
     engine = InMemory()
     return count_table(engine, engine.local(frame), statistic, strata=True, units=True)
 

@@ -7,7 +7,7 @@ import polars as pl
 
 from trackperm.errors import InputTypeError
 from trackperm.pairing.columns import PairedColumns
-from trackperm.pairing.joined import SIDES, JoinedRows, of
+from trackperm.pairing.joined import IN_TEST, SIDES, JoinedRows, of
 from trackperm.pairing.keyed_run import KEY, keys_of
 from trackperm.statistic import Statistic
 from trackperm.tables.column_types import typed_columns
@@ -40,7 +40,7 @@ def n_changed(rows: JoinedRows, statistic: Statistic) -> int | None:
     if name in columns.of_runs:
         sides = [nw.col(of(side, name)) for side in SIDES]
         differ = (sides[0] != sides[1]).fill_null(False) | (sides[0].is_null() != sides[1].is_null())
-        return int(engine.collected(rows.in_test.select(differ.cast(nw.Int64).sum())).item() or 0)
+        return rows.counted(changed=nw.col(IN_TEST) & differ)["changed"]
     tables = rows.runs[0].table, rows.runs[1].table
     if not engine.is_local or name in columns.names or not all(_is_cheap(table, name) for table in tables):
         return None

@@ -23,7 +23,7 @@ from trackperm.pairing.counting import count_of, counted
 from trackperm.pairing.engines.base import Frame
 from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.grouping import MAX_CELLS, require_small_sums
-from trackperm.pairing.joined import SIDES, JoinedRows, example, of
+from trackperm.pairing.joined import SIDES, SIZE, JoinedRows, example, of
 from trackperm.pairing.keyed_run import KEY
 from trackperm.statistic import Outcome, Statistic, load_statistic
 from trackperm.statistic.definition import CLASS_COLUMN, ClassValue
@@ -200,12 +200,12 @@ def _with_kinds(
     engine, frame = rows.engine, rows.in_test
     if rows.columns.repeats or any(types[name] in LISTS for name in read):
         kinds = engine.collected(frame).sort(*rows.keys).with_row_index(KIND)
-        kinds = kinds.with_columns(pl.col(KIND).cast(pl.Int64), pl.lit(1, pl.Int64).alias(_SIZE))
+        kinds = kinds.with_columns(pl.col(KIND).cast(pl.Int64), pl.col(SIZE).alias(_SIZE))
         return engine.local(kinds.drop(_SIZE)), kinds
     first = "first_of_kind"
     alike = [of(side, name) for side in SIDES for name in read]
     frame = engine.kept(frame.with_columns(nw.col(KEY).min().over(*alike).alias(first)))
-    sizes = engine.collected(frame.group_by(first).agg(nw.len().cast(nw.Int64).alias(_SIZE)))
+    sizes = engine.collected(frame.group_by(first).agg(nw.col(SIZE).sum().cast(nw.Int64).alias(_SIZE)))
     sizes = sizes.sort(first).with_row_index(KIND).with_columns(pl.col(KIND).cast(pl.Int64))
     examples = engine.collected(frame.filter(nw.col(KEY) == nw.col(first))).join(sizes, on=first).sort(KIND)
     numbers = engine.local(sizes.select(first, KIND))

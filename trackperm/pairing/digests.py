@@ -11,13 +11,12 @@ import polars as pl
 
 from trackperm.pairing.engines.base import Engine, Frame
 from trackperm.pairing.internal_names import internal
-from trackperm.pairing.joined import KEY_WORD, SIDES, JoinedRows, of, there
+from trackperm.pairing.joined import KEY_HASH, SIDES, JoinedRows, n_rows, of, there
 from trackperm.pairing.row_hashes import (
     NULL_WORD,
     digest,
-    hash_names,
-    hash_sums,
     number_word,
+    product_sums,
     text_word,
     with_row_hash,
 )
@@ -62,12 +61,9 @@ def digests(rows: JoinedRows) -> Digests:
     words[_TEST_SET] = [_word(internal("either", name)) for name in shared]
     selected: list[nw.Expr] = []
     for name, condition in conditions.items():
-        frame = with_row_hash(frame, [KEY_WORD, *words[name]], f"{_HASH}_{name}")
-        frame = frame.with_columns(
-            nw.when(condition).then(nw.col(half)).otherwise(nw.lit(0, nw.Int64)).alias(half)
-            for half in hash_names(f"{_HASH}_{name}")
-        )
-        selected += [condition.cast(nw.Int64).sum().alias(f"n_{name}"), *hash_sums(f"{_HASH}_{name}")]
+        values = f"{_HASH}_{name}"
+        frame = with_row_hash(frame, words[name], values)
+        selected += [n_rows(condition).alias(f"n_{name}"), *product_sums(KEY_HASH, values, condition)]
     sums = rows.engine.collected(frame.select(selected)).row(0, named=True)
     header = [[name, types[name].value] for name in own]
     ids = [types[name].value for name in columns.ids]

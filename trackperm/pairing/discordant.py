@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import narwhals as nw
+import polars as pl
 
-from trackperm.pairing.classes import DIFFERS
+from trackperm.pairing.classes import DIFFERS, counted_by_class
 from trackperm.pairing.columns import PairedColumns
-from trackperm.pairing.counting import count_of
-from trackperm.pairing.engines.base import Engine, Frame
+from trackperm.pairing.counting import count_of, counted
+from trackperm.pairing.engines.base import Engine, Frame, Types
+from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.grouping import STRATUM
-from trackperm.pairing.joined import SIDES, example, of
-from trackperm.statistic import Statistic
+from trackperm.pairing.joined import SIDES, SIZE, JoinedRows, example, of
+from trackperm.pairing.keyed_run import KEY
+from trackperm.statistic import Outcome, Statistic
 
 MOST = 2**17
-"""Examples that are shown, the first by their ids, where the rows are not in memory."""
+"""Examples among which those that differ are shown, where the rows are not in memory."""
 
 
 def discordant_rows(
@@ -46,11 +50,47 @@ def discordant_rows(
         count = nw.col(count_of(side, name))
         selected[column] = _real(count, units[name]) if name in units else count
     rows = frame.filter(nw.col(DIFFERS)).sort("id", *([STRATUM] if STRATUM in schema else []))
-    if not engine.is_local:
-        rows = rows.head(MOST)
     names = {f"shown_{i}": name for i, name in enumerate(selected)}
     found = engine.collected(rows.select(value.alias(name) for name, value in zip(names, selected.values(), strict=True)))
     return nw.from_native(found.rename(names), eager_only=True)
+
+
+def few_discordant_rows(
+    rows: JoinedRows, statistic: Statistic, types: Types, outcomes: tuple[Outcome, Outcome] | None
+) -> nw.DataFrame[Any]:
+    """Select rows that differ from those whose columns do, the first :data:`MOST` by their ids, in memory."""
+    columns, in_memory = rows.columns, InMemory()
+    changed = nw.any_horizontal(
+        *(
+            (nw.col(of("baseline", name)) != nw.col(of("candidate", name))).fill_null(False)
+            | (nw.col(of("baseline", name)).is_null() != nw.col(of("candidate", name)).is_null())
+            for name in columns.of_runs
+        ),
+        ignore_nulls=False,
+    )
+    first = rows.rows_in_test.filter(changed).sort(*rows.keys).head(MOST)
+    few = in_memory.local(rows.engine.collected(first).with_columns(pl.lit(1, pl.Int64).alias(SIZE)))
+    local = replace(rows, engine=in_memory, rows=few, frame=few)
+    if statistic.has_classes:
+        frame, _ = counted_by_class(local, statistic, types, outcomes)
+    else:
+        frame = counted(local, few, statistic, types, outcomes).frame
+        frame = frame.with_columns(differ(statistic).alias(DIFFERS))
+    if columns.strata is not None:
+        frame = frame.with_columns(example(columns.strata).cast(nw.String).alias(STRATUM))
+    frame = frame.with_columns(nw.col(KEY).alias("id"))
+    return discordant_rows(in_memory, frame, columns, statistic, has_values=True)
+
+
+def differ(statistic: Statistic) -> nw.Expr:
+    """Whether any count differs between the runs."""
+    return nw.any_horizontal(
+        *(
+            nw.col(count_of("candidate", name)) != nw.col(count_of("baseline", name))
+            for name in statistic.count_names
+        ),
+        ignore_nulls=False,
+    )
 
 
 def _real(count: nw.Expr, unit: Fraction) -> nw.Expr:

@@ -14,6 +14,7 @@ from trackperm.errors import InputError
 from trackperm.exact import CountTable
 from trackperm.pairing.counting import count_columns
 from trackperm.pairing.engines.base import Engine, Frame
+from trackperm.pairing.joined import SIZE
 from trackperm.statistic import Statistic
 
 STRATUM = "stratum"
@@ -43,7 +44,7 @@ def summed(engine: Engine, frame: Frame, unit: str, statistic: Statistic, *, str
     sizes = engine.collected(frame.group_by(keys).agg(nw.len().alias("n")).select(nw.col("n").max()))
     require_small_sums(max(map(int, reach.row(0))), int(sizes.item()), statistic)
     sums = frame.group_by(keys).agg(nw.col(column).sum().alias(column) for column in columns)
-    return engine.kept(sums.with_columns(nw.col(*columns).cast(nw.Int64)))
+    return engine.kept(sums.with_columns(nw.col(*columns).cast(nw.Int64), nw.lit(1, nw.Int64).alias(SIZE)))
 
 
 def require_small_sums(largest: int, n: int, statistic: Statistic) -> None:
@@ -67,7 +68,7 @@ def count_table(engine: Engine, frame: Frame, statistic: Statistic, *, strata: b
     Parameters
     ----------
     frame : narwhals.LazyFrame
-        ``id``, the counts, and :data:`STRATUM` where there are strata.
+        ``id``, the counts, how many rows have them, and :data:`STRATUM` where there are strata.
     units : bool
         Whether an id may be in several strata.
 
@@ -93,7 +94,7 @@ def count_table(engine: Engine, frame: Frame, statistic: Statistic, *, strata: b
 
 
 def _multiplicities(engine: Engine, frame: Frame, columns: Sequence[str]) -> pl.DataFrame:
-    groups = frame.group_by(columns).agg(nw.len().cast(nw.Int64).alias("multiplicity"))
+    groups = frame.group_by(columns).agg(nw.col(SIZE).sum().cast(nw.Int64).alias("multiplicity"))
     return engine.collected(groups).sort(columns)
 
 

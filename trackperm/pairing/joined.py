@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import narwhals as nw
@@ -16,13 +15,15 @@ from trackperm.pairing.engines.base import Engine, Frame, Types
 from trackperm.pairing.internal_names import internal
 from trackperm.pairing.keyed_run import KEY, NUMBER, KeyedRun
 from trackperm.pairing.report import OUTCOMES
+from trackperm.pairing.row_hashes import hash_names, with_row_hash
 from trackperm.tables.column_types import LISTS
 
 SIDES = ("baseline", "candidate")
 IN_TEST = "in_test"
 MATCHED = "is_matched"
-KEY_WORD = "key_word"
-"""Name of the word of the key, for :mod:`~trackperm.pairing.row_hashes`."""
+SIZE = "n_alike"
+KEY_HASH = "key_hash"
+_KEY_WORD = "key_word"
 
 
 def of(side: str, name: str) -> str:
@@ -64,6 +65,11 @@ def present(side: str, names: Sequence[str]) -> nw.Expr:
     return nw.all_horizontal(*(~nw.col(column).is_null() for column in columns), ignore_nulls=False)
 
 
+def n_rows(condition: nw.Expr) -> nw.Expr:
+    """Count the rows on which a condition holds, of :attr:`JoinedRows.frame`."""
+    return nw.when(condition.fill_null(False)).then(nw.col(SIZE)).otherwise(nw.lit(0, nw.Int64)).sum()
+
+
 @dataclass(frozen=True, eq=False)
 class JoinedRows:
     """All rows of two runs, those with the same key side by side.
@@ -80,10 +86,14 @@ class JoinedRows:
         Their types.
     missing : Missing
         What becomes of examples without a partner or a value.
-    frame : narwhals.LazyFrame
+    rows : narwhals.LazyFrame
         The key, with :data:`NUMBER` where an example may have several rows, the columns of both runs under
         the names of :func:`of`, whether each run has the row and its example, and whether both have the
         example (:data:`MATCHED`) and it is in the test (:data:`IN_TEST`).
+    frame : narwhals.LazyFrame
+        The same rows, those that are alike in all but their keys as one, with one of their keys, their number
+        (:data:`SIZE`) and the sums of the hashes of their keys (:data:`KEY_HASH`). Where the rows are in
+        memory, or clusters or repeats are told apart by keys, every row is one of its own.
     """
 
     engine: Engine
@@ -91,6 +101,7 @@ class JoinedRows:
     columns: PairedColumns
     types: Types
     missing: Missing
+    rows: Frame
     frame: Frame
 
     @classmethod
@@ -118,11 +129,19 @@ class JoinedRows:
             *(there(side).fill_null(False) for side in SIDES),
         ).drop(*(f"{key}_right" for key in keys))
         frame = frame.with_columns(
-            (there(side).cast(nw.Int64).max().over(KEY) == 1 if columns.repeats else there(side)).alias(_has_key(side))
+            (there(side).cast(nw.Int64).max().over(KEY) == 1 if columns.repeats else there(side)).alias(
+                _has_key(side)
+            )
             for side in SIDES
         )
-        joined = cls(engine, runs, columns, types, missing, frame)
-        return cls(engine, runs, columns, types, missing, engine.kept(joined._with_status()))
+        joined = cls(engine, runs, columns, types, missing, frame, frame)
+        rows = joined._with_status()
+        if engine.is_local or columns.repeats or columns.cluster is not None:
+            rows = engine.kept(_with_key_hash(engine, rows))
+            alike = rows.with_columns(nw.lit(1, nw.Int64).alias(SIZE))
+        else:
+            alike = engine.kept(_alike(_with_key_hash(engine, rows), columns))
+        return cls(engine, runs, columns, types, missing, rows, alike)
 
     def _with_status(self) -> Frame:
         frame, columns = self.frame, self.columns
@@ -151,9 +170,7 @@ class JoinedRows:
         if columns.repeats:
             frame = frame.with_columns(nw.col(IN_TEST).cast(nw.Int64).min().over(KEY) == 1)
         frame = frame.with_columns((nw.col(IN_TEST) & nw.col(MATCHED)).alias(IN_TEST))
-        if frame.collect_schema()[KEY] == nw.String:
-            return self.engine.with_text_words(frame, {KEY_WORD: KEY})
-        return frame.with_columns(nw.col(KEY).alias(KEY_WORD))
+        return frame
 
     @property
     def counts_missing(self) -> bool:
@@ -165,10 +182,15 @@ class JoinedRows:
         """Columns by which rows were joined."""
         return [KEY, NUMBER] if self.columns.repeats else [KEY]
 
-    @cached_property
+    @property
     def in_test(self) -> Frame:
-        """The rows that are in the test."""
+        """Those of :attr:`frame` that are in the test."""
         return self.frame.filter(nw.col(IN_TEST))
+
+    @property
+    def rows_in_test(self) -> Frame:
+        """Those of :attr:`rows` that are in the test."""
+        return self.rows.filter(nw.col(IN_TEST))
 
     def is_first(self) -> nw.Expr:
         """Whether a row is the first of its example."""
@@ -178,7 +200,7 @@ class JoinedRows:
         """Count the rows on which each of the conditions holds, in one query."""
         found = self.engine.collected(
             self.frame.select(
-                condition.fill_null(False).cast(nw.Int64).sum().alias(f"n_{i}")
+                n_rows(condition).alias(f"n_{i}")
                 for i, condition in enumerate(conditions.values())
             )
         )
@@ -186,7 +208,25 @@ class JoinedRows:
 
     def first(self, condition: nw.Expr, n: int, *names: str, frame: Frame | None = None) -> pl.DataFrame:
         """Return the key and the columns `names` of the first rows on which a condition holds, by their keys."""
-        rows = (self.frame if frame is None else frame).filter(condition)
+        rows = (self.rows if frame is None else frame).filter(condition)
         return self.engine.collected(rows.sort(*self.keys).head(n).select(KEY, *names))
 
 
+def _with_key_hash(engine: Engine, frame: Frame) -> Frame:
+    if frame.collect_schema()[KEY] == nw.String:
+        return with_row_hash(engine.with_text_words(frame, {_KEY_WORD: KEY}), [_KEY_WORD], KEY_HASH)
+    return with_row_hash(frame, [KEY], KEY_HASH)
+
+
+def _alike(frame: Frame, columns: PairedColumns) -> Frame:
+    """Make one row of all that differ in nothing but their keys."""
+    ids = [name for name in columns.ids if name not in columns.used]
+    names = [of(side, name) for side in SIDES for name in columns.names if name not in ids]
+    flags = [flag(side) for side in SIDES for flag in (_has_row, _has_key)]
+    keys = [of(side, name) for side in SIDES for name in ids]
+    return frame.group_by(*names, *flags, IN_TEST, MATCHED).agg(
+        nw.len().cast(nw.Int64).alias(SIZE),
+        nw.col(KEY).min(),
+        *(nw.col(key).min() for key in keys),
+        *(nw.col(half).sum().cast(nw.Int64).alias(half) for half in hash_names(KEY_HASH)),
+    )

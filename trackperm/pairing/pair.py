@@ -20,12 +20,12 @@ from trackperm.pairing.checks.refusals import (
     require_same_length,
     require_unique_ids,
 )
-from trackperm.pairing.checks.suspicions import Evidence, other_ids, sampled_every, suspicions
+from trackperm.pairing.checks.suspicions import Evidence, other_ids, suspicions
 from trackperm.pairing.classes import DIFFERS, KIND, ClassCounts, class_types, counted_by_class
 from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.counting import count_columns, count_of, counted
 from trackperm.pairing.digests import Digests, digests
-from trackperm.pairing.discordant import discordant_rows
+from trackperm.pairing.discordant import differ, discordant_rows, few_discordant_rows
 from trackperm.pairing.engines import Engine, EngineName, Frame, Types, engine_for
 from trackperm.pairing.folds import MOST_FOLDS, are_folds, fold_warning
 from trackperm.pairing.grouping import STRATUM, count_table, summed
@@ -210,16 +210,16 @@ def _paired(
         else by_class.count_table()
     )
     if by_class is None:
-        frame = frame.with_columns(_differ(statistic).alias(DIFFERS))
+        frame = frame.with_columns(differ(statistic).alias(DIFFERS))
     notes = (
         *rewritten_ids(*tables, columns, types),
         *count_notes,
         *([] if numbers is None else [unit_note(numbers, columns)]),
-        *design(engine, frame, columns, statistic),
+        *design(rows, frame, statistic),
         *predictions_missing(lacking_predictions(rows), missing),
         *(other_ids(*tables, statistic.columns["id"]) if columns.id is None else []),
     )
-    evidence = Evidence.of(rows, every=sampled_every(*tables, columns))
+    evidence = Evidence.of(rows)
     report = reported(
         found,
         columns,
@@ -231,7 +231,11 @@ def _paired(
     if numbers is not None:
         report = replace(report, asymptotic=asymptotic(numbers, columns.repeats))
     has_values = columns.cluster is None and not columns.repeats
-    discordant = discordant_rows(engine, frame, columns, statistic, has_values=has_values)
+    discordant = (
+        discordant_rows(engine, frame, columns, statistic, has_values=has_values)
+        if engine.is_local or not has_values
+        else few_discordant_rows(rows, statistic, read_types, outcomes)
+    )
     result = PairedRuns(statistic, table, report, discordant)
     return _with_counts(engine, frame, result, by_class, has_strata=has_strata) if engine.is_local else result
 
@@ -290,11 +294,11 @@ def _joined(
     if columns.repeats:
         require_equal_rows(rows)
     elif columns.id is not None and not engine.is_local:
-        n = rows.counted(**{side: there(side) for side in SIDES})
         alone = keyed("baseline") != keyed("candidate")
-        repeated = rows.frame.filter(alone).group_by(KEY).agg(nw.len().alias("n")).filter(nw.col("n") > 1)
+        n = rows.counted(alone=alone, **{side: there(side) for side in SIDES})
+        repeated = rows.rows.filter(alone).group_by(KEY).agg(nw.len().alias("n")).filter(nw.col("n") > 1)
         is_repeated = any(n[side] != run.n_keyed for side, run in zip(SIDES, runs, strict=True))
-        if is_repeated or len(engine.collected(repeated.head(1))):
+        if is_repeated or (n["alone"] and len(engine.collected(repeated.head(1)))):
             require_unique_ids([ids_of(engine, run, columns.ids) for run in runs], columns.id)
     return rows
 
@@ -340,14 +344,6 @@ def _by_unit(
     by_class = by_class.summed(numbers, of_units[KIND].to_numpy(), of_units["n"].to_numpy())
     pooled = by_class.pooled().drop(KIND).with_columns(of_units[_UNIT].unique().sort().alias("id"))
     return engine.local(pooled), statistic, True, by_class
-
-
-def _differ(statistic: Statistic) -> nw.Expr:
-    """Whether any count differs between the runs."""
-    return nw.any_horizontal(
-        *(nw.col(count_of("candidate", name)) != nw.col(count_of("baseline", name)) for name in statistic.count_names),
-        ignore_nulls=False,
-    )
 
 
 def require_usable(
@@ -425,7 +421,7 @@ def _require_takeable(numbers: RowNumbers, columns: PairedColumns, statistic: St
     )
 
 
-def design(engine: Engine, frame: Frame, columns: PairedColumns, statistic: Statistic) -> list[str]:
+def design(rows: JoinedRows, frame: Frame, statistic: Statistic) -> list[str]:
     """Say what is exchanged together, scored apart and contrasted otherwise than by difference.
 
     Parameters
@@ -433,9 +429,9 @@ def design(engine: Engine, frame: Frame, columns: PairedColumns, statistic: Stat
     frame : narwhals.LazyFrame
         What is exchanged, with its name as ``id``.
     """
-    notes = []
+    columns, notes = rows.columns, []
     if columns.cluster is not None:
-        n_clusters = int(engine.collected(frame.select(nw.col("id").n_unique())).item())
+        n_clusters = int(rows.engine.collected(frame.select(nw.col("id").n_unique())).item())
         notes.append(
             f"clusters: the examples of one `{columns.cluster}` are exchanged together, so that the"
             f" {n_clusters} clusters count as the examples"
@@ -454,18 +450,20 @@ def design(engine: Engine, frame: Frame, columns: PairedColumns, statistic: Stat
             " example depend on each other, so that p can be far too small"
         )
     unit = columns.id if columns.cluster is None else columns.cluster
-    if unit is not None and are_folds(unit, _few_ids(engine, frame)):
+    if unit is not None and are_folds(unit, _few_ids(rows, frame)):
         notes.append(fold_warning(unit))
     if statistic.contrast == "log ratio":
         notes.append("contrast: the difference is that of the logarithms of the scores")
     return notes
 
 
-def _few_ids(engine: Engine, frame: Frame) -> nw.Series[Any]:
+def _few_ids(rows: JoinedRows, frame: Frame) -> nw.Series[Any]:
     """Return what is exchanged, all of it or one more than there are folds in any cross-validation."""
-    ids = engine.collected(frame.select("id").head(_LOOKED_AT).unique().head(MOST_FOLDS + 1))
+    name = KEY if rows.columns.cluster is None else "id"
+    own = (rows.runs[0].frame if rows.columns.cluster is None else frame).select(nw.col(name).alias("id"))
+    ids = rows.engine.collected(own.head(_LOOKED_AT).unique().head(MOST_FOLDS + 1))
     if len(ids) <= MOST_FOLDS:
-        ids = engine.collected(frame.select("id").unique().head(MOST_FOLDS + 1))
+        ids = rows.engine.collected(own.unique().head(MOST_FOLDS + 1))
     return nw.from_native(ids["id"].sort(), series_only=True)
 
 

@@ -19,7 +19,7 @@ from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.counting import by_distinct, count_of
 from trackperm.pairing.engines.base import Engine, Frame
 from trackperm.pairing.grouping import STRATUM
-from trackperm.pairing.joined import SIDES, JoinedRows, keyed, padding
+from trackperm.pairing.joined import SIDES, SIZE, JoinedRows, keyed, padding
 from trackperm.pairing.keyed_run import KEY
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.definition import ATTEMPTS
@@ -184,7 +184,7 @@ def combined(engine: Engine, frame: Frame, statistic: Statistic, *, strata: bool
     integers = [nw.col(f"{_N_ROWS}_{name}").alias(name) for name in columns]
     if ATTEMPTS in statistic.count_names:
         integers += [nw.col(f"{_N_ROWS}_{side}").alias(count_of(side, ATTEMPTS)) for side in SIDES]
-    found = engine.kept(found.select(*by, *integers))
+    found = engine.kept(found.select(*by, *integers, nw.lit(1, nw.Int64).alias(SIZE)))
     if unit > 1:
         units = statistic.resolution if isinstance(statistic.resolution, Mapping) else {}
         scaled = {name: units.get(name, Fraction(1)) / unit for name in own_names}

@@ -1,10 +1,12 @@
 """Hashes of rows, whose sums are digests that no order of rows changes and every engine computes alike.
 
-A row's values become integers of 64 bits, its words; a linear combination of them, modulo two primes below
-2^31, is raised to a power that permutes the residues. Products of residues stay below 2^62, so that plain
-64-bit arithmetic is exact on every engine. Sums of such hashes tell multisets of rows apart as in Clarke et al.
-(2003), "Incremental Multiset Hash Functions and Their Application to Memory Integrity Checking", with 62 bits:
-enough against accidents, not against somebody who looks for two tables with one digest.
+Values become integers of 64 bits, their words; a linear combination of words, modulo two primes below 2^31, is
+raised to a power that permutes the residues. The hash of a row is that of its key times that of its values,
+modulo the primes, so that rows with the same values need their keys' hashes in one sum alone. Products of
+residues stay below 2^62: plain 64-bit arithmetic is exact on every engine. Sums of such hashes tell multisets
+of rows apart as in Clarke et al. (2003), "Incremental Multiset Hash Functions and Their Application to Memory
+Integrity Checking", with 62 bits: enough against accidents, not against somebody who looks for two tables with
+one digest.
 """
 
 from __future__ import annotations
@@ -98,9 +100,21 @@ def hash_names(name: str) -> list[str]:
     return [f"{name}_{i}" for i in range(len(PRIMES))]
 
 
-def hash_sums(name: str) -> list[nw.Expr]:
-    """Return the expressions that add up the hashes `name`, under the names that they have."""
-    return [nw.col(half).cast(nw.Int64).sum().alias(half) for half in hash_names(name)]
+def product_sums(keys: str, values: str, condition: nw.Expr) -> list[nw.Expr]:
+    """Return the expressions that add up the hashes of rows, under the names of the hashes `values`.
+
+    Parameters
+    ----------
+    keys, values : str
+        Names of the hashes of keys, or of sums of such, and of values.
+    condition : Expr
+        On which rows.
+    """
+    zero = nw.lit(0, nw.Int64)
+    return [
+        nw.when(condition).then(((nw.col(key) % p) * nw.col(value)) % p).otherwise(zero).sum().alias(value)
+        for p, key, value in zip(PRIMES, hash_names(keys), hash_names(values), strict=True)
+    ]
 
 
 def digest(header: Sequence[object], sums: Mapping[str, int], name: str) -> str:
@@ -111,11 +125,11 @@ def digest(header: Sequence[object], sums: Mapping[str, int], name: str) -> str:
     header : sequence
         Of JSON values: number of rows, names and types of columns.
     sums : mapping of str to int
-        What :func:`hash_sums` gave.
+        What :func:`product_sums` gave.
     name : str
         Of the hashes.
     """
-    written = [*header, *(int(sums[half] or 0) for half in hash_names(name))]
+    written = [*header, *(int(sums[half] or 0) % p for p, half in zip(PRIMES, hash_names(name), strict=True))]
     return hashlib.sha256(json.dumps(written).encode()).hexdigest()
 
 

@@ -16,8 +16,9 @@ import polars as pl
 
 from trackperm.errors import InputTypeError
 from trackperm.pairing.columns import PairedColumns
-from trackperm.pairing.joined import KEY_WORD, SIDES, JoinedRows, of
-from trackperm.pairing.row_hashes import hash_names, with_row_hash
+from trackperm.pairing.joined import SIDES, SIZE, JoinedRows, n_rows, of
+from trackperm.pairing.keyed_run import KEY
+from trackperm.pairing.row_hashes import hash_names, number_word, with_row_hash
 from trackperm.tables.column_names import names_categories
 from trackperm.tables.column_types import LISTS, ColumnType, typed_columns
 from trackperm.tables.table import ExampleTable, id_columns
@@ -46,8 +47,11 @@ class Evidence:
         Column, and name of a run that has the label in it on every example.
     shifts : mapping of str to (float, float)
         Of columns of decimals, the least and the greatest difference between the runs.
-    samples : (DataFrame, DataFrame)
-        What the statistic reads of each run, on some of the examples or all, ordered by their keys.
+    pairs : mapping of str to DataFrame
+        Of columns that the statistic reads of each run, the pairs of values ``a`` and ``b`` in the two runs
+        without nulls, and the number ``n`` of their rows; of very many numbers, some.
+    in_order : DataFrame
+        The columns of both runs in the order of rows, where these are paired by position.
     inputs : tuple of str
         What inputs give to suspect.
     """
@@ -56,19 +60,18 @@ class Evidence:
     same: bool
     perfect: tuple[tuple[str, str], ...]
     shifts: Mapping[str, tuple[float, float]]
-    samples: tuple[pl.DataFrame, pl.DataFrame]
+    pairs: Mapping[str, pl.DataFrame]
+    in_order: pl.DataFrame
     inputs: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, rows: JoinedRows, *, every: int = 1) -> Evidence:
+    def of(cls, rows: JoinedRows) -> Evidence:
         """Look at the rows in the test.
 
         Parameters
         ----------
         rows : JoinedRows
             Baseline and candidate.
-        every : int
-            Of about how many examples one is a sample.
         """
         columns, types, engine = rows.columns, rows.types, rows.engine
         names, label = columns.of_runs, columns.label
@@ -88,22 +91,20 @@ class Evidence:
             if types[name] is ColumnType.DECIMAL
             for end in ("min", "max")
         }
-        asked = {"n": nw.len(), **{name: differs.cast(nw.Int64).sum() for name, differs in looked.items()}, **shifts}
+        asked = {"n": nw.col(SIZE).sum(), **{name: n_rows(differs) for name, differs in looked.items()}, **shifts}
         answers = engine.collected(
             rows.in_test.select(value.alias(f"answer_{i}") for i, value in enumerate(asked.values()))
         )
         found = dict(zip(asked, answers.row(0), strict=True))
-        sampled = rows.in_test
-        if every > 1:
-            sampled = with_row_hash(sampled, [KEY_WORD], _HASH).filter(nw.col(hash_names(_HASH)[0]) % every == 0)
-        is_empty = not names or found["n"] < ENOUGH
-        sample = engine.collected(
-            (sampled.head(0) if is_empty else sampled.sort(*rows.keys)).select(
-                of(side, name) for side in SIDES for name in names
+        is_enough = int(found["n"] or 0) >= ENOUGH
+        pairs = {name: _pairs(rows, name) for name in names if is_enough and types[name] not in LISTS}
+        in_order = pl.DataFrame()
+        if columns.id is None and is_enough and names:
+            in_order = engine.collected(
+                rows.in_test.sort(KEY).select(of(side, name) for side in SIDES for name in names)
             )
-        ) if names else pl.DataFrame()
         return cls(
-            int(found["n"]),
+            int(found["n"] or 0),
             not any(found[f"differs {name}"] for name in names),
             tuple((name, rows.runs[i].origin) for name, i in like_label if not found[f"no label {i} {name}"]),
             {
@@ -111,25 +112,35 @@ class Evidence:
                 for name in names
                 if found.get(f"min shift {name}") is not None
             },
-            (_side(sample, 0, names), _side(sample, 1, names)),
-            tuple(_inputs(rows, int(found["n"]))),
+            pairs,
+            in_order,
+            tuple(_inputs(rows, int(found["n"] or 0))),
         )
 
 
-def _side(sample: pl.DataFrame, i: int, names: Sequence[str]) -> pl.DataFrame:
-    return sample.select(pl.col(of(SIDES[i], name)).alias(name) for name in names)
+def _pairs(rows: JoinedRows, name: str) -> pl.DataFrame:
+    """Return the pairs of values that a column has in the two runs, and how often: of very many, some."""
+    sides = [of(side, name) for side in SIDES]
+    pairs = rows.in_test.group_by(*sides).agg(nw.col(SIZE).sum().cast(nw.Int64).alias("n"))
+    has_values = ~nw.col(sides[0]).is_null() & ~nw.col(sides[1]).is_null()
+    pairs = pairs.filter(has_values).select(nw.col(sides[0]).alias("a"), nw.col(sides[1]).alias("b"), "n")
+    if not rows.engine.is_local:
+        if rows.types[name] is ColumnType.TEXT:
+            pairs = pairs.head(N_SAMPLED)  # as many texts are not compared, whichever they are
+        else:
+            pairs = rows.engine.kept(pairs)
+            every = rows.engine.n_distinct(pairs, "a") // N_SAMPLED
+            if every > 1:
+                for side in ("a", "b"):
+                    pairs = number_word(pairs, side, rows.types[name], f"word_{side}")
+                pairs = with_row_hash(pairs, ["word_a", "word_b"], _HASH)
+                pairs = pairs.filter(nw.col(hash_names(_HASH)[0]) % every == 0).select("a", "b", "n")
+    return rows.engine.collected(pairs)
 
 
 def _ne_missing(a: nw.Expr, b: nw.Expr) -> nw.Expr:
     """Whether two values differ, where nulls are the same."""
     return (a != b).fill_null(False) | (a.is_null() != b.is_null())
-
-
-def sampled_every(baseline: ExampleTable, candidate: ExampleTable, columns: PairedColumns) -> int:
-    """Return of how many examples of two runs one is a sample; 1 where neighbours matter."""
-    if columns.id is None:
-        return 1
-    return max(1, max(len(baseline), len(candidate)) // N_SAMPLED)
 
 
 def suspicions(found: Evidence, columns: PairedColumns, types: Mapping[str, ColumnType]) -> list[str]:
@@ -185,7 +196,7 @@ def _inputs(rows: JoinedRows, n: int) -> Iterator[str]:
         if columns.repeats or columns.cluster == name:
             continue
         value = nw.col(of(SIDES[0], name))
-        sizes = rows.in_test.filter(~value.is_null()).group_by(of(SIDES[0], name)).agg(nw.len().alias("n"))
+        sizes = rows.in_test.filter(~value.is_null()).group_by(of(SIDES[0], name)).agg(nw.col(SIZE).sum().alias("n"))
         repeated = rows.engine.collected(sizes.filter(nw.col("n") > 1).select(nw.col("n").sum())).item()
         if repeated:
             yield shared_input(int(repeated), n, name)
@@ -204,43 +215,70 @@ def _column(
         if greatest - least <= 1e-9 * abs(least):
             yield f"`{name}` differs by {least:+g} on every example: is one a shifted copy?"
             return
-    (baseline, candidate), type_ = (sample[name] for sample in found.samples), types[name]
-    agreement = _agreement(baseline, candidate, type_)
+    if name not in found.pairs:
+        return
+    agreement = _agreement(found.pairs[name], types[name])
     if agreement is None or agreement > CHANCE:
         return
-    shifted = {shift: _agreement(baseline, candidate.shift(shift), type_) or 0.0 for shift in _SHIFTS}
-    best = max(shifted, key=lambda shift: shifted[shift])
-    if columns.id is None and shifted[best] > 3 * CHANCE:
-        yield f"`{name}` of the runs agrees if the candidate's rows move by {best:+d}: are they shifted?"
-    else:
-        yield f"`{name}` of the runs agrees no better than by chance: do the rows belong together?"
+    if columns.id is None:
+        first, second = (found.in_order[of(side, name)] for side in SIDES)
+        shifted = {
+            shift: _agreement(_counted_pairs(first, second.shift(shift)), types[name]) or 0.0
+            for shift in _SHIFTS
+        }
+        best = max(shifted, key=lambda shift: shifted[shift])
+        if shifted[best] > 3 * CHANCE:
+            yield f"`{name}` of the runs agrees if the candidate's rows move by {best:+d}: are they shifted?"
+            return
+    yield f"`{name}` of the runs agrees no better than by chance: do the rows belong together?"
 
 
-def _agreement(a: pl.Series, b: pl.Series, type_: ColumnType) -> float | None:
+def _counted_pairs(a: pl.Series, b: pl.Series) -> pl.DataFrame:
+    frame = pl.DataFrame([a.alias("a"), b.alias("b")]).drop_nulls()
+    return frame.group_by("a", "b").agg(pl.len().cast(pl.Int64).alias("n"))
+
+
+def _agreement(pairs: pl.DataFrame, type_: ColumnType) -> float | None:
     """How far two columns agree: 0 as by chance, 1 as far as they can; None where that cannot be told.
 
     For numbers it is the rank correlation, else the share of equal values above that expected by chance, as a
     part of the largest there could be with these numbers of each value.
+
+    Parameters
+    ----------
+    pairs : DataFrame
+        Pairs of values ``a`` and ``b``, and how often each occurs, ``n``.
     """
-    if type_ in LISTS:
-        return None
-    frame = pl.DataFrame([a.alias("a"), b.alias("b")]).drop_nulls()
-    n = len(frame)
-    is_nominal = type_ is not ColumnType.DECIMAL and 2 * max(frame["a"].n_unique(), frame["b"].n_unique()) < n
+    n = int(pairs["n"].sum())
+    shares = [pairs.group_by(value=side).agg(pl.col("n").sum().alias(f"n_{side}")) for side in ("a", "b")]
+    is_nominal = type_ is not ColumnType.DECIMAL and 2 * max(map(len, shares)) < n
     if n < ENOUGH or (type_ is ColumnType.TEXT and not is_nominal):
         return None
     if not is_nominal:
-        correlation = frame.select(pl.all().rank("average")).select(pl.corr("a", "b")).item()
-        usable = correlation is not None and math.isfinite(correlation) and math.sqrt(n) > POWER
-        return float(correlation) if usable else None
-    shares = [frame.group_by(side).len(f"n_{side}").rename({side: "value"}) for side in ("a", "b")]
+        correlation = _rank_correlation(pairs, shares)
+        return correlation if math.isfinite(correlation) and math.sqrt(n) > POWER else None
     both = shares[0].join(shares[1], on="value").select(pl.col("n_a", "n_b").cast(pl.Float64) / n)
     chance = float((both["n_a"] * both["n_b"]).sum())
     largest = float(both.select(pl.min_horizontal("n_a", "n_b")).to_series().sum())
     spread = math.sqrt(chance * (1.0 - chance) / n)
     if largest - chance <= POWER * spread:
         return None
-    return (float((frame["a"] == frame["b"]).sum()) / n - chance) / (largest - chance)
+    equal = pairs.filter(pl.col("a") == pl.col("b"))["n"].sum()
+    return (float(equal) / n - chance) / (largest - chance)
+
+
+def _rank_correlation(pairs: pl.DataFrame, shares: Sequence[pl.DataFrame]) -> float:
+    """Return the correlation of average ranks: of n equal values behind m smaller ones, m + (n + 1) / 2."""
+    for side, share in zip(("a", "b"), shares, strict=True):
+        size = pl.col(f"n_{side}")
+        ranks = share.sort("value").select(
+            pl.col("value").alias(side), (size.cum_sum() - size + (size + 1) / 2.0).alias(f"rank_{side}")
+        )
+        pairs = pairs.join(ranks, on=side, how="left")
+    a, b, n = (pairs[name].to_numpy().astype(np.float64) for name in ("rank_a", "rank_b", "n"))
+    a, b = (ranks - np.average(ranks, weights=n) for ranks in (a, b))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return float((n @ (a * b)) / np.sqrt((n @ a**2) * (n @ b**2)))
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import polars as pl
+from polars import selectors
 
 from trackperm.errors import StorageError
 from trackperm.pairing.engines.base import Engine, Frame, Types
@@ -139,7 +140,8 @@ class DuckDB(Engine):
         """Bring few rows into memory."""
         relation: duckdb.DuckDBPyRelation = frame.to_native()
         with self._stored():
-            return pl.DataFrame(relation)
+            found = pl.DataFrame(relation)
+        return found.with_columns(selectors.decimal().cast(pl.Int64))  # sums are of 128 bits
 
     def n_distinct(self, frame: Frame, name: str) -> int:
         """Count the distinct values of a column, to within a tenth."""
