@@ -15,12 +15,15 @@ from trackperm.pairing.counting import count_of, counted
 from trackperm.pairing.engines.base import Engine, Frame, Types
 from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.grouping import STRATUM
-from trackperm.pairing.joined import SIDES, SIZE, JoinedRows, example, of
+from trackperm.pairing.joined import IN_TEST, SIDES, SIZE, JoinedRows, example, of
 from trackperm.pairing.keyed_run import KEY
 from trackperm.statistic import Outcome, Statistic
 
 MOST = 2**17
 """Examples among which those that differ are shown, where the rows are not in memory."""
+
+_SAMPLED = 2**14  # keys by which it is judged which come first
+_MARGIN = 1.5  # more than are wanted
 
 
 def discordant_rows(
@@ -68,8 +71,8 @@ def few_discordant_rows(
         ),
         ignore_nulls=False,
     )
-    first = rows.rows_in_test.filter(changed).sort(*rows.keys).head(MOST)
-    few = in_memory.local(rows.engine.collected(first).with_columns(pl.lit(1, pl.Int64).alias(SIZE)))
+    first = _first(rows, changed).with_columns(pl.lit(1, pl.Int64).alias(SIZE))
+    few = in_memory.local(first)
     local = replace(rows, engine=in_memory, rows=few, frame=few)
     if statistic.has_classes:
         frame, _ = counted_by_class(local, statistic, types, outcomes)
@@ -80,6 +83,19 @@ def few_discordant_rows(
         frame = frame.with_columns(example(columns.strata).cast(nw.String).alias(STRATUM))
     frame = frame.with_columns(nw.col(KEY).alias("id"))
     return discordant_rows(in_memory, frame, columns, statistic, has_values=True)
+
+
+def _first(rows: JoinedRows, changed: nw.Expr) -> pl.DataFrame:
+    """Return the first rows on which a condition holds: of very many, those are joined whose keys come first."""
+    engine, n_changed = rows.engine, rows.counted(changed=nw.col(IN_TEST) & changed)["changed"]
+    share = _MARGIN * MOST / max(1, n_changed)
+    if share < 1.0:
+        keys = engine.sample(rows.runs[0].frame, KEY, _SAMPLED).sort()
+        runs = rows.with_keys_up_to(keys[int(share * (len(keys) - 1))])
+        found = engine.collected(runs.filter(nw.col(IN_TEST) & changed).sort(*rows.keys).head(MOST))
+        if len(found) == MOST:
+            return found
+    return engine.collected(rows.rows_in_test.filter(changed).sort(*rows.keys).head(MOST))
 
 
 def differ(statistic: Statistic) -> nw.Expr:

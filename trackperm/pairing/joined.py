@@ -114,37 +114,19 @@ class JoinedRows:
         missing: Missing,
     ) -> JoinedRows:
         """Join two runs."""
-        keys = [KEY, NUMBER] if columns.repeats else [KEY]
-        sides = [
-            run.frame.select(
-                *keys,
-                nw.lit(True).alias(_has_row(side)),
-                *(nw.col(internal(name)).alias(of(side, name)) for name in columns.names),
-            )
-            for side, run in zip(SIDES, runs, strict=True)
-        ]
-        frame = sides[0].join(sides[1], on=keys, how="full")
-        frame = frame.with_columns(
-            *(nw.coalesce(key, f"{key}_right").alias(key) for key in keys),
-            *(there(side).fill_null(False) for side in SIDES),
-        ).drop(*(f"{key}_right" for key in keys))
-        frame = frame.with_columns(
-            (there(side).cast(nw.Int64).max().over(KEY) == 1 if columns.repeats else there(side)).alias(
-                _has_key(side)
-            )
-            for side in SIDES
-        )
+        frame = _full_join([run.frame for run in runs], columns)
         joined = cls(engine, runs, columns, types, missing, frame, frame)
-        rows = joined._with_status()
         if engine.is_local or columns.repeats or columns.cluster is not None:
-            rows = engine.kept(_with_key_hash(engine, rows))
+            rows = engine.kept(joined._with_status(_with_key_hash(engine, frame)))
             alike = rows.with_columns(nw.lit(1, nw.Int64).alias(SIZE))
         else:
-            alike = engine.kept(_alike(_with_key_hash(engine, rows), columns))
+            rows = joined._with_status(frame)
+            alike = engine.kept(_alike(_with_key_hash(engine, frame), columns))
+            alike = engine.kept(joined._with_status(alike))
         return cls(engine, runs, columns, types, missing, rows, alike)
 
-    def _with_status(self) -> Frame:
-        frame, columns = self.frame, self.columns
+    def _with_status(self, frame: Frame) -> Frame:
+        columns = self.columns
         if self.counts_missing:
             frame = frame.with_columns(
                 nw.when(keyed(side)).then(nw.col(of(side, name))).otherwise(nw.col(of(other, name)))
@@ -171,6 +153,11 @@ class JoinedRows:
             frame = frame.with_columns(nw.col(IN_TEST).cast(nw.Int64).min().over(KEY) == 1)
         frame = frame.with_columns((nw.col(IN_TEST) & nw.col(MATCHED)).alias(IN_TEST))
         return frame
+
+    def with_keys_up_to(self, last: object) -> Frame:
+        """Join the rows whose keys are not behind `last`; like :attr:`rows`, of which they are the first."""
+        frames = [run.frame.filter(nw.col(KEY) <= last) for run in self.runs]
+        return self._with_status(_full_join(frames, self.columns))
 
     @property
     def counts_missing(self) -> bool:
@@ -212,10 +199,33 @@ class JoinedRows:
         return self.engine.collected(rows.sort(*self.keys).head(n).select(KEY, *names))
 
 
+def _full_join(frames: Sequence[Frame], columns: PairedColumns) -> Frame:
+    keys = [KEY, NUMBER] if columns.repeats else [KEY]
+    sides = [
+        frame.select(
+            *keys,
+            nw.lit(True).alias(_has_row(side)),
+            *(nw.col(internal(name)).alias(of(side, name)) for name in columns.names),
+        )
+        for side, frame in zip(SIDES, frames, strict=True)
+    ]
+    frame = sides[0].join(sides[1], on=keys, how="full")
+    frame = frame.with_columns(
+        *(nw.coalesce(key, f"{key}_right").alias(key) for key in keys),
+        *(there(side).fill_null(False) for side in SIDES),
+    ).drop(*(f"{key}_right" for key in keys))
+    return frame.with_columns(
+        (there(side).cast(nw.Int64).max().over(KEY) == 1 if columns.repeats else there(side)).alias(
+            _has_key(side)
+        )
+        for side in SIDES
+    )
+
+
 def _with_key_hash(engine: Engine, frame: Frame) -> Frame:
     if frame.collect_schema()[KEY] == nw.String:
-        return with_row_hash(engine.with_text_words(frame, {_KEY_WORD: KEY}), [_KEY_WORD], KEY_HASH)
-    return with_row_hash(frame, [KEY], KEY_HASH)
+        return with_row_hash(engine.with_text_words(frame, {_KEY_WORD: KEY}), [_KEY_WORD], KEY_HASH, rounds=1)
+    return with_row_hash(frame, [KEY], KEY_HASH, rounds=1)
 
 
 def _alike(frame: Frame, columns: PairedColumns) -> Frame:
@@ -224,7 +234,7 @@ def _alike(frame: Frame, columns: PairedColumns) -> Frame:
     names = [of(side, name) for side in SIDES for name in columns.names if name not in ids]
     flags = [flag(side) for side in SIDES for flag in (_has_row, _has_key)]
     keys = [of(side, name) for side in SIDES for name in ids]
-    return frame.group_by(*names, *flags, IN_TEST, MATCHED).agg(
+    return frame.group_by(*names, *flags).agg(
         nw.len().cast(nw.Int64).alias(SIZE),
         nw.col(KEY).min(),
         *(nw.col(key).min() for key in keys),

@@ -32,7 +32,6 @@ TEXT_DIGITS = 15
 NULL_WORD = -(2**62)
 """Word of a value that is missing."""
 
-_ROUNDS = 2  # powers of a row's combination: its degree is 5^2 in every word
 _LARGEST_WHOLE = 2.0**53
 _BITS = tuple(2**i for i in reversed(range(10)))  # of a float's exponent
 
@@ -76,20 +75,26 @@ def number_word(frame: FrameT, name: str, type_: ColumnType, word: str) -> Frame
     ).drop(m, e)
 
 
-def with_row_hash(frame: FrameT, words: Sequence[str], name: str) -> FrameT:
-    """Add the hash of every row's `words` as columns :func:`hash_names`, of int64."""
+def with_row_hash(frame: FrameT, words: Sequence[str], name: str, *, rounds: int = 2) -> FrameT:
+    """Add the hash of every row's `words` as columns :func:`hash_names`, of int64.
+
+    Parameters
+    ----------
+    rounds : int
+        How often the combination of the words is raised to its fifth power.
+    """
     halves = hash_names(name)
     square = {half: f"{half}_squared" for half in halves}
     frame = frame.with_columns(
         _combined(words, i, p).alias(half) for i, (p, half) in enumerate(zip(PRIMES, halves, strict=True))
     )
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
         frame = frame.with_columns(
             ((nw.col(half) * nw.col(half)) % p).alias(square[half])
             for p, half in zip(PRIMES, halves, strict=True)
         )
         frame = frame.with_columns(
-            ((((nw.col(square[half]) * nw.col(square[half])) % p) * nw.col(half) + 1) % p).alias(half)
+            (((nw.col(square[half]) * nw.col(square[half])) % p * nw.col(half) + 1) % p).alias(half)
             for p, half in zip(PRIMES, halves, strict=True)
         )
     return frame.drop(*square.values())
@@ -136,7 +141,7 @@ def digest(header: Sequence[object], sums: Mapping[str, int], name: str) -> str:
 def _combined(words: Sequence[str], half: int, p: int) -> nw.Expr:
     total = nw.lit(_factor(half, -1, p), nw.Int64)
     for i, word in enumerate(words):
-        residue = (nw.col(word) % p + p) % p  # whatever sign an engine gives remainders
+        residue = nw.col(word) % p + p  # positive, whatever sign an engine gives remainders
         total = total + (residue * _factor(half, i, p)) % p
     return total % p
 

@@ -16,8 +16,6 @@ from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.engines.base import Engine
 from trackperm.pairing.keyed_run import KEY, KeyedRun
 
-_BEYOND_ASCII = r"[^\x00-\x7f]"
-
 
 def require_same_length(baseline: KeyedRun, candidate: KeyedRun) -> None:
     """Refuse to pair by position where one run has more rows than the other.
@@ -70,7 +68,7 @@ def require_distinct_ids(engine: Engine, *runs: KeyedRun, id_: str) -> None:
     for run in runs:
         if run.frame.collect_schema()[KEY] != nw.String:
             continue
-        beyond_ascii = run.frame.filter(nw.col(KEY).str.contains(_BEYOND_ASCII)).select(KEY).unique()
+        beyond_ascii = engine.beyond_ascii(run.frame, KEY).select(KEY).unique()
         seen: dict[str, str] = {}
         for id_value in engine.collected(beyond_ascii)[KEY].to_list():
             twin = seen.setdefault(unicodedata.normalize("NFC", id_value), id_value)

@@ -73,6 +73,14 @@ class Engine(ABC):
         """Bring few rows into memory."""
 
     @abstractmethod
+    def beyond_ascii(self, frame: Frame, name: str) -> Frame:
+        """Keep the rows whose text in a column has other characters than those of ASCII."""
+
+    @abstractmethod
+    def sample(self, frame: Frame, name: str, n: int) -> pl.Series:
+        """Take about `n` values of a column at random, or all."""
+
+    @abstractmethod
     def n_distinct(self, frame: Frame, name: str) -> int:
         """Count the distinct values of a column, to within a tenth."""
 

@@ -143,6 +143,18 @@ class DuckDB(Engine):
             found = pl.DataFrame(relation)
         return found.with_columns(selectors.decimal().cast(pl.Int64))  # sums are of 128 bits
 
+    def beyond_ascii(self, frame: Frame, name: str) -> Frame:
+        """Keep the rows whose text in a column has other characters than those of ASCII."""
+        relation: duckdb.DuckDBPyRelation = frame.to_native()
+        return nw.from_native(relation.filter(f"strlen({_quoted(name)}) > length({_quoted(name)})"))
+
+    def sample(self, frame: Frame, name: str, n: int) -> pl.Series:
+        """Take about `n` values of a column at random."""
+        relation: duckdb.DuckDBPyRelation = frame.select(name).to_native()
+        sampled = relation.query("run", f"SELECT * FROM run USING SAMPLE {n} ROWS")
+        with self._stored():
+            return pl.DataFrame(sampled)[name]
+
     def n_distinct(self, frame: Frame, name: str) -> int:
         """Count the distinct values of a column, to within a tenth."""
         relation: duckdb.DuckDBPyRelation = frame.to_native()

@@ -58,6 +58,15 @@ class InMemory(Engine):
         found: pl.LazyFrame = frame.to_native()
         return found.collect()
 
+    def beyond_ascii(self, frame: Frame, name: str) -> Frame:
+        """Keep the rows whose text in a column has other characters than those of ASCII."""
+        rows: pl.LazyFrame = frame.to_native()
+        return nw.from_native(rows.filter(pl.col(name).str.len_bytes() > pl.col(name).str.len_chars()))
+
+    def sample(self, frame: Frame, name: str, n: int) -> pl.Series:
+        """Take all values of a column."""
+        return self.collected(frame.select(name))[name]
+
     def n_distinct(self, frame: Frame, name: str) -> int:
         """Count the distinct values of a column."""
         return int(self.collected(frame.select(nw.col(name).n_unique())).item())
