@@ -54,7 +54,13 @@ def count_columns(names: Iterable[str]) -> list[str]:
 
 
 def counted(
-    rows: JoinedRows, frame: Frame, statistic: Statistic, types: Types, outcomes: tuple[Outcome, Outcome] | None
+    rows: JoinedRows,
+    frame: Frame,
+    statistic: Statistic,
+    types: Types,
+    outcomes: tuple[Outcome, Outcome] | None,
+    *,
+    units: Mapping[str, Fraction] | None = None,
 ) -> CountedRows:
     """Count the outcomes of both runs.
 
@@ -68,6 +74,8 @@ def counted(
         Types of the columns that the counts read.
     outcomes : (Outcome, Outcome), optional
         What missing predictions of baseline and candidate are taken for, where they are counted.
+    units : mapping of str to Fraction, optional
+        Units that were found of more rows than these.
 
     Raises
     ------
@@ -106,7 +114,7 @@ def counted(
         for side in SIDES
         for name in statistic.count_names
     )
-    return _scaled(engine, frame, statistic, decimals)
+    return _scaled(engine, frame, statistic, decimals, units)
 
 
 def _with_counters(
@@ -199,8 +207,18 @@ def _require_known(rows: JoinedRows, frame: Frame, statistic: Statistic, decimal
         )
 
 
-def _scaled(engine: Engine, frame: Frame, statistic: Statistic, decimals: Iterable[str]) -> CountedRows:
+def _scaled(
+    engine: Engine,
+    frame: Frame,
+    statistic: Statistic,
+    decimals: Iterable[str],
+    known: Mapping[str, Fraction] | None,
+) -> CountedRows:
     """Bring decimal counts, and those whose unit the statistic names, to integers of one unit in both runs."""
+    if known is not None:
+        for name, unit in known.items():
+            frame = _in_unit(engine, frame, name, unit)
+        return CountedRows(frame, statistic, ())
     named = statistic.resolution
     units: dict[str, Fraction] = {}
     notes = []
@@ -233,12 +251,28 @@ def _with_integers(
         raise InputError(message, hint=error.hint) from None
     values = pl.concat([pairs[column].alias("value") for column in columns])
     integers = pl.concat([pl.Series("integer", each, pl.Int64) for each in (scores.candidate, scores.baseline)])
-    table = engine.local(pl.DataFrame([values, integers]).unique("value"))
+    table = pl.DataFrame([values, integers]).unique("value")
+    return _replaced(engine, frame, columns, table), scores.unit, scores.note()
+
+
+def _in_unit(engine: Engine, frame: Frame, name: str, unit: Fraction) -> Frame:
+    """Replace a count by integers of a unit of which its values are multiples, but for rounding."""
+    columns = [count_of(side, name) for side in reversed(SIDES)]
+    pairs = engine.collected(frame.select(*columns).unique())
+    values = pl.concat([pairs[column].alias("value") for column in columns]).unique()
+    integers = [round(Fraction(value) / unit) for value in values.to_list()]
+    table = pl.DataFrame([values, pl.Series("integer", integers, pl.Int64)])
+    return _replaced(engine, frame, columns, table)
+
+
+def _replaced(engine: Engine, frame: Frame, columns: Sequence[str], table: pl.DataFrame) -> Frame:
+    """Replace each ``value`` of columns by the ``integer`` of it in a table."""
+    replacements = engine.local(table)
     for column in columns:
-        renamed = table.select(nw.col("value").alias(column), nw.col("integer").alias(_INTEGER))
+        renamed = replacements.select(nw.col("value").alias(column), nw.col("integer").alias(_INTEGER))
         frame = frame.join(renamed, on=column, how="left")
         frame = frame.with_columns(nw.col(_INTEGER).alias(column)).drop(_INTEGER)
-    return engine.kept(frame), scores.unit, scores.note()
+    return engine.kept(frame)
 
 
 def by_distinct(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -77,7 +78,8 @@ def few_discordant_rows(
     if statistic.has_classes:
         frame, _ = counted_by_class(local, statistic, types, outcomes)
     else:
-        frame = counted(local, few, statistic, types, outcomes).frame
+        units = statistic.resolution if isinstance(statistic.resolution, Mapping) else {}
+        frame = counted(local, few, statistic, types, outcomes, units=units).frame
         frame = frame.with_columns(differ(statistic).alias(DIFFERS))
     if columns.strata is not None:
         frame = frame.with_columns(example(columns.strata).cast(nw.String).alias(STRATUM))

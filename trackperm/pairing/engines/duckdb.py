@@ -140,7 +140,7 @@ class DuckDB(Engine):
         """Bring few rows into memory."""
         relation: duckdb.DuckDBPyRelation = frame.to_native()
         with self._stored():
-            found = pl.DataFrame(relation)
+            found = _frame(relation)
         return found.with_columns(selectors.decimal().cast(pl.Int64))  # sums are of 128 bits
 
     def beyond_ascii(self, frame: Frame, name: str) -> Frame:
@@ -151,16 +151,16 @@ class DuckDB(Engine):
     def sample(self, frame: Frame, name: str, n: int) -> pl.Series:
         """Take about `n` values of a column at random."""
         relation: duckdb.DuckDBPyRelation = frame.select(name).to_native()
-        sampled = relation.query("run", f"SELECT * FROM run USING SAMPLE {n} ROWS")
         with self._stored():
-            return pl.DataFrame(sampled)[name]
+            n_rows = int(_frame(relation.aggregate("count(*) AS n"))["n"].item())
+            return _frame(relation.filter(f"random() * {n_rows} < {n}"))[name]
 
     def n_distinct(self, frame: Frame, name: str) -> int:
         """Count the distinct values of a column, to within a tenth."""
         relation: duckdb.DuckDBPyRelation = frame.to_native()
         counted = relation.aggregate(f"approx_count_distinct({_quoted(name)}) AS n")
         with self._stored():
-            return int(pl.DataFrame(counted)["n"].item())
+            return int(_frame(counted)["n"].item())
 
     @contextmanager
     def _stored(self) -> Iterator[None]:
@@ -170,6 +170,20 @@ class DuckDB(Engine):
             if _is_of_storage(error):
                 raise _no_room(error) from error
             raise
+
+
+class _Stream:
+    """A relation's Arrow stream; polars keeps the types of what it reads, and DuckDB reports its own as leaks."""
+
+    def __init__(self, relation: duckdb.DuckDBPyRelation) -> None:
+        self._relation = relation
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._relation.__arrow_c_stream__()
+
+
+def _frame(relation: duckdb.DuckDBPyRelation) -> pl.DataFrame:
+    return pl.DataFrame(_Stream(relation))
 
 
 def _is_of_storage(error: Exception) -> bool:
