@@ -18,7 +18,6 @@ from trackperm.pairing.row_hashes import (
     number_word,
     product_sums,
     text_word,
-    with_row_hash,
 )
 from trackperm.tables.column_types import LISTS, ColumnType
 
@@ -53,8 +52,7 @@ def digests(rows: JoinedRows) -> Digests:
     own = sorted(name for name in types if columns.id is None or name not in columns.ids)
     shared = (columns.label,) if columns.label is not None else tuple(sorted(columns.identity))
     frame = rows.frame
-    for side in SIDES:
-        frame = _with_words(rows.engine, frame, ((of(side, name), types[name]) for name in own))
+    frame = _with_words(rows.engine, frame, [(of(side, name), types[name]) for side in SIDES for name in own])
     frame = frame.with_columns(_of_either(name).alias(_word(internal("either", name))) for name in shared)
     conditions = {side: there(side) for side in SIDES} | {_TEST_SET: rows.is_first()}
     words = {side: [_word(of(side, name)) for name in own] for side in SIDES}
@@ -62,7 +60,7 @@ def digests(rows: JoinedRows) -> Digests:
     selected: list[nw.Expr] = []
     for name, condition in conditions.items():
         values = f"{_HASH}_{name}"
-        frame = with_row_hash(frame, words[name], values)
+        frame = rows.engine.with_row_hash(frame, words[name], values)
         selected += [n_rows(condition).alias(f"n_{name}"), *product_sums(KEY_HASH, values, condition)]
     sums = rows.engine.collected(frame.select(selected)).row(0, named=True)
     header = [[name, types[name].value] for name in own]

@@ -15,7 +15,7 @@ from trackperm.pairing.engines.base import Engine, Frame, Types
 from trackperm.pairing.internal_names import internal
 from trackperm.pairing.keyed_run import KEY, NUMBER, KeyedRun
 from trackperm.pairing.report import OUTCOMES
-from trackperm.pairing.row_hashes import hash_names, with_row_hash
+from trackperm.pairing.row_hashes import hash_names
 from trackperm.tables.column_types import LISTS
 
 SIDES = ("baseline", "candidate")
@@ -67,7 +67,7 @@ def present(side: str, names: Sequence[str]) -> nw.Expr:
 
 def n_rows(condition: nw.Expr) -> nw.Expr:
     """Count the rows on which a condition holds, of :attr:`JoinedRows.frame`."""
-    return nw.when(condition.fill_null(False)).then(nw.col(SIZE)).otherwise(nw.lit(0, nw.Int64)).sum()
+    return (condition.cast(nw.Int64) * nw.col(SIZE)).sum()
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,8 +224,8 @@ def _full_join(frames: Sequence[Frame], columns: PairedColumns) -> Frame:
 
 def _with_key_hash(engine: Engine, frame: Frame) -> Frame:
     if frame.collect_schema()[KEY] == nw.String:
-        return with_row_hash(engine.with_text_words(frame, {_KEY_WORD: KEY}), [_KEY_WORD], KEY_HASH, rounds=1)
-    return with_row_hash(frame, [KEY], KEY_HASH, rounds=1)
+        return engine.with_row_hash(engine.with_text_words(frame, {_KEY_WORD: KEY}), [_KEY_WORD], KEY_HASH, 1)
+    return engine.with_row_hash(frame, [KEY], KEY_HASH, 1)
 
 
 def _alike(frame: Frame, columns: PairedColumns) -> Frame:

@@ -17,6 +17,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import narwhals as nw
+import numpy as np
+import numpy.typing as npt
 
 from trackperm.tables.column_types import ColumnType
 
@@ -75,7 +77,7 @@ def number_word(frame: FrameT, name: str, type_: ColumnType, word: str) -> Frame
     ).drop(m, e)
 
 
-def with_row_hash(frame: FrameT, words: Sequence[str], name: str, *, rounds: int = 2) -> FrameT:
+def with_row_hash(frame: FrameT, words: Sequence[str], name: str, rounds: int = 2) -> FrameT:
     """Add the hash of every row's `words` as columns :func:`hash_names`, of int64.
 
     Parameters
@@ -98,6 +100,21 @@ def with_row_hash(frame: FrameT, words: Sequence[str], name: str, *, rounds: int
             for p, half in zip(PRIMES, halves, strict=True)
         )
     return frame.drop(*square.values())
+
+
+def row_hash(words: Sequence[npt.NDArray[Any]], n: int, rounds: int = 2) -> list[npt.NDArray[np.int64]]:
+    """Return what :func:`with_row_hash` adds, of the words of `n` rows as arrays of int64."""
+    found = []
+    for half, p in enumerate(PRIMES):
+        h = np.full(n, _factor(half, -1, p), dtype=np.int64)
+        for i, word in enumerate(words):
+            h += np.remainder(word, p) * _factor(half, i, p) % p
+        h %= p
+        for _ in range(rounds):
+            square = h * h % p
+            h = (square * square % p * h + 1) % p
+        found.append(h)
+    return found
 
 
 def hash_names(name: str) -> list[str]:

@@ -18,7 +18,7 @@ from trackperm.errors import InputTypeError
 from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.joined import SIDES, SIZE, JoinedRows, n_rows, of
 from trackperm.pairing.keyed_run import KEY
-from trackperm.pairing.row_hashes import hash_names, number_word, with_row_hash
+from trackperm.pairing.row_hashes import hash_names, number_word
 from trackperm.tables.column_names import names_categories
 from trackperm.tables.column_types import LISTS, ColumnType, typed_columns
 from trackperm.tables.table import ExampleTable, id_columns
@@ -133,7 +133,7 @@ def _pairs(rows: JoinedRows, name: str) -> pl.DataFrame:
             if every > 1:
                 for side in ("a", "b"):
                     pairs = number_word(pairs, side, rows.types[name], f"word_{side}")
-                pairs = with_row_hash(pairs, ["word_a", "word_b"], _HASH)
+                pairs = rows.engine.with_row_hash(pairs, ["word_a", "word_b"], _HASH)
                 pairs = pairs.filter(nw.col(hash_names(_HASH)[0]) % every == 0).select("a", "b", "n")
     return rows.engine.collected(pairs)
 

@@ -10,6 +10,7 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
+from trackperm.pairing.row_hashes import with_row_hash
 from trackperm.tables.column_types import ColumnType
 from trackperm.tables.table import ExampleTable
 
@@ -57,6 +58,10 @@ class Engine(ABC):
         integer, of another :func:`~trackperm.pairing.row_hashes.text_word`, of a null
         :data:`~trackperm.pairing.row_hashes.NULL_WORD`.
         """
+
+    def with_row_hash(self, frame: Frame, words: Sequence[str], name: str, rounds: int = 2) -> Frame:
+        """Add the hashes of rows; see :func:`~trackperm.pairing.row_hashes.with_row_hash`."""
+        return with_row_hash(frame, words, name, rounds)
 
     @abstractmethod
     def mapped(
