@@ -11,9 +11,9 @@ one digest.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from typing import Any, TypeVar
 
 import narwhals as nw
@@ -42,7 +42,7 @@ FrameT = TypeVar("FrameT", nw.DataFrame[Any], nw.LazyFrame[Any])
 
 def text_word(text: str) -> int:
     """Return the word of a text that is not written as an integer."""
-    return int(hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:TEXT_DIGITS], 16)
+    return int(sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:TEXT_DIGITS], 16)
 
 
 def number_word(frame: FrameT, name: str, type_: ColumnType, word: str) -> FrameT:
@@ -152,7 +152,7 @@ def digest(header: Sequence[object], sums: Mapping[str, int], name: str) -> str:
         Of the hashes.
     """
     written = [*header, *(int(sums[half] or 0) % p for p, half in zip(PRIMES, hash_names(name), strict=True))]
-    return hashlib.sha256(json.dumps(written).encode()).hexdigest()
+    return sha256(json.dumps(written).encode()).hexdigest()
 
 
 def _combined(words: Sequence[str], half: int, p: int) -> nw.Expr:
@@ -164,4 +164,4 @@ def _combined(words: Sequence[str], half: int, p: int) -> nw.Expr:
 
 
 def _factor(half: int, word: int, p: int) -> int:
-    return int(hashlib.sha256(f"row hash {half} {word}".encode()).hexdigest(), 16) % (p - 1) + 1
+    return int(sha256(f"row hash {half} {word}".encode()).hexdigest(), 16) % (p - 1) + 1

@@ -85,13 +85,18 @@ class InMemory(Engine):
 
 
 def _text_words(texts: pl.Series) -> pl.Series:
-    values = texts.to_list() if len(texts) <= _FEW else texts.unique().to_list()
-    words = {text: NULL_WORD if text is None else _text_word(text) for text in set(values)}
     if len(texts) <= _FEW:
-        return pl.Series([words[text] for text in values], dtype=pl.Int64)
-    table = pl.DataFrame({"text": list(words), "word": list(words.values())})
-    found = texts.alias("text").to_frame().join(table, on="text", how="left", nulls_equal=True, maintain_order="left")
-    return found["word"]
+        values = texts.to_list()
+        known = {text: NULL_WORD if text is None else _text_word(text) for text in set(values)}
+        return pl.Series([known[text] for text in values], dtype=pl.Int64)
+    distinct = texts.drop_nulls().unique()
+    is_integer = distinct.str.contains(INTEGER_TEXT)
+    integers = distinct.filter(is_integer)
+    others = distinct.filter(~is_integer)
+    words = pl.concat([integers.cast(pl.Int64), pl.Series(map(text_word, others.to_list()), dtype=pl.Int64)])
+    table = pl.DataFrame([pl.concat([integers, others]).alias("text"), words.alias("word")])
+    found = texts.alias("text").to_frame().join(table, on="text", how="left", maintain_order="left")
+    return found["word"].fill_null(NULL_WORD)
 
 
 def _text_word(text: str) -> int:
