@@ -30,11 +30,3 @@ def test_what_takes_long_is_shown_and_wiped() -> None:
 @pytest.mark.parametrize(("terminal", "delay"), [(True, 60.0), (False, 0.01)])
 def test_nothing_is_shown_else(terminal: bool, delay: float) -> None:
     assert shown(terminal=terminal, delay=delay, seconds=0.1) == ""
-
-
-def test_parts_of_a_step_are_done() -> None:
-    steps = Steps(3, console=Console(file=io.StringIO()))
-    for name in ("reading", "testing"):
-        steps.begin(name)
-    steps.advance(0.25)
-    assert steps._progress.tasks[0].completed == 1.25

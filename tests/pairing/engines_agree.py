@@ -34,7 +34,11 @@ def pair_on_each_engine(
         by_duckdb = outcome(pair, engine="duckdb")
         if isinstance(whole, TrackpermError):
             assert isinstance(by_duckdb, TrackpermError)
-            assert (type(by_duckdb), by_duckdb.message, by_duckdb.hint) == (type(whole), whole.message, whole.hint)
+            assert (type(by_duckdb), by_duckdb.message, by_duckdb.hint) == (
+                type(whole),
+                whole.message,
+                whole.hint,
+            )
         else:
             assert isinstance(by_duckdb, PairedRuns)
             assert_same(by_duckdb, whole)
@@ -45,7 +49,7 @@ def pair_on_each_engine(
 
 
 def assert_same(found: PairedRuns, expected: PairedRuns) -> None:
-    """All that a result says of two runs is the same; predictions that a statistic does without are not read."""
+    """Compare all that results say of two runs; only in memory are predictions read that no count reads."""
     report = expected.report
     if expected.statistic.columns.get("prediction", "prediction") not in expected.statistic.used_columns:
         assert found.report.n_changed in (None, report.n_changed)

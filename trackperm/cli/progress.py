@@ -46,10 +46,6 @@ class Steps:
         self._progress.update(self._task, description=description, completed=self._n_begun)
         self._n_begun += 1
 
-    def advance(self, part: float) -> None:
-        """Say how much of what was begun last is done, from 0 to 1."""
-        self._progress.update(self._task, completed=self._n_begun - 1 + part)
-
     def _show(self) -> None:
         with self._lock:
             if not self._is_over:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -42,7 +41,6 @@ def compare_runs(
     missing: MissingRule = "error",
     by_position: bool = False,
     look_for_clusters: bool = True,
-    progress: Callable[[float], object] | None = None,
 ) -> Comparison:
     """Compare two runs that were read before by one statistic.
 
@@ -58,8 +56,6 @@ def compare_runs(
         As in :func:`~trackperm.comparison.compare.compare`.
     look_for_clusters : bool
         Whether columns are looked at by which examples may hang together; see :mod:`.dependence`.
-    progress : callable, optional
-        Receives the share of the pairing that is done, from 0 to 1, where that takes long.
 
     Raises
     ------
@@ -72,9 +68,7 @@ def compare_runs(
 
     def compared(case: Missing) -> Comparison:
         with named_test_sets(baseline, candidate):
-            pairing = pair(
-                baseline.table, candidate.table, statistic, missing=case, by_position=by_position
-            )
+            pairing = pair(baseline.table, candidate.table, statistic, missing=case, by_position=by_position)
         found = _tested(baseline, candidate, pairing, options, margin)
         if not look_for_clusters or by_position or statistic.cluster is not None:
             return found

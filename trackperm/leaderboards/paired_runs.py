@@ -342,9 +342,7 @@ def _require_one_reading(entries: Sequence[Entry]) -> None:
                 )
 
 
-def side_values(
-    pairing: Pairing, name: str, side: Literal["baseline", "candidate"]
-) -> npt.NDArray[Any]:
+def side_values(pairing: Pairing, name: str, side: Literal["baseline", "candidate"]) -> npt.NDArray[Any]:
     """Return a count of one side in the units of the spec: integers, or floats of decimals; shape (N,)."""
     values = pairing.counts.frame.get_column(f"{side}.{name}").to_numpy()
     units = pairing.statistic.resolution

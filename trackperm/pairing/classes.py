@@ -102,7 +102,9 @@ class ClassCounts:
         for side, counts in zip(SIDES, (self.baseline, self.candidate), strict=True):
             require_small_sums(int(np.abs(counts).max()), counts.shape[1], self.statistic)
             totals = counts.sum(axis=1)
-            columns |= {count_of(side, name): totals[:, i] for i, name in enumerate(self.statistic.count_names)}
+            columns |= {
+                count_of(side, name): totals[:, i] for i, name in enumerate(self.statistic.count_names)
+            }
         differ = (self.baseline != self.candidate).any(axis=(1, 2))
         return pl.DataFrame({KIND: np.arange(len(differ)), **columns, DIFFERS: differ})
 
@@ -196,7 +198,7 @@ def counted_by_class(
 def _with_kinds(
     rows: JoinedRows, read: Sequence[str], types: Mapping[str, ColumnType]
 ) -> tuple[Frame, pl.DataFrame]:
-    """Number the kinds of examples, alike in all that is read of both runs; return one example of each."""
+    """Give rows the number of their kind, alike in all that is read of both runs; return one of each kind."""
     engine, frame = rows.engine, rows.in_test
     if rows.columns.repeats or any(types[name] in LISTS for name in read):
         kinds = engine.collected(frame).sort(*rows.keys).with_row_index(KIND)
@@ -244,7 +246,9 @@ def _predicted_alone(
     predicted = {
         value
         for side in SIDES
-        for value in rows.engine.collected(rows.in_test.select(of(side, column)).unique()).to_series().to_list()
+        for value in rows.engine.collected(rows.in_test.select(of(side, column)).unique())
+        .to_series()
+        .to_list()
     }
     others = sorted(predicted - {None} - set(classes))
     if not others:

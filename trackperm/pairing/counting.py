@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from functools import partial
 
 import narwhals as nw
 import polars as pl
@@ -87,9 +87,9 @@ def counted(
     taken = (None, None) if outcomes is None else outcomes
     frame = _with_counters(rows, frame, statistic, taken)
     for side, outcome in zip(SIDES, taken, strict=True):
-        expressions = statistic.counts(types, lambda name, side=side: of(side, name))
+        expressions = statistic.counts(types, partial(of, side))
         if outcome is not None:
-            instead = statistic.missing_counts(types, outcome, lambda name, side=side: of(side, name))
+            instead = statistic.missing_counts(types, outcome, partial(of, side))
             expressions = {
                 name: nw.when(present(side, of_runs)).then(expression).otherwise(instead[name])
                 for name, expression in expressions.items()
@@ -106,7 +106,9 @@ def counted(
     frame = engine.kept(frame)
     schema = frame.collect_schema()
     decimals = frozenset(
-        name for name in statistic.count_names if any(schema[count_of(side, name)].is_float() for side in SIDES)
+        name
+        for name in statistic.count_names
+        if any(schema[count_of(side, name)].is_float() for side in SIDES)
     )
     _require_known(rows, frame, statistic, decimals)
     frame = frame.with_columns(
@@ -128,16 +130,7 @@ def _with_counters(
             batch = batch.with_columns(_counters(rows, batch, statistic, side, outcome))
         return batch
 
-    schema = frame.collect_schema()
-    if not statistic.has_counters:
-        return frame
-    empty = pl.DataFrame(schema={name: dtype for name, dtype in _polars_schema(schema).items()})
-    added = {name: dtype for name, dtype in with_counters(empty).schema.items() if name not in schema}
-    return rows.engine.mapped(frame, with_counters, added)
-
-
-def _polars_schema(schema: nw.Schema) -> Mapping[str, Any]:
-    return dict(schema.to_polars())
+    return rows.engine.mapped(frame, with_counters) if statistic.has_counters else frame
 
 
 def _counters(
@@ -145,12 +138,14 @@ def _counters(
 ) -> list[pl.Series]:
     """Return the counters of one run; of rows without a prediction, those of what they are taken for."""
     names = [*rows.columns.names, CLASS_COLUMN]
-    own = batch.select(pl.col(of(side, name)).alias(name) for name in names if of(side, name) in batch.columns)
+    own = batch.select(
+        pl.col(of(side, name)).alias(name) for name in names if of(side, name) in batch.columns
+    )
     if outcome is None:
-        parts = [(pl.Series([True] * len(batch), dtype=pl.Boolean), None)]
+        parts: list[tuple[pl.Series, Outcome | None]] = [(batch[KEY].is_not_null(), None)]
     else:
         has_value = [pl.col(name).is_not_null() for name in rows.columns.of_runs]
-        is_there = batch.select(pl.col(KEY).is_not_null().alias(KEY)).to_series()
+        is_there = batch[KEY].is_not_null()
         if has_value:
             is_there = is_there & own.select(pl.all_horizontal(has_value)).to_series()
         parts = [(is_there, None), (~is_there, outcome)]
@@ -164,7 +159,8 @@ def _counters(
             key = batch[KEY][int(where[error.row])]
             origin = rows.runs[SIDES.index(side)].origin
             raise InputError(
-                f"`{statistic.name}` cannot be counted on example {shown(key)} of `{origin}`: {error.problem}",
+                f"`{statistic.name}` cannot be counted on example {shown(key)} of `{origin}`:"
+                f" {error.problem}",
                 hint=error.hint,
             ) from None
         for series in with_counters.to_polars().select(pl.exclude(own.columns)):
@@ -181,9 +177,7 @@ def _require_known(rows: JoinedRows, frame: Frame, statistic: Statistic, decimal
         for name in statistic.count_names:
             values = nw.col(count_of(side, name))
             known = (
-                values.is_finite()
-                if name in decimals
-                else (values < OUT_OF_RANGE) & (values > -OUT_OF_RANGE)
+                values.is_finite() if name in decimals else (values < OUT_OF_RANGE) & (values > -OUT_OF_RANGE)
             )
             wrong[side, name] = ~known.fill_null(False)
     names = {f"n_{i}": condition for i, condition in enumerate(wrong.values())}
@@ -214,19 +208,16 @@ def _scaled(
     decimals: Iterable[str],
     known: Mapping[str, Fraction] | None,
 ) -> CountedRows:
-    """Bring decimal counts, and those whose unit the statistic names, to integers of one unit in both runs."""
+    """Bring decimal counts, and those whose unit the statistic names, to integers of one unit."""
     if known is not None:
-        for name, unit in known.items():
-            frame = _in_unit(engine, frame, name, unit)
+        for name, known_unit in known.items():
+            frame = _in_unit(engine, frame, name, known_unit)
         return CountedRows(frame, statistic, ())
     named = statistic.resolution
     units: dict[str, Fraction] = {}
     notes = []
     for name in statistic.count_names:
-        if isinstance(named, Fraction):
-            unit = named if name in decimals else None
-        else:
-            unit = named.get(name)
+        unit = (named if name in decimals else None) if isinstance(named, Fraction) else named.get(name)
         if unit is None and name not in decimals:
             continue
         frame, scaled_unit, note = _with_integers(engine, frame, statistic, name, unit)
@@ -245,12 +236,14 @@ def _with_integers(
     columns = [count_of(side, name) for side in reversed(SIDES)]
     pairs = engine.collected(frame.select(*columns).unique())
     try:
-        scores = scale_scores(*(pairs[column].to_numpy() for column in columns), unit, wide=False)
+        scores = scale_scores(pairs[columns[0]].to_numpy(), pairs[columns[1]].to_numpy(), unit, wide=False)
     except InputError as error:
         message = f"the count `{name}` of `{statistic.name}`: {error.message}"
         raise InputError(message, hint=error.hint) from None
     values = pl.concat([pairs[column].alias("value") for column in columns])
-    integers = pl.concat([pl.Series("integer", each, pl.Int64) for each in (scores.candidate, scores.baseline)])
+    integers = pl.concat(
+        [pl.Series("integer", each, pl.Int64) for each in (scores.candidate, scores.baseline)]
+    )
     table = pl.DataFrame([values, integers]).unique("value")
     return _replaced(engine, frame, columns, table), scores.unit, scores.note()
 
@@ -278,6 +271,6 @@ def _replaced(engine: Engine, frame: Frame, columns: Sequence[str], table: pl.Da
 def by_distinct(
     engine: Engine, frame: Frame, names: Sequence[str], function: Callable[[pl.DataFrame], pl.DataFrame]
 ) -> Frame:
-    """Add to rows the columns that a function makes of their distinct values of `names`, none of them null."""
+    """Add the columns that a function makes of the distinct values of `names`, none of them null."""
     distinct = engine.collected(frame.select(*names).unique().sort(*names))
     return frame.join(engine.local(function(distinct)), on=list(names), how="left")

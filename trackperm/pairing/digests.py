@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import narwhals as nw
 import polars as pl
@@ -37,8 +38,8 @@ class Digests:
         Of the examples that either run has: their ids, and their labels where these were checked.
         Where labels were not checked, the columns that tell of an example's input take their place. All rows
         of one id are one example. By position, the number of the row is its id. Predictions, the statistic,
-        the names of the columns, the runs' order and what is done with missing examples do not enter; nor does
-        whether integers were logged as integers, as text or as whole decimals.
+        the names of the columns, the runs' order and what is done with missing examples do not enter; nor
+        does whether integers were logged as integers, as text or as whole decimals.
     """
 
     baseline: str
@@ -78,7 +79,7 @@ def _with_words(engine: Engine, frame: Frame, columns: Iterable[tuple[str, Colum
         if type_ is ColumnType.TEXT:
             texts[_word(name)] = name
         elif type_ in LISTS:
-            frame = engine.mapped(frame, lambda batch, name=name: _list_words(batch, name), {_word(name): pl.Int64})
+            frame = engine.mapped(frame, partial(_list_words, name=name))
         else:
             frame = number_word(frame, name, type_, _word(name))
     return engine.with_text_words(frame, texts) if texts else frame

@@ -55,7 +55,9 @@ def discordant_rows(
         selected[column] = _real(count, units[name]) if name in units else count
     rows = frame.filter(nw.col(DIFFERS)).sort("id", *([STRATUM] if STRATUM in schema else []))
     names = {f"shown_{i}": name for i, name in enumerate(selected)}
-    found = engine.collected(rows.select(value.alias(name) for name, value in zip(names, selected.values(), strict=True)))
+    found = engine.collected(
+        rows.select(value.alias(name) for name, value in zip(names, selected.values(), strict=True))
+    )
     return nw.from_native(found.rename(names), eager_only=True)
 
 
@@ -88,7 +90,7 @@ def few_discordant_rows(
 
 
 def _first(rows: JoinedRows, changed: nw.Expr) -> pl.DataFrame:
-    """Return the first rows on which a condition holds: of very many, those are joined whose keys come first."""
+    """Return the first rows on which a condition holds; of very many, join those with the first keys."""
     engine, n_changed = rows.engine, rows.counted(changed=nw.col(IN_TEST) & changed)["changed"]
     share = _MARGIN * MOST / max(1, n_changed)
     if share < 1.0:

@@ -62,7 +62,9 @@ def require_small_sums(largest: int, n: int, statistic: Statistic) -> None:
         )
 
 
-def count_table(engine: Engine, frame: Frame, statistic: Statistic, *, strata: bool, units: bool) -> CountTable:
+def count_table(
+    engine: Engine, frame: Frame, statistic: Statistic, *, strata: bool, units: bool
+) -> CountTable:
     """Group counts, those of each stratum by themselves: one row for every unit, whatever strata it is in.
 
     Parameters
@@ -84,7 +86,10 @@ def count_table(engine: Engine, frame: Frame, statistic: Statistic, *, strata: b
         values = np.ascontiguousarray(groups.select(columns).to_numpy(), dtype=np.int64)
         sizes = groups["multiplicity"].to_numpy()
         return CountTable.from_counts(statistic.count_names, values[:, :p], values[:, p:], sizes)
-    alone, several = frame, pl.DataFrame(schema={"id": pl.Int64, **dict.fromkeys([STRATUM, *columns], pl.Int64)})
+    alone, several = (
+        frame,
+        pl.DataFrame(schema={"id": pl.Int64, **dict.fromkeys([STRATUM, *columns], pl.Int64)}),
+    )
     if units:
         spanning = frame.group_by("id").agg(nw.len().alias("n")).filter(nw.col("n") > 1).select("id")
         alone = frame.join(spanning, on="id", how="anti")

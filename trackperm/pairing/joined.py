@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import narwhals as nw
 import polars as pl
@@ -129,7 +128,9 @@ class JoinedRows:
         columns = self.columns
         if self.counts_missing:
             frame = frame.with_columns(
-                nw.when(keyed(side)).then(nw.col(of(side, name))).otherwise(nw.col(of(other, name)))
+                nw.when(keyed(side))
+                .then(nw.col(of(side, name)))
+                .otherwise(nw.col(of(other, name)))
                 .alias(of(side, name))
                 for side, other in (SIDES, reversed(SIDES))
                 for name in columns.of_examples
@@ -137,8 +138,10 @@ class JoinedRows:
         if columns.repeats:
             # A run's own rows of an example say what it is where the other run has more of them.
             frame = frame.with_columns(
-                nw.when(padding(side)).then(nw.col(of(side, name)).min().over(KEY))
-                .otherwise(nw.col(of(side, name))).alias(of(side, name))
+                nw.when(padding(side))
+                .then(nw.col(of(side, name)).min().over(KEY))
+                .otherwise(nw.col(of(side, name)))
+                .alias(of(side, name))
                 for side in SIDES
                 for name in columns.agreeing
                 if self.types[name] not in LISTS
@@ -151,8 +154,7 @@ class JoinedRows:
         frame = frame.with_columns(complete.alias(IN_TEST), is_matched.alias(MATCHED))
         if columns.repeats:
             frame = frame.with_columns(nw.col(IN_TEST).cast(nw.Int64).min().over(KEY) == 1)
-        frame = frame.with_columns((nw.col(IN_TEST) & nw.col(MATCHED)).alias(IN_TEST))
-        return frame
+        return frame.with_columns((nw.col(IN_TEST) & nw.col(MATCHED)).alias(IN_TEST))
 
     def with_keys_up_to(self, last: object) -> Frame:
         """Join the rows whose keys are not behind `last`; like :attr:`rows`, of which they are the first."""
@@ -187,14 +189,13 @@ class JoinedRows:
         """Count the rows on which each of the conditions holds, in one query."""
         found = self.engine.collected(
             self.frame.select(
-                n_rows(condition).alias(f"n_{i}")
-                for i, condition in enumerate(conditions.values())
+                n_rows(condition).alias(f"n_{i}") for i, condition in enumerate(conditions.values())
             )
         )
         return {name: int(value or 0) for name, value in zip(conditions, found.row(0), strict=True)}
 
     def first(self, condition: nw.Expr, n: int, *names: str, frame: Frame | None = None) -> pl.DataFrame:
-        """Return the key and the columns `names` of the first rows on which a condition holds, by their keys."""
+        """Return key and columns of the first rows, by their keys, on which a condition holds."""
         rows = (self.rows if frame is None else frame).filter(condition)
         return self.engine.collected(rows.sort(*self.keys).head(n).select(KEY, *names))
 

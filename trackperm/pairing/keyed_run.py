@@ -111,7 +111,8 @@ def with_key(frame: Frame, ids: Sequence[str]) -> Frame:
 def keys_of(table: ExampleTable, ids: Sequence[str]) -> pl.Series:
     """Return the keys of all rows of a typed table in memory."""
     frame = table.frame.to_polars().select(pl.col(name).alias(internal(name)) for name in ids)
-    return with_key(nw.from_native(frame.lazy()), ids).collect().to_native()[KEY]
+    keyed: pl.LazyFrame = with_key(nw.from_native(frame.lazy()), ids).to_native()
+    return keyed.select(KEY).collect()[KEY]
 
 
 def _part_of_key(name: str) -> nw.Expr:

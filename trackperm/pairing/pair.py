@@ -23,7 +23,7 @@ from trackperm.pairing.checks.refusals import (
 from trackperm.pairing.checks.suspicions import Evidence, other_ids, suspicions
 from trackperm.pairing.classes import DIFFERS, KIND, ClassCounts, class_types, counted_by_class
 from trackperm.pairing.columns import PairedColumns
-from trackperm.pairing.counting import count_columns, count_of, counted
+from trackperm.pairing.counting import count_columns, counted
 from trackperm.pairing.digests import Digests, digests
 from trackperm.pairing.discordant import differ, discordant_rows, few_discordant_rows
 from trackperm.pairing.engines import Engine, EngineName, Frame, Types, engine_for
@@ -166,9 +166,7 @@ def pair_in_memory(
     by_position: bool = False,
 ) -> Pairing:
     """Match the examples of two runs as :func:`pair` does, with the counts of every example."""
-    found = pair(
-        baseline, candidate, statistic, missing=missing, by_position=by_position, engine="polars"
-    )
+    found = pair(baseline, candidate, statistic, missing=missing, by_position=by_position, engine="polars")
     assert isinstance(found, Pairing)  # noqa: S101
     return found
 
@@ -340,7 +338,7 @@ def _by_unit(
         return summed(engine, frame, _UNIT, statistic, strata=has_strata), statistic, True, None
     sizes = frame.group_by(_UNIT, KIND).agg(nw.len().cast(nw.Int64).alias("n"))
     of_units = engine.collected(sizes).sort(_UNIT, KIND)
-    units, numbers = np.unique(of_units[_UNIT].to_numpy(), return_inverse=True)
+    numbers = np.unique(of_units[_UNIT].to_numpy(), return_inverse=True)[1]
     by_class = by_class.summed(numbers, of_units[KIND].to_numpy(), of_units["n"].to_numpy())
     pooled = by_class.pooled().drop(KIND).with_columns(of_units[_UNIT].unique().sort().alias("id"))
     return engine.local(pooled), statistic, True, by_class

@@ -152,9 +152,7 @@ def combined(engine: Engine, frame: Frame, statistic: Statistic, *, strata: bool
     columns = {count_of(side, name): f"{_N_ROWS}_{side}" for side in SIDES for name in own_names}
     numbers = list(dict.fromkeys(columns.values()))
     rule, by = statistic.repeats, [KEY, STRATUM] if strata else [KEY]
-    frame = frame.with_columns(
-        (~padding(side)).cast(nw.Int64).alias(f"{_N_ROWS}_{side}") for side in SIDES
-    )
+    frame = frame.with_columns((~padding(side)).cast(nw.Int64).alias(f"{_N_ROWS}_{side}") for side in SIDES)
     if rule != "mean":
         _require_passes(engine, frame, own_names, statistic)
     sums = frame.group_by(by).agg(
@@ -166,7 +164,9 @@ def combined(engine: Engine, frame: Frame, statistic: Statistic, *, strata: bool
     def shares(distinct: pl.DataFrame) -> pl.DataFrame:
         nonlocal unit
         found = {
-            name: [share(c, n) for c, n in zip(distinct[name].to_list(), distinct[number].to_list(), strict=True)]
+            name: [
+                share(c, n) for c, n in zip(distinct[name].to_list(), distinct[number].to_list(), strict=True)
+            ]
             for name, number in columns.items()
         }
         unit = math.lcm(*{value.denominator for values in found.values() for value in values})

@@ -1,12 +1,12 @@
 """Hashes of rows, whose sums are digests that no order of rows changes and every engine computes alike.
 
-Values become integers of 64 bits, their words; a linear combination of words, modulo two primes below 2^31, is
-raised to a power that permutes the residues. The hash of a row is that of its key times that of its values,
-modulo the primes, so that rows with the same values need their keys' hashes in one sum alone. Products of
-residues stay below 2^62: plain 64-bit arithmetic is exact on every engine. Sums of such hashes tell multisets
-of rows apart as in Clarke et al. (2003), "Incremental Multiset Hash Functions and Their Application to Memory
-Integrity Checking", with 62 bits: enough against accidents, not against somebody who looks for two tables with
-one digest.
+Values become integers of 64 bits, their words; a linear combination of words, modulo two primes below
+2^31, is raised to a power that permutes the residues. The hash of a row is that of its key times that of
+its values, modulo the primes, so that rows with the same values need their keys' hashes in one sum alone.
+Products of residues stay below 2^62: plain 64-bit arithmetic is exact on every engine. Sums of such hashes
+tell multisets of rows apart as in Clarke et al. (2003), "Incremental Multiset Hash Functions and Their
+Application to Memory Integrity Checking", with 62 bits: enough against accidents, not against somebody who
+looks for two tables with one digest.
 """
 
 from __future__ import annotations

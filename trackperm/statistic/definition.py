@@ -141,7 +141,9 @@ class Statistic:
     chosen: str = ""
     found: tuple[str, ...] = ()
 
-    def counts(self, types: Mapping[str, ColumnType], located: Callable[[str], str] = str) -> dict[str, nw.Expr]:
+    def counts(
+        self, types: Mapping[str, ColumnType], located: Callable[[str], str] = str
+    ) -> dict[str, nw.Expr]:
         """Return the data frame expression of every count, of type int64, or float64 for decimals.
 
         It reads the columns of :meth:`with_counters`, and :data:`CLASS_COLUMN` where there are classes. A
@@ -211,7 +213,10 @@ class Statistic:
         return all({node.full for node in self._counts[self.count_names[i]].names} <= known for i in used)
 
     def missing_counts(
-        self, types: Mapping[str, ColumnType], outcome: Outcome = "missing", located: Callable[[str], str] = str
+        self,
+        types: Mapping[str, ColumnType],
+        outcome: Outcome = "missing",
+        located: Callable[[str], str] = str,
     ) -> dict[str, nw.Expr]:
         """Return the data frame expression of what a missing prediction counts, an int64 for every count.
 

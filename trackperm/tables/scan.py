@@ -139,18 +139,22 @@ def witnesses(frame: pl.DataFrame, untyped: Collection[str] = ()) -> pl.DataFram
 def _kinds_of_text(texts: pl.Series) -> pl.Series:
     """Return texts of each kind that numbers are told from: integers by sign and length, and others."""
     text = pl.col("text")
-    kinds = texts.alias("text").to_frame().select(
-        text,
-        kind=pl.when(text.str.contains(r"^-?[0-9]+$"))
-        .then(text.str.len_bytes().clip(0, _MOST_DIGITS).cast(pl.Int64) + text.str.starts_with("-") * 100)
-        .when(text.str.contains(r"^[nN]a[nN]$"))
-        .then(-1)
-        .when(text.str.contains(r"^-?[iI]nf(?:inity)?$"))
-        .then(-2)
-        .when(text.str.contains(_DECIMAL_TEXT))
-        .then(-3)
-        .otherwise(-4),
-        zero=text.str.contains(r"^-?0[0-9]|^-0$"),
+    kinds = (
+        texts.alias("text")
+        .to_frame()
+        .select(
+            text,
+            kind=pl.when(text.str.contains(r"^-?[0-9]+$"))
+            .then(text.str.len_bytes().clip(0, _MOST_DIGITS).cast(pl.Int64) + text.str.starts_with("-") * 100)
+            .when(text.str.contains(r"^[nN]a[nN]$"))
+            .then(-1)
+            .when(text.str.contains(r"^-?[iI]nf(?:inity)?$"))
+            .then(-2)
+            .when(text.str.contains(_DECIMAL_TEXT))
+            .then(-3)
+            .otherwise(-4),
+            zero=text.str.contains(r"^-?0[0-9]|^-0$"),
+        )
     )
     ends = kinds.group_by("kind", "zero").agg(low=text.min(), high=text.max())
     return pl.concat([ends["low"], ends["high"]]).alias(texts.name)

@@ -12,10 +12,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from support.specs import load, refusal, underlined
+from trackperm.pairing.digest import digest
 
 import trackperm
 from trackperm.errors import InputError, InputTypeError, SpecError
-from trackperm.pairing.digest import digest
 from trackperm.pairing.pair import pair
 from trackperm.statistic import ColumnType, UncountableError, builtin_names, load_statistic
 from trackperm.statistic.counters import COUNTERS

@@ -103,7 +103,7 @@ def ids_of(engine: Engine, run: KeyedRun, ids: Sequence[str]) -> RunDifferences:
 
 
 def differences(rows: JoinedRows) -> Differences:
-    """Find what keeps two runs from being paired: counted in one query, and shown by others where there is any."""
+    """Find what keeps two runs from being paired: one query counts it, others show the first of it."""
     columns, needed = rows.columns, rows.columns.needed(rows.missing)
     first = rows.is_first()
     conditions = {"matched": nw.col(MATCHED) & first, "paired": nw.col(IN_TEST) & first}

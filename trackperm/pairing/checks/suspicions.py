@@ -91,7 +91,11 @@ class Evidence:
             if types[name] is ColumnType.DECIMAL
             for end in ("min", "max")
         }
-        asked = {"n": nw.col(SIZE).sum(), **{name: n_rows(differs) for name, differs in looked.items()}, **shifts}
+        asked = {
+            "n": nw.col(SIZE).sum(),
+            **{name: n_rows(differs) for name, differs in looked.items()},
+            **shifts,
+        }
         answers = engine.collected(
             rows.in_test.select(value.alias(f"answer_{i}") for i, value in enumerate(asked.values()))
         )
@@ -196,7 +200,11 @@ def _inputs(rows: JoinedRows, n: int) -> Iterator[str]:
         if columns.repeats or columns.cluster == name:
             continue
         value = nw.col(of(SIDES[0], name))
-        sizes = rows.in_test.filter(~value.is_null()).group_by(of(SIDES[0], name)).agg(nw.col(SIZE).sum().alias("n"))
+        sizes = (
+            rows.in_test.filter(~value.is_null())
+            .group_by(of(SIDES[0], name))
+            .agg(nw.col(SIZE).sum().alias("n"))
+        )
         repeated = rows.engine.collected(sizes.filter(nw.col("n") > 1).select(nw.col("n").sum())).item()
         if repeated:
             yield shared_input(int(repeated), n, name)

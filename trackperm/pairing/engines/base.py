@@ -36,7 +36,7 @@ class Engine(ABC):
     def typed(
         self, tables: Sequence[ExampleTable], columns: Sequence[str], texts: Sequence[str]
     ) -> tuple[list[Frame], Types]:
-        """Bring `columns` of two tables to one type each, under their :func:`~.internal_names.internal` names.
+        """Bring columns of two tables to one type each, under their internal names.
 
         What types are found, and what is refused, is that of
         :func:`~trackperm.tables.column_types.typed_columns`.
@@ -64,10 +64,8 @@ class Engine(ABC):
         return with_row_hash(frame, words, name, rounds)
 
     @abstractmethod
-    def mapped(
-        self, frame: Frame, function: Callable[[pl.DataFrame], pl.DataFrame], added: Mapping[str, Any]
-    ) -> Frame:
-        """Add the columns that `function` makes of batches of rows; `added` has their polars types."""
+    def mapped(self, frame: Frame, function: Callable[[pl.DataFrame], pl.DataFrame]) -> Frame:
+        """Add the columns that `function` makes of batches of rows."""
 
     @abstractmethod
     def kept(self, frame: Frame) -> Frame:

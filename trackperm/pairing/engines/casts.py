@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import narwhals as nw
 
@@ -12,7 +13,7 @@ from trackperm.pairing.internal_names import internal
 from trackperm.tables.column_types import ColumnType, typed_columns
 from trackperm.tables.table import ExampleTable
 
-_DTYPES = {
+_DTYPES: dict[ColumnType, Any] = {
     ColumnType.INTEGER: nw.Int64,
     ColumnType.DECIMAL: nw.Float64,
     ColumnType.BOOLEAN: nw.Boolean,

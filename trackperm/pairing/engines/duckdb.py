@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 from tempfile import mkdtemp
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import narwhals as nw
 import polars as pl
@@ -79,7 +79,9 @@ class DuckDB(Engine):
         paths = table.data.parquet if isinstance(table.data, Scan) else ()
         if paths:
             with self._stored():
-                relation = self._connection.read_parquet([str(path) for path in paths], hive_partitioning=False)
+                relation = self._connection.read_parquet(
+                    [str(path) for path in paths], hive_partitioning=False
+                )
                 return nw.from_native(relation).select(*columns)
         return self._written(table.slices(columns, _SLICE))
 
@@ -115,9 +117,7 @@ class DuckDB(Engine):
         )
         return nw.from_native(relation.project(f"*, {columns}"))
 
-    def mapped(
-        self, frame: Frame, function: Callable[[pl.DataFrame], pl.DataFrame], added: Mapping[str, Any]
-    ) -> Frame:
+    def mapped(self, frame: Frame, function: Callable[[pl.DataFrame], pl.DataFrame]) -> Frame:
         """Add columns that `function` makes of batches of rows."""
         relation: duckdb.DuckDBPyRelation = frame.to_native()
         path = str(self._folder / f"{next(self._numbers)}.parquet")
@@ -173,7 +173,7 @@ class DuckDB(Engine):
 
 
 class _Stream:
-    """A relation's Arrow stream; polars keeps the types of what it reads, and DuckDB reports its own as leaks."""
+    """A relation's Arrow stream: polars keeps the types of what it reads, and DuckDB calls its own leaks."""
 
     def __init__(self, relation: duckdb.DuckDBPyRelation) -> None:
         self._relation = relation

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import narwhals as nw
 import polars as pl
@@ -45,19 +44,21 @@ class InMemory(Engine):
     def with_text_words(self, frame: Frame, words: Mapping[str, str]) -> Frame:
         """Add the words of columns of text."""
         data = self.collected(frame)
-        return self.local(data.with_columns(_text_words(data[name]).alias(word) for word, name in words.items()))
+        return self.local(
+            data.with_columns(_text_words(data[name]).alias(word) for word, name in words.items())
+        )
 
     def with_row_hash(self, frame: Frame, words: Sequence[str], name: str, rounds: int = 2) -> Frame:
         """Add the hashes of rows, by NumPy: expressions take ten times as long on few rows."""
         data = self.collected(frame)
         found = row_hash([data[word].to_numpy() for word in words], len(data), rounds)
         return self.local(
-            data.with_columns(pl.Series(half, each) for half, each in zip(hash_names(name), found, strict=True))
+            data.with_columns(
+                pl.Series(half, each) for half, each in zip(hash_names(name), found, strict=True)
+            )
         )
 
-    def mapped(
-        self, frame: Frame, function: Callable[[pl.DataFrame], pl.DataFrame], added: Mapping[str, Any]
-    ) -> Frame:
+    def mapped(self, frame: Frame, function: Callable[[pl.DataFrame], pl.DataFrame]) -> Frame:
         """Add columns that `function` makes of all rows."""
         return self.local(function(self.collected(frame)))
 
@@ -76,8 +77,9 @@ class InMemory(Engine):
         return nw.from_native(rows.filter(pl.col(name).str.len_bytes() > pl.col(name).str.len_chars()))
 
     def sample(self, frame: Frame, name: str, n: int) -> pl.Series:
-        """Take all values of a column."""
-        return self.collected(frame.select(name))[name]
+        """Take `n` values of a column at random, or all."""
+        values = self.collected(frame.select(name))[name]
+        return values.sample(min(n, len(values)), seed=0)
 
     def n_distinct(self, frame: Frame, name: str) -> int:
         """Count the distinct values of a column."""
