@@ -41,6 +41,10 @@ ADDRESSES = [
     ("mssql+pyodbc:///?odbc_connect=DRIVER%3DODBC%3BPWD%3Dabc", "mssql+pyodbc:///?odbc_connect=…"),
     ("no server: host=db password=abc user=ann", "no server: host=db password=… user=ann"),
     ("no server: password = 'ab c' user=ann", "no server: password = … user=ann"),
+    ("https://host/?oauth=abc&pw=abc&pwned=1", "https://host/?oauth=…&pw=…&pwned=1"),
+    ("no server: {'user': 'ann', 'password': 'ab c'}", "no server: {'user': 'ann', 'password': …}"),
+    ('no server: {"password":"abc"}', 'no server: {"password":…}'),
+    ("`password`: a column, no password: a word", None),
     ("https://host/?x=eyJhbGciOiJI.eyJzdWIi.abc_-1", "https://host/?x=…"),
     ("token ghp_abcabcabcabcabcabcabcabc, not ghp_x", "token …, not ghp_x"),
     ("postgresql://db/runs?sslmode=verify-full&sslkey=/home/ann/client.key", None),
@@ -96,6 +100,7 @@ def test_values_of_secret_variables_are_left_out(monkeypatch: pytest.MonkeyPatch
     said = without_secrets("wJalrXUtnFEMI/K7MDENG, correct-horse, battery!staple, battery%21staple, battery")
     assert said == "…, …, …, …, battery"
     assert without_secrets("Authorization: Bearer abcdefgh") == "Authorization: Bearer …"
+    assert without_secrets("authorization: bearer abcdefgh") == "authorization: bearer …"
 
 
 def test_control_characters_are_escaped():

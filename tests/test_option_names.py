@@ -37,6 +37,7 @@ ON_THE_COMMAND_LINE_ALONE = {
 
 FORMS = [
     ("`--missing drop`", '`missing="drop"`', "`missing: drop`", "`Examples that a run lacks: drop`"),
+    ("`--margin 1e-05`", "`margin=1e-05`", "`margin: 1e-05`", "`Margin: 1e-05`"),
     ("`--repeats mean`", '`repeats="mean"`', "`repeats: mean`", "`Rows of one example: mean`"),
     ("`--id a,b`", '`columns={"id": "a,b"}`', "`columns: {id: a,b}`", "`Columns of other names: id=a,b`"),
     (

@@ -115,3 +115,8 @@ def test_the_command_line(tmp_path: Path):
     assert ended.returncode == 2
     assert ended.stderr.startswith("error: `mine.yaml` cannot be written: File too large\n")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_name_of_two_lines_is_said_on_one(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match=r"nowhere/a\\nb.json` cannot be written: No such file"):
+        write_whole(tmp_path / "nowhere" / "a\nb.json", b"x")

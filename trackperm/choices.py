@@ -65,6 +65,20 @@ CorrectionOfPairs = Literal["holm", "by", "bonferroni"]
 Compat = Literal["bikel", "sacrebleu"]
 """Older programs whose p-values are reproduced."""
 
+_LEAST_LEVEL = 1e-300  # of which a part is a number as well
+
+
+def require_level(alpha: float) -> None:
+    """Refuse what is no level of a test.
+
+    Raises
+    ------
+    InputError
+        If `alpha` is not between 0 and 1, or so small that a part of it is no number any more.
+    """
+    if not _LEAST_LEVEL <= alpha < 1.0:
+        raise InputError(f"`alpha` is {alpha}; expected a number between 0 and 1, such as 0.05")
+
 
 def require_choice(option: str, value: object, choices: Iterable[str], *, hint: str = "") -> None:
     """Refuse a value that is not one of `choices`.

@@ -17,7 +17,7 @@ _USER = re.compile(r"(?<=://)[^/?#\s'\"]+@")
 _PASSWORD = re.compile(r"(?<=://)[^/?#\s'\":@\[]*:(?!\d{1,5}(?:[/?#]|$))[^\s'\"]{0,500}@")
 # Names of parameters that hold credentials: by a part of them, or as a whole after `-`, `_` or `.`.
 _IN_PART = r"key|token|secret|password|passwd|passphrase|signature|credential|odbc_connect"
-_AS_WHOLE = r"auth|authorization|bearer|code|jwt|otp|pass|pat|pwd|sas|session(?:_?id)?|sid|sig|ticket"
+_AS_WHOLE = r"auth|authorization|bearer|code|jwt|oauth|otp|pass|pat|pwd?|sas|session(?:_?id)?|sid|sig|ticket"
 # The key of a database's client is a file. Names end at `?`, so that nothing is read
 # for more than one of them, and what is masked already stays as it is.
 _IN_QUERY = re.compile(
@@ -25,9 +25,10 @@ _IN_QUERY = re.compile(
     r"[^=&?#;\s]+=)(?!…+(?:[&\s'\"`]|$))[^&\s'\"`]+",
     re.IGNORECASE,
 )
-# As databases' own messages write it.
+# As databases' own messages write it, and mappings.
 _PASSWORD_OF = re.compile(
-    r"(?<![?&#;\w])((?:password|passwd|pwd) ?= ?)(?!…+(?:[&;,\s'\"`]|$))(?:'[^'\n]*'|[^&;,\s'\"`]+)",
+    r"(?<![?&#;\w])((?:password|passwd|pwd)(?: ?= ?|['\"]: ?))(?!…+(?:[&;,\s'\"`})\]]|$))"
+    r"(?:'[^'\n]*'|\"[^\"\n]*\"|[^&;,\s'\"`]+)",
     re.IGNORECASE,
 )
 # Tokens that say what they are: JSON web tokens, and those of GitHub, GitLab, Databricks, Hugging Face, Slack
@@ -37,7 +38,7 @@ _TOKEN = re.compile(
     r"|dapi[0-9a-f]{32}|hf_\w{20,}|xox[abeoprs]-[\w-]{10,}|A[KS]IA[0-9A-Z]{16})(?![\w-])"
 )
 # As HTTP writes them.
-_BEARER = re.compile(r"\b(Bearer|Basic) +[A-Za-z0-9._~+/=-]{6,}")
+_BEARER = re.compile(r"\b([Bb]earer|Basic) +[A-Za-z0-9._~+/=-]{6,}")
 # Environment variables whose names say that their values are secret.
 _SECRET_VARIABLE = re.compile(
     r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|JWT|_PWD$|(?:^|_)(?:AUTH|PASS|PAT)$",

@@ -14,7 +14,7 @@ from collections.abc import Callable
 _OPTION = re.compile(r"`--([a-z]+(?:-[a-z]+)*)(?: ([^`]+))?`")
 _SAME_MAPPING = re.compile(r"`(\w+)(=|: )\{([^`{}]*)\}`(?:,| and) `\1\2\{")
 _COMMAND = re.compile(r"`trackperm (family|power) ([^`]+)`")
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 _CONSTANTS = {"true": "True", "false": "False"}
 
 ARGUMENTS = {

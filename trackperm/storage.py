@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from trackperm.errors import StorageError
+from trackperm.messages import printable
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -50,7 +51,7 @@ def cannot_be_written(path: Path | str, error: OSError) -> StorageError:
     hint = "name a file in a folder that is there and that you may write to."
     if is_full(error):
         hint = "its disk is full, or a limit on it is reached: make room, or name a file elsewhere."
-    return StorageError(f"`{path}` cannot be written: {error.strerror or error}", hint=hint)
+    return StorageError(f"`{printable(path)}` cannot be written: {error.strerror or error}", hint=hint)
 
 
 @contextmanager

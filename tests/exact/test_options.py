@@ -15,6 +15,7 @@ from trackperm.exact import TestOptions
     [
         ({"alternative": "more"}, "`alternative` is 'more'; expected one of `two-sided`, `less`, `greater`"),
         ({"alpha": 0.0}, "`alpha` is 0.0; expected a number between 0 and 1"),
+        ({"alpha": 5e-324}, "`alpha` is 5e-324; expected a number between 0 and 1"),
         ({"alpha": float("nan")}, "`alpha` is nan; expected a number between 0 and 1"),
         ({"method": "fft"}, "`method` is 'fft'; expected one of `auto`, `binomial`"),
         ({"n_samples": 0}, "`n_samples` is 0; expected an integer of at least 1"),

@@ -9,6 +9,7 @@ this, it shows what becomes of them: ``fuzz_files.py .fuzz/findings/files-csv-1`
 from __future__ import annotations
 
 import faulthandler
+import gzip
 import json
 import random
 import resource
@@ -37,6 +38,7 @@ from trackperm.tables import read_examples
 from trackperm.tables.column_types import typed_columns, unusable
 from trackperm.tables.registry import recognised
 from trackperm.tables.wandb.run_folder import RunFolder
+from trackperm.tables.wandb.run_log import LoggedArtifact, RunLog
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 10.0  # of the processor, for one input
@@ -54,11 +56,15 @@ RECORD = (
     + field(18, field(1, 1))
 )
 
+RANKING, QRELS = "301 Q0 a 1 2.5 bm25\n301 Q0 b 2 1.5 bm25\n", "301 0 a 1\n302 0 b 0\n"
+TABLES: dict[str, bytes] = {}
+"""Samples by their names, once there are `seeds`."""
+
 Check = Callable[[Path], None]
 
 
-class TooSlowError(Exception):
-    """An input that takes too much processor time."""
+class TooSlowError(BaseException):
+    """An input that takes too much processor time; no `Exception`, which some readers take for a refusal."""
 
 
 def table(path: Path) -> None:
@@ -79,6 +85,49 @@ def table(path: Path) -> None:
             trackperm.compare(found, found)
         except TrackpermError as error:
             assert str(error)
+
+
+def ranking(path: Path) -> None:
+    """Read a file as a ranking, and as the judgements of one."""
+    beside = path.with_name("beside")
+    for run, judged, other in ((path, beside, QRELS), (beside, path, RANKING)):
+        beside.write_text(other)
+        try:
+            read_examples(run, part="AP", gold=trackperm.tables.Gold(judged))
+        except TrackpermError as error:
+            assert str(error)
+
+
+def labels(path: Path) -> None:
+    """Read a file as reference answers, and with such of another file."""
+    beside = path.with_name("beside")
+    beside.write_bytes(TABLES["csv"])
+    for run, gold in ((beside, path), (path, beside)):
+        for by_position in (False, True):
+            try:
+                read_examples(run, gold=trackperm.tables.Gold(gold, by_position=by_position))
+            except TrackpermError as error:
+                assert str(error)
+
+
+def within(make: Callable[[Path], object], name: str) -> Check:
+    """Return what reads a folder of which one file is changed."""
+
+    def check(path: Path) -> None:
+        with tempfile.TemporaryDirectory() as parent:
+            folder = Path(parent, "run")
+            make(folder)
+            (folder / name).write_bytes(path.read_bytes())
+            table(folder)
+
+    return check
+
+
+def manifest(path: Path) -> None:
+    """Read the list of an artifact's files as a run's folder does, which need not hold what is meant."""
+    folder = RunFolder(path, RunLog(), "run")
+    artifact = LoggedArtifact("a", "dataset", "d", "c", False, {}, str(path))
+    folder._entries(artifact)
 
 
 def run_log(path: Path) -> None:
@@ -112,10 +161,17 @@ def seeds() -> list[tuple[str, Check, bytes]]:
     found: list[tuple[str, Check, bytes]] = []
     with tempfile.TemporaryDirectory() as folder:
         for number, (name, (make, _)) in enumerate(SAMPLES.items()):
-            path = Path(folder, str(number))
+            path, called = Path(folder, str(number)), name.replace(" ", "-")
             make(path)
             if path.is_file():
-                found.append((name.replace(" ", "-"), table, path.read_bytes()))
+                found.append((called, table, path.read_bytes()))
+                TABLES[called] = path.read_bytes()
+            for file in path.iterdir() if path.is_dir() else ():
+                found.append((f"{called}-{file.name}", within(make, file.name), file.read_bytes()))
+    found += [("ranking", ranking, text.encode()) for text in (RANKING, QRELS)] * 2
+    found += [("labels", labels, TABLES[name]) for name in ("csv", "jsonl", "parquet", "conll")]
+    found += [("gzip", table, gzip.compress(TABLES["csv"]))]
+    found += [("manifest", manifest, gzip.compress(json.dumps({"path": "a.csv", "size": 7}).encode()))]
     found += [("spec", spec, path.read_bytes()) for path in ROOT.glob("trackperm/statistic/builtin/*.yaml")]
     found += [("policy", policy, (ROOT / "examples" / "trackperm.yaml").read_bytes())] * 8
     found += [("run-log", run_log, RECORD)] * 4

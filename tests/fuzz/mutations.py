@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import random
 import zipfile
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -32,13 +34,16 @@ WORDS = (
     *(b"\x00\x00\x00\x00", b"\xff\xff\xff\xff", b"\xff\xff\xff\x7f", b"<!-- -->", b"%", b"\\ud800", b"#"),
 )
 
+_LONGEST = 2**20  # bytes
+
 
 def mutated(rng: random.Random, content: bytes, others: list[bytes]) -> bytes:
     """Return `content` after one to four changes."""
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
         kinds = [_bytes, _bytes, _json, _json, _archive]
         content = rng.choice(kinds)(rng, content, others)
-    return content[: 2**20]
+        content = content[:_LONGEST]
+    return content
 
 
 def _bytes(rng: random.Random, content: bytes, others: list[bytes]) -> bytes:
@@ -47,15 +52,28 @@ def _bytes(rng: random.Random, content: bytes, others: list[bytes]) -> bytes:
     changes: tuple[Callable[[], bytes], ...] = (
         lambda: b"",
         lambda: rng.choice(WORDS),
-        lambda: rng.choice(WORDS) * rng.choice((2, 50, 1000)),
+        lambda: _repeated(rng.choice(WORDS), rng.choice((2, 50, 50, 50, 1000, 1000, 1000, 2**17))),
         lambda: bytes(byte ^ (1 << rng.randrange(8)) for byte in content[start:end]),
-        lambda: content[start:end] * rng.choice((2, 100)),
+        lambda: _repeated(content[start:end], rng.choice((2, 2, 2, 100, 100, 100, 2**17))),
         lambda: rng.choice(others)[: rng.randrange(1, 200)],
         lambda: str(rng.choice(ODD)).encode("utf-8", "surrogatepass"),
     )
     if rng.random() < 0.05:
         return content[:start]
     return content[:start] + rng.choice(changes)() + content[end:]
+
+
+def _repeated(piece: bytes, times: int) -> bytes:
+    """Repeat `piece`, sometimes so often that time with the square of a length shows."""
+    return piece * min(times, 1 + _LONGEST // max(len(piece), 1))
+
+
+def _gzip(rng: random.Random, content: bytes, others: list[bytes]) -> bytes:
+    try:
+        inside = gzip.decompress(content)
+    except (OSError, EOFError, zlib.error):  # one that was changed before
+        return _bytes(rng, content, others)
+    return gzip.compress(_json(rng, inside, others)[:_LONGEST])
 
 
 def _json(rng: random.Random, content: bytes, others: list[bytes]) -> bytes:
@@ -95,6 +113,8 @@ def _changed(rng: random.Random, value: Any) -> Any:
 
 
 def _archive(rng: random.Random, content: bytes, others: list[bytes]) -> bytes:
+    if content.startswith(b"\x1f\x8b"):
+        return _gzip(rng, content, others)
     if not content.startswith(b"PK"):
         return _json(rng, content, others)
     written = io.BytesIO()

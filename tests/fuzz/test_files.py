@@ -1,11 +1,17 @@
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from pathlib import Path
 
 import pytest
+from fuzz import fuzz_files
 from support.processes import run
+
+from trackperm.errors import SourceError
+from trackperm.tables import Gold, SourceFile, read_examples
+from trackperm.tables.registry import recognised, sources
 
 FUZZER = Path(__file__).with_name("fuzz_files.py")
 
@@ -17,3 +23,40 @@ def test_changed_files_are_read_or_refused_by_one_error(tmp_path: Path) -> None:
     found = run([sys.executable, FUZZER, "30", str(seed), str(tmp_path)])
     assert found.returncode == 0, found.stdout + found.stderr
     assert " inputs" in found.stdout
+
+
+def test_an_input_that_is_too_slow_is_found_in_a_reader_that_refuses_whatever_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def check(_: Path) -> None:
+        try:
+            while True:
+                pass
+        except Exception as error:
+            raise SourceError("broken") from error
+
+    monkeypatch.setattr(fuzz_files, "SECONDS", 0.1)
+    before = signal.signal(signal.SIGPROF, fuzz_files._interrupt)
+    try:
+        assert isinstance(fuzz_files.tried(check, tmp_path), fuzz_files.TooSlowError)
+    finally:
+        signal.signal(signal.SIGPROF, before)
+
+
+def test_each_format_is_fuzzed(tmp_path: Path) -> None:
+    """A seed of each format comes to a table, or is one that needs answers and has a check with them."""
+    found = set()
+    for name, check, content in fuzz_files.seeds():
+        path = tmp_path / name
+        path.write_bytes(content)
+        if check is fuzz_files.table:
+            source = recognised(SourceFile.opened(path))
+            found.add(source.name)
+            assert source.needs_gold or len(read_examples(path)) > 0
+        else:
+            check(path)
+    assert found | {"parquet-parts", "wandb-run"} == {source.name for source in sources()}
+    ranking = tmp_path / "ranking"
+    ranking.write_text(fuzz_files.RANKING)
+    (tmp_path / "qrels").write_text(fuzz_files.QRELS)
+    assert len(read_examples(ranking, part="AP", gold=Gold(tmp_path / "qrels"))) == 2

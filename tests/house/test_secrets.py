@@ -22,6 +22,8 @@ from support.served_objects import served_objects
 from support.server_client import API, Client
 from support.watchers import Program
 
+import trackperm
+
 pytestmark = pytest.mark.tracker
 
 PLANTED = "Pl4nt3d"
@@ -89,6 +91,28 @@ def test_commands_on_addresses(tmp_path: Path, addresses: tuple[str, str]):
     call(tmp_path, "inspect", base, "--labels", base.replace("/base", "/nowhere"), code=2)
     assert len(list(tmp_path.iterdir())) > 9
     assert not planted_in(tmp_path)
+
+
+def test_values_of_python(tmp_path: Path, addresses: tuple[str, str]):
+    """A report is shown as a whole by notebooks, and by schedulers, which log what a task returns."""
+    base, cand = addresses
+    policy = {"name": "p", "baseline": {"run": "nowhere.parquet"}, "tracking_uri": "http://127.0.0.1:9"}
+    file = tmp_path / "trackperm.yaml"
+    file.write_text(yaml.safe_dump({"policies": [policy]}))
+    report = trackperm.gate(cand, file, baseline=base)
+    elsewhere = report.policy.model_copy(
+        update={"tracking_uri": CLOSED}
+    )  # as for a run that was listed there
+    shown = [
+        report,
+        report.policy,
+        report.policy.to_dict(),
+        elsewhere,
+        elsewhere.to_dict(),
+        report.comparisons,
+    ]
+    assert PLANTED not in "".join(f"{each!r}{each}" for each in shown)
+    assert "127.0.0.1" in repr(report)
 
 
 @pytest.mark.extended

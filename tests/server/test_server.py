@@ -235,10 +235,16 @@ def test_own_origin_is_taken(client: Client, runs: list[str]) -> None:
     assert client.get(f"{API}/jobs", {"Sec-Fetch-Site": "cross-site"}, id=job).status_code == 403
 
 
-def test_jobs_that_are_not_there(client: Client) -> None:
-    for job in ("", "0" * 32, "../../etc", "x"):
-        assert client.get(f"{API}/jobs", id=job).status_code == 404
-        assert client.get(f"{API}/flips", id=job).status_code == 404
+def test_jobs_that_are_not_there(client: Client, server: MlflowServer, runs: list[str]) -> None:
+    """Nor is anything kept of pages that ask for them, of which anybody can make up as many as they like."""
+    theirs = client.begin({"kind": "choices", "runs": runs[:1]})
+    client.wait(theirs)
+    for job in ("", "0" * 32, "../../etc", "x", theirs):
+        other = Client(server.uri, page=f"made-up-{uuid4().hex}")
+        assert other.get(f"{API}/jobs", id=job).status_code == 404
+        assert other.get(f"{API}/flips", id=job).status_code == 404
+        assert other.cancel(job).status_code == 404
+    assert len(list(server.folder.glob("trackperm-server-*/pages/*"))) == 1
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -53,8 +54,9 @@ def descendants(process: int) -> list[int]:
     """List the processes that `process` has started, and those that they have, while they run."""
     found = []
     for task in Path(f"/proc/{process}/task").glob("*/children"):
-        for child in map(int, task.read_text().split()):
-            found += [child, *descendants(child)]
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread that has ended meanwhile
+            for child in map(int, task.read_text().split()):
+                found += [child, *descendants(child)]
     return found
 
 

@@ -34,6 +34,9 @@ FILES = {
     "blanks within the id of a sentence": "# sent_id = a" + " " * 50_000 + "b\n"
     "1\tEU\t_\tPROPN\t_\t_\t0\troot\t_\t_\n",
     "many utterances": REPORT,
+    "a metric of HELM with much of bookkeeping in its name": json.dumps(
+        [{"instance_id": 1, "stats": [{"name": {"name": 20_000 * "_runtime" + "\n"}, "count": 1, "sum": 1}]}]
+    ),
 }
 
 

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -26,3 +30,27 @@ def test_panics_are_taken_out_and_all_else_stays(panic: bytes, capfd: pytest.Cap
     os.write(2, b"later\n")
     rest = "" if panic.endswith(LATER) else "after\n"
     assert capfd.readouterr().err == f"before\n{rest}later\n"
+
+
+def test_without_a_folder_for_temporary_files_nothing_is_lost(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as context:
+        context.setattr(tempfile, "tempdir", "/nowhere")
+        with panics_unprinted():
+            os.write(2, b"first\n")
+    with panics_unprinted():
+        os.write(2, PANIC + b"second\n")
+    assert capfd.readouterr().err == "first\nsecond\n"
+
+
+def test_a_reader_that_is_killed_leaves_no_file(tmp_path: Path) -> None:
+    code = """
+import os, signal
+from trackperm.tables.panics import panics_unprinted
+with panics_unprinted():
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    killed = subprocess.run([sys.executable, "-c", code], env={**os.environ, "TMPDIR": str(tmp_path)})
+    assert killed.returncode < 0
+    assert list(tmp_path.iterdir()) == []

@@ -17,7 +17,7 @@ from trackperm.comparison.runs import RunData
 from trackperm.comparison.single import compare_runs
 from trackperm.errors import InputError, PairingError, TrackpermError
 from trackperm.exact import TestOptions
-from trackperm.messages import listed
+from trackperm.messages import did_you_mean, listed
 from trackperm.statistic import Statistic
 from trackperm.tables.column_types import typed_columns
 from trackperm.tables.table import id_columns
@@ -171,7 +171,7 @@ def _values(
         if column not in table.columns:
             raise InputError(
                 f"`{table.origin}` has no column `{column}` to make slices of",
-                hint=f"its columns are {listed(table.columns)}.",
+                hint=f"its columns are {listed(table.columns)}.{did_you_mean(column, table.columns)}",
             )
     ids = [] if by_position else list(id_columns(statistic.columns["id"], tables))
     first, second, _ = typed_columns(*tables, [*ids, column], text=[*ids, column])

@@ -7,7 +7,7 @@ from typing import ClassVar, get_args
 
 import numpy as np
 
-from trackperm.choices import Alternative, Method, require_choice
+from trackperm.choices import Alternative, Method, require_choice, require_level
 from trackperm.errors import InputError
 
 MEMORY_BUDGET = 2**30
@@ -57,8 +57,7 @@ class TestOptions:
     def __post_init__(self) -> None:
         if self.alternative is not None:
             require_choice("alternative", self.alternative, get_args(Alternative))
-        if not 0.0 < self.alpha < 1.0:
-            raise InputError(f"`alpha` is {self.alpha}; expected a number between 0 and 1, such as 0.05")
+        require_level(self.alpha)
         require_choice("method", self.method, get_args(Method))
         least = {"n_samples": 1, "seed": 0} | ({} if self.exceedances is None else {"exceedances": 1})
         for name, smallest in least.items():

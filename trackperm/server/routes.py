@@ -10,7 +10,7 @@ from typing import Any
 
 from flask import Flask, Response, request
 
-from trackperm.errors import CapacityError, InputError, TrackpermError
+from trackperm.errors import CapacityError, InputError, StorageError, TrackpermError
 from trackperm.server.jobs.changed_examples import FlipPage, read_flips
 from trackperm.server.jobs.pool import Workshop
 from trackperm.server.jobs.replay import Caller, MlflowRefusalError
@@ -81,12 +81,12 @@ def register(
     def found() -> Job:
         """Return the job that is asked for, which has to be one of the visitor."""
         _require_allowed_page()
-        visitor = Visitor.of(request, user())
-        store.hear(visitor)
-        job = store.find(request.args.get("id", ""))
+        visitor, job_id = Visitor.of(request, user()), request.args.get("id", "")
+        job = store.find(job_id)
         if job is None or job.state.owner != visitor.owner:
             raise _expired()
-        return job
+        store.hear(visitor)  # of no others, who could fill the disk with pages that they make up
+        return store.find(job_id) or job
 
     def readable() -> Job:
         """Return the job that is asked for, if the visitor may read by now what it is about."""
@@ -161,7 +161,7 @@ def _status(error: TrackpermError) -> int:
         return 429
     if isinstance(error, InputError):
         return 400
-    return 413 if isinstance(error, CapacityError) else 503
+    return 413 if isinstance(error, CapacityError) and not isinstance(error, StorageError) else 503
 
 
 def _answer(content: str, status: int = 200) -> Response:

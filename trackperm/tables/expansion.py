@@ -24,8 +24,29 @@ COLUMNAR_RATIO = 64
 TEXT_BYTES = 64
 """What a text of a NumPy array takes as an object of Python."""
 
+CELL_BYTES = 24
+"""What a value of a table takes while it is read, at least, also where an object lacks the member."""
+
+MOST_COLUMNS = 100_000
+"""Columns of a text, each of which takes a kilobyte, however little it holds."""
+
 _CHUNK = 2**20
 _MEMBER_CHUNK = 2**12  # compressed bytes, of which some methods make any number at once
+
+
+def require_columns(n_columns: int, origin: str) -> None:
+    """Refuse a table of more columns than any has.
+
+    Raises
+    ------
+    SourceError
+        If `n_columns` are too many.
+    """
+    if n_columns > MOST_COLUMNS:
+        raise SourceError(
+            f"`{origin}` has {n_columns:,} columns, and at most {MOST_COLUMNS:,} can be read",
+            hint="is it a table with one row an example?",
+        )
 
 
 @dataclass(frozen=True)
@@ -74,6 +95,23 @@ class Expansion:
                 f"`{self.origin}` is compressed, and holds more than {self.most_bytes / 2**20:,.0f} MB",
                 hint=f"`{VARIABLE}={2 * self.most_bytes // 2**20}` in the environment raises the limit, for"
                 " example.",
+            )
+
+    def require_dense(self, n_rows: int, n_columns: int, n_values: int) -> None:
+        """Refuse objects whose table would be large, and almost empty, since each has members of its own.
+
+        Raises
+        ------
+        SourceError
+            If it is.
+        """
+        n_cells = n_rows * n_columns
+        if n_cells * CELL_BYTES > self.most_bytes and n_cells > COLUMNAR_RATIO * n_values:
+            raise SourceError(
+                f"`{self.origin}` has {n_columns:,} names of members in {n_rows:,} objects, of which one has"
+                f" {n_values / n_rows:.0f}: their table, almost empty, takes more than"
+                f" {self.most_bytes / 2**20:,.0f} MB",
+                hint="give every object the same members; a name is that of a column, and no value.",
             )
 
     def inflated(self, compressed: BinaryIO) -> Iterator[bytes]:

@@ -13,6 +13,7 @@ import narwhals as nw
 import polars as pl
 
 from trackperm.errors import SourceError
+from trackperm.tables.expansion import Expansion, require_columns
 from trackperm.tables.table import ExampleTable
 
 _NAMES = {bool: "booleans", int: "integers", float: "decimals", str: "text", list: "lists", dict: "objects"}
@@ -43,6 +44,20 @@ def parsed(text: str) -> Any:
         return _DECODER.decode(text)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
+
+
+def member_names(rows: Sequence[Mapping[str, Any]], origin: str) -> list[str]:
+    """List the names of all members of objects, in the order in which they come.
+
+    Raises
+    ------
+    SourceError
+        If they are very many, or a table of them would be large, and almost empty.
+    """
+    names = list(dict.fromkeys(chain.from_iterable(rows)))
+    require_columns(len(names), origin)
+    Expansion.of(origin).require_dense(len(rows), len(names), sum(map(len, rows)))
+    return names
 
 
 def table(columns: Mapping[str, Sequence[Any]], place: Callable[[int], str], origin: str) -> ExampleTable:

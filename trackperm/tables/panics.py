@@ -8,8 +8,8 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import contextmanager, suppress
+from typing import BinaryIO
 
 _STDERR = 2  # of the process, which `sys.stderr` need not be
 _PANIC = re.compile(
@@ -20,43 +20,51 @@ _PANIC = re.compile(
 
 
 class _Redirection:
-    """Standard error of the process, in a file for as long as somebody reads."""
+    """Standard error of the process, in a file for as long as somebody reads, if there is room for one."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._depth = 0
-        self._kept = self._written = -1
-        self._name = ""
+        self._kept = -1
+        self._written: BinaryIO | None = None
 
     def enter(self) -> None:
         with self._lock:
             self._depth += 1
             if self._depth > 1:
                 return
-            try:
-                self._kept = os.dup(_STDERR)
-            except OSError:  # there is none
-                return
-            self._written, self._name = tempfile.mkstemp(prefix="trackperm-")
-            if sys.stderr is not None:
-                sys.stderr.flush()
-            os.dup2(self._written, _STDERR)
+            with suppress(OSError):  # where there is no standard error, or no folder for temporary files
+                written = tempfile.TemporaryFile(prefix="trackperm-")  # noqa: SIM115  # closed by `leave`
+                try:
+                    self._kept = os.dup(_STDERR)
+                except OSError:
+                    written.close()
+                    raise
+                self._written = written
+                _flush()
+                os.dup2(written.fileno(), _STDERR)
 
     def leave(self) -> None:
         with self._lock:
             self._depth -= 1
-            if self._depth or self._written < 0:
+            if self._depth or self._written is None:
                 return
-            if sys.stderr is not None:
-                sys.stderr.flush()
+            _flush()
             os.dup2(self._kept, _STDERR)
             os.close(self._kept)
-            os.close(self._written)
-            rest = _PANIC.sub(b"", Path(self._name).read_bytes())
-            Path(self._name).unlink()
-            self._written = -1
-            while rest:
-                rest = rest[os.write(_STDERR, rest) :]
+            with self._written as written:
+                written.seek(0)
+                rest = _PANIC.sub(b"", written.read())
+            self._written = None
+            with suppress(OSError):  # nobody reads it any more
+                while rest:
+                    rest = rest[os.write(_STDERR, rest) :]
+
+
+def _flush() -> None:
+    if sys.stderr is not None:
+        with suppress(OSError, ValueError):  # it is full, or closed
+            sys.stderr.flush()
 
 
 _REDIRECTION = _Redirection()

@@ -46,6 +46,9 @@ class Scan:
     parquet : tuple of Path
         The Parquet files that hold the table, for engines that read such themselves; empty where it is in
         another format.
+    held : callable, optional
+        Given names of columns, the bytes that the file says they come to, decompressed. Raises ValueError or
+        OSError where that cannot be told.
     """
 
     lazy: pl.LazyFrame
@@ -53,6 +56,7 @@ class Scan:
     folder: object = None
     expansion: Expansion | None = None
     parquet: tuple[Path, ...] = ()
+    held: Callable[[Collection[str]], int] | None = None
 
     @cached_property
     def schema(self) -> nw.Schema:
@@ -83,13 +87,38 @@ class Scan:
         names = list(names)
         if self.expansion is not None:
             self.expansion.require(self.n_rows * _WIDTH * len(names))
-        return nw.from_native(self._collected(self.lazy.select(names)), eager_only=True)
+        self._require_held(names)
+        return nw.from_native(self._limited(self.lazy.select(names)), eager_only=True)
 
     def slices(self, names: Iterable[str], size: int) -> Iterator[pl.DataFrame]:
-        """Read the columns `names`, `size` rows at a time."""
-        lazy = self.lazy.select(list(names))
+        """Read the columns `names`, `size` rows at a time.
+
+        Raises
+        ------
+        SourceError
+            If they are broken, or hold more than the file may.
+        """
+        names = list(names)
+        self._require_held(names)
+        lazy = self.lazy.select(names)
         for start in range(0, self.n_rows, size):
-            yield self._collected(lazy.slice(start, size))
+            yield self._limited(lazy.slice(start, size))
+
+    def _require_held(self, names: Collection[str]) -> None:
+        if self.expansion is None or self.held is None:
+            return
+        try:
+            n_bytes = self.held(names)
+        except (ValueError, OSError) as error:
+            raise self.unreadable(error) from error
+        self.expansion.require(n_bytes)
+
+    def _limited(self, lazy: pl.LazyFrame) -> pl.DataFrame:
+        """Collect, and count a text that many rows share for each of them, as whatever copies it will."""
+        frame = self._collected(lazy)
+        if self.expansion is not None:
+            self.expansion.require(int(frame.estimated_size()))
+        return frame
 
     def _collected(self, lazy: pl.LazyFrame) -> pl.DataFrame:
         try:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
-from itertools import chain
 
 import narwhals as nw
 import polars as pl
 
 from trackperm.errors import SourceError
 from trackperm.messages import did_you_mean, listed
+from trackperm.tables.json_values import member_names
 from trackperm.tables.json_values import table as json_table
 from trackperm.tables.scan import Scan
 from trackperm.tables.table import ExampleTable
@@ -60,7 +60,14 @@ def _scanned(table: ExampleTable, scan: Scan, system: str, origin: str) -> Examp
         members = {field.name: column.struct.field(field.name) for field in dtype.fields}
     others = [name for name in table.columns if name != system and name not in members]
     lazy = scan.lazy.select(*others, *(value.alias(name) for name, value in members.items()))
-    return replace(table, data=replace(scan, lazy=lazy), origin=origin)
+    held = scan.held
+    if held is not None:
+        whole = held
+
+        def held(names: Collection[str]) -> int:
+            return whole({system if name in members else name for name in names})
+
+    return replace(table, data=replace(scan, lazy=lazy, held=held), origin=origin)
 
 
 def _members(values: pl.Series, origin: str) -> ExampleTable:
@@ -68,8 +75,8 @@ def _members(values: pl.Series, origin: str) -> ExampleTable:
         return ExampleTable(nw.from_native(values.struct.unnest(), eager_only=True), origin)
     objects = values.to_list() if values.dtype == pl.Object else []
     if objects and all(value is None or isinstance(value, Mapping) for value in objects):
-        names = dict.fromkeys(chain.from_iterable(value or () for value in objects))
-        columns = {name: [(value or {}).get(name) for value in objects] for name in names}
+        rows = [value or {} for value in objects]
+        columns = {name: [row.get(name) for row in rows] for name in member_names(rows, origin)}
         return json_table(columns, lambda index: f"row {index}", origin)
     renamed = pl.DataFrame([values.alias("prediction"), values.alias("score")])
     return ExampleTable(nw.from_native(renamed, eager_only=True), origin)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from trackperm.errors import InputError, InputTypeError
+from trackperm.messages import without_credentials
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):(?!//|:)(.+)", re.DOTALL)
 _WANDB_PAGE = re.compile(r"https?://[^/]+(/wandb)?/[^/]+/[^/]+/runs/[^/]+(/.*)?")
@@ -72,6 +73,10 @@ class RunReference:
             f"a run is given as {type(run).__name__!r}; expected text, a path, or a run that a tracker found",
             hint="write `mlflow:RUN_ID`, for example, or take one of `tracker.runs(experiment)`.",
         )
+
+    def __repr__(self) -> str:
+        locator = without_credentials(self.locator)  # of an address
+        return f"RunReference(scheme={self.scheme!r}, locator={locator!r})"
 
     def __str__(self) -> str:
         return self.locator if self.scheme == "file" else f"{self.scheme}:{self.locator}"

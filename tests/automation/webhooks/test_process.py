@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -122,6 +124,32 @@ def test_nobody_reads_its_lines_any_more(tmp_path: Path, options: list[str]):
         "Hint: what was received before is queued; start it again where its lines are read.\n"
     )
     assert [entry.candidate for entry in Queue(tmp_path / "other").entries()] == ["wandb:team/digits/x"]
+
+
+@pytest.mark.parametrize("option", ["-n", "-Sn"], ids=["limit-of-the-system", "limit-of-its-own"])
+def test_a_process_that_may_have_few_files_open(tmp_path: Path, option: str):
+    """Regression: connections on which nothing comes took them all, and nothing else was accepted."""
+    limited = ["sh", "-c", f'ulimit {option} 256; exec "$@"', "sh", *COMMAND]
+    folders = ["--policy", policy_file(tmp_path), "--state", tmp_path / "state"]
+    process = subprocess.Popen(
+        [*limited, "receive", *folders, "--port", "0", "--queue-only"],
+        stdout=subprocess.PIPE,
+        env={**os.environ, WANDB_SECRET: WANDB},
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        sender = Sender(json.loads(process.stdout.readline())["port"])
+        with ExitStack() as stack:
+            for _ in range(400):
+                slow = stack.enter_context(socket.create_connection(("127.0.0.1", sender.port), timeout=10))
+                slow.sendall(b"POST /wandb HTTP/1.1\r\nContent-Length: 9\r\n\r\n")
+            began = time.monotonic()
+            assert sender.wandb({"run": "team/digits/x"})[0] == 202
+            assert time.monotonic() - began < 4.0  # less than one of them may take
+    finally:
+        process.kill()
+        process.communicate()
 
 
 @pytest.mark.extended

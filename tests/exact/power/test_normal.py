@@ -100,3 +100,9 @@ def test_refusals():
     x, y = (RationalStatistic.variable(i, 2) for i in range(2))
     with pytest.raises(InputError, match="undefined at the mean"):
         null_standard_deviation([[1, 0]], [[0, 1]], (x - y).divide(stay[0][0] * x, undefined=0))
+
+
+def test_a_difference_that_no_number_of_examples_shows_is_refused():
+    with pytest.raises(InputError, match="`difference=1e-300` is too small") as caught:
+        approximate_examples_needed(1e-300, 0.4, 1)
+    assert "`--difference 1e-300` is too small" in caught.value.on_command_line()

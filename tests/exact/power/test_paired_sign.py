@@ -15,7 +15,7 @@ from trackperm.exact import difference_test
 from trackperm.exact.power.binomial_law import binomial_masses, binomial_window, one_more_example
 from trackperm.exact.power.paired_sign import SignTest, upper_tail
 
-ALPHAS = [0.05, 0.01, 1 / 16, 1 / 32, 0.5, 0.9, 1e-9]
+ALPHAS = [0.05, 0.01, 1 / 16, 1 / 32, 0.5, 0.9, 1e-9, 1e-40]
 
 
 def least_by_integers(m: int, level: Fraction) -> int:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
+import stat
 import subprocess
 import tempfile
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -107,6 +111,8 @@ def test_job_of_a_page_that_is_gone_is_dropped(folder: Path) -> None:
     waits, logs, done = (store.begin(page_at("gone"), is_lasting=lasting) for lasting in (False, True, False))
     done.update(state="done")
     (heard,) = folder.glob("trackperm-server-*/pages/*")
+    os.utime(heard, (time.time() - 65.0,) * 2)  # as often as browsers let a page in the background ask
+    assert waits.is_wanted
     os.utime(heard, (0, 0))
     assert [job.is_wanted for job in (waits, logs, done)] == [False, True, True]
     found = [store.find(job.id) for job in (waits, logs, done)]
@@ -194,3 +200,29 @@ def test_clearing_leaves_what_is_of_others(folder: Path) -> None:
     rewrite(jobs[1], process=os.getpid())
     store.clear()
     assert not list(folder.iterdir())
+
+
+def test_a_process_that_ends_takes_the_folder_from_none_that_begins_a_job() -> None:
+    store = JobStore()
+    with store.locked() as folder:
+        ending = threading.Thread(target=store_module.clear, args=(folder, os.getpid()))
+        ending.start()
+        ending.join(0.3)
+        assert ending.is_alive()
+        assert folder.is_dir()
+    ending.join()
+    assert not folder.exists()
+
+
+def test_who_waits_for_a_folder_that_goes_gets_another_that_is_private() -> None:
+    """Regression: it began its job in a folder that was made on the way, for everybody to read."""
+    store, begun = JobStore(), []
+    with store.locked() as folder:
+        waiting = threading.Thread(target=lambda: begun.append(store.begin(SOMEBODY)))
+        waiting.start()
+        waiting.join(0.3)
+        assert waiting.is_alive()
+        shutil.rmtree(folder)
+    waiting.join()
+    assert store.find(begun[0].id) is not None
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700

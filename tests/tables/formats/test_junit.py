@@ -80,6 +80,13 @@ REFUSED = {
     "an entity bomb": (f'<?xml version="1.0"?>\n{BOMB}<testsuite name="&b;"/>', "line 2: a document type"),
     "cut short": ('<testsuite>\n<testcase name="a"/>\n', "line 3: no element found"),
     "without cases": ("<testsuite/>", "has no test cases"),
+    **{
+        f"in {encoding}": (
+            f'<?xml version="1.0" encoding="{encoding}"?><testsuite/>',
+            "the encoding that it declares cannot be read",
+        )
+        for encoding in ("nothing-known", "rot13", "utf-7", "big5", "idna", "punycode")
+    },
 }
 
 

@@ -125,3 +125,9 @@ def test_other_variables_are_refused_when_paired(write: Any) -> None:
 def test_other_results_are_refused(write: Any, result: Any) -> None:
     with pytest.raises(SourceError, match="result 3: no object with `vars` and `success`"):
         read_examples(write([*RESULTS, result]))
+
+
+@pytest.mark.parametrize("scores", [["a"], "a", 7])
+def test_named_scores_are_an_object(write: Any, scores: object) -> None:
+    with pytest.raises(SourceError, match="result 3: its `namedScores` are no object"):
+        read_examples(write([*RESULTS, {**RESULTS[0], "namedScores": scores}]))

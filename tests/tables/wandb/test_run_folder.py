@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,7 @@ from trackperm.tables import read_examples, split_part
 from trackperm.tables.registry import recognised
 from trackperm.tables.table import ExampleTable
 from trackperm.tables.wandb.run_folder import RunFolder
-from trackperm.tables.wandb.run_log import LoggedArtifact, ManifestEntry
+from trackperm.tables.wandb.run_log import LoggedArtifact, ManifestEntry, RunLog
 
 
 @pytest.fixture
@@ -283,3 +285,32 @@ def test_datasets_that_a_run_used_are_facts(offline_runs: OfflineRuns):
         entries = {"data.csv": ManifestEntry("data.csv")}
         run.log.artifacts.append(LoggedArtifact("data", "dataset", digest, "c", True, entries))
     assert run.read(None, "", recognised).facts == {"dataset artifact": "00ff, 7ac4"}
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+def test_a_manifest_that_is_no_file_is_not_read(make: Callable[[Path], None], tmp_path: Path) -> None:
+    make(tmp_path / "manifest")
+    artifact = LoggedArtifact("a", "dataset", "d", "c", False, {}, str(tmp_path / "manifest"))
+    assert RunFolder(tmp_path, RunLog(run_id="x", artifacts=[artifact]), "run").tables() == []
+
+
+def test_a_manifest_that_is_nested_deeply_has_no_entries(tmp_path: Path) -> None:
+    manifest = tmp_path / "manifest"
+    manifest.write_bytes(gzip.compress(b"[" * 100_000))
+    artifact = LoggedArtifact("a", "dataset", "d", "c", False, {}, str(manifest))
+    assert RunFolder(tmp_path, RunLog(run_id="x", artifacts=[artifact]), "run").tables() == []
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("file://[", r"^`file://\[` is no address of a file: Invalid IPv6 URL"),
+        ("s3://user:hidden@bucket/a.csv", r"is a reference to `s3://bucket/a.csv`"),
+        ("https://a/b.csv?X-Amz-Signature=hidden", r"is a reference to `https://a/b.csv\?X-Amz-Signature=…`"),
+    ],
+)
+def test_addresses_of_references(address: str, said: str, tmp_path: Path) -> None:
+    artifact = LoggedArtifact("a", "dataset", "d", "c", False, {"a.csv": ManifestEntry("a.csv", ref=address)})
+    with pytest.raises(SourceError, match=said) as caught:
+        RunFolder(tmp_path, RunLog(run_id="x"), "run").staged(artifact, "a.csv")
+    assert "hidden" not in str(caught.value)

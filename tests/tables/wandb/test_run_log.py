@@ -13,7 +13,13 @@ from support.processes import python
 from support.wandb_offline_runs import OfflineRuns
 
 from trackperm.errors import SourceError
-from trackperm.tables.wandb.run_log import ManifestEntry, RunLog, external_entries, read_run_log
+from trackperm.tables.wandb.run_log import (
+    ManifestEntry,
+    RunLog,
+    external_entries,
+    media_entries,
+    read_run_log,
+)
 
 BLOCK = 32768
 
@@ -277,3 +283,10 @@ RECORDS = {
 def test_records_of_other_shapes_are_damage(tmp_path: Path, record: bytes):
     with pytest.raises(SourceError, match="is damaged: "):
         read(tmp_path, framed([record]))
+
+
+def test_keys_that_all_begin_with_a_long_one_are_refused() -> None:
+    """A kilobyte of each of a thousand keys would be a key of a megabyte."""
+    logged = {"k" * 10_001: {"a": {"_type": "x"}}}
+    with pytest.raises(SourceError, match="a key of 10,002 characters, of which W&B makes none"):
+        list(media_entries(logged))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trackperm.automation.policy.policy import Policy, load_policies
+from trackperm.errors import InputError
 
 Stamp = tuple[int, int, int]
 
@@ -25,6 +26,7 @@ class EditedPolicies:
         self._path = path
         self._name = name
         self._seen: dict[Path, Stamp | None] = {}
+        self._refused: str | None = None
 
     def load(self) -> list[Policy]:
         """Read the policies, which are not edited as long as their files stay as they are now.
@@ -53,9 +55,18 @@ class EditedPolicies:
         InputError
             As :meth:`load`, once for every change.
         """
-        if all(_stamp(file) == stamp for file, stamp in self._seen.items()):
+        changed = {file for file, stamp in self._seen.items() if _stamp(file) != stamp}
+        if not changed:
             return None
-        return self.load()
+        try:
+            found = self.load()
+        except InputError as error:
+            is_known, self._refused = error.message == self._refused, error.message
+            if is_known and changed == {self._path.absolute().parent}:  # where others write as well
+                return None
+            raise
+        self._refused = None
+        return found
 
 
 def _stamp(file: Path) -> Stamp | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
-from trackperm.messages import kind, listed
+from trackperm.messages import kind, listed, without_credentials
 from trackperm.statistic.schema import Parameter, Resolution
 from trackperm.trackers.base import schemes
 from trackperm.trackers.references import RunReference
@@ -79,6 +80,11 @@ class Part(BaseModel):
     """Keys and values, of which none are unknown."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True)
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        """Give the values that are shown, without credentials of addresses."""
+        for name, value in super().__repr_args__():
+            yield name, without_credentials(value) if isinstance(value, str) else value
 
 
 class Selection(Part):

@@ -165,12 +165,13 @@ class Policy(Part):
         return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what the policy says as plain values, defaults included."""
+        """Return what the policy says as plain values, defaults included, without credentials."""
         data = self.model_dump(mode="json", exclude={"runs", "log_to", "baseline"})
         return {
             **data,
+            "tracking_uri": self.tracking_uri and without_credentials(self.tracking_uri),
             "runs": [str(each) for each in self.runs],
-            "baseline": str(self.baseline),
+            "baseline": without_credentials(str(self.baseline)),
             "log_to": None if self.log_to is None else str(self.log_to),
         }
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 import io
 import math
 import re
+import resource
 import selectors
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from email.message import Message
 from http.client import HTTPException, parse_headers
 from typing import Any
@@ -26,6 +28,17 @@ _HEAD_SECONDS = 2.0
 _READ_SECONDS = 5.0
 _HEAD_END = re.compile(rb"\n\r?\n")
 _PART = 65536
+
+
+def _most_files(wanted: int) -> int:
+    """Return how many files this process may have open, `wanted` if the system lets it have so many."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return wanted
+    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
 def stated_length(headers: Message) -> int:
@@ -123,6 +136,7 @@ class Arrivals:
         self._listener = listener
         self._selector = selectors.DefaultSelector()
         self._arriving: dict[int, Arrival] = {}
+        self._most_open = _most_files(4 * MOST_ARRIVING) // 2
         listener.setblocking(False)
         self._selector.register(listener, selectors.EVENT_READ)
 
@@ -137,7 +151,8 @@ class Arrivals:
     def wait(self, seconds: float, *, accept: bool) -> Iterator[Arrival]:
         """Wait for a moment, and take those out that need no more waiting: whole, broken off, or too late.
 
-        Beyond :data:`MOST_ARRIVING`, the oldest of them is too late.
+        Beyond :data:`MOST_ARRIVING`, or half of the files that this process may have open, the oldest of them
+        is too late.
 
         Parameters
         ----------
@@ -161,7 +176,7 @@ class Arrivals:
             if arrival.is_whole:
                 yield self._take(arrival)
         now = time.monotonic()
-        n_too_many = len(self._arriving) - MOST_ARRIVING
+        n_too_many = len(self._arriving) - min(MOST_ARRIVING, self._most_open)
         for number, arrival in enumerate(list(self._arriving.values())):
             if number < n_too_many:
                 arrival.give_up()

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal, get_args
 
-from trackperm.choices import Alternative, require_choice
-from trackperm.errors import InputError
+from trackperm.choices import Alternative, require_choice, require_level
 
 IntervalMethod = Literal[
     "paired proportions",
@@ -82,7 +81,6 @@ def tail_level(alpha: float, alternative: Alternative) -> float:
     InputError
         If `alpha` is not between 0 and 1, or there is no such alternative.
     """
-    if not 0.0 < alpha < 1.0:
-        raise InputError(f"`alpha` is {alpha}; expected a number between 0 and 1, such as 0.05")
+    require_level(alpha)
     require_choice("alternative", alternative, get_args(Alternative))
     return alpha / 2.0 if alternative == "two-sided" else alpha

@@ -47,6 +47,9 @@ def require_power(power: float, alpha: float) -> None:
         raise InputError(f"`power` is {power}; expected a number between alpha, {alpha}, and 1, such as 0.8")
 
 
+_LARGEST_ROOT = 1e9  # of a number of examples
+
+
 def approximate_examples_needed(
     difference: float,
     null_sd: float,
@@ -85,7 +88,13 @@ def approximate_examples_needed(
             f"`difference` is {difference}; expected a number other than 0, and at most"
             f" {null_sd * math.sqrt(n_pilot):.3g}, the root mean square of the pilot's differences"
         )
-    return math.ceil(((z_level + z_power * math.sqrt(1.0 - share * share)) / share) ** 2)
+    root = (z_level + z_power * math.sqrt(1.0 - share * share)) / share
+    if root > _LARGEST_ROOT:
+        raise InputError(
+            f"`--difference {difference}` is too small for any number of examples to show",
+            hint="the smallest difference that matters is 0.01, for example.",
+        )
+    return math.ceil(root * root)
 
 
 def approximate_minimum_detectable_effect(

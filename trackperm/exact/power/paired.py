@@ -135,5 +135,5 @@ def _require_examples(n_examples: int) -> None:
     if n_examples > MOST_EXAMPLES:
         raise CapacityError(
             f"{n_examples} examples; the exact power is computed up to {MOST_EXAMPLES}",
-            hint="`approximate_minimum_detectable_effect` and `approximate_examples_needed` go on.",
+            hint=f"`--examples {MOST_EXAMPLES}` is the most.",
         )

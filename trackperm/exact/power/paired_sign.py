@@ -26,8 +26,7 @@ from typing import Any, get_args
 import numpy as np
 import numpy.typing as npt
 
-from trackperm.choices import Alternative, require_choice
-from trackperm.errors import InputError
+from trackperm.choices import Alternative, require_choice, require_level
 from trackperm.exact.distributions.characteristic import FloatArray
 from trackperm.exact.engines.linear.binomial import binomial_tail
 from trackperm.exact.types import IntArray
@@ -58,8 +57,7 @@ class SignTest:
 
     def __post_init__(self) -> None:
         require_choice("alternative", self.alternative, get_args(Alternative))
-        if not 0.0 < self.alpha < 1.0:
-            raise InputError(f"`alpha` is {self.alpha}; expected a number between 0 and 1, such as 0.05")
+        require_level(self.alpha)
 
     @property
     def sides(self) -> int:
@@ -87,7 +85,7 @@ class SignTest:
         from scipy import special  # importing it takes as long as the rest of NumPy
 
         m = np.asarray(n_discordant, dtype=np.int64)
-        middle = (m + 1 - math.sqrt(2.0) * special.erfinv(2.0 * self.level - 1.0) * np.sqrt(m)) / 2.0
+        middle = (m + 1 - special.ndtri(self.level) * np.sqrt(m)) / 2.0
         k = np.clip(np.ceil(middle).astype(np.int64), 0, m + 1)
         while (short := ~self._is_below(m, k)).any():
             k[short] += 1

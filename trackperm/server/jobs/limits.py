@@ -10,10 +10,11 @@ PENDING_PER_PAGE = 16
 PENDING_PER_USER = 64
 PENDING_PER_ADDRESS = 384
 PENDING_IN_ALL = 512
-GONE_SECONDS = 30.0
+GONE_SECONDS = 90.0
 """After so long without a word of it, a page is gone, and so are its jobs.
 
-A page asks every two seconds, says when it is closed, and begins again if it was only slow.
+A page asks every two seconds, once a minute where a browser has it in the background for long, and says when
+it is closed. If it was only slow, it begins again.
 """
 
 MOST_RUNS = 200

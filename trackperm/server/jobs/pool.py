@@ -5,18 +5,18 @@ from __future__ import annotations
 import logging
 import os
 import queue
-import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from multiprocessing import Pipe
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from werkzeug.test import TestResponse
 
@@ -26,18 +26,23 @@ from trackperm.server.jobs.limits import Limits
 from trackperm.server.jobs.pipe import Wire
 from trackperm.server.jobs.replay import Caller, ForbiddenRouteError
 from trackperm.server.jobs.requests import Order
-from trackperm.server.jobs.store import SCRATCH, Job
+from trackperm.server.jobs.store import Job
+from trackperm.storage import temporary_files
 
 _PROCESSES = 2
 _IDLE_SECONDS = 600.0
 _LOOK_SECONDS = 0.25
+_ENDING_SECONDS = 30.0
 _UNWANTED_SECONDS = 2.0
 """What ends by itself so soon costs less than a new process, which has to load MLflow."""
 
 _GROWN_MEGABYTES = 1024
 _SPOOLED = 2**23
+_PART = 2**20
 _INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH")
 _LOGGER = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 class _Task(NamedTuple):
@@ -112,10 +117,10 @@ class _Bench(threading.Thread):
             return
         if self._process is not None and not self._process.is_alive:
             self._end()
-        if self._process is None:
-            task.job.update(step="starting")
-            self._process = _Process(self._limits, task.job.folder.parent)
         try:
+            if self._process is None:
+                task.job.update(step="starting")
+                self._process = _Process(self._limits, task.job.folder.parent)
             keep = _Run(self._process, task, self._limits).finish()
         except _DroppedError:
             self._end()
@@ -124,7 +129,6 @@ class _Bench(threading.Thread):
         except TrackpermError as error:
             self._end()
             task.job.fail(error)
-            shutil.rmtree(task.job.folder / SCRATCH, ignore_errors=True)
             return
         if not keep:
             self._end()
@@ -141,7 +145,11 @@ class _Process:
     def __init__(self, limits: Limits, jobs: Path) -> None:
         ours, theirs = Pipe()
         environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-        environment |= {name: value for name, value in os.environ.items() if name.startswith("TRACKPERM_")}
+        environment |= {
+            name: value
+            for name, value in os.environ.items()
+            if name.startswith("TRACKPERM_") and not name.endswith("_SECRET")
+        }
         environment |= {
             "DO_NOT_TRACK": "true",
             "HOME": tempfile.gettempdir(),
@@ -155,7 +163,7 @@ class _Process:
             stdout=subprocess.DEVNULL,
             env=environment,
             pass_fds=(theirs.fileno(),),
-            start_new_session=True,  # so that one signal reaches the worker and the process that guards it
+            start_new_session=True,  # no signal of a terminal is for it
         )
         theirs.close()
         self.wire = Wire(ours)
@@ -167,17 +175,21 @@ class _Process:
 
     def kill(self) -> None:
         """End it at once, with all that it has started."""
-        if self.is_alive:
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.terminate()  # its guard kills the worker
 
     def end(self) -> int:
         """End it, wait for that, and return its exit status."""
         self.kill()
+        try:
+            status = self._process.wait(timeout=_ENDING_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            status = self._process.wait()
+        # not before: to the guard a standard input that closes is the end of the server
         if self._process.stdin is not None:
             self._process.stdin.close()
         self.wire.close()
-        return self._process.wait()
+        return status
 
     def status(self) -> int:
         """Wait for the end of a process whose wire is closed, and return its exit status."""
@@ -191,6 +203,17 @@ class _DroppedError(TrackpermError):
     """A job that nobody waited for any more was ended."""
 
 
+def _part(chunks: Iterator[Any]) -> bytes:
+    """Take about a mebibyte, or all that is left; nothing at the end."""
+    gathered, size = [], 0
+    for chunk in chunks:
+        gathered.append(chunk.encode() if isinstance(chunk, str) else chunk)
+        size += len(gathered[-1])
+        if size >= _PART:
+            break
+    return b"".join(gathered)
+
+
 class _Run:
     """One task in one process: answers its requests and keeps its record until it is done."""
 
@@ -199,7 +222,7 @@ class _Run:
         self._wire = process.wire
         self._job, self._caller, self._order = task
         self._limits = limits
-        self._is_late = self._is_dropped = False
+        self._is_late = self._is_dropped = self._is_left = False
 
     def finish(self) -> bool:
         """See the task through, and say whether the process can be used again.
@@ -231,6 +254,8 @@ class _Run:
                     self._job.fail(TrackpermError(message["error"]["message"], hint=message["error"]["hint"]))
                 elif message["type"] == "finished":
                     return bool(message["grown"] < _GROWN_MEGABYTES)
+        except TrackpermError:  # such as a full disk, which says nothing of the process
+            raise
         except (EOFError, OSError) as error:
             raise self._ended() from error
         finally:
@@ -269,12 +294,13 @@ class _Run:
 
     def _answer(self, message: dict[str, Any]) -> None:
         """Replay a request of the process as the caller, and send the answer back as it comes."""
-        with tempfile.SpooledTemporaryFile(_SPOOLED) as body:
+        with temporary_files(), tempfile.SpooledTemporaryFile(_SPOOLED) as body:
             for chunk in self._wire.body():
                 body.write(chunk)
             body.seek(0)
             try:
-                answer = self._caller.send(message["method"], message["target"], message["headers"], body)
+                asked = message["method"], message["target"], message["headers"], body
+                answer = self._waited(partial(self._caller.send, *asked))
             except ForbiddenRouteError as error:
                 self._wire.send({"status": 403, "reason": "FORBIDDEN", "headers": {}})
                 self._wire.send_body([f"{error} is no route of MLflow".encode()])
@@ -285,13 +311,42 @@ class _Run:
                 self._wire.send({"status": answer.status_code, "reason": reason, "headers": headers})
                 self._wire.send_body(self._counted(answer))
             finally:
-                answer.close()
+                if not self._is_left:
+                    answer.close()
+
+    def _waited(self, call: Callable[[], T]) -> T:
+        """Let MLflow do something in a thread of its own, which is left alone where the process has ended.
+
+        MLflow waits longer than any limit of a job for storage that does not answer, and perhaps for ever.
+
+        Raises
+        ------
+        EOFError
+            If the process has ended.
+        """
+        found: queue.SimpleQueue[Future[T]] = queue.SimpleQueue()
+
+        def do() -> None:
+            done: Future[T] = Future()
+            try:
+                done.set_result(call())
+            except BaseException as error:
+                done.set_exception(error)
+            found.put(done)
+
+        threading.Thread(target=do, name="trackperm-replay", daemon=True).start()
+        while True:
+            with suppress(queue.Empty):
+                return found.get(timeout=_LOOK_SECONDS).result()
+            if not self._process.is_alive:
+                self._is_left = True
+                raise EOFError
 
     def _counted(self, answer: TestResponse) -> Iterator[bytes]:
         """Pass an answer on, within the limit of what a job may read."""
         self._require_room(answer.content_length or 0)
-        for chunk in answer.response:
-            data = chunk.encode() if isinstance(chunk, str) else chunk
+        chunks = iter(answer.response)
+        while data := self._waited(partial(_part, chunks)):
             self._require_room(len(data))
             self._job.update(bytes=self._job.state.bytes + len(data))
             yield data

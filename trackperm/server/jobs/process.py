@@ -16,7 +16,9 @@ import sys
 import tempfile
 import threading
 import traceback
+from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
@@ -72,8 +74,14 @@ class ServerAdapter(BaseAdapter):
             self._wire.send(message)
             self._wire.send_body(_content(request.body))
             head = self._wire.receive()
-            for chunk in self._wire.body():
-                spool.write(chunk)
+            body = self._wire.body()
+            try:
+                for chunk in body:
+                    spool.write(chunk)
+            except OSError:  # the disk is full: what is left would be taken for messages
+                spool.close()
+                deque(body, maxlen=0)
+                raise
         spool.seek(0)
         answer.status_code = head["status"]
         answer.reason = head["reason"]
@@ -126,21 +134,36 @@ def main() -> None:
     """
     wire, megabytes, jobs, server = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])
     ended, alive = os.pipe()  # the worker alone holds `alive`, which closes when it ends
+    # Every SIGTERM from here on is a byte to be read. It cannot be blocked: libraries have own threads.
+    told, tell = os.pipe()
+    os.set_blocking(tell, False)
+    signal.set_wakeup_fd(tell)
+    signal.signal(signal.SIGTERM, lambda *_: None)
     worker = os.fork()
     if worker:
         os.close(alive)
         os.close(wire)
-        _guard(worker, ended, jobs, server)
-    os.close(ended)
+        _guard(worker, ended, told, jobs, server)
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    for end in (ended, told, tell):
+        os.close(end)
+    os.setpgid(0, 0)
     _work(Wire(Connection(wire)), megabytes)
 
 
-def _guard(worker: int, ended: int, jobs: Path, server: int) -> NoReturn:
-    """Kill the worker when the server ends, which closes the standard input; end as the worker ends."""
-    ready, _, _ = select.select([0, ended], [], [])
-    if 0 in ready:
-        os.kill(worker, signal.SIGKILL)
+def _guard(worker: int, ended: int, told: int, jobs: Path, server: int) -> NoReturn:
+    """Kill the worker when the server says so by SIGTERM, or ends, which closes the standard input.
+
+    Ends as the worker ends, and takes note of that: a container may have nobody else who does.
+    """
+    with suppress(OSError):  # which the worker has done by itself
+        os.setpgid(worker, worker)
+    ready, _, _ = select.select([0, ended, told], [], [])
+    if 0 in ready or told in ready:
+        os.killpg(worker, signal.SIGKILL)
     _, status = os.waitpid(worker, 0)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     code = os.waitstatus_to_exitcode(status)
     if code == 0:  # it found the wire closed, perhaps before the standard input was
         ready, _, _ = select.select([0], [], [], _ENDING_SECONDS)

@@ -27,11 +27,12 @@ from trackperm.server.jobs.limits import (
     PENDING_PER_USER,
 )
 from trackperm.server.jobs.visitors import Visitor
+from trackperm.storage import temporary_files
 
 STATE_FILE, RESULT_FILE, FLIPS_FILE, SCRATCH = "state.json", "result.json", "flips.sqlite", "scratch"
 
 _NAME = "trackperm-server"
-_PAGES, _CANCELLED = "pages", "cancelled"
+_PAGES, _CANCELLED, _LOCK = "pages", "cancelled", "lock"
 _ID = re.compile(r"[0-9a-f]{32}")
 _EXPIRY_SECONDS = 3600.0
 _MOST_KEPT = 256
@@ -122,7 +123,13 @@ class Job:
         return self.folder.name
 
     def update(self, **changes: Any) -> None:
-        """Note what has changed; on disk at once where that matters, else soon."""
+        """Note what has changed; on disk at once where that matters, else soon.
+
+        Raises
+        ------
+        StorageError
+            If there is no room for it on disk.
+        """
         now = time.time()
         matters = (
             "state" in changes
@@ -137,9 +144,9 @@ class Job:
     def fail(self, error: TrackpermError) -> None:
         """Note that it failed, and why; a result that there is already stays."""
         if self.state.is_pending:
-            self.update(state="failed", error=error_values(error))
+            self._conclude(state="failed", error=error_values(error))
         else:
-            self.update(flips="failed")
+            self._conclude(flips="failed")
 
     @property
     def is_wanted(self) -> bool:
@@ -149,20 +156,31 @@ class Job:
     def cancel(self) -> None:
         """Let it be dropped by the process that runs it."""
         if self.state.is_pending:
-            with suppress(FileNotFoundError):
+            with suppress(FileNotFoundError), temporary_files():
                 (self.folder / _CANCELLED).touch()
 
     def drop(self) -> None:
         """Note that nobody waited for it any more."""
         if self.state.is_pending:
-            self.update(state="dropped")
-            shutil.rmtree(self.folder / SCRATCH, ignore_errors=True)
+            self._conclude(state="dropped")
+
+    def _conclude(self, **changes: Any) -> None:
+        """Note how it ended, for which room is made; else the record goes: nobody waits for it for ever."""
+        shutil.rmtree(self.folder / SCRATCH, ignore_errors=True)
+        try:
+            try:
+                self.update(**changes)
+            except OSError:
+                (self.folder / STATE_FILE).unlink(missing_ok=True)
+                self._write()
+        except OSError:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     def _write(self) -> None:
         target = self.folder / STATE_FILE
         draft = target.with_suffix(".draft")
         # the folder may have expired in the meantime
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError), temporary_files():
             draft.write_text(json.dumps(asdict(self.state)), encoding="utf-8")
             draft.replace(target)
 
@@ -192,8 +210,10 @@ class JobStore:
         ------
         TooManyJobsError
             If too many jobs wait already.
+        StorageError
+            If there is no room for it on disk.
         """
-        with self.locked() as folder:
+        with temporary_files(), self.locked() as folder:
             known = [(path, _read(path)) for path in _jobs(folder)]
             _require_room(visitor, [state for _, state in known if state is not None and state.is_pending])
             _expire(folder, known)
@@ -239,10 +259,12 @@ class JobStore:
     @contextmanager
     def locked(self) -> Iterator[Path]:
         """Let one process of the server at a time do something; gives the folder of all jobs."""
-        folder = self._shared()
-        with (folder / "lock").open("a") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield folder
+        while True:
+            folder = self._shared()
+            with _locked(folder) as is_locked:
+                if is_locked:
+                    yield folder
+                    return
 
     def _shared(self) -> Path:
         if self._folder is None or not self._folder.is_dir():
@@ -274,6 +296,24 @@ def _private_folder() -> Path:
     return folder
 
 
+@contextmanager
+def _locked(folder: Path) -> Iterator[bool]:
+    """Let one process at a time do something in a folder; gives False where it is gone meanwhile."""
+    path = folder / _LOCK
+    try:
+        lock = path.open("a")
+    except FileNotFoundError:
+        yield False
+        return
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            is_there = os.path.samestat(os.fstat(lock.fileno()), path.stat())
+        except FileNotFoundError:
+            is_there = False
+        yield is_there
+
+
 def clear(folder: Path, process: int) -> None:
     """Remove the jobs of a process that ends; of one that was not done the record stays."""
     for path in _jobs(folder):
@@ -289,8 +329,9 @@ def clear(folder: Path, process: int) -> None:
         shutil.rmtree(path / SCRATCH, ignore_errors=True)
         for name in (RESULT_FILE, FLIPS_FILE):
             (path / name).unlink(missing_ok=True)
-    if not _jobs(folder):
-        shutil.rmtree(folder, ignore_errors=True)
+    with suppress(OSError), _locked(folder) as is_locked:  # others begin no job meanwhile
+        if is_locked and not _jobs(folder):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _jobs(folder: Path) -> list[Path]:

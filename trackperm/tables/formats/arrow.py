@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 from glob import escape
 
@@ -9,6 +10,7 @@ import polars as pl
 
 from trackperm.errors import SourceError
 from trackperm.tables.expansion import Expansion
+from trackperm.tables.formats.arrow_messages import held_bytes
 from trackperm.tables.panics import panics_unprinted
 from trackperm.tables.scan import UNREADABLE, Scan
 from trackperm.tables.source import Source, SourceFile
@@ -30,12 +32,21 @@ def read_arrow(file: SourceFile) -> ExampleTable:
             f"`{file.origin}` is Feather of version 1, which Arrow gave up",
             hint="write it again: `pyarrow.feather.write_feather(table, path)`, or as Parquet.",
         )
+    limit = Expansion.of_columns(file.origin, file.path)
     if file.head.startswith(_FILE):
         scan = pl.scan_ipc(escape(str(file.path)))
-        limit = Expansion.of_columns(file.origin, file.path)
+
+        def held(_: Collection[str]) -> int:
+            return held_bytes(file.path)
+
         return ExampleTable.from_scan(
-            Scan(scan, partial(_unreadable, file.origin), expansion=limit), file.origin
+            Scan(scan, partial(_unreadable, file.origin), expansion=limit, held=held), file.origin
         )
+    try:
+        n_bytes = held_bytes(file.path)
+    except (ValueError, OSError) as error:
+        raise _unreadable(file.origin, error) from error
+    limit.require(n_bytes)
     try:
         with panics_unprinted():
             frame = pl.read_ipc_stream(file.path.read_bytes())

@@ -14,11 +14,14 @@ import narwhals as nw
 import polars as pl
 
 from trackperm.errors import SourceError
+from trackperm.tables.expansion import require_columns
 from trackperm.tables.formats.header_detection import FirstRow, first_row, separator_of
 from trackperm.tables.source import Source, SourceFile, decoded
 from trackperm.tables.table import ExampleTable
 
 _BRACKETED = re.compile(r"[\[{][A-Za-z][^\[\]{}\":]*[\]}][^\t,;]*[\t,;]")  # a name, and no JSON
+
+_LINE = re.compile(rb"[\r\n ]*([^\r\n]*)")  # the first that is not blank
 
 
 def read_delimited(file: SourceFile) -> ExampleTable:
@@ -30,6 +33,7 @@ def read_delimited(file: SourceFile) -> ExampleTable:
         If rows differ in length, quotes do not close, or two columns have the same name or none.
     """
     data, separator = file.path.read_bytes(), separator_of(file) or ","
+    require_width(data, separator, file.origin)
     frame = fast(data, separator)
     if frame is None:
         frame = exact(decoded(data, file.origin), file.origin, separator)
@@ -58,6 +62,18 @@ def _recognises(file: SourceFile) -> bool:
     if file.is_json and (file.document is not None or not _BRACKETED.match(file.first_line)):
         return False
     return separator_of(file) is not None or sum(1 for line in file.lines if line.strip()) > 1
+
+
+def require_width(data: bytes, separator: str, origin: str) -> None:
+    """Refuse text of more columns than any table has, whose first line may be longer than the head.
+
+    Raises
+    ------
+    SourceError
+        If it is such.
+    """
+    line = _LINE.match(data)
+    require_columns(1 if line is None else 1 + line[1].count(separator.encode()), origin)
 
 
 def empty_is_null(frame: pl.DataFrame) -> nw.DataFrame[Any]:

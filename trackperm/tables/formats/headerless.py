@@ -13,7 +13,7 @@ import polars as pl
 
 from trackperm.errors import SourceError
 from trackperm.messages import listed
-from trackperm.tables.formats.delimited import empty_is_null, exact, fast
+from trackperm.tables.formats.delimited import empty_is_null, exact, fast, require_width
 from trackperm.tables.formats.header_detection import FirstRow, first_row, separator_of
 from trackperm.tables.source import Source, SourceFile, decoded
 from trackperm.tables.systems import of_system
@@ -47,6 +47,7 @@ def read_headerless(file: SourceFile) -> ExampleTable:
     if separator == " ":
         lines = (re.sub(_BLANKS, b" ", line.strip()) for line in data.splitlines())
         data = b"\n".join(lines)
+    require_width(data, separator, file.origin)
     names = [str(1 + i) for i in range(len(_fields(file)))]
     frame = fast(data, separator, names)
     if frame is None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from trackperm.errors import SourceError
 from trackperm.messages import listed
-from trackperm.tables.json_values import table
+from trackperm.tables.json_values import member_names, table
 from trackperm.tables.source import Source, SourceFile, chosen_part
 from trackperm.tables.table import ExampleTable
 
@@ -18,7 +18,8 @@ _ORIGINAL = "original"
 # What HELM's basic metrics say of every instance, which is no score of its answer.
 _BOOKKEEPING = re.compile(
     r"num_.*|training_.*|inference_.*|batch_size|finish_reason_.*|prompt_truncated|max_prob|logprob"
-    r"|predicted_index|perplexity|bits_per_byte|logprob_per_byte|.*_runtime.*|.*_cost.*"
+    r"|predicted_index|perplexity|bits_per_byte|logprob_per_byte|.*_runtime.*|.*_cost.*",
+    re.DOTALL,  # so that what follows the first `_runtime` is looked at once
 )
 
 
@@ -41,7 +42,7 @@ def read_helm(file: SourceFile) -> ExampleTable:
     part = chosen_part(file, parts, "perturbation")
     kept = [row for row in rows if _perturbation(row) == part]
     found = [_metrics(row, file.origin) for row in kept]
-    names = list(dict.fromkeys(name for metrics, _ in found for name in metrics))
+    names = member_names([metrics for metrics, _ in found], file.origin)
     columns = {
         "id": [row["instance_id"] for row in kept],
         "split": [split for _, split in found],

@@ -12,7 +12,7 @@ from typing import Any
 
 from trackperm.errors import MissingDependencyError, SourceError
 from trackperm.tables.expansion import Expansion
-from trackperm.tables.json_values import parsed, table
+from trackperm.tables.json_values import member_names, parsed, table
 from trackperm.tables.source import BROKEN_ARCHIVE, Source, SourceFile, chosen_part, decoded
 from trackperm.tables.table import ExampleTable
 
@@ -49,7 +49,7 @@ def read_inspect_log(file: SourceFile) -> ExampleTable:
             hint="was it written with `--no-log-samples`, or only its header kept?",
         )
     scores = [_scores(sample, index, file.origin) for index, sample in enumerate(samples)]
-    scorers = list(dict.fromkeys(name for found in scores for name in found))
+    scorers = member_names(scores, file.origin)
     if not scorers:
         raise SourceError(
             f"`{file.origin}` has no scores: the status of its run is `{header.get('status')}`",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import Any
 
 from trackperm.errors import SourceError
+from trackperm.tables.expansion import require_columns
 from trackperm.tables.formats.uniform_json_lines import LARGE, read_uniform, scan_uniform
-from trackperm.tables.json_values import parsed, table
+from trackperm.tables.json_values import member_names, parsed, table
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
 
@@ -20,6 +20,7 @@ def read_json_lines(file: SourceFile) -> ExampleTable:
     SourceError
         If a line is not a JSON object.
     """
+    require_columns(len(file.first_record or {}), file.origin)
     if file.path.stat().st_size > LARGE:
         scan = scan_uniform(file.path, file.first_record or {}, file.origin)
         if scan is not None:
@@ -29,8 +30,7 @@ def read_json_lines(file: SourceFile) -> ExampleTable:
         if frame is not None:
             return ExampleTable.from_native(frame, file.origin)
     rows, lines = json_rows(file)
-    names = dict.fromkeys(chain.from_iterable(rows))
-    columns = {name: [row.get(name) for row in rows] for name in names}
+    columns = {name: [row.get(name) for row in rows] for name in member_names(rows, file.origin)}
     return table(columns, lambda index: f"line {lines[index]}", file.origin)
 
 

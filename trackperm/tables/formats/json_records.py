@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import chain
-
 from trackperm.errors import SourceError
-from trackperm.tables.json_values import table
+from trackperm.tables.json_values import member_names, table
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
 
@@ -25,8 +23,7 @@ def read_json_records(file: SourceFile) -> ExampleTable:
                 f"`{file.origin}`, item {index}: not an object",
                 hint='the array holds one object an example, such as {"id": 1}.',
             )
-    names = dict.fromkeys(chain.from_iterable(rows))
-    columns = {name: [row.get(name) for row in rows] for name in names}
+    columns = {name: [row.get(name) for row in rows] for name in member_names(rows, file.origin)}
     return table(columns, lambda index: f"item {index}", file.origin)
 
 

@@ -78,6 +78,13 @@ def read_junit(file: SourceFile) -> ExampleTable:
             f"`{file.origin}`, line {error.lineno}: {expat.ErrorString(error.code)}",
             hint="was the report written to its end?",
         ) from error
+    except SourceError:
+        raise
+    except (LookupError, ValueError) as error:  # of what Python knows of encodings
+        raise SourceError(
+            f"`{file.origin}`: the encoding that it declares cannot be read: {error}",
+            hint="save it as UTF-8.",
+        ) from error
     if not cases.rows:
         raise SourceError(f"`{file.origin}` has no test cases")
     columns = {name: [row[name] for row in cases.rows] for name in cases.rows[0]}

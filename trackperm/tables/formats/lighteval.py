@@ -7,14 +7,13 @@ import hashlib
 import re
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
 import polars as pl
 
 from trackperm.errors import SourceError
 from trackperm.tables.formats.parquet import read_parquet
-from trackperm.tables.json_values import table
+from trackperm.tables.json_values import member_names, table
 from trackperm.tables.panics import panics_unprinted
 from trackperm.tables.scan import UNREADABLE
 from trackperm.tables.source import Source, SourceFile
@@ -43,7 +42,7 @@ def read_lighteval(file: SourceFile) -> ExampleTable:
         _mapping(value, f"`{file.origin}`, row {row}")
         for row, value in enumerate(frame["metric" if is_new else "metrics"].to_list())
     ]
-    names = list(dict.fromkeys(chain.from_iterable(metrics)))
+    names = member_names(metrics, file.origin)
     columns |= {name: [of_sample.get(name) for of_sample in metrics] for name in names}
     if len(names) == 1:
         columns["score"] = columns[names[0]]

@@ -11,7 +11,7 @@ from typing import Any
 from trackperm.errors import SourceError
 from trackperm.messages import did_you_mean, listed
 from trackperm.tables.formats.json_lines import json_rows
-from trackperm.tables.json_values import table
+from trackperm.tables.json_values import member_names, table
 from trackperm.tables.source import Source, SourceFile, chosen_part
 from trackperm.tables.table import ExampleTable
 
@@ -70,7 +70,7 @@ def read_lm_eval(file: SourceFile) -> ExampleTable:
         columns["prediction"] = predictions
     columns["label"] = [sample["target"] for sample in samples]
     identity = tuple(name for name in _HASHES if any(name in sample for sample in samples))
-    metrics = list(dict.fromkeys(name for sample in samples for name in sample if name not in _NO_METRICS))
+    metrics = [name for name in member_names(samples, file.origin) if name not in _NO_METRICS]
     for name in (*metrics, *identity):
         columns[name] = [sample.get(name) for sample in samples]
     if len(metrics) == 1:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from trackperm.errors import SourceError
+from trackperm.tables.expansion import require_columns
 from trackperm.tables.json_values import table
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
@@ -51,6 +52,7 @@ def _shape(document: Any, origin: str) -> tuple[list[str], list[list[Any]]]:
     if not all(isinstance(document[key], list) for key in ("columns", "data")):
         raise SourceError(f"`{origin}` has `columns` and `data`, but they are no lists", hint=hint)
     names, rows = document["columns"], document["data"]
+    require_columns(len(names), origin)
     for name in names:
         if not isinstance(name, str):
             raise SourceError(f"`{origin}` has a column named {name!r}, which is not text", hint=hint)

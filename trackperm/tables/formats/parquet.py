@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from functools import partial
+from collections.abc import Collection, Iterable
+from functools import cache, partial
 from pathlib import Path
 
 import polars as pl
@@ -12,6 +12,7 @@ import polars as pl
 from trackperm.errors import SourceError
 from trackperm.messages import listed
 from trackperm.tables.expansion import Expansion
+from trackperm.tables.formats.parquet_metadata import held_bytes, row_groups
 from trackperm.tables.scan import Scan
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
@@ -94,7 +95,17 @@ def _require_all(names: Iterable[str], origin: str) -> None:
 def _scan(paths: list[Path], origin: str) -> Scan:
     lazy = pl.scan_parquet(paths, glob=False, hive_partitioning=False)
     limit = Expansion.of_columns(origin, *paths)
-    return Scan(lazy, partial(_unreadable, origin), expansion=limit, parquet=tuple(paths))
+
+    groups = cache(row_groups)
+
+    @cache
+    def of_column(name: str) -> int:
+        return sum(held_bytes(path, groups(path), [name]) for path in paths)
+
+    def held(names: Collection[str]) -> int:
+        return sum(map(of_column, names))
+
+    return Scan(lazy, partial(_unreadable, origin), expansion=limit, held=held, parquet=tuple(paths))
 
 
 def _unreadable(origin: str, error: BaseException) -> SourceError:

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any
 
 from trackperm.errors import SourceError
-from trackperm.tables.json_values import table
+from trackperm.tables.json_values import member_names, table
 from trackperm.tables.source import Source, SourceFile, chosen_part
 from trackperm.tables.table import ExampleTable
 
@@ -36,6 +36,8 @@ def read_promptfoo(file: SourceFile) -> ExampleTable:
     for index, result in enumerate(results):
         if not isinstance(result, dict) or not isinstance(result.get("vars", {}), dict):
             raise SourceError(f"`{file.origin}`, result {index}: no object with `vars` and `success`")
+        if not isinstance(result.get("namedScores") or {}, dict):
+            raise SourceError(f"`{file.origin}`, result {index}: its `namedScores` are no object")
     systems = _systems(results)
     part = chosen_part(file, list(dict.fromkeys(systems)), "provider")
     kept = [result for result, system in zip(results, systems, strict=True) if system == part]
@@ -51,7 +53,7 @@ def read_promptfoo(file: SourceFile) -> ExampleTable:
         "input_hash": [hashlib.sha256(text.encode()).hexdigest() for text in variables],
     }
     for member in ("namedScores", "vars"):
-        for name in dict.fromkeys(chain.from_iterable(result.get(member) or {} for result in kept)):
+        for name in member_names([result.get(member) or {} for result in kept], file.origin):
             columns.setdefault(name, [(result.get(member) or {}).get(name) for result in kept])
     n_errors = sum(result.get("failureReason") == _ERROR for result in kept)
     notes = (f"{n_errors} of {len(kept)} results are errors of the provider, and have failed",)

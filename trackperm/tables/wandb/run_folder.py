@@ -23,6 +23,7 @@ from urllib.parse import unquote, urlsplit
 from trackperm.errors import SourceError
 from trackperm.messages import listed
 from trackperm.storage import temporary_files
+from trackperm.tables.remote import shown_locator
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
 from trackperm.tables.wandb.logged_tables import (
@@ -221,9 +222,9 @@ class RunFolder:
         if not artifact.manifest_file:
             return artifact.entries
         manifest = _moved(Path(artifact.manifest_file), "artifact_manifests")
-        # This artifact need not be the one that is meant.
+        # This artifact need not be the one that is meant, and a log may name a pipe or a device.
         with suppress(OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError):
-            return external_entries(manifest.read_bytes())
+            return external_entries(manifest.read_bytes()) if manifest.is_file() else {}
         return {}
 
     def _partitions(
@@ -274,12 +275,12 @@ class RunFolder:
         """
         entry = self._entries(artifact)[path]
         what = f"file `{path}` of artifact `{artifact.name}` of `{self.origin}`"
-        parts = urlsplit(entry.ref)
-        if entry.ref and parts.scheme != "file":
+        if entry.ref and not entry.ref.startswith("file:"):
             raise SourceError(
-                f"{what} is a reference to `{entry.ref}`", hint="fetch it, and compare the files."
+                f"{what} is a reference to `{shown_locator(entry.ref)}`",
+                hint="fetch it, and compare the files.",
             )
-        file = Path(unquote(parts.path)) if entry.ref else _moved(Path(entry.local_path), "")
+        file = _path_of_url(entry.ref) if entry.ref else _moved(Path(entry.local_path), "")
         if not file.is_file():
             raise SourceError(
                 f"{what} is not at `{file}`, where it lay when it was logged",
@@ -290,6 +291,13 @@ class RunFolder:
         if not is_unchecked and entry.digest != _digest(file.read_bytes()):
             raise SourceError(f"{what} was changed at `{file}` after it was logged")
         return file
+
+
+def _path_of_url(url: str) -> Path:
+    try:
+        return Path(unquote(urlsplit(url).path))
+    except ValueError as error:  # as of `file://[`
+        raise SourceError(f"`{shown_locator(url)}` is no address of a file: {error}") from error
 
 
 def _moved(file: Path, folder: str) -> Path:

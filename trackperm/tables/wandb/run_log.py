@@ -9,7 +9,6 @@ run that was killed, or is still running, ends anywhere.
 from __future__ import annotations
 
 import io
-import json
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -34,6 +33,7 @@ _RUN_NOTES, _RUN_TAGS = 9, 10
 _ITEM_KEY, _ITEM_NESTED_KEY, _ITEM_BOOLEAN, _ITEM_INTEGER, _ITEM_NUMBER = 1, 2, 4, 5, 6
 _ITEM_TEXT, _ITEM_JSON, _ITEM_VALUE_JSON = 7, 8, 16
 _DEEPEST = 100  # parts of a key
+_LONGEST = 10_000  # characters of it
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,15 @@ def read_run_log(path: Path, origin: str, *, with_summary: bool = False) -> RunL
 
 
 def media_entries(items: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """List the values with a ``_type`` in nested objects, by their keys joined with dots."""
+    """List the values with a ``_type`` in nested objects, by their keys joined with dots.
+
+    Raises
+    ------
+    SourceError
+        If the key of an object is long: those of all that it holds begin with it.
+    """
+    if len(prefix) > _LONGEST:
+        raise SourceError(f"a key of {len(prefix):,} characters, of which W&B makes none")
     for key, value in items.items():
         if isinstance(value, dict) and "_type" in value:
             yield prefix + key, value
@@ -173,7 +181,7 @@ def external_entries(text: bytes) -> dict[str, ManifestEntry]:
         If it is cut.
     """
     inflated = b"".join(Expansion.of("manifest of an artifact").inflated(io.BytesIO(text)))
-    rows = (json.loads(line) for line in inflated.splitlines() if line.strip())
+    rows = (parsed(line.decode()) for line in inflated.splitlines() if line.strip())
     names = ("path", "digest", "size", "ref", "local_path")
     return {row["path"]: ManifestEntry(**{k: row[k] for k in names if row.get(k)}) for row in rows}
 
