@@ -11,8 +11,9 @@ import pytest
 import typer
 
 import trackperm
-from trackperm import cli, server
+from trackperm import server
 from trackperm.automation.policy.policy import in_policies
+from trackperm.cli import commands
 from trackperm.errors import InputError
 from trackperm.option_names import ARGUMENTS, COLUMNS, LABELS, NAMES, PAIRS, in_python, on_pages
 from trackperm.server.jobs.store import error_values
@@ -93,7 +94,7 @@ def options(command: click.Command) -> set[str]:
 
 def test_every_option_has_a_form_in_python_or_none_on_purpose():
     known = {*NAMES, *ARGUMENTS, *COLUMNS, *PAIRS, "slice", "log-to"}
-    assert options(typer.main.get_command(cli.app)) - known == ON_THE_COMMAND_LINE_ALONE - {"help"}
+    assert options(typer.main.get_command(commands.app)) - known == ON_THE_COMMAND_LINE_ALONE - {"help"}
 
 
 def test_arguments_are_those_of_public_functions():

@@ -1,37 +1,96 @@
-"""How long importing takes, beside the start of an interpreter that has what the module stands on."""
+"""What it costs to start: CPU time of processes, beside a polars script that joins the same files."""
 
 from __future__ import annotations
 
+import os
+import resource
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 from benchmarks.summary import Row
-from benchmarks.workloads import seconds
+from benchmarks.workloads import answers
 
-LIMITS = {"trackperm": 0.2, "trackperm.exact": 0.15, "trackperm.cli": None}
+import trackperm
+
+N_EXAMPLES = 1_000
+COMMAND = "import sys; from trackperm.cli import main; sys.exit(main())"
+SCRIPT = """\
+import sys, polars as pl
+a, b = map(pl.read_csv, sys.argv[1:])
+joined = a.join(b, on="id", validate="1:1")
+change = joined["correct_right"] - joined["correct"]
+print(change.mean(), change.value_counts())
+"""
 
 
-def start(code: str) -> None:
-    subprocess.run([sys.executable, "-c", code], check=True)
+@pytest.fixture(scope="module")
+def files(tmp_path_factory) -> list[str]:
+    folder = tmp_path_factory.mktemp("runs")
+    candidate, baseline = answers(N_EXAMPLES)
+    names = []
+    for name, right in (("baseline.csv", baseline), ("candidate.csv", candidate)):
+        lines = "".join(f"e{i},{value}\n" for i, value in enumerate(right))
+        (folder / name).write_text(f"id,correct\n{lines}", encoding="utf-8")
+        names.append(str(folder / name))
+    return names
 
 
-@pytest.mark.parametrize(
-    ("module", "beside"),
-    [("trackperm", "pass"), ("trackperm.exact", "import numpy, scipy"), ("trackperm.cli", "pass")],
-)
-def test_import(benchmark, table, module: str, beside: str):
-    bare = [seconds(start, beside) for _ in range(6)]
-    benchmark.pedantic(start, args=(f"{beside}; import {module}",), rounds=10, warmup_rounds=1)
-    bare += [seconds(start, beside) for _ in range(6)]
+def of_process(arguments: Sequence[str], repeats: int = 6) -> float:
+    """Seconds of CPU, the system's included, of a process of Python that runs to its end: the fewest."""
+    # Compiled modules are written and read again, as where trackperm is installed.
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    environment["PYTHONPATH"] = str(Path(trackperm.__file__).parents[1])
+
+    def once() -> float:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, *arguments], check=True, env=environment, capture_output=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    once()
+    return min(once() for _ in range(repeats))
+
+
+def of_call(function: Callable[[], object], repeats: int = 20) -> float:
+    def once() -> float:
+        start = time.process_time()
+        function()
+        return time.process_time() - start
+
+    once()
+    return min(once() for _ in range(repeats))
+
+
+def test_start(table, files: list[str]):
+    script = of_process(["-c", SCRIPT, *files])
+    for work, limit, arguments in (
+        ("trackperm --version", 0.1, ["-c", COMMAND, "--version"]),
+        ("import trackperm", 0.1, ["-c", "import trackperm"]),
+        ("trackperm compare", 0.6, ["-c", COMMAND, "compare", *files]),
+    ):
+        table.add(
+            Row(
+                f"CPU time of `{work}`, {N_EXAMPLES:,} examples",
+                of_process(arguments),
+                beside="a polars script that joins the files",
+                theirs=script,
+                compare="share",
+                limit=limit,
+                note="user and system; least of 6",
+            )
+        )
+
+
+def test_second_comparison(table, files: list[str]):
     table.add(
         Row(
-            f"import {module}",
-            benchmark.stats.stats.min - min(bare),
-            beside=f"a start with `{beside}`",
-            theirs=min(bare),
-            compare="none",
-            limit=LIMITS[module],
-            note="beyond it; fastest of 10",
+            f"CPU time of a second `compare` in a process, {N_EXAMPLES:,} examples",
+            of_call(lambda: trackperm.compare(*files)),
+            limit=0.02,
+            note="from CSV files; least of 20",
         )
     )

@@ -16,6 +16,7 @@ from support.comparisons import answers, check_golden
 from support.processes import run, script
 
 from trackperm import cli
+from trackperm.cli import commands
 
 BASELINE = [False] * 109 + [True] * 69 + [True] * 935 + [False] * 206
 CANDIDATE = [True] * 109 + [False] * 69 + [True] * 935 + [False] * 206
@@ -260,7 +261,7 @@ def test_a_fault_is_called_a_fault(
     def fail() -> None:
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setattr(cli, "app", fail)
+    monkeypatch.setattr(commands, "app", fail)
     with pytest.raises(SystemExit) as stop:
         cli.main()
     assert stop.value.code == 70
@@ -325,7 +326,7 @@ def declared(command: click.Command, name: str) -> Iterator[str]:
 
 
 def test_golden_help():
-    text = "\n".join(declared(typer.main.get_command(cli.app), "trackperm")) + "\n"
+    text = "\n".join(declared(typer.main.get_command(commands.app), "trackperm")) + "\n"
     check_golden(text, Path(__file__).parents[1] / "golden" / "cli_help.txt")
 
 
@@ -333,7 +334,7 @@ def test_golden_help():
 def test_help_shows_every_option(folder: Path, arguments: list[str]):
     result = call_trackperm(folder, *arguments)
     assert (result.returncode, result.stderr) == (0, "")
-    command = typer.main.get_command(cli.app)
+    command = typer.main.get_command(commands.app)
     if arguments[0] == "compare":
         command = command.commands["compare"]
     for parameter in command.params:

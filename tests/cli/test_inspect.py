@@ -15,7 +15,7 @@ from support.mlflow_stores import MlflowStore
 from support.served_objects import served_objects
 from typer.testing import CliRunner
 
-from trackperm import cli
+from trackperm.cli import commands
 from trackperm.errors import SourceError
 
 QUESTIONS = pl.DataFrame(
@@ -45,7 +45,7 @@ could be score: seconds
 
 
 def invoke(*arguments: str) -> str:
-    result = CliRunner().invoke(cli.app, arguments)
+    result = CliRunner().invoke(commands.app, arguments)
     if result.exception is not None:
         raise result.exception
     assert result.exit_code == 0

@@ -16,7 +16,7 @@ from support import reference_data
 from typer.testing import CliRunner
 
 import trackperm
-from trackperm import cli
+from trackperm.cli import commands
 
 pytestmark = pytest.mark.skipif(not reference_data.available(), reason=reference_data.ABSENT)
 
@@ -26,7 +26,7 @@ FOLD_WARNING = "folds: the training sets of folds or resamples overlap"
 
 
 def command_line(*arguments: str | Path) -> str:
-    result = CliRunner().invoke(cli.app, ["compare", *map(str, arguments)])
+    result = CliRunner().invoke(commands.app, ["compare", *map(str, arguments)])
     assert result.exit_code == 0, result.stderr
     assert result.stderr == ""
     return result.stdout

@@ -13,13 +13,13 @@ from support.comparisons import accuracy
 from typer.testing import CliRunner
 
 import trackperm
-from trackperm import cli
+from trackperm.cli import commands
 from trackperm.comparison.sample_size import plan_from_pilot, plan_paired
 from trackperm.errors import InputError
 
 
 def power(*arguments: str | Path) -> str:
-    result = CliRunner().invoke(cli.app, ["power", *map(str, arguments)])
+    result = CliRunner().invoke(commands.app, ["power", *map(str, arguments)])
     if result.exception is not None:
         raise result.exception
     return result.stdout

@@ -15,7 +15,7 @@ from support.mlflow_stores import MlflowStore
 from typer.testing import CliRunner
 
 import trackperm
-from trackperm import cli
+from trackperm.cli import commands
 from trackperm.comparison import Comparison
 from trackperm.errors import InputError
 from trackperm.ledger.family import family as listed
@@ -105,7 +105,9 @@ def test_what_is_not_there_is_said(ledger: Ledger, arguments: dict[str, Any], me
 def test_the_command_writes_files(ledger: Ledger, tmp_path: Path):
     where = ("family", "--experiment", "mlflow:digits", "--tracking-uri", ledger.store.uri, "--spend")
     files = [tmp_path / f"family.{suffix}" for suffix in ("txt", "json", "csv")]
-    result = CliRunner().invoke(cli.app, [*where, *(each for file in files for each in ("-o", str(file)))])
+    result = CliRunner().invoke(
+        commands.app, [*where, *(each for file in files for each in ("-o", str(file)))]
+    )
     assert result.exit_code == 0, result.output
     text, data, table = (file.read_text(encoding="utf-8") for file in files)
     assert text == result.stdout
@@ -115,5 +117,5 @@ def test_the_command_writes_files(ledger: Ledger, tmp_path: Path):
     rows = list(csv.DictReader(io.StringIO(table)))
     assert [row["test_set"] for row in rows] == [each.test_set for each in found for _ in each.looks]
     assert float(rows[0]["log10_p_spent"]) == found[0].spent()[1]
-    refused = CliRunner().invoke(cli.app, [*where, "-o", "family.html"])
+    refused = CliRunner().invoke(commands.app, [*where, "-o", "family.html"])
     assert "`family.html` does not say its format" in str(refused.exception)

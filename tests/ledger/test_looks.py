@@ -17,7 +17,7 @@ from support.mlflow_stores import MlflowStore
 from typer.testing import CliRunner
 
 import trackperm
-from trackperm import cli
+from trackperm.cli import commands
 from trackperm.errors import InputError, SourceError
 from trackperm.exact.multiplicity import adjust_log10
 from trackperm.exact.multiplicity.alpha_spending import spending_levels
@@ -281,7 +281,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> tuple[MlflowStore, list[A
 @pytest.mark.tracker
 class TestInMlflow:
     def listed(self, *arguments: str) -> str:
-        result = CliRunner().invoke(cli.app, ["family", *arguments])
+        result = CliRunner().invoke(commands.app, ["family", *arguments])
         if result.exception is not None:
             raise result.exception
         return result.stdout
@@ -358,11 +358,11 @@ class TestInMlflow:
         tracked, published = store
         run = published[2][1].run
         arguments = ["verify", str(run.reference), "--from-runs", "--tracking-uri", tracked.uri]
-        result = CliRunner().invoke(cli.app, arguments)
+        result = CliRunner().invoke(commands.app, arguments)
         assert result.exit_code == 0, result.stdout
         assert "from the runs" in result.stdout
         tracked.client.log_metric(run.reference.locator, "accuracy/p_value", 0.25)
-        result = CliRunner().invoke(cli.app, arguments)
+        result = CliRunner().invoke(commands.app, arguments)
         assert result.exit_code == 4
         (line,) = (line for line in result.stdout.splitlines() if line.startswith("MISMATCH"))
         assert "metric accuracy/p_value" in line

@@ -9,12 +9,14 @@ from typing import Any
 from typer.testing import CliRunner
 
 from support.reference_data import reference
-from trackperm import cli
+from trackperm.cli import commands
 
 
 def compared(*arguments: str | Path) -> dict[str, Any]:
     """The result of one statistic, as `--format json` prints it."""
-    result = CliRunner().invoke(cli.app, ["compare", *map(str, arguments), "--no-log", "--format", "json"])
+    result = CliRunner().invoke(
+        commands.app, ["compare", *map(str, arguments), "--no-log", "--format", "json"]
+    )
     if result.exception is not None:
         raise result.exception
     (found,) = json.loads(result.stdout)

@@ -15,7 +15,7 @@ from support.tracker_stores import TrackerStore
 from typer.testing import CliRunner
 
 import trackperm
-from trackperm import cli
+from trackperm.cli import commands
 from trackperm.comparison import Comparison, Slice
 from trackperm.comparison.sample_size import plan_from_pilot, plan_paired
 from trackperm.comparison.second_opinions import STUDENTIZED
@@ -35,7 +35,7 @@ def power(store: TrackerStore, experiment: str, *arguments: str) -> str:
     scheme, _ = store.address()
     where = ["--experiment", f"{scheme}:{experiment}"]
     where += [] if store.tracking_uri is None else ["--tracking-uri", store.tracking_uri]
-    result = CliRunner().invoke(cli.app, ["power", *where, *arguments])
+    result = CliRunner().invoke(commands.app, ["power", *where, *arguments])
     if result.exception is not None:
         raise result.exception
     return result.stdout

@@ -79,14 +79,15 @@ class Destination:
 
     def log(self, comparisons: Sequence[Comparison]) -> None:
         """Log `comparisons`, and say where."""
-        from trackperm.ledger.comparison_publication import look_sentence
-        from trackperm.ledger.log import log
-
         for comparison in comparisons if self.wanted else ():
             if self.tracker is None and comparison.candidate_run is None:
                 if comparison.baseline_run is not None:
                     typer.echo("not logged: the candidate is in no tracker; `--log-to` says where", err=True)
                 continue
+            # Comparisons of files are logged nowhere, and need no ledger.
+            from trackperm.ledger.comparison_publication import look_sentence
+            from trackperm.ledger.log import log
+
             published = log(
                 comparison, self.tracker, self.container, alert=self.alert, tag_runs=self.tag_runs
             )

@@ -14,6 +14,7 @@ from trackperm.errors import CapacityError
 from trackperm.exact.counts import LARGEST, exact_column_sums
 from trackperm.exact.engines.lattice.statistic import Statistic
 from trackperm.exact.functions.rational import RationalStatistic
+from trackperm.exact.root import bracketed_root
 from trackperm.exact.types import IntArray
 
 
@@ -117,8 +118,6 @@ class Differences:
         """
         if not self.n_up or not self.n_down:
             return None
-        from scipy.optimize import brentq
-
         moved = self.values != 0
         values, counts = self.values[moved].astype(np.float64), self.counts[moved].astype(np.float64)
         values /= np.abs(values).max()
@@ -131,7 +130,7 @@ class Differences:
         reach = 1.0
         while weights(-reach) @ values > 0.0 or weights(reach) @ values < 0.0:
             reach *= 2.0
-        tilted = weights(brentq(lambda tilt: weights(tilt) @ values, -reach, reach))
+        tilted = weights(bracketed_root(lambda tilt: weights(tilt) @ values, -reach, reach))
         return float(tilted @ values**3 / (tilted @ values**2) ** 1.5)
 
     @property

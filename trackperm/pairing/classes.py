@@ -13,7 +13,6 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from scipy import sparse
 
 from trackperm.errors import InputError
 from trackperm.exact import CountTable
@@ -83,6 +82,8 @@ class ClassCounts:
         largest = max(int(np.abs(counts).max()) for counts in (self.baseline, self.candidate))
         of_unit = np.bincount(units, weights=sizes)
         require_small_sums(largest, int(of_unit.max()), self.statistic)
+        from scipy import sparse  # importing it takes as long as a small comparison
+
         incidence = sparse.csr_array((sizes, (units, kinds)), shape=(n_units, len(self.baseline)))
         baseline, candidate = (
             (incidence @ counts.reshape(len(counts), -1)).reshape(-1, *counts.shape[1:])

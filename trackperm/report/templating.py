@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 
 def render(template: str, **context: object) -> str:
@@ -15,6 +17,9 @@ def render(template: str, **context: object) -> str:
 @cache
 def environment(package: str) -> Environment:
     """Return the templates in the folder ``templates`` of `package`."""
+    # What is printed or logged as text needs no templates.
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
     return Environment(
         loader=PackageLoader(package),
         autoescape=True,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, TypeAdapter, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from trackperm.choices import Alternative, RepeatsInSpec
@@ -80,100 +80,131 @@ Classes = Annotated[
 
 class _Spec(BaseModel):
     model_config = ConfigDict(
-        extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True, title="statistic"
+        extra="forbid",
+        strict=True,
+        frozen=True,
+        title="statistic",
+        defer_build=True,  # each form is built when a spec of that form is first read
+    )
+    # Docstrings of attributes, which pydantic can take for descriptions, it reads from the source: at every
+    # start, and for longer than it takes to read a spec.
+
+    version: Literal[1] = Field(1, description="Version of the language.")
+
+    name: str | None = Field(
+        None, description="Name for people and logged metrics; by default that of the file."
     )
 
-    version: Literal[1] = 1
-    """Version of the language."""
+    description: str = Field("", description="What the statistic is, and where it comes from.")
 
-    name: str | None = None
-    """Name for people and logged metrics; by default that of the file."""
+    parameters: dict[str, Parameter] = Field(
+        {},
+        description="Defaults of values that `--set NAME=VALUE` changes; a value has the type of its "
+        "default.",
+    )
 
-    description: str = ""
-    """What the statistic is, and where it comes from."""
+    columns: dict[str, str] = Field({}, description="Columns of the data by the name that they have here.")
 
-    parameters: dict[str, Parameter] = {}
-    """Defaults of values that `--set NAME=VALUE` changes; a value has the type of its default."""
+    missing: dict[str, Expression] = Field(
+        {}, description="What a missing prediction counts, for every count: an expression in `label`."
+    )
 
-    columns: dict[str, str] = {}
-    """Columns of the data by the name that they have here."""
+    worst: dict[str, Expression] = Field(
+        {},
+        description="What the worst possible prediction counts, for every count: an expression in `label`. "
+        "For `--missing bounds`; what is missing need not be the worst, as it makes no false "
+        "positive.",
+    )
 
-    missing: dict[str, Expression] = {}
-    """What a missing prediction counts, for every count: an expression in `label`."""
+    best: dict[str, Expression] = Field(
+        {},
+        description="What the best possible prediction counts, for every count: an expression in `label`. "
+        "By default the counts with `label` in place of `prediction`, where these read nothing "
+        "else of a run.",
+    )
 
-    worst: dict[str, Expression] = {}
-    """What the worst possible prediction counts, for every count: an expression in `label`. For
-    `--missing bounds`; what is missing need not be the worst, as it makes no false positive."""
+    repeats: RepeatsInSpec | None = Field(
+        None,
+        description="What becomes of several rows of one example, such as epochs or attempts. `sum` adds up "
+        "their counts, `mean` averages them, `any` and `all` take the greatest and the least; "
+        "as many rows in both runs. `bundle` adds up any number that one rule of both runs "
+        "made. `pass_at_k` and `pass_hat_k` estimate, for the parameter `k`, the chance that "
+        "any or all of `k` attempts pass. `attempts` exchanges the attempts of an example among "
+        "themselves, and `rows` takes each row as an example.",
+    )
 
-    best: dict[str, Expression] = {}
-    """What the best possible prediction counts, for every count: an expression in `label`. By default the
-    counts with `label` in place of `prediction`, where these read nothing else of a run."""
+    cluster: str | None = Field(
+        None, description="Column whose groups of examples are exchanged between the runs as a whole."
+    )
 
-    repeats: RepeatsInSpec | None = None
-    """What becomes of several rows of one example, such as epochs or attempts. `sum` adds up their counts,
-    `mean` averages them, `any` and `all` take the greatest and the least; as many rows in both runs. `bundle`
-    adds up any number that one rule of both runs made. `pass_at_k` and `pass_hat_k` estimate, for the
-    parameter `k`, the chance that any or all of `k` attempts pass. `attempts` exchanges the attempts of an
-    example among themselves, and `rows` takes each row as an example."""
+    strata: str | None = Field(
+        None,
+        description="Column whose groups of examples are scored apart; the score is the weighted mean of "
+        "theirs.",
+    )
 
-    cluster: str | None = None
-    """Column whose groups of examples are exchanged between the runs as a whole."""
+    classes: Classes = Field(
+        None,
+        description="Column, usually `label`, whose values are the classes, or a list of them. In counts, "
+        "`class` stands for one of them; all examples are counted for every class, and the "
+        "score is the weighted mean of those of the classes. A column called `class` is read by "
+        "another name, as in `columns: {kind: class}`.",
+    )
 
-    strata: str | None = None
-    """Column whose groups of examples are scored apart; the score is the weighted mean of theirs."""
+    slices: list[str] = Field(
+        [],
+        description="Columns whose values make slices: parts of the examples that are compared by "
+        "themselves as well. All tests of the statistic are then corrected for each other.",
+    )
 
-    classes: Classes = None
-    """Column, usually `label`, whose values are the classes, or a list of them. In counts, `class` stands for
-    one of them; all examples are counted for every class, and the score is the weighted mean of those of the
-    classes. A column called `class` is read by another name, as in `columns: {kind: class}`."""
+    weights: dict[str, Number] = Field({}, description="Weight of every stratum or class; equal by default.")
 
-    slices: list[str] = []
-    """Columns whose values make slices: parts of the examples that are compared by themselves as well. All
-    tests of the statistic are then corrected for each other."""
+    resolution: Resolution = Field(
+        None, description="What decimal counts are rounded to multiples of: one number, or one by count."
+    )
 
-    weights: dict[str, Number] = {}
-    """Weight of every stratum or class; equal by default."""
+    undefined: Expression = Field(None, description="Value of 0/0, a number.")
 
-    resolution: Resolution = None
-    """What decimal counts are rounded to multiples of: one number, or one by count."""
+    alternative: Alternative = Field("two-sided", description="Which values of the statistic are extreme.")
 
-    undefined: Expression = None
-    """Value of 0/0, a number."""
-
-    alternative: Alternative = "two-sided"
-    """Which values of the statistic are extreme."""
-
-    greater_is_better: bool = True
-    """Whether a greater value is a better candidate. It has to be said where the name is that of an error, as
-    in `val_loss`, `rmse`, `latency`."""
+    greater_is_better: bool = Field(
+        True,
+        description="Whether a greater value is a better candidate. It has to be said where the name is "
+        "that of an error, as in `val_loss`, `rmse`, `latency`.",
+    )
 
 
 class ShortSpec(_Spec):
     """Counts of one run, and its score; the statistic contrasts two scores."""
 
-    counts: dict[str, Expression]
-    """Integers of every example of a run, from its columns."""
+    counts: dict[str, Expression] = Field(description="Integers of every example of a run, from its columns.")
 
-    score: Expression
-    """A run's value, from the sums of its counts."""
+    score: Expression = Field(description="A run's value, from the sums of its counts.")
 
-    contrast: Contrast = "difference"
-    """What of the scores of candidate and baseline is tested. The log ratio is log(score of the candidate) -
-    log(score of the baseline), where `undefined` is the score at 0/0. A score of 0 has no logarithm: a test
-    in which an exchange of outputs leads to one is refused."""
+    contrast: Contrast = Field(
+        "difference",
+        description="What of the scores of candidate and baseline is tested. The log ratio is log(score of "
+        "the candidate) - log(score of the baseline), where `undefined` is the score at 0/0. A "
+        "score of 0 has no logarithm: a test in which an exchange of outputs leads to one is "
+        "refused.",
+    )
 
 
 class LongSpec(_Spec):
     """The functions g and h of the paper."""
 
-    counts: dict[str, Expression] = {}
-    """Integers of every example of a run, from its columns; by default the columns that `g` reads."""
+    counts: dict[str, Expression] = Field(
+        {},
+        description="Integers of every example of a run, from its columns; by default the columns that `g` "
+        "reads.",
+    )
 
-    g: dict[str, Expression]
-    """Integers of every pair of outputs, from the counts `u.NAME` (candidate) and `v.NAME` (baseline)."""
+    g: dict[str, Expression] = Field(
+        description="Integers of every pair of outputs, from the counts `u.NAME` (candidate) and `v.NAME` "
+        "(baseline).",
+    )
 
-    h: Expression
-    """The statistic, from the sums of g."""
+    h: Expression = Field(description="The statistic, from the sums of g.")
 
 
 def validate(document: Document) -> ShortSpec | LongSpec:

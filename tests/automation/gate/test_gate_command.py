@@ -19,12 +19,12 @@ from support.hooked_runs import HookedStore
 from support.served_objects import served_objects
 from typer.testing import CliRunner
 
-from trackperm import cli
 from trackperm.automation.gate import gate as gate_module
 from trackperm.automation.gate.markdown import markdown
 from trackperm.automation.gate.report import GateReport
 from trackperm.automation.judging import compare_candidate
 from trackperm.automation.policy.policy import load_policies
+from trackperm.cli import commands
 from trackperm.errors import InputError, StorageError, TrackerError, TrackpermError
 from trackperm.trackers.references import RunReference, TrackedRun
 
@@ -33,7 +33,7 @@ FILES = ("-o", "out.md", "-o", "out.xml", "-o", "out.json")
 
 
 def gate(*arguments: str) -> Result:
-    return CliRunner().invoke(cli.app, ["gate", *arguments])
+    return CliRunner().invoke(commands.app, ["gate", *arguments])
 
 
 def code_of(result: Result) -> int:

@@ -11,12 +11,12 @@ from support.comparisons import answers
 from support.mlflow_stores import MlflowStore
 from typer.testing import CliRunner
 
-from trackperm import cli
 from trackperm.automation.judging import compare_candidate as work_module
 from trackperm.automation.judging.baseline import Baseline, file_run, find_baseline
 from trackperm.automation.judging.compare_candidate import Settled, settle
 from trackperm.automation.judging.duplicates import complete, settled_before, withdraw_duplicates
 from trackperm.automation.policy.policy import Policy, load_policies
+from trackperm.cli import commands
 from trackperm.errors import InputError
 from trackperm.trackers.references import TrackedRun
 
@@ -300,11 +300,11 @@ def test_slices_are_parts(digits: Digits):
 def test_the_gate_on_logged_runs(digits: Digits):
     path = digits.file(statistics=["accuracy"])
     arguments = ["gate", "--policy", str(path), "--candidate", str(digits.candidate.reference)]
-    result = CliRunner().invoke(cli.app, arguments)
+    result = CliRunner().invoke(commands.app, arguments)
     assert result.exit_code == 1, result.output
     assert f"baseline:  run-1 ({digits.first.reference}): the newest finished run before" in result.stdout
     assert result.stdout.count("logged: mlflow:") == 1
-    same = CliRunner().invoke(cli.app, [*arguments, "--baseline", str(digits.candidate.reference)])
+    same = CliRunner().invoke(commands.app, [*arguments, "--baseline", str(digits.candidate.reference)])
     assert "is itself the run" in str(same.exception)
-    unlogged = CliRunner().invoke(cli.app, [*arguments, "--no-log"])
+    unlogged = CliRunner().invoke(commands.app, [*arguments, "--no-log"])
     assert (unlogged.exit_code, "logged:" in unlogged.stdout) == (1, False)

@@ -10,9 +10,10 @@ from support.specs import underlined
 from support.watchers import COMMAND
 from typer.testing import CliRunner
 
-from trackperm import cli, compare_on_exit
+from trackperm import compare_on_exit
 from trackperm.automation.policy.policy import load_policies
 from trackperm.automation.webhooks.receive import WANDB_SECRET
+from trackperm.cli import commands
 from trackperm.errors import SpecError
 
 URI = "https://someuser:hunter2secretpassword@h.example/"
@@ -44,7 +45,7 @@ def test_no_credentials_are_shown(
     with compare_on_exit(path):
         pass
     for arguments in (["check", path], ["check", "--format", "json", path]):
-        said += CliRunner().invoke(cli.app, ["policy", *map(str, arguments)]).output
+        said += CliRunner().invoke(commands.app, ["policy", *map(str, arguments)]).output
     secret = {WANDB_SECRET: "x" * 32}
     said += run([*COMMAND, "receive", "--policy", path], cwd=tmp_path, env=secret).stderr + warnings.text
     assert said.count("unknown key `bogus`") == 5

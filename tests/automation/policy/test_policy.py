@@ -12,8 +12,8 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from trackperm import cli
 from trackperm.automation.policy.policy import hint_for_policies, json_schema, load_policies, read_policies
+from trackperm.cli import commands
 from trackperm.errors import InputError, SpecError
 from trackperm.trackers.references import RunReference
 
@@ -313,14 +313,14 @@ def test_a_line_that_is_shown_has_no_credentials(folder: Path):
     path = folder / "line.yaml"
     path.write_text('policies: [{name: a, baseline: {run: "http://h/a?token=lovelace"}, alhpa: 1}]')
     for option in ([], ["--format", "json"]):
-        result = CliRunner().invoke(cli.app, ["policy", "check", str(path), *option])
+        result = CliRunner().invoke(commands.app, ["policy", "check", str(path), *option])
         assert "http://h/a?token=…" in result.output
         assert "lovelace" not in result.output
 
 
 def test_check_names_what_it_wants(folder: Path):
     for path in (folder / "nowhere.yaml", folder):
-        result = CliRunner().invoke(cli.app, ["policy", "check", str(path)])
+        result = CliRunner().invoke(commands.app, ["policy", "check", str(path)])
         assert "Hint: policies stand in a YAML file, such as `trackperm.yaml`." in result.stderr
 
 
@@ -371,18 +371,18 @@ nightly
 
 def test_check_prints_what_it_understood(folder: Path):
     path = folder / "trackperm.yaml"
-    result = CliRunner().invoke(cli.app, ["policy", "check", str(path)])
+    result = CliRunner().invoke(commands.app, ["policy", "check", str(path)])
     digest = load_policies(path).find().digest[:12]
     assert (result.exit_code, result.stdout) == (0, CHECKED.format(path=path, digest=digest))
 
 
 def test_check_as_json_and_with_errors(folder: Path):
     good, bad = folder / "trackperm.yaml", edited(folder, "alpha: 0.05", "alhpa: 0.05")
-    result = CliRunner().invoke(cli.app, ["policy", "check", str(good), str(bad)])
+    result = CliRunner().invoke(commands.app, ["policy", "check", str(good), str(bad)])
     assert result.exit_code == 2
     assert f"{bad}: 1 problem" in result.stderr
     assert f"{bad}:12:5: unknown key `alhpa`" in result.stderr
-    result = CliRunner().invoke(cli.app, ["policy", "check", str(good), str(bad), "--format", "json"])
+    result = CliRunner().invoke(commands.app, ["policy", "check", str(good), str(bad), "--format", "json"])
     first, second = json.loads(result.stdout)
     assert (first["ok"], second["ok"], result.exit_code) == (True, False, 2)
     assert first["policies"][0]["runs"] == ["mlflow:digits", "wandb:team/digits"]
@@ -390,5 +390,5 @@ def test_check_as_json_and_with_errors(folder: Path):
 
 
 def test_schema_command():
-    result = CliRunner().invoke(cli.app, ["policy", "schema"])
+    result = CliRunner().invoke(commands.app, ["policy", "schema"])
     assert json.loads(result.stdout) == json_schema()

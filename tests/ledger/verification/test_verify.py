@@ -13,7 +13,7 @@ from support.mlflow_stores import MlflowStore
 from typer.testing import CliRunner
 
 import trackperm
-from trackperm import cli
+from trackperm.cli import commands
 from trackperm.errors import InputError, InputTypeError
 from trackperm.ledger.comparison_publication import evidence
 from trackperm.trackers.references import TrackedRun
@@ -127,7 +127,7 @@ class TestWhatWasTakenAsLogged:
 
 class TestCommand:
     def run(self, *arguments: str | Path) -> Any:
-        return CliRunner().invoke(cli.app, ["verify", *map(str, arguments)])
+        return CliRunner().invoke(commands.app, ["verify", *map(str, arguments)])
 
     def test_a_folder_that_matches(self, files: dict[str, bytes], tmp_path: Path):
         for folder in (saved(files, tmp_path), tmp_path / "trackperm"):

@@ -14,7 +14,7 @@ from support.mlflow_stores import MlflowStore
 from typer.testing import CliRunner
 
 import trackperm
-from trackperm import cli
+from trackperm.cli import commands
 from trackperm.errors import InputError
 
 RIGHT = {"first": 60, "second": 58, "third": 20}
@@ -32,7 +32,7 @@ def runs(tmp_path: Path) -> list[str]:
 
 
 def printed(*arguments: str) -> str:
-    result = CliRunner().invoke(cli.app, ["leaderboard", *arguments])
+    result = CliRunner().invoke(commands.app, ["leaderboard", *arguments])
     if result.exception is not None:
         raise result.exception
     return result.stdout
@@ -154,7 +154,7 @@ def test_all_runs_of_an_experiment(store: MlflowStore) -> None:
 @pytest.mark.tracker
 def test_it_is_logged_when_asked(store: MlflowStore) -> None:
     def said(*arguments: str, command: str = "leaderboard") -> tuple[str, str]:
-        result = CliRunner().invoke(cli.app, [command, *arguments, "--tracking-uri", store.uri])
+        result = CliRunner().invoke(commands.app, [command, *arguments, "--tracking-uri", store.uri])
         if result.exception is not None:
             raise result.exception
         return result.stdout, result.stderr

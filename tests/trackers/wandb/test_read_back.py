@@ -11,7 +11,7 @@ from support.comparisons import answers
 from typer.testing import CliRunner
 
 import trackperm
-from trackperm import cli
+from trackperm.cli import commands
 from trackperm.tables.wandb.run_log import read_run_log
 from trackperm.trackers.wandb.tracker import WandbTracker
 
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.tracker, pytest.mark.contract]
 
 
 def invoked(*arguments: str | Path) -> Any:
-    result = CliRunner().invoke(cli.app, list(map(str, arguments)))
+    result = CliRunner().invoke(commands.app, list(map(str, arguments)))
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result

@@ -18,7 +18,7 @@ from support.wandb_standin.state import RunRecord
 from typer.testing import CliRunner, Result
 
 import trackperm
-from trackperm import cli
+from trackperm.cli import commands
 from trackperm.comparison import Comparison
 from trackperm.errors import InputError, TrackerError
 from trackperm.ledger.comparison_publication import publication
@@ -91,7 +91,7 @@ class Project:
 
     def report(self, *arguments: object) -> Result:
         command = ["report", "wandb", *map(str, arguments), "--tracking-uri", self.standin.url]
-        result = CliRunner().invoke(cli.app, command)
+        result = CliRunner().invoke(commands.app, command)
         if result.exception is not None:
             raise result.exception
         return result

@@ -28,7 +28,6 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import ndtr, ndtri
 
 from trackperm.choices import Alternative
@@ -291,6 +290,8 @@ def bootstrap_distribution(scores: AdditiveScores) -> NullDistribution:
 
 def _power(steps: IntArray, shares: FloatArray, n: int, start: int, n_points: int) -> FloatArray:
     """Return the n-fold convolution of a histogram of steps at `n_points` integers from `start` on."""
+    from scipy.fft import irfft, next_fast_len, rfft  # importing it takes as long as a small comparison
+
     period = next_fast_len(n_points, real=True)
     histogram = np.zeros(period)
     np.add.at(histogram, steps % period, shares)

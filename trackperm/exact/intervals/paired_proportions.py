@@ -39,7 +39,6 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln, ndtri
 
 from trackperm.choices import Alternative
@@ -48,6 +47,7 @@ from trackperm.exact.distributions.characteristic import FloatArray
 from trackperm.exact.functions.rational import RationalStatistic
 from trackperm.exact.intervals.interval import Interval, tail_level
 from trackperm.exact.permutation import structured_test
+from trackperm.exact.root import bracketed_root
 
 RESOLUTION = 1e-18
 """Absolute precision of an end next to 0; elsewhere ends are as precise as floats are."""
@@ -231,7 +231,7 @@ def _root(excess: Callable[[float], float], guess: float, deviation: float, *, r
         if ends[0] > 0.0 and ends[1] < 1.0:
             break
         at, step = at + step if is_below else at - step, 4.0 * step
-    return float(brentq(excess, *ends, xtol=RESOLUTION, rtol=8.9e-16, maxiter=300))
+    return bracketed_root(excess, *ends, xtol=RESOLUTION, rtol=8.9e-16, max_steps=300)
 
 
 def _met(
@@ -287,4 +287,4 @@ def _score_end(b: int, c: int, n: int, z: float) -> float:
         variance = n * (2.0 * worse + delta * (1.0 - delta))
         return (b - c - n * delta) + z * math.sqrt(max(variance, 0.0))
 
-    return float(brentq(excess, (b - c) / n, 1.0, xtol=RESOLUTION, rtol=8.9e-16, maxiter=300))
+    return bracketed_root(excess, (b - c) / n, 1.0, xtol=RESOLUTION, rtol=8.9e-16, max_steps=300)

@@ -25,7 +25,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import ndtri_exp
 
 from trackperm.exact.distributions.characteristic import FloatArray, log_cosh
@@ -38,6 +37,7 @@ from trackperm.exact.intervals.farey import (
     simplest_fraction,
 )
 from trackperm.exact.intervals.shifted_tail import ShiftedTail
+from trackperm.exact.root import bracketed_root
 from trackperm.exact.types import IntArray
 
 PRECISION = 1e-5
@@ -156,7 +156,7 @@ def _first_guess(rows: AdditiveScores, mean: float, deviation: float, target: fl
     highest = -1e-3
     if not least < highest or excess(highest) <= 0.0 or excess(least) >= 0.0:
         return target, 1.0
-    found = float(brentq(excess, least, highest, xtol=1e-6, rtol=1e-6, maxiter=100, disp=False))
+    found = bracketed_root(excess, least, highest, xtol=1e-6, rtol=1e-6, must_converge=False)
     nearby = found + 1e-2 * (highest - found)
     return found, max((excess(nearby) - excess(found)) / (nearby - found), 1e-3)
 

@@ -20,6 +20,7 @@ from trackperm.exact.power.binomial_law import binomial_masses, binomial_window
 from trackperm.exact.power.detectable import MinimumDetectableEffect
 from trackperm.exact.power.normal import require_power
 from trackperm.exact.power.paired_sign import SignTest
+from trackperm.exact.root import bracketed_root
 
 MOST_EXAMPLES = 10**7
 """Examples up to which the exact power is computed."""
@@ -93,8 +94,6 @@ def minimum_detectable_effect(
     InputError, CapacityError
         As by :func:`paired_power`; also if `power` is not between alpha and 1.
     """
-    from scipy import optimize
-
     require_power(power, alpha)
     test = SignTest(alpha, "two-sided" if alternative == "two-sided" else "greater")
     share_better_of(0.0, discordance)
@@ -109,7 +108,7 @@ def minimum_detectable_effect(
     effect = None
     if excess(1.0) >= 0.0:
         tolerance = 2.5e-10
-        lean = float(optimize.brentq(excess, 0.0, 1.0, xtol=tolerance))
+        lean = bracketed_root(excess, 0.0, 1.0, xtol=tolerance)
         effect = discordance * min(lean + 2.0 * tolerance, 1.0)
     return MinimumDetectableEffect(effect, power, alpha, alternative, n_examples, exact=True)
 

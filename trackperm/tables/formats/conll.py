@@ -125,13 +125,21 @@ def _recognises(file: SourceFile) -> bool:
     lines = file.head.decode("utf-8-sig", errors="replace").split("\n")
     if len(file.head) == 2**16:
         lines = lines[:-1]  # which may be cut
-    tokens = [fields for fields in map(_fields, lines) if fields and not _is_aside(fields)]
+    # Most files are told by their first line, of which alone the fields are taken then.
+    of_lines = (fields for fields in map(_fields, lines) if fields and not _is_aside(fields))
+    first = next(of_lines, None)
+    if first is None or not _is_tagged(first):
+        return False
+    tokens = [first, *of_lines]
     has_sentences = any(not line.strip() for line in "\n".join(lines).strip().split("\n"))
     if not has_sentences and len(tokens) < _FEW and {fields[-1] for fields in tokens} == {"O"}:
         return False  # a table with this letter
-    tagged = [len(fields) > 1 and _TAG.fullmatch(fields[-1]) is not None for fields in tokens]
-    # No header, and of the rest a line that is not of the format is for the reader to name.
-    return bool(tagged) and tagged[0] and sum(tagged) >= 0.9 * len(tagged)
+    # Of the rest, a line that is not of the format is for the reader to name.
+    return sum(map(_is_tagged, tokens)) >= 0.9 * len(tokens)
+
+
+def _is_tagged(fields: list[str]) -> bool:
+    return len(fields) > 1 and _TAG.fullmatch(fields[-1]) is not None
 
 
 CONLL = Source("conll", "CoNLL's tagged tokens", _recognises, read_conll, part="column")

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
+from functools import wraps
+from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 from trackperm.tables.source import SourceFile
 
@@ -28,6 +31,23 @@ class FirstRow(Enum):
     UNCLEAR = "either"
 
 
+Answer = TypeVar("Answer")
+
+
+def _once(question: Callable[[SourceFile], Answer]) -> Callable[[SourceFile], Answer]:
+    """Keep the answer for as long as the file is there: several formats ask the same of it."""
+    answers: WeakKeyDictionary[SourceFile, Answer] = WeakKeyDictionary()
+
+    @wraps(question)
+    def answered(file: SourceFile) -> Answer:
+        if file not in answers:
+            answers[file] = question(file)
+        return answers[file]
+
+    return answered
+
+
+@_once
 def separator_of(file: SourceFile) -> str | None:
     """Return what separates values: what stands outside quotes, as often on the first line as on the others.
 
@@ -36,13 +56,17 @@ def separator_of(file: SourceFile) -> str | None:
     lines = [line for line in _QUOTED.sub('""', "\n".join(_whole_lines(file))).split("\n") if line.strip()]
     lines = lines[:_ROWS]
     there = [separator for separator in SEPARATORS if lines and separator in lines[0].strip(" ")]
+    if len(there) < 2:
+        return there[0] if there else None
 
     def n_like_first(separator: str) -> int:
-        return sum(line.count(separator) == lines[0].count(separator) for line in lines)
+        n = lines[0].count(separator)
+        return sum(line.count(separator) == n for line in lines)
 
-    return max(there, key=n_like_first, default=None)
+    return max(there, key=n_like_first)
 
 
+@_once
 def first_row(file: SourceFile) -> FirstRow:
     """Tell whether the first row is a header, from the rows of the first 64 KiB.
 
@@ -52,9 +76,14 @@ def first_row(file: SourceFile) -> FirstRow:
     decimals, or a range that they are far from.
     """
     rows = _rows(file)
-    if not rows or not _is_of_numbers(rows[0]):
+    try:
+        first = next(rows, None)
+        # Most first rows are of text, and no other is looked at then.
+        if first is None or not _is_of_numbers(first):
+            return FirstRow.HEADER
+        below = [row for row in rows if len(row) == len(first)]
+    except csv.Error:
         return FirstRow.HEADER
-    first, below = rows[0], [row for row in rows[1:] if len(row) == len(rows[0])]
     columns = [[row[i] for row in below if row[i]] for i in range(len(first))]
     if any(column and not any(map(_NUMBER.fullmatch, column)) for column in columns):
         return FirstRow.NUMERIC_HEADER
@@ -97,16 +126,13 @@ def _is_of_numbers(row: Sequence[str]) -> bool:
     return any(map(_NUMBER.fullmatch, row)) and all(not field or _NUMBER.fullmatch(field) for field in row)
 
 
-def _rows(file: SourceFile) -> list[list[str]]:
+def _rows(file: SourceFile) -> Iterator[list[str]]:
     lines = [line for line in _whole_lines(file) if line.strip()][:_ROWS]
     separator = separator_of(file)
     if separator is None:
-        return [[field.strip('"') for field in line.split()] for line in lines]
-    try:
-        rows = list(csv.reader(lines, delimiter=separator, skipinitialspace=True))
-    except csv.Error:
-        return []
-    return [[field.strip() for field in row] for row in rows]
+        return ([field.strip('"') for field in line.split()] for line in lines)
+    rows = csv.reader(lines, delimiter=separator, skipinitialspace=True)
+    return ([field.strip() for field in row] for row in rows)
 
 
 def _whole_lines(file: SourceFile) -> Sequence[str]:
