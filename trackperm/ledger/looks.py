@@ -138,7 +138,7 @@ class TestFamily:
     Attributes
     ----------
     test_set : str
-        Digest of the examples; see :func:`trackperm.pairing.examples_digest.digest_of_test_set`.
+        Digest of the examples; see :class:`trackperm.pairing.digests.Digests`.
     looks : tuple of Look
         In the order of their numbers.
     n_without_test_set : int

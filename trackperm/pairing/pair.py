@@ -234,6 +234,8 @@ def _paired(
         if engine.is_local or not has_values
         else few_discordant_rows(rows, statistic, read_types, outcomes)
     )
+    if len(discordant) < table.n_discordant and not engine.is_local and has_values:
+        report = replace(report, n_shown=len(discordant))
     result = PairedRuns(statistic, table, report, discordant)
     return _with_counts(engine, frame, result, by_class, has_strata=has_strata) if engine.is_local else result
 
