@@ -22,13 +22,16 @@ from trackperm.pairing.row_hashes import (
 )
 from trackperm.tables.column_types import LISTS, ColumnType
 
+SUM = "s"
+"""First letter of the digest of a test set that is a sum of hashes; earlier versions wrote digits alone."""
+
 _HASH = "hash"
 _TEST_SET = "test_set"
 
 
 @dataclass(frozen=True)
 class Digests:
-    """SHA-256 of what two runs hold.
+    """SHA-256 of what two runs hold; that of a test set begins with :data:`SUM`.
 
     Attributes
     ----------
@@ -70,7 +73,7 @@ def digests(rows: JoinedRows) -> Digests:
         digest([int(sums[f"n_{side}"]), ids, header], sums, f"{_HASH}_{side}") for side in SIDES
     )
     test_set = digest([_TEST_SET, int(sums[f"n_{_TEST_SET}"])], sums, f"{_HASH}_{_TEST_SET}")
-    return Digests(baseline, candidate, test_set)
+    return Digests(baseline, candidate, f"{SUM}{test_set[len(SUM) :]}")
 
 
 def _with_words(engine: Engine, frame: Frame, columns: Iterable[tuple[str, ColumnType]]) -> Frame:

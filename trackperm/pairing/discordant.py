@@ -16,7 +16,7 @@ from trackperm.pairing.counting import count_of, counted
 from trackperm.pairing.engines.base import Engine, Frame, Types
 from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.grouping import STRATUM
-from trackperm.pairing.joined import IN_TEST, SIDES, SIZE, JoinedRows, example, of
+from trackperm.pairing.joined import IN_TEST, SIDES, SIZE, JoinedRows, example, of, present
 from trackperm.pairing.keyed_run import KEY
 from trackperm.statistic import Outcome, Statistic
 
@@ -72,6 +72,8 @@ def few_discordant_rows(
             | (nw.col(of("baseline", name)).is_null() != nw.col(of("candidate", name)).is_null())
             for name in columns.of_runs
         ),
+        # What is missing is taken for another outcome in each run.
+        *(~present(side, columns.of_runs) for side in SIDES if len({*(outcomes or ())}) > 1),
         ignore_nulls=False,
     )
     first = _first(rows, changed).with_columns(pl.lit(1, pl.Int64).alias(SIZE))

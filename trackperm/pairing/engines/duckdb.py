@@ -45,7 +45,10 @@ class DuckDB(Engine):
         import duckdb  # takes a tenth of a second, which few pairings need
 
         self._error = duckdb.Error
-        self._folder = Path(mkdtemp(prefix="trackperm-"))
+        try:
+            self._folder = Path(mkdtemp(prefix="trackperm-"))
+        except OSError as error:
+            raise _no_room(error) from error
         self._numbers = count()
         try:
             self._connection = duckdb.connect(
