@@ -48,11 +48,7 @@ def _cast(name: str, dtype: nw.dtypes.DType, type_: ColumnType) -> nw.Expr:
     values = nw.col(name)
     if dtype.is_float() or (dtype == nw.String and type_ is ColumnType.DECIMAL):
         numbers = values.cast(nw.Float64)
-        # DuckDB casts what a dictionary holds, whatever rows are asked for: no NaN may reach a cast.
-        found = nw.when(numbers.is_nan()).then(nw.lit(0.0)).otherwise(numbers)
-        if type_ is not ColumnType.DECIMAL:
-            found = found.cast(nw.Int64)
-        values = nw.when(~numbers.is_nan()).then(found)
-    elif type_ is ColumnType.TEXT and dtype.is_numeric():
+        values = nw.when(~numbers.is_nan()).then(numbers)
+    if type_ is ColumnType.TEXT and dtype.is_numeric():
         values = values.cast(nw.Int64)
     return values.cast(_DTYPES[type_]).alias(internal(name))

@@ -20,6 +20,7 @@ from trackperm.errors import StorageError
 from trackperm.pairing.engines.base import Engine, Frame, Types
 from trackperm.pairing.engines.casts import cast_frame, types_of
 from trackperm.pairing.row_hashes import INTEGER_TEXT, NULL_WORD, TEXT_DIGITS
+from trackperm.tables.column_types import ColumnType
 from trackperm.tables.scan import Scan
 from trackperm.tables.table import ExampleTable
 
@@ -76,7 +77,9 @@ class DuckDB(Engine):
     ) -> tuple[list[Frame], Types]:
         """Bring `columns` of two tables to one type each."""
         types = types_of(tables, columns, texts)
-        return [cast_frame(self._source(table, columns), types) for table in tables], types
+        return [
+            cast_frame(_with_integers(self._source(table, columns), types), types) for table in tables
+        ], types
 
     def _source(self, table: ExampleTable, columns: Sequence[str]) -> Frame:
         paths = table.data.parquet if isinstance(table.data, Scan) else ()
@@ -173,6 +176,19 @@ class DuckDB(Engine):
             if _is_of_storage(error):
                 raise _no_room(error) from error
             raise
+
+
+def _with_integers(frame: Frame, types: Types) -> Frame:
+    """Read floats that are integers or NaN as integers: other casts fail for a NaN in a dictionary."""
+    schema = frame.collect_schema()
+    columns = ", ".join(
+        f"TRY_CAST({_quoted(name)} AS BIGINT) AS {_quoted(name)}"
+        if dtype.is_float() and types[name] in (ColumnType.INTEGER, ColumnType.TEXT)
+        else _quoted(name)
+        for name, dtype in schema.items()
+    )
+    relation: duckdb.DuckDBPyRelation = frame.to_native()
+    return nw.from_native(relation.project(columns))
 
 
 class _Stream:
