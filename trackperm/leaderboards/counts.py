@@ -20,10 +20,10 @@ from trackperm.exact.counts import exact_column_sums, group_rows
 from trackperm.exact.scores.scaling import scale_scores
 from trackperm.exact.types import IntArray
 from trackperm.leaderboards.paired_runs import Entry, Field, side_values
-from trackperm.pairing.counting import count_columns
+from trackperm.pairing.counting import count_of
 from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.grouping import STRATUM, count_table
-from trackperm.pairing.joined import SIZE
+from trackperm.pairing.joined import SIDES, SIZE
 from trackperm.pairing.pair import pair_in_memory
 from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.statistic import Statistic, load_statistic
@@ -210,8 +210,8 @@ def _totals(entry: Entry) -> tuple[Statistic, tuple[int, ...]]:
 
 
 def _over_strata(counts: PairedCounts, strata: nw.Series[Any], statistic: Statistic) -> CountTable:
-    frame = counts.frame.to_polars()
-    frame.columns = ["id", *count_columns(statistic.count_names)]
+    names = {f"{side}.{name}": count_of(side, name) for side in SIDES for name in statistic.count_names}
+    frame = counts.frame.to_polars().rename(names)
     frame = frame.with_columns(strata.to_polars().alias(STRATUM), pl.lit(1, pl.Int64).alias(SIZE))
     engine = InMemory()
     return count_table(engine, engine.local(frame), statistic, strata=True, units=True)
