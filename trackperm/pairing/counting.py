@@ -83,26 +83,15 @@ def counted(
         If a count is undefined on an example or out of range, or it is not known what a missing prediction
         counts; or if the resolution of a count is too fine, or so coarse that no difference is left.
     """
-    engine, of_runs = rows.engine, rows.columns.of_runs
-    taken = (None, None) if outcomes is None else outcomes
+    engine, taken = rows.engine, (None, None) if outcomes is None else outcomes
+    # Types are checked before counters are called.
+    expressions = {
+        count_of(side, name): expression
+        for side, outcome in zip(SIDES, taken, strict=True)
+        for name, expression in _expressions(rows, statistic, types, side, outcome).items()
+    }
     frame = _with_counters(rows, frame, statistic, taken)
-    for side, outcome in zip(SIDES, taken, strict=True):
-        expressions = statistic.counts(types, partial(of, side))
-        if outcome is not None:
-            instead = statistic.missing_counts(types, outcome, partial(of, side))
-            expressions = {
-                name: nw.when(present(side, of_runs)).then(expression).otherwise(instead[name])
-                for name, expression in expressions.items()
-            }
-        if rows.columns.repeats:
-            zero = nw.lit(0, nw.Int64)
-            expressions = {
-                name: nw.when(padding(side)).then(zero).otherwise(expression)
-                for name, expression in expressions.items()
-            }
-        frame = frame.with_columns(
-            expression.alias(count_of(side, name)) for name, expression in expressions.items()
-        )
+    frame = frame.with_columns(expression.alias(name) for name, expression in expressions.items())
     frame = engine.kept(frame)
     schema = frame.collect_schema()
     decimals = frozenset(
@@ -117,6 +106,26 @@ def counted(
         for name in statistic.count_names
     )
     return _scaled(engine, frame, statistic, decimals, units)
+
+
+def _expressions(
+    rows: JoinedRows, statistic: Statistic, types: Types, side: str, outcome: Outcome | None
+) -> dict[str, nw.Expr]:
+    """Return the expressions of the counts of one run; of padding, 0."""
+    expressions = statistic.counts(types, partial(of, side))
+    if outcome is not None:
+        instead = statistic.missing_counts(types, outcome, partial(of, side))
+        expressions = {
+            name: nw.when(present(side, rows.columns.of_runs)).then(expression).otherwise(instead[name])
+            for name, expression in expressions.items()
+        }
+    if rows.columns.repeats:
+        zero = nw.lit(0, nw.Int64)
+        expressions = {
+            name: nw.when(padding(side)).then(zero).otherwise(expression)
+            for name, expression in expressions.items()
+        }
+    return expressions
 
 
 def _with_counters(

@@ -13,7 +13,7 @@ def internal(*parts: str) -> str:
     Examples
     --------
     >>> internal("baseline", "Answer.text")
-    'baseline_x41_nswer_x2e_text'
+    'baseline__x41_nswer_x2e_text'
     """
     return "_".join("".join(map(_escaped, part)) for part in parts)
 
