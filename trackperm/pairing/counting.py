@@ -83,7 +83,19 @@ def counted(
         If a count is undefined on an example or out of range, or it is not known what a missing prediction
         counts; or if the resolution of a count is too fine, or so coarse that no difference is left.
     """
-    engine, of_runs = rows.engine, rows.columns.of_runs
+    frame, decimals = outcomes_of(rows, frame, statistic, types, outcomes)
+    return scaled(rows.engine, frame, statistic, decimals, units)
+
+
+def outcomes_of(
+    rows: JoinedRows,
+    frame: Frame,
+    statistic: Statistic,
+    types: Types,
+    outcomes: tuple[Outcome, Outcome] | None,
+) -> tuple[Frame, frozenset[str]]:
+    """Count as :func:`counted` does, but leave decimals as they are; return which counts these are, too."""
+    of_runs = rows.columns.of_runs
     taken = (None, None) if outcomes is None else outcomes
     frame = _with_counters(rows, frame, statistic, taken)
     for side, outcome in zip(SIDES, taken, strict=True):
@@ -103,7 +115,7 @@ def counted(
         frame = frame.with_columns(
             expression.alias(count_of(side, name)) for name, expression in expressions.items()
         )
-    frame = engine.kept(frame)
+    frame = rows.engine.kept(frame)
     schema = frame.collect_schema()
     decimals = frozenset(
         name for name in statistic.count_names if any(schema[count_of(side, name)].is_float() for side in SIDES)
@@ -114,7 +126,7 @@ def counted(
         for side in SIDES
         for name in statistic.count_names
     )
-    return _scaled(engine, frame, statistic, decimals, units)
+    return frame, decimals
 
 
 def _with_counters(
@@ -207,12 +219,12 @@ def _require_known(rows: JoinedRows, frame: Frame, statistic: Statistic, decimal
         )
 
 
-def _scaled(
+def scaled(
     engine: Engine,
     frame: Frame,
     statistic: Statistic,
     decimals: Iterable[str],
-    known: Mapping[str, Fraction] | None,
+    known: Mapping[str, Fraction] | None = None,
 ) -> CountedRows:
     """Bring decimal counts, and those whose unit the statistic names, to integers of one unit in both runs."""
     if known is not None:
