@@ -8,10 +8,10 @@ from typing import Any
 
 import polars as pl
 import pytest
-from trackperm.pairing.large.many_runs import pair_many
 
 import trackperm
 from trackperm.pairing import changed
+from trackperm.pairing.many_runs import pair_many
 from trackperm.pairing.pair import pair_in_memory as pair
 from trackperm.report import description, page, text
 from trackperm.statistic import load_statistic
@@ -113,13 +113,6 @@ class TestCounted:
         assert trackperm.compare(*files, "mean").pairing.n_changed == 100
         monkeypatch.setattr(changed, "_FEW", 100)
         assert trackperm.compare(*files, "mean").pairing.n_changed is None
-
-
-def test_in_buckets_it_adds_up() -> None:
-    statistic = load_statistic("accuracy")
-    found = paired_in_buckets(table(BASELINE, "a"), table(CANDIDATE, "b"), statistic)
-    assert found.report == pair(table(BASELINE, "a"), table(CANDIDATE, "b"), statistic).report
-    assert found.report.n_changed == 100
 
 
 @pytest.mark.parametrize("statistic", ["accuracy", "mean"])

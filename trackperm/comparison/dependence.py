@@ -29,6 +29,7 @@ from trackperm.exact.result import format_pvalue
 from trackperm.pairing import Pairing
 from trackperm.pairing.checks.suspicions import shared_input
 from trackperm.pairing.cluster_columns import ClusterColumn, cluster_columns
+from trackperm.pairing.many_runs import PairedRun
 
 LEVEL = 0.01
 """Chance, at most, that anything is said of examples which are independent of each other."""
@@ -171,7 +172,7 @@ def above_noise(
             yield column, alike
 
 
-def shares_of(pairing: Pairing) -> npt.NDArray[np.float64] | None:
+def shares_of(pairing: Pairing | PairedRun) -> npt.NDArray[np.float64] | None:
     """Return what each example adds to the statistic, to first order; None where that has no value.
 
     With a the sums of g as the runs are, b those with all outputs exchanged, and c = (a + b) / 2, where the

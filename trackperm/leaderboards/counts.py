@@ -118,6 +118,9 @@ class Counted:
         """
         u, v = self.entries[candidate], self.entries[baseline]
         if self.statistic.has_classes:
+            table = self._table_of_classes(candidate, baseline)
+            if table is not None:
+                return table, self.statistic
             pairing = pair_in_memory(v.data.table, u.data.table, u.pairing.statistic)
             return pairing.count_table, pairing.statistic
         if self._codes is not None:
@@ -135,6 +138,40 @@ class Counted:
             columns |= {f"candidate.{name}": own[:, c], f"baseline.{name}": other[:, c]}
         paired = PairedCounts(nw.from_dict(columns, backend="polars"), statistic.count_names)
         return _over_strata(paired, u.pairing.strata, statistic), statistic
+
+    def _table_of_classes(self, candidate: int, baseline: int) -> CountTable | None:
+        """Put two runs' counts of every class side by side; None where their pairing has to be asked."""
+        if self._class_codes is None:
+            return None
+        codes, rows = self._class_codes
+        cells, counts = np.unique(codes[candidate] * len(rows) + codes[baseline], return_counts=True)
+        sides = [rows[places] for places in np.divmod(cells, len(rows))]
+        is_counted = (sides[0] != 0).any(axis=0) | (sides[1] != 0).any(axis=0)
+        if not is_counted.reshape(-1, len(self.statistic.count_names)).any(axis=1).all():
+            return None  # a class that does not occur is refused there
+        return CountTable.from_counts(self.statistic.total_names, sides[0], sides[1], counts)
+
+    @cached_property
+    def _class_codes(self) -> tuple[list[IntArray], IntArray] | None:
+        """By run and unit, which of all distinct rows of counts of every class it has, and these rows.
+
+        None where counts have units, which depend on the pair.
+        """
+        names = self.statistic.total_names
+        statistics = [entry.pairing.statistic for entry in self.entries]
+        if any(_units(each) or each.total_names != names for each in statistics):
+            return None
+        own: list[tuple[IntArray, IntArray]] = []
+        for entry in self.entries:
+            units = entry.pairing.by_unit()
+            distinct, places = np.unique(units.candidate, axis=0, return_inverse=True)
+            own.append((distinct, places.ravel()[units.rows]))
+        rows, numbers = np.unique(
+            np.concatenate([distinct for distinct, _ in own]), axis=0, return_inverse=True
+        )
+        ends = np.cumsum([len(distinct) for distinct, _ in own])[:-1]
+        parts = np.split(numbers.ravel().astype(np.int64), ends)
+        return [part[places] for part, (_, places) in zip(parts, own, strict=True)], rows
 
     def _integers(self, candidate: int, baseline: int) -> tuple[IntArray, IntArray, Statistic]:
         """Return counts of two runs as integers, shape (N, p) each, and the statistic with their units."""

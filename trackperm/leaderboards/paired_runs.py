@@ -24,6 +24,7 @@ from trackperm.errors import InputError, InputTypeError, PairingError, SpecError
 from trackperm.pairing import Pairing
 from trackperm.pairing.checks.label_values import require_predicted, with_positive
 from trackperm.pairing.columns import PairedColumns
+from trackperm.pairing.many_runs import PairedRun, pair_many
 from trackperm.pairing.pair import pair_in_memory
 from trackperm.statistic import Statistic
 from trackperm.tables.column_types import typed_columns
@@ -57,12 +58,12 @@ class Entry:
     ----------
     data : RunData
         The run.
-    pairing : Pairing
+    pairing : Pairing or PairedRun
         It as candidate, with the reference run as baseline.
     """
 
     data: RunData
-    pairing: Pairing
+    pairing: Pairing | PairedRun
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,11 +156,13 @@ def pair_all(
         reference = replace(reference, table=table)
         runs = [reference if failures.get(i, "") is None else run for i, run in enumerate(runs)]
     entries = []
+    tables = [run.table for run in runs]
+    at_once = pair_many(reference.table, tables, statistic, missing=missing, by_position=by_position)
     for i, run in enumerate(runs):
         if failures.get(i) is not None:
             continue
         try:
-            entries.append(Entry(run, paired(reference.table, run)))
+            entries.append(Entry(run, at_once[i] or paired(reference.table, run)))
         except SpecError:
             raise
         except (InputError, InputTypeError) as error:
@@ -233,10 +236,10 @@ def _most_agreed(runs: Sequence[RunData], statistic: Statistic, *, by_position: 
 
     Ties are decided by the ids and labels themselves and by names, never by the order of the runs.
     """
-    contents = [_ids_and_labels(run.table, statistic, by_position=by_position) for run in runs]
     kinds: list[pl.DataFrame] = []
     of_run: list[int] = []
-    for content in contents:
+    for run in runs:
+        content = _ids_and_labels(run.table, statistic, by_position=by_position)
         same = (i for i, kind in enumerate(kinds) if content is not None and kind.equals(content))
         kind = -1 if content is None else next(same, len(kinds))
         if content is not None and kind == len(kinds):
@@ -245,9 +248,10 @@ def _most_agreed(runs: Sequence[RunData], statistic: Statistic, *, by_position: 
     sizes = Counter(of_run)
 
     def place(i: int) -> tuple[bool, int, int, str, str, str]:
-        content, name, origin = contents[i], runs[i].name, runs[i].table.origin
-        if content is None:
+        name, origin = runs[i].name, runs[i].table.origin
+        if of_run[i] < 0:
             return True, 0, 0, "", name, origin
+        content = kinds[of_run[i]]
         tied = [k for k in sizes if k >= 0 and sizes[k] == sizes[of_run[i]] and len(kinds[k]) == len(content)]
         ends = str(content.head(1).rows() + content.tail(1).rows()) if len(tied) > 1 else ""
         return False, -sizes[of_run[i]], -len(content), ends, name, origin
@@ -342,7 +346,9 @@ def _require_one_reading(entries: Sequence[Entry]) -> None:
                 )
 
 
-def side_values(pairing: Pairing, name: str, side: Literal["baseline", "candidate"]) -> npt.NDArray[Any]:
+def side_values(
+    pairing: Pairing | PairedRun, name: str, side: Literal["baseline", "candidate"]
+) -> npt.NDArray[Any]:
     """Return a count of one side in the units of the spec: integers, or floats of decimals; shape (N,)."""
     values = pairing.counts.frame.get_column(f"{side}.{name}").to_numpy()
     units = pairing.statistic.resolution

@@ -83,7 +83,19 @@ def counted(
         If a count is undefined on an example or out of range, or it is not known what a missing prediction
         counts; or if the resolution of a count is too fine, or so coarse that no difference is left.
     """
-    engine, taken = rows.engine, (None, None) if outcomes is None else outcomes
+    frame, decimals = outcomes_of(rows, frame, statistic, types, outcomes)
+    return scaled(rows.engine, frame, statistic, decimals, units)
+
+
+def outcomes_of(
+    rows: JoinedRows,
+    frame: Frame,
+    statistic: Statistic,
+    types: Types,
+    outcomes: tuple[Outcome, Outcome] | None,
+) -> tuple[Frame, frozenset[str]]:
+    """Count as :func:`counted` does, but leave decimals as they are; return which counts these are, too."""
+    taken = (None, None) if outcomes is None else outcomes
     # Types are checked before counters are called.
     expressions = {
         count_of(side, name): expression
@@ -92,7 +104,7 @@ def counted(
     }
     frame = _with_counters(rows, frame, statistic, taken)
     frame = frame.with_columns(expression.alias(name) for name, expression in expressions.items())
-    frame = engine.kept(frame)
+    frame = rows.engine.kept(frame)
     schema = frame.collect_schema()
     decimals = frozenset(
         name
@@ -105,7 +117,7 @@ def counted(
         for side in SIDES
         for name in statistic.count_names
     )
-    return _scaled(engine, frame, statistic, decimals, units)
+    return frame, decimals
 
 
 def _expressions(
@@ -210,12 +222,12 @@ def _require_known(rows: JoinedRows, frame: Frame, statistic: Statistic, decimal
         )
 
 
-def _scaled(
+def scaled(
     engine: Engine,
     frame: Frame,
     statistic: Statistic,
     decimals: Iterable[str],
-    known: Mapping[str, Fraction] | None,
+    known: Mapping[str, Fraction] | None = None,
 ) -> CountedRows:
     """Bring decimal counts, and those whose unit the statistic names, to integers of one unit."""
     if known is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,6 +16,7 @@ from trackperm.pairing.joined import KEY_HASH, SIDES, JoinedRows, n_rows, of, th
 from trackperm.pairing.row_hashes import (
     NULL_WORD,
     digest,
+    hash_names,
     number_word,
     product_sums,
     text_word,
@@ -52,28 +53,60 @@ class Digests:
 
 def digests(rows: JoinedRows) -> Digests:
     """Digest two runs and their test set, in one query."""
-    columns, types = rows.columns, rows.types
-    own = sorted(name for name in types if columns.id is None or name not in columns.ids)
-    shared = (columns.label,) if columns.label is not None else tuple(sorted(columns.identity))
-    frame = rows.frame
-    frame = _with_words(rows.engine, frame, [(of(side, name), types[name]) for side in SIDES for name in own])
-    frame = frame.with_columns(_of_either(name).alias(_word(internal("either", name))) for name in shared)
+    frame, sums = with_sums(rows)
+    found = rows.engine.collected(frame.select(value.alias(name) for name, value in sums.items()))
+    return digests_of(rows, found.row(0, named=True))
+
+
+def with_sums(
+    rows: JoinedRows, parts: Sequence[str] = (*SIDES, _TEST_SET)
+) -> tuple[Frame, dict[str, nw.Expr]]:
+    """Return the rows with their hashes, and the expressions whose values :func:`digests_of` takes, by name.
+
+    Parameters
+    ----------
+    parts : sequence of str
+        Sides, and the test set, which needs both.
+    """
+    own, frame = _own(rows), rows.frame
+    read = [(of(side, name), rows.types[name]) for side in SIDES if side in parts for name in own]
+    frame = _with_words(rows.engine, frame, read)
     conditions = {side: there(side) for side in SIDES} | {_TEST_SET: rows.is_first()}
     words = {side: [_word(of(side, name)) for name in own] for side in SIDES}
-    words[_TEST_SET] = [_word(internal("either", name)) for name in shared]
-    selected: list[nw.Expr] = []
-    for name, condition in conditions.items():
+    if _TEST_SET in parts:
+        shared = _shared(rows)
+        frame = frame.with_columns(_of_either(name).alias(_word(internal("either", name))) for name in shared)
+        words[_TEST_SET] = [_word(internal("either", name)) for name in shared]
+    sums: dict[str, nw.Expr] = {}
+    for name in parts:
         values = f"{_HASH}_{name}"
         frame = rows.engine.with_row_hash(frame, words[name], values)
-        selected += [n_rows(condition).alias(f"n_{name}"), *product_sums(KEY_HASH, values, condition)]
-    sums = rows.engine.collected(frame.select(selected)).row(0, named=True)
-    header = [[name, types[name].value] for name in own]
-    ids = [types[name].value for name in columns.ids]
+        sums[f"n_{name}"] = n_rows(conditions[name])
+        sums |= zip(hash_names(values), product_sums(KEY_HASH, values, conditions[name]), strict=True)
+    return frame, sums
+
+
+def digests_of(rows: JoinedRows, sums: Mapping[str, int]) -> Digests:
+    """Digest two runs and their test set, given the values of the expressions of :func:`with_sums`."""
+    header = [[name, rows.types[name].value] for name in _own(rows)]
+    ids = [rows.types[name].value for name in rows.columns.ids]
     baseline, candidate = (
         digest([int(sums[f"n_{side}"]), ids, header], sums, f"{_HASH}_{side}") for side in SIDES
     )
     test_set = digest([_TEST_SET, int(sums[f"n_{_TEST_SET}"])], sums, f"{_HASH}_{_TEST_SET}")
     return Digests(baseline, candidate, f"{SUM}{test_set[len(SUM) :]}")
+
+
+def _own(rows: JoinedRows) -> list[str]:
+    """Return the columns of a run that enter its digest."""
+    columns = rows.columns
+    return sorted(name for name in rows.types if columns.id is None or name not in columns.ids)
+
+
+def _shared(rows: JoinedRows) -> tuple[str, ...]:
+    """Return the columns that say what an example is."""
+    columns = rows.columns
+    return (columns.label,) if columns.label is not None else tuple(sorted(columns.identity))
 
 
 def _with_words(engine: Engine, frame: Frame, columns: Iterable[tuple[str, ColumnType]]) -> Frame:

@@ -111,9 +111,11 @@ class JoinedRows:
         columns: PairedColumns,
         types: Types,
         missing: Missing,
+        *,
+        beside: Sequence[str] = (),
     ) -> JoinedRows:
-        """Join two runs."""
-        frame = _full_join([run.frame for run in runs], columns)
+        """Join two runs; a column of `beside` is kept under its name from the run that has it."""
+        frame = _full_join([run.frame for run in runs], columns, beside)
         joined = cls(engine, runs, columns, types, missing, frame, frame)
         if engine.is_local or columns.repeats or columns.cluster is not None:
             rows = engine.kept(joined._with_status(_with_key_hash(engine, frame)))
@@ -200,13 +202,14 @@ class JoinedRows:
         return self.engine.collected(rows.sort(*self.keys).head(n).select(KEY, *names))
 
 
-def _full_join(frames: Sequence[Frame], columns: PairedColumns) -> Frame:
+def _full_join(frames: Sequence[Frame], columns: PairedColumns, beside: Sequence[str] = ()) -> Frame:
     keys = [KEY, NUMBER] if columns.repeats else [KEY]
     sides = [
         frame.select(
             *keys,
             nw.lit(True).alias(_has_row(side)),
             *(nw.col(internal(name)).alias(of(side, name)) for name in columns.names),
+            *(name for name in beside if name in frame.collect_schema()),
         )
         for side, frame in zip(SIDES, frames, strict=True)
     ]

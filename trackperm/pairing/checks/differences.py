@@ -115,7 +115,7 @@ def differences(rows: JoinedRows) -> Differences:
         for name in needed:
             conditions[f"{side} lacking {name}"] = is_of_run & nw.col(of(side, name)).is_null()
     for name in columns.agreeing:
-        conditions[f"disagreeing {name}"] = _disagree(name, columns)
+        conditions[f"disagreeing {name}"] = disagree(name, columns)
     n = rows.counted(**conditions)
     return Differences(
         (
@@ -183,7 +183,7 @@ def _without_id(run: KeyedRun, ids: Sequence[str]) -> Cases:
     return Cases(n, tuple((str(row),) for row in rows[:_SHOWN]))
 
 
-def _disagree(name: str, columns: PairedColumns) -> nw.Expr:
+def disagree(name: str, columns: PairedColumns) -> nw.Expr:
     """Whether a column differs; of labels that are only checked, a null counts too."""
     sides = [nw.col(of(side, name)) for side in SIDES]
     both = keyed("baseline") & keyed("candidate")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -73,61 +74,95 @@ class Evidence:
         rows : JoinedRows
             Baseline and candidate.
         """
-        columns, types, engine = rows.columns, rows.types, rows.engine
-        names, label = columns.of_runs, columns.label
-        sides = {name: [nw.col(of(side, name)) for side in SIDES] for name in names}
-        looked = {f"differs {name}": _ne_missing(*pair) for name, pair in sides.items()}
-        like_label = [
-            (name, i)
-            for i in range(len(SIDES))
-            for name in names
-            if label is not None and types[name] is types[label]
-        ]
-        for name, i in like_label:
-            looked[f"no label {i} {name}"] = _ne_missing(sides[name][i], nw.col(of(SIDES[i], str(label))))
-        shifts = {
-            f"{end} shift {name}": getattr(pair[1] - pair[0], end)()
-            for name, pair in sides.items()
-            if types[name] is ColumnType.DECIMAL
-            for end in ("min", "max")
-        }
-        asked = {
-            "n": nw.col(SIZE).sum(),
-            **{name: n_rows(differs) for name, differs in looked.items()},
-            **shifts,
-        }
-        answers = engine.collected(
+        asked, names = questions(rows), rows.columns.of_runs
+        answers = rows.engine.collected(
             rows.in_test.select(value.alias(f"answer_{i}") for i, value in enumerate(asked.values()))
         )
         found = dict(zip(asked, answers.row(0), strict=True))
-        is_enough = int(found["n"] or 0) >= ENOUGH
-        pairs = {name: _pairs(rows, name) for name in names if is_enough and types[name] not in LISTS}
+        n = int(found["n"] or 0)
+        pairs = {name: pairs_of_values(rows, name) for name in compared(rows)} if n >= ENOUGH else {}
         in_order = pl.DataFrame()
-        if columns.id is None and is_enough and names:
-            in_order = engine.collected(
+        if rows.columns.id is None and n >= ENOUGH and names:
+            in_order = rows.engine.collected(
                 rows.in_test.sort(KEY).select(of(side, name) for side in SIDES for name in names)
             )
+        return cls.answered(rows, found, pairs, in_order, shared_inputs(rows, n))
+
+    @classmethod
+    def answered(
+        cls,
+        rows: JoinedRows,
+        answers: Mapping[str, Any],
+        pairs: Mapping[str, pl.DataFrame],
+        in_order: pl.DataFrame,
+        inputs: tuple[str, ...],
+    ) -> Evidence:
+        """Take the answers to :func:`questions`, and other evidence."""
+        names = rows.columns.of_runs
         return cls(
-            int(found["n"] or 0),
-            not any(found[f"differs {name}"] for name in names),
-            tuple((name, rows.runs[i].origin) for name, i in like_label if not found[f"no label {i} {name}"]),
+            int(answers["n"] or 0),
+            not any(answers[f"differs {name}"] for name in names),
+            tuple(
+                (name, rows.runs[i].origin)
+                for name, i in _like_label(rows)
+                if not answers[f"no label {i} {name}"]
+            ),
             {
-                name: (found[f"min shift {name}"], found[f"max shift {name}"])
+                name: (answers[f"min shift {name}"], answers[f"max shift {name}"])
                 for name in names
-                if found.get(f"min shift {name}") is not None
+                if answers.get(f"min shift {name}") is not None
             },
             pairs,
             in_order,
-            tuple(_inputs(rows, int(found["n"] or 0))),
+            inputs,
         )
 
 
-def _pairs(rows: JoinedRows, name: str) -> pl.DataFrame:
-    """Return the pairs of values that a column has in the two runs, and how often: of very many, some."""
+def questions(rows: JoinedRows) -> dict[str, nw.Expr]:
+    """Return the expressions over the rows in the test that evidence is drawn from, by what they tell."""
+    names = rows.columns.of_runs
+    sides = {name: [nw.col(of(side, name)) for side in SIDES] for name in names}
+    differs = {f"differs {name}": _ne_missing(*pair) for name, pair in sides.items()} | {
+        f"no label {i} {name}": _ne_missing(sides[name][i], nw.col(of(SIDES[i], str(rows.columns.label))))
+        for name, i in _like_label(rows)
+    }
+    shifts = {
+        f"{end} shift {name}": getattr(pair[1] - pair[0], end)()
+        for name, pair in sides.items()
+        if rows.types[name] is ColumnType.DECIMAL
+        for end in ("min", "max")
+    }
+    n_different = {name: n_rows(condition) for name, condition in differs.items()}
+    return {"n": nw.col(SIZE).sum(), **n_different, **shifts}
+
+
+def _like_label(rows: JoinedRows) -> list[tuple[str, int]]:
+    """Return the columns, and the runs, in which the label could have been logged."""
+    types, label = rows.types, rows.columns.label
+    return [
+        (name, i)
+        for i in range(len(SIDES))
+        for name in rows.columns.of_runs
+        if label is not None and types[name] is types[label]
+    ]
+
+
+def compared(rows: JoinedRows) -> list[str]:
+    """Return the columns of which is told how far the runs agree in them."""
+    return [name for name in rows.columns.of_runs if rows.types[name] not in LISTS]
+
+
+def pairs_of_values(rows: JoinedRows, name: str, *by: str) -> pl.DataFrame:
+    """Return the pairs of values that a column has in the two runs, and how often: of very many, some.
+
+    They are those of each group of rows with the same values of the columns `by`, which come first.
+    """
     sides = [of(side, name) for side in SIDES]
-    pairs = rows.in_test.group_by(*sides).agg(nw.col(SIZE).sum().cast(nw.Int64).alias("n"))
+    pairs = rows.in_test.group_by(*by, *sides).agg(nw.col(SIZE).sum().cast(nw.Int64).alias("n"))
     has_values = ~nw.col(sides[0]).is_null() & ~nw.col(sides[1]).is_null()
-    pairs = pairs.filter(has_values).select(nw.col(sides[0]).alias("a"), nw.col(sides[1]).alias("b"), "n")
+    pairs = pairs.filter(has_values).select(
+        *by, nw.col(sides[0]).alias("a"), nw.col(sides[1]).alias("b"), "n"
+    )
     if not rows.engine.is_local:
         if rows.types[name] is ColumnType.TEXT:
             pairs = pairs.head(N_SAMPLED)  # as many texts are not compared, whichever they are
@@ -190,6 +225,11 @@ def other_ids(baseline: ExampleTable, candidate: ExampleTable, id_: str) -> list
         f"look: `{id_}` differs between the runs in {differ.sum()} of {len(differ)} rows, first in row {row}:"
         f" {values[0]} and {values[1]}: do the rows belong together?"
     ]
+
+
+def shared_inputs(rows: JoinedRows, n: int) -> tuple[str, ...]:
+    """Say which inputs several of the n examples have."""
+    return tuple(_inputs(rows, n))
 
 
 def _inputs(rows: JoinedRows, n: int) -> Iterator[str]:
