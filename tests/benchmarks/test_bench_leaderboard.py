@@ -25,6 +25,10 @@ from support.reference_data import ABSENT, DATA, available
 
 import trackperm
 from trackperm.exact import difference_test
+from trackperm.pairing.many_runs import pair_many
+from trackperm.pairing.pair import pair_in_memory
+from trackperm.statistic import load_statistic
+from trackperm.tables.table import ExampleTable
 
 RESAMPLED = 20
 N_RUNS, N_EXAMPLES = 100, 1_000
@@ -148,6 +152,30 @@ def test_leaderboard_of_a_million_examples(benchmark, table):
             limit=60.0,
             note=f"{times.note()}; SciPy scaled up from {n_resamples} resamples of one of 1,225 pairs",
             summary=True,
+        )
+    )
+
+
+@pytest.mark.parametrize(("k", "n", "each"), [(129, 1_000, 20), (200, 10**5, 5)])
+def test_pairing_with_one_run(benchmark, table, k: int, n: int, each: int):
+    """The second is a fifth of 1,000 runs, whose time it scales to."""
+    runs = [ExampleTable.from_native(run, f"run {i}") for i, run in enumerate(classifiers(k, n))]
+    statistic = load_statistic("accuracy")
+
+    def one_by_one() -> None:
+        for other in runs[1 : each + 1]:
+            pair_in_memory(runs[0], other, statistic)
+
+    one_by_one()  # what is imported on first use is not what is measured
+    times = benchmark.pedantic(Times.of, args=(lambda: pair_many(runs[0], runs[1:], statistic),), rounds=1)
+    table.add(
+        Row(
+            f"{k} runs paired with one of them, N = {n:,}, accuracy",
+            times.wall,
+            beside="pairing run by run",
+            theirs=seconds(one_by_one) * (k - 1) / each,
+            note=f"{times.note()}; run by run scaled up from {each} runs;"
+            f" {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2g} GiB at most in this process",
         )
     )
 

@@ -18,7 +18,7 @@ import trackperm
 from trackperm.comparison import Comparison, Dependence, RunData, compare_runs
 from trackperm.comparison.dependence import above_noise, shares_of
 from trackperm.pairing.cluster_columns import ClusterColumn
-from trackperm.pairing.pair import pair
+from trackperm.pairing.pair import pair_in_memory as pair
 from trackperm.report import html, text
 from trackperm.report.description import markdown
 from trackperm.statistic import Statistic, load_statistic

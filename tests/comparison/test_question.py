@@ -15,7 +15,7 @@ from support.builtin_definitions import DEFINITIONS, random_runs
 import trackperm
 from trackperm.comparison import Question
 from trackperm.errors import InputError, PairingError
-from trackperm.pairing.pair import pair
+from trackperm.pairing.pair import pair_in_memory as pair
 from trackperm.statistic import load_statistic
 from trackperm.tables import read_examples
 from trackperm.tables.table import ExampleTable

@@ -1,17 +1,17 @@
-"""Whatever a test of pairing pairs is paired in buckets too."""
+"""Whatever a test of pairing pairs is paired on each engine."""
 
 from __future__ import annotations
 
 import pytest
-from pairing.both_ways import pair_both_ways
+from pairing.engines_agree import pair_on_each_engine
 
 ENOUGH = "test_counts_against_plain_python"
-"""Of the tests that pair many generated runs, the one whose runs are paired both ways."""
+"""Of the tests that pair many generated runs, the one whose runs are paired on each engine."""
 
 
 @pytest.fixture(autouse=True)
-def pairs_both_ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let `pair` of a test module be both ways of pairing, which come to the same."""
+def pairs_on_each_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `pair` of a test module be all engines, which have the same result."""
     is_generated = hasattr(request.function, "hypothesis") and request.function.__name__ != ENOUGH
     if hasattr(request.module, "pair") and not is_generated:
-        monkeypatch.setattr(request.module, "pair", pair_both_ways)
+        monkeypatch.setattr(request.module, "pair", pair_on_each_engine)

@@ -11,8 +11,8 @@ import pytest
 from support.specs import load
 
 from trackperm.exact import CountTable
-from trackperm.pairing.large.many_runs import pair_many
-from trackperm.pairing.pair import pair
+from trackperm.pairing.many_runs import pair_many
+from trackperm.pairing.pair import pair_in_memory as pair
 from trackperm.statistic import load_statistic
 from trackperm.tables.table import ExampleTable
 

@@ -8,12 +8,11 @@ from typing import Any
 
 import polars as pl
 import pytest
-from pairing.both_ways import paired_in_buckets
 
 import trackperm
 from trackperm.pairing import changed
-from trackperm.pairing.large.many_runs import pair_many
-from trackperm.pairing.pair import pair
+from trackperm.pairing.many_runs import pair_many
+from trackperm.pairing.pair import pair_in_memory as pair
 from trackperm.report import description, page, text
 from trackperm.statistic import load_statistic
 from trackperm.tables.table import ExampleTable
@@ -114,13 +113,6 @@ class TestCounted:
         assert trackperm.compare(*files, "mean").pairing.n_changed == 100
         monkeypatch.setattr(changed, "_FEW", 100)
         assert trackperm.compare(*files, "mean").pairing.n_changed is None
-
-
-def test_in_buckets_it_adds_up() -> None:
-    statistic = load_statistic("accuracy")
-    found = paired_in_buckets(table(BASELINE, "a"), table(CANDIDATE, "b"), statistic)
-    assert found.report == pair(table(BASELINE, "a"), table(CANDIDATE, "b"), statistic).report
-    assert found.report.n_changed == 100
 
 
 @pytest.mark.parametrize("statistic", ["accuracy", "mean"])

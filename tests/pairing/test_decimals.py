@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from support.example_tables import rows, table
 
 from trackperm.errors import InputError, PairingError
-from trackperm.exact import CountTable, RationalStatistic, structured_test
+from trackperm.exact import RationalStatistic, structured_test
 from trackperm.pairing import Pairing
-from trackperm.pairing.pair import pair
+from trackperm.pairing.pair import pair_in_memory as pair
 from trackperm.statistic import load_statistic
 
 MEAN = load_statistic("mean")
@@ -138,7 +138,7 @@ class TestDecimals:
     ) -> None:
         baseline, given_ = ([Fraction(pair[i], q) for pair in pairs] for i in range(2))
         found = means([float(x) for x in baseline], [float(x) for x in given_])
-        counts = CountTable.from_counts(found.counts.names, *found.counts.grouped())
+        counts = found.count_table
         statistic = found.statistic
         stay, swap = statistic.pairs(counts.candidate, counts.baseline)
         assert isinstance(statistic.h, RationalStatistic)

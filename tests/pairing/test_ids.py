@@ -13,7 +13,7 @@ from support.budget import cases
 from support.specs import load
 
 from trackperm.errors import InputError, PairingError
-from trackperm.pairing.pair import pair
+from trackperm.pairing.pair import pair_in_memory as pair
 from trackperm.statistic import load_statistic
 from trackperm.tables.table import ExampleTable
 

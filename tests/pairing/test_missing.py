@@ -10,7 +10,7 @@ from support.specs import load
 
 import trackperm
 from trackperm.errors import InputError, PairingError, SpecError
-from trackperm.pairing.pair import pair
+from trackperm.pairing.pair import pair_in_memory as pair
 from trackperm.statistic import load_statistic
 from trackperm.tables.table import ExampleTable
 

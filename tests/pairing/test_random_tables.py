@@ -16,7 +16,7 @@ from support.example_tables import rows, table
 
 from trackperm.errors import PairingError
 from trackperm.pairing import Pairing
-from trackperm.pairing.pair import pair
+from trackperm.pairing.pair import pair_in_memory as pair
 from trackperm.statistic import load_statistic
 from trackperm.tables.table import ExampleTable
 
@@ -24,7 +24,8 @@ ACCURACY, MEAN = (load_statistic(name) for name in ("accuracy", "mean"))
 
 
 def result(pairing: Pairing) -> Any:
-    grouped = [array.tolist() for array in pairing.counts.grouped()]
+    table = pairing.count_table
+    grouped = [array.tolist() for array in (table.candidate, table.baseline, table.multiplicities)]
     return pairing.counts.frame.rows(), grouped, rows(pairing.discordant), pairing.report
 
 
@@ -121,7 +122,6 @@ def test_many_examples_take_little_time(engine: str) -> None:
         frame = pl.DataFrame(columns) if engine == "polars" else pd.DataFrame(columns)
         tables.append(ExampleTable.from_native(frame, origin))
     start = time.process_time()
-    counts = pair(tables[0], tables[1], ACCURACY).counts
-    multiplicities = counts.grouped()[2]
+    multiplicities = pair(tables[0], tables[1], ACCURACY).count_table.multiplicities
     assert time.process_time() - start < 5  # 0.4 s
     assert multiplicities.sum() == n

@@ -14,7 +14,7 @@ import pytest
 from support.cli_comparison import compared
 
 from trackperm.errors import SourceError
-from trackperm.pairing.pair import pair
+from trackperm.pairing.pair import pair_in_memory as pair
 from trackperm.statistic import load_statistic
 from trackperm.tables import read_examples
 from trackperm.tables.formats import json_lines, uniform_json_lines

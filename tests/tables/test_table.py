@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import narwhals as nw
-import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -15,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trackperm.errors import InputError, InputTypeError
-from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.tables.column_types import ColumnType, typed_columns, unusable
 from trackperm.tables.table import ExampleTable
 
@@ -276,31 +274,3 @@ def test_engines_agree(values: list[Any]) -> None:
     frames.append(ExampleTable.from_native(pd.DataFrame({"x": pd.Series(values, dtype=object)}), "pandas"))
     found = [typed(frame, frame) for frame in frames]
     assert found[0] == found[1] == found[2]
-
-
-class TestPairedCounts:
-    counts = PairedCounts(
-        nw.from_native(
-            pl.DataFrame(
-                {
-                    "id": [1, 2, 3, 4],
-                    "candidate.tp": [1, 0, 1, 1],
-                    "candidate.fp": [0, 2, 0, 0],
-                    "baseline.tp": [1, 1, 1, 0],
-                    "baseline.fp": [0, 0, 0, 0],
-                }
-            ),
-            eager_only=True,
-        ),
-        ("tp", "fp"),
-    )
-
-    def test_grouped(self) -> None:
-        candidate, baseline, multiplicities = self.counts.grouped()
-        assert candidate.tolist() == [[0, 2], [1, 0], [1, 0]]
-        assert baseline.tolist() == [[1, 0], [0, 0], [1, 0]]
-        assert multiplicities.tolist() == [1, 1, 2]
-        assert {array.dtype for array in (candidate, baseline, multiplicities)} == {np.dtype(np.int64)}
-
-    def test_discordant(self) -> None:
-        assert self.counts.discordant()["id"].to_list() == [2, 4]

@@ -91,7 +91,7 @@ def compare(
         specs = question.statistics_of([run.table for run in runs])
         _require_one_page(format_, output, specs, slices)
         steps.expect(2 + len(specs))
-        how |= {"begin": steps.begin, "progress": steps.advance}
+        how["begin"] = steps.begin
         found = compare_statistics(*runs, specs, options, slices=slices or (), correction=correction, **how)
     if second_opinions:
         found = [comparison.with_second_opinions() for comparison in found]

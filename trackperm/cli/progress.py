@@ -53,11 +53,6 @@ class Steps:
         self._n_begun += 1
         self._update()
 
-    def advance(self, part: float) -> None:
-        """Say how much of what was begun last is done, from 0 to 1."""
-        self._completed = self._n_begun - 1 + part
-        self._update()
-
     def _show(self) -> None:
         # Most commands are over before anything is shown, and need no rich.
         from rich.console import Console

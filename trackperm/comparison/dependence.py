@@ -29,7 +29,7 @@ from trackperm.exact.result import format_pvalue
 from trackperm.pairing import Pairing
 from trackperm.pairing.checks.suspicions import shared_input
 from trackperm.pairing.cluster_columns import ClusterColumn, cluster_columns
-from trackperm.pairing.large.many_runs import PairedRun
+from trackperm.pairing.many_runs import PairedRun
 
 LEVEL = 0.01
 """Chance, at most, that anything is said of examples which are independent of each other."""

@@ -34,7 +34,7 @@ from trackperm.choices import Compat
 from trackperm.comparison import Comparison, compare_runs
 from trackperm.errors import CapacityError, InputError
 from trackperm.exact import RationalStatistic, TestOptions
-from trackperm.pairing.pair import pair
+from trackperm.pairing.pair import pair_in_memory
 
 N_SHUFFLES = 10_000
 SEEDS = {"bikel": 0, "sacrebleu": 12345}
@@ -140,7 +140,7 @@ def reproduce(
 
 def _counts(comparison: Comparison) -> tuple[Floats, Floats]:
     """Return the counts of both runs by example, in the order of ids, or of rows where these are paired."""
-    paired = pair(
+    paired = pair_in_memory(
         comparison.baseline_data.table,
         comparison.candidate_data.table,
         comparison.statistic,

@@ -38,7 +38,6 @@ def compare_statistics(
     missing: MissingRule = "error",
     by_position: bool = False,
     begin: Callable[[str], None] = lambda _: None,
-    progress: Callable[[float], object] | None = None,
 ) -> list[Comparison]:
     """Compare two runs by several statistics, on all examples and on slices, and correct for all of them.
 
@@ -58,8 +57,6 @@ def compare_statistics(
         As in :func:`~trackperm.comparison.compare.compare`.
     begin : callable
         Receives what is tested next.
-    progress : callable, optional
-        As in :func:`~trackperm.comparison.single.compare_runs`.
 
     Returns
     -------
@@ -81,7 +78,6 @@ def compare_statistics(
         margin=margin,
         missing=missing,
         by_position=by_position,
-        progress=progress,
     )
     found = []
     for statistic in statistics:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +17,8 @@ from trackperm.errors import InputError, TrackpermError, UndefinedStatisticError
 from trackperm.exact import CountTable, PermutationTest, RationalStatistic, TestOptions
 from trackperm.exact.attempts import attempts_test_of
 from trackperm.exact.permutation import structured_test_of
-from trackperm.pairing import PairedRuns, Pairing, paired
+from trackperm.pairing import PairedRuns, Pairing
+from trackperm.pairing.pair import pair
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.definition import ATTEMPTS
 
@@ -41,7 +41,6 @@ def compare_runs(
     missing: MissingRule = "error",
     by_position: bool = False,
     look_for_clusters: bool = True,
-    progress: Callable[[float], object] | None = None,
 ) -> Comparison:
     """Compare two runs that were read before by one statistic.
 
@@ -57,8 +56,6 @@ def compare_runs(
         As in :func:`~trackperm.comparison.compare.compare`.
     look_for_clusters : bool
         Whether columns are looked at by which examples may hang together; see :mod:`.dependence`.
-    progress : callable, optional
-        Receives the share of the pairing that is done, from 0 to 1, where that takes long.
 
     Raises
     ------
@@ -71,14 +68,7 @@ def compare_runs(
 
     def compared(case: Missing) -> Comparison:
         with named_test_sets(baseline, candidate):
-            pairing = paired(
-                baseline.table,
-                candidate.table,
-                statistic,
-                missing=case,
-                by_position=by_position,
-                progress=progress,
-            )
+            pairing = pair(baseline.table, candidate.table, statistic, missing=case, by_position=by_position)
         found = _tested(baseline, candidate, pairing, options, margin)
         if not look_for_clusters or by_position or statistic.cluster is not None:
             return found
@@ -126,7 +116,7 @@ def _by_cluster(
     options = replace(options, method="auto", n_samples=min(options.n_samples, SWAPS_BY_CLUSTER))
     try:
         clustered = load_statistic(statistic, cluster=seen.column)
-        pairing = paired(baseline.table, candidate.table, clustered, missing=comparison.pairing.missing)
+        pairing = pair(baseline.table, candidate.table, clustered, missing=comparison.pairing.missing)
         found = _tested(baseline, candidate, pairing, options, None)
     except TrackpermError:
         return seen

@@ -12,6 +12,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from trackperm.comparison.result import score_of
 from trackperm.exact import CountTable, RationalStatistic
@@ -19,8 +20,11 @@ from trackperm.exact.counts import exact_column_sums, group_rows
 from trackperm.exact.scores.scaling import scale_scores
 from trackperm.exact.types import IntArray
 from trackperm.leaderboards.paired_runs import Entry, Field, side_values
-from trackperm.pairing.grouping import grouped
-from trackperm.pairing.pair import pair
+from trackperm.pairing.counting import count_of
+from trackperm.pairing.engines.in_memory import InMemory
+from trackperm.pairing.grouping import STRATUM, count_table
+from trackperm.pairing.joined import SIDES, SIZE
+from trackperm.pairing.pair import pair_in_memory
 from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.statistic import Statistic, load_statistic
 
@@ -114,7 +118,10 @@ class Counted:
         """
         u, v = self.entries[candidate], self.entries[baseline]
         if self.statistic.has_classes:
-            pairing = pair(v.data.table, u.data.table, u.pairing.statistic)
+            table = self._table_of_classes(candidate, baseline)
+            if table is not None:
+                return table, self.statistic
+            pairing = pair_in_memory(v.data.table, u.data.table, u.pairing.statistic)
             return pairing.count_table, pairing.statistic
         if self._codes is not None:
             codes, rows = self._codes
@@ -130,7 +137,41 @@ class Counted:
         for c, name in enumerate(statistic.count_names):
             columns |= {f"candidate.{name}": own[:, c], f"baseline.{name}": other[:, c]}
         paired = PairedCounts(nw.from_dict(columns, backend="polars"), statistic.count_names)
-        return grouped(paired, u.pairing.strata, statistic), statistic
+        return _over_strata(paired, u.pairing.strata, statistic), statistic
+
+    def _table_of_classes(self, candidate: int, baseline: int) -> CountTable | None:
+        """Put two runs' counts of every class side by side; None where their pairing has to be asked."""
+        if self._class_codes is None:
+            return None
+        codes, rows = self._class_codes
+        cells, counts = np.unique(codes[candidate] * len(rows) + codes[baseline], return_counts=True)
+        sides = [rows[places] for places in np.divmod(cells, len(rows))]
+        is_counted = (sides[0] != 0).any(axis=0) | (sides[1] != 0).any(axis=0)
+        if not is_counted.reshape(-1, len(self.statistic.count_names)).any(axis=1).all():
+            return None  # a class that does not occur is refused there
+        return CountTable.from_counts(self.statistic.total_names, sides[0], sides[1], counts)
+
+    @cached_property
+    def _class_codes(self) -> tuple[list[IntArray], IntArray] | None:
+        """By run and unit, which of all distinct rows of counts of every class it has, and these rows.
+
+        None where counts have units, which depend on the pair.
+        """
+        names = self.statistic.total_names
+        statistics = [entry.pairing.statistic for entry in self.entries]
+        if any(_units(each) or each.total_names != names for each in statistics):
+            return None
+        own: list[tuple[IntArray, IntArray]] = []
+        for entry in self.entries:
+            units = entry.pairing.by_unit()
+            distinct, places = np.unique(units.candidate, axis=0, return_inverse=True)
+            own.append((distinct, places.ravel()[units.rows]))
+        rows, numbers = np.unique(
+            np.concatenate([distinct for distinct, _ in own]), axis=0, return_inverse=True
+        )
+        ends = np.cumsum([len(distinct) for distinct, _ in own])[:-1]
+        parts = np.split(numbers.ravel().astype(np.int64), ends)
+        return [part[places] for part, (_, places) in zip(parts, own, strict=True)], rows
 
     def _integers(self, candidate: int, baseline: int) -> tuple[IntArray, IntArray, Statistic]:
         """Return counts of two runs as integers, shape (N, p) each, and the statistic with their units."""
@@ -200,9 +241,17 @@ def _totals(entry: Entry) -> tuple[Statistic, tuple[int, ...]]:
     if statistic.has_classes:
         return statistic, pairing.count_table.totals()[0]
     if pairing.strata is not None:
-        return statistic, grouped(pairing.counts, pairing.strata, statistic).totals()[0]
+        return statistic, _over_strata(pairing.counts, pairing.strata, statistic).totals()[0]
     own = frame.select(f"candidate.{name}" for name in statistic.count_names).to_numpy().astype(np.int64)
     return statistic, exact_column_sums(own, np.ones(len(own), dtype=np.int64))
+
+
+def _over_strata(counts: PairedCounts, strata: nw.Series[Any], statistic: Statistic) -> CountTable:
+    names = {f"{side}.{name}": count_of(side, name) for side in SIDES for name in statistic.count_names}
+    frame = counts.frame.to_polars().rename(names)
+    frame = frame.with_columns(strata.to_polars().alias(STRATUM), pl.lit(1, pl.Int64).alias(SIZE))
+    engine = InMemory()
+    return count_table(engine, engine.local(frame), statistic, strata=True, units=True)
 
 
 def _units(statistic: Statistic) -> Mapping[str, Fraction]:

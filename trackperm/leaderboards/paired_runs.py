@@ -24,8 +24,8 @@ from trackperm.errors import InputError, InputTypeError, PairingError, SpecError
 from trackperm.pairing import Pairing
 from trackperm.pairing.checks.label_values import require_predicted, with_positive
 from trackperm.pairing.columns import PairedColumns
-from trackperm.pairing.large.many_runs import PairedRun, pair_many
-from trackperm.pairing.pair import pair
+from trackperm.pairing.many_runs import PairedRun, pair_many
+from trackperm.pairing.pair import pair_in_memory
 from trackperm.statistic import Statistic
 from trackperm.tables.column_types import typed_columns
 from trackperm.tables.table import ExampleTable, id_columns
@@ -148,16 +148,16 @@ def pair_all(
     def paired(reference: ExampleTable, run: RunData) -> Pairing:
         if progress is not None:
             progress(f"pairing: {run.name}")
-        return pair(reference, run.table, statistic, missing=missing, by_position=by_position)
+        return pair_in_memory(reference, run.table, statistic, missing=missing, by_position=by_position)
 
     reference, failures = _reference(runs, order, failures, paired, is_baseline=baseline is not None)
     if missing == "wrong":
         table = _with_all_examples(reference, runs, statistic, failures, paired, by_position=by_position)
         reference = replace(reference, table=table)
         runs = [reference if failures.get(i, "") is None else run for i, run in enumerate(runs)]
+    entries = []
     tables = [run.table for run in runs]
     at_once = pair_many(reference.table, tables, statistic, missing=missing, by_position=by_position)
-    entries = []
     for i, run in enumerate(runs):
         if failures.get(i) is not None:
             continue
@@ -236,10 +236,10 @@ def _most_agreed(runs: Sequence[RunData], statistic: Statistic, *, by_position: 
 
     Ties are decided by the ids and labels themselves and by names, never by the order of the runs.
     """
-    contents = [_ids_and_labels(run.table, statistic, by_position=by_position) for run in runs]
     kinds: list[pl.DataFrame] = []
     of_run: list[int] = []
-    for content in contents:
+    for run in runs:
+        content = _ids_and_labels(run.table, statistic, by_position=by_position)
         same = (i for i, kind in enumerate(kinds) if content is not None and kind.equals(content))
         kind = -1 if content is None else next(same, len(kinds))
         if content is not None and kind == len(kinds):
@@ -248,9 +248,10 @@ def _most_agreed(runs: Sequence[RunData], statistic: Statistic, *, by_position: 
     sizes = Counter(of_run)
 
     def place(i: int) -> tuple[bool, int, int, str, str, str]:
-        content, name, origin = contents[i], runs[i].name, runs[i].table.origin
-        if content is None:
+        name, origin = runs[i].name, runs[i].table.origin
+        if of_run[i] < 0:
             return True, 0, 0, "", name, origin
+        content = kinds[of_run[i]]
         tied = [k for k in sizes if k >= 0 and sizes[k] == sizes[of_run[i]] and len(kinds[k]) == len(content)]
         ends = str(content.head(1).rows() + content.tail(1).rows()) if len(tied) > 1 else ""
         return False, -sizes[of_run[i]], -len(content), ends, name, origin

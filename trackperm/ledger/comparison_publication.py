@@ -54,10 +54,12 @@ def publication(comparison: Comparison, look: int | None = None, in_leaderboards
     files, remarks = _files(comparison)
     viewable = discordant_examples.viewable(comparison)
     if len(viewable.rows) < comparison.n_discordant:
+        n_shown = comparison.pairing.n_shown
+        more = "all" if n_shown is None else f"the first {n_shown}"
         remarks.insert(
             0,
-            f"table of discordant examples: the first {len(viewable.rows)} of {comparison.n_discordant}; "
-            "all are in trackperm/discordant.parquet",
+            f"table of discordant examples: the first {len(viewable.rows)} of {comparison.n_discordant};"
+            f" {more} are in trackperm/discordant.parquet",
         )
     if look is not None:
         remarks.insert(0, look_sentence(look, in_leaderboards))

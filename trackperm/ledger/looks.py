@@ -18,6 +18,7 @@ from trackperm.exact.multiplicity import Correction, adjust_log10, adjustment
 from trackperm.exact.multiplicity.alpha_spending import ALPHA_SPENDING, adjust_spending_log10, spending_levels
 from trackperm.ledger.comparison_publication import LOG10_P_TAG
 from trackperm.ledger.leaderboard_publication import LOG10_COLUMN, PAIRS_FILE
+from trackperm.pairing.digests import SUM
 from trackperm.trackers.base import Tracker
 from trackperm.trackers.publication import (
     COMPARISON,
@@ -138,7 +139,7 @@ class TestFamily:
     Attributes
     ----------
     test_set : str
-        Digest of the examples; see :func:`trackperm.pairing.examples_digest.digest_of_test_set`.
+        Digest of the examples; see :class:`trackperm.pairing.digests.Digests`.
     looks : tuple of Look
         In the order of their numbers.
     n_without_test_set : int
@@ -252,6 +253,11 @@ class TestFamily:
         if mid_p:
             notes.append(
                 f"mid-p: {', '.join(mid_p)}; adjusted or not, such p-values may be below their level"
+            )
+        if not self.test_set.startswith(SUM):
+            notes.append(
+                "logged by an earlier version, which digested test sets otherwise: comparisons on the same"
+                " examples that were logged since are in another family"
             )
         if self.n_without_test_set:
             notes.append(

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from trackperm.errors import InputError
-from trackperm.pairing.classes import ClassCounts
 from trackperm.pairing.grouping import MAX_CELLS, spread
 from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.statistic import Statistic
@@ -62,9 +61,7 @@ class CountsByUnit:
         return cls(candidate, baseline, np.arange(first.size))
 
     @classmethod
-    def of_classes(cls, by_class: ClassCounts) -> CountsByUnit:
-        """Take the counts of every class."""
-        candidate, baseline = (
-            side.reshape(len(side), -1) for side in (by_class.candidate, by_class.baseline)
-        )
-        return cls(candidate, baseline, by_class.kinds)
+    def of_classes(cls, candidate: Integers, baseline: Integers, kinds: Integers) -> CountsByUnit:
+        """Take the counts of every class on each kind, shape (K, C, p), and the kind of every unit."""
+        sides = [side.reshape(len(side), -1) for side in (candidate, baseline)]
+        return cls(sides[0], sides[1], kinds)

@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
+import narwhals as nw
 import polars as pl
 
 from trackperm.errors import InputTypeError
 from trackperm.pairing.columns import PairedColumns
-from trackperm.pairing.keyed_run import KEY, KeyedRun, with_key
+from trackperm.pairing.joined import IN_TEST, SIDES, JoinedRows, of
+from trackperm.pairing.keyed_run import KEY, keys_of
 from trackperm.statistic import Statistic
 from trackperm.tables.column_types import typed_columns
 from trackperm.tables.scan import Scan
 from trackperm.tables.table import ExampleTable
 
 _FEW = 2**16  # rows of a file of which one more column is read: answers can be long
-_CHANGED = "trackperm.changed"
+_CHANGED = "changed_prediction"
 
 
-def n_changed(
-    paired: tuple[KeyedRun, KeyedRun],
-    columns: PairedColumns,
-    statistic: Statistic,
-    tables: tuple[ExampleTable, ExampleTable] | None = None,
-) -> int | None:
-    """Count the paired rows whose predictions differ; one that only one run has is another one.
+def n_changed(rows: JoinedRows, statistic: Statistic) -> int | None:
+    """Count the rows in the test whose predictions differ; one that only one run has is another one.
 
     Parameters
     ----------
-    paired : (KeyedRun, KeyedRun)
-        The rows in the test, in the same order.
-    columns : PairedColumns
-        What was read of the runs.
+    rows : JoinedRows
+        Baseline and candidate.
     statistic : Statistic
         Says which column has the predictions.
-    tables : (ExampleTable, ExampleTable), optional
-        The whole runs, to read the predictions of where the statistic does without them.
 
     Returns
     -------
@@ -41,22 +34,30 @@ def n_changed(
         None where a run has no predictions, their types do not go together, they are many and were not read,
         or an example has several rows, whose predictions have no partners.
     """
-    name = statistic.columns.get("prediction", "prediction")
+    name, columns, engine = statistic.columns.get("prediction", "prediction"), rows.columns, rows.engine
     if columns.repeats:
         return None
     if name in columns.of_runs:
-        baseline, candidate = (run.frame.get_column(name).to_polars() for run in paired)
-        return int(baseline.ne_missing(candidate).sum())
-    if tables is None or name in columns.names or not all(_is_cheap(table, name) for table in tables):
+        return rows.counted(changed=is_changed(name))["changed"]
+    tables = rows.runs[0].table, rows.runs[1].table
+    if not engine.is_local or name in columns.names or not all(_is_cheap(table, name) for table in tables):
         return None
     try:
         typed = typed_columns(*tables, [*columns.ids, name], text=columns.ids)[:2]
     except InputTypeError:
         return None
-    keys = paired[0].frame.select(KEY).to_polars()
-    sides = [_by_key(table, columns, name) for table in typed]
-    rows = keys.join(sides[0], on=KEY, how="left").join(sides[1], on=KEY, how="left", suffix=" of candidate")
-    return int(rows[_CHANGED].ne_missing(rows[f"{_CHANGED} of candidate"]).sum())
+    keys = engine.collected(rows.in_test.select(KEY))
+    sides_by_key = [_by_key(table, columns, name) for table in typed]
+    both = keys.join(sides_by_key[0], on=KEY, how="left")
+    both = both.join(sides_by_key[1], on=KEY, how="left", suffix=" of candidate")
+    return int(both[_CHANGED].ne_missing(both[f"{_CHANGED} of candidate"]).sum())
+
+
+def is_changed(name: str) -> nw.Expr:
+    """Whether a row is in the test and its prediction, in the column `name`, another one in the candidate."""
+    sides = [nw.col(of(side, name)) for side in SIDES]
+    differ = (sides[0] != sides[1]).fill_null(False) | (sides[0].is_null() != sides[1].is_null())
+    return nw.col(IN_TEST) & differ
 
 
 def _is_cheap(table: ExampleTable, name: str) -> bool:
@@ -69,5 +70,5 @@ def _by_key(table: ExampleTable, columns: PairedColumns, name: str) -> pl.DataFr
     if columns.id is None:
         keys = pl.Series(KEY, range(len(predictions)), pl.Int64)
     else:
-        keys = with_key(table.frame, columns.ids).get_column(KEY).to_polars()
+        keys = keys_of(table, columns.ids)
     return pl.DataFrame([keys, predictions])

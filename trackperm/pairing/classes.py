@@ -1,50 +1,57 @@
 """Classes: every example is counted for each of them, and examples that are alike only once.
 
 The counts of every class on every example are many, but what they are counted from takes few values: as many
-as there are triples of a label and two predictions.
+as there are triples of a label and two predictions, the kinds of examples.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from trackperm.errors import InputError
 from trackperm.exact import CountTable
 from trackperm.pairing.checks.differences import shown
 from trackperm.pairing.columns import PairedColumns
-from trackperm.pairing.counting import paired_counts
+from trackperm.pairing.counting import count_of, counted
+from trackperm.pairing.engines.base import Frame
+from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.grouping import MAX_CELLS, require_small_sums
-from trackperm.pairing.keyed_run import KeyedRun
-from trackperm.pairing.missing import counted_runs
-from trackperm.pairing.paired_counts import PairedCounts
+from trackperm.pairing.joined import SIDES, SIZE, JoinedRows, example, of
+from trackperm.pairing.keyed_run import KEY
 from trackperm.statistic import Outcome, Statistic, load_statistic
 from trackperm.statistic.definition import CLASS_COLUMN, ClassValue
 from trackperm.statistic.expressions.types import literal_type
 from trackperm.tables.column_types import LISTS, ColumnType
 
-_ROW = "trackperm.row"
+KIND = "kind"
+"""Name of the number of a row's kind."""
+
+DIFFERS = "counts_differ"
+"""Name of whether any count of a row differs between the runs."""
+
+_CLASS = "class_number"
+_SIZE = "kind_size"
 _SHOWN = 3
 
-Runs = tuple[KeyedRun, KeyedRun]
 Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class ClassCounts:
-    """Counts of every class on examples of which many are alike.
+    """Counts of every class on each kind of example.
 
     Attributes
     ----------
     baseline, candidate : ndarray of int64, shape (K, C, p)
-        The p counts of C classes on each kind of example.
-    kinds : ndarray of int64, shape (N,)
-        The kind of every example, as a row of these.
+        The p counts of C classes on K kinds of examples.
+    sizes : ndarray of int64, shape (K,)
+        Number of examples of each kind.
     statistic : Statistic
         What was counted.
     notes : tuple of str
@@ -53,54 +60,54 @@ class ClassCounts:
 
     baseline: Integers
     candidate: Integers
-    kinds: Integers
+    sizes: Integers
     statistic: Statistic
     notes: tuple[str, ...]
 
-    def summed(self, units: nw.Series[Any]) -> ClassCounts:
-        """Add up the counts of the examples of each unit, in the order of the units.
+    def summed(self, units: Integers, kinds: Integers, sizes: Integers) -> ClassCounts:
+        """Add up the counts of the examples of each unit.
+
+        Parameters
+        ----------
+        units, kinds, sizes : ndarray of int64, shape (L,)
+            Number of a unit and of a kind, from 0, and how many examples of the kind the unit has.
 
         Raises
         ------
         InputError
             If sums may reach 2^62, or the units are too many for counts of every class.
         """
-        of_example = np.unique(units.to_numpy(), return_inverse=True)[1]
-        n_units = int(of_example.max()) + 1
-        _require_few(n_units, "units that are exchanged together", self.statistic, self.baseline.shape[1])
+        n_units = int(units.max()) + 1
+        require_few(n_units, "units that are exchanged together", self.statistic, self.baseline.shape[1])
         largest = max(int(np.abs(counts).max()) for counts in (self.baseline, self.candidate))
-        require_small_sums(largest, int(np.bincount(of_example).max()), self.statistic)
+        of_unit = np.bincount(units, weights=sizes)
+        require_small_sums(largest, int(of_unit.max()), self.statistic)
         from scipy import sparse  # importing it takes as long as a small comparison
 
-        shape = (n_units, len(self.baseline))
-        ones = np.ones(len(self.kinds), dtype=np.int64)
-        incidence = sparse.csr_array((ones, (of_example, self.kinds)), shape=shape)
+        incidence = sparse.csr_array((sizes, (units, kinds)), shape=(n_units, len(self.baseline)))
         baseline, candidate = (
             (incidence @ counts.reshape(len(counts), -1)).reshape(-1, *counts.shape[1:])
             for counts in (self.baseline, self.candidate)
         )
-        return replace(self, baseline=baseline, candidate=candidate, kinds=np.arange(n_units))
+        return replace(self, baseline=baseline, candidate=candidate, sizes=np.ones(n_units, dtype=np.int64))
 
-    def pooled(self, keys: nw.Series[Any]) -> PairedCounts:
-        """Return the counts of every example, added up over the classes.
+    def pooled(self) -> pl.DataFrame:
+        """Return the counts of each kind, added up over the classes, and whether any of them differs.
 
         Raises
         ------
         InputError
             If sums may reach 2^62.
         """
-        sides = []
-        for counts in (self.baseline, self.candidate):
+        columns: dict[str, npt.NDArray[np.int64]] = {}
+        for side, counts in zip(SIDES, (self.baseline, self.candidate), strict=True):
             require_small_sums(int(np.abs(counts).max()), counts.shape[1], self.statistic)
-            totals = counts.sum(axis=1)[self.kinds]
-            columns = {name: totals[:, i] for i, name in enumerate(self.statistic.count_names)}
-            sides.append(nw.from_dict(columns, backend="polars"))
-        return paired_counts(keys, *sides)
-
-    def differ(self) -> nw.Series[Any]:
-        """Whether the counts of any class differ between the runs, by example."""
-        found = (self.baseline != self.candidate).any(axis=(1, 2))[self.kinds]
-        return nw.new_series("differ", found, backend="polars")
+            totals = counts.sum(axis=1)
+            columns |= {
+                count_of(side, name): totals[:, i] for i, name in enumerate(self.statistic.count_names)
+            }
+        differ = (self.baseline != self.candidate).any(axis=(1, 2))
+        return pl.DataFrame({KIND: np.arange(len(differ)), **columns, DIFFERS: differ})
 
     def count_table(self) -> CountTable:
         """Group the counts: one row for all examples with the same counts of every class."""
@@ -109,7 +116,7 @@ class ClassCounts:
             self.statistic.total_names,
             self.candidate.reshape(n_kinds, -1),
             self.baseline.reshape(n_kinds, -1),
-            np.bincount(self.kinds, minlength=n_kinds),
+            self.sizes,
         )
 
 
@@ -124,22 +131,30 @@ def class_types(
 
 
 def counted_by_class(
-    runs: Runs,
+    rows: JoinedRows,
     statistic: Statistic,
-    columns: PairedColumns,
     types: Mapping[str, ColumnType],
     outcomes: tuple[Outcome, Outcome] | None,
-) -> ClassCounts:
+) -> tuple[Frame, ClassCounts]:
     """Count the outcomes of both runs for every class.
 
     Parameters
     ----------
-    runs : (KeyedRun, KeyedRun)
-        Baseline and candidate on the same examples.
+    rows : JoinedRows
+        Baseline and candidate.
+    statistic : Statistic
+        Has classes.
     types : mapping of str to ColumnType
         Types of the columns, :func:`class_types` among them.
     outcomes : (Outcome, Outcome), optional
         What missing predictions of baseline and candidate are taken for, where they are counted.
+
+    Returns
+    -------
+    frame : narwhals.LazyFrame
+        The rows in the test with the number of their kind, and what :meth:`ClassCounts.pooled` has of it.
+    counts : ClassCounts
+        Counts of the kinds.
 
     Raises
     ------
@@ -147,20 +162,27 @@ def counted_by_class(
         If a count is undefined on an example or out of range, if classes or different examples are too many,
         or if a class that the statistic lists does not occur.
     """
+    engine, columns = rows.engine, rows.columns
     classes: tuple[ClassValue, ...] = statistic.classes
     if columns.classes is not None:
-        classes = tuple(runs[0].frame.get_column(columns.classes).unique().sort().to_list())
+        found = rows.in_test.select(example(columns.classes).alias("class")).unique()
+        classes = tuple(engine.collected(found)["class"].sort().to_list())
         statistic = load_statistic(statistic, classes=classes)
     read = [name for name in columns.used if name in statistic.used_columns or name == columns.label]
-    examples, kinds = _distinct(runs, read, types)
-    _require_few(len(examples[0]), "different examples", statistic, len(classes))
-    own = counted_runs(_for_every(classes, examples), statistic, columns, types, outcomes)
+    frame, kinds = _with_kinds(rows, read, types)
+    require_few(len(kinds), "different examples", statistic, len(classes))
+    in_memory = InMemory()
+    of_kinds = replace(rows, engine=in_memory, types={**rows.types, **types})
+    own = counted(of_kinds, in_memory.local(_for_every(classes, kinds)), statistic, dict(types), outcomes)
     if own.statistic is not statistic:  # it has been given units
         statistic = load_statistic(own.statistic, classes=classes)
-    shape = (len(examples[0]), len(classes), len(statistic.count_names))
+    shape = (len(kinds), len(classes), len(statistic.count_names))
+    values = in_memory.collected(own.frame).sort(KIND, _CLASS)
     baseline, candidate = (
-        np.ascontiguousarray(frame.to_numpy(), dtype=np.int64).reshape(shape)
-        for frame in (own.baseline, own.candidate)
+        np.ascontiguousarray(
+            values.select(count_of(side, name) for name in statistic.count_names).to_numpy(), dtype=np.int64
+        ).reshape(shape)
+        for side in SIDES
     )
     occurs = (baseline != 0).any(axis=(0, 2)) | (candidate != 0).any(axis=(0, 2))
     if not occurs.all():
@@ -169,35 +191,45 @@ def counted_by_class(
             f"the class {value!r} of `{statistic.name}` counts 0 on every example of both runs",
             hint="does it occur in the data as written?",
         )
-    notes = (*own.notes, *_predicted_alone(runs, classes, statistic, types))
-    return ClassCounts(baseline, candidate, kinds, statistic, notes)
+    notes = (*own.notes, *_predicted_alone(rows, classes, statistic, types))
+    counts = ClassCounts(baseline, candidate, kinds[_SIZE].to_numpy(), statistic, notes)
+    return engine.kept(frame.join(engine.local(counts.pooled()), on=KIND, how="left")), counts
 
 
-def _distinct(
-    runs: Runs, read: Sequence[str], types: Mapping[str, ColumnType]
-) -> tuple[Runs, npt.NDArray[np.int64]]:
-    """Return the first example of each kind, alike in all that is read of both runs, and the kind of each."""
-    if any(types[name] in LISTS for name in read):
-        return runs, np.arange(len(runs[0]))
-    sides = [
-        run.frame.select(nw.col(name).alias(f"{i}.{name}") for name in read) for i, run in enumerate(runs)
-    ]
-    frame = nw.concat(sides, how="horizontal")
-    first = frame.with_row_index(_ROW).select(nw.col(_ROW).min().over(*frame.columns))
-    rows, kinds = np.unique(first.get_column(_ROW).to_numpy(), return_inverse=True)
-    baseline, candidate = (replace(run, frame=run.frame[rows.tolist()]) for run in runs)
-    return (baseline, candidate), kinds.astype(np.int64)
+def _with_kinds(
+    rows: JoinedRows, read: Sequence[str], types: Mapping[str, ColumnType]
+) -> tuple[Frame, pl.DataFrame]:
+    """Give rows the number of their kind, alike in all that is read of both runs; return one of each kind."""
+    engine, frame = rows.engine, rows.in_test
+    if rows.columns.repeats or any(types[name] in LISTS for name in read):
+        kinds = engine.collected(frame).sort(*rows.keys).with_row_index(KIND)
+        kinds = kinds.with_columns(pl.col(KIND).cast(pl.Int64), pl.col(SIZE).alias(_SIZE))
+        return engine.local(kinds.drop(_SIZE)), kinds
+    first = "first_of_kind"
+    alike = [of(side, name) for side in SIDES for name in read]
+    frame = engine.kept(frame.with_columns(nw.col(KEY).min().over(*alike).alias(first)))
+    sizes = engine.collected(frame.group_by(first).agg(nw.col(SIZE).sum().cast(nw.Int64).alias(_SIZE)))
+    sizes = sizes.sort(first).with_row_index(KIND).with_columns(pl.col(KIND).cast(pl.Int64))
+    examples = engine.collected(frame.filter(nw.col(KEY) == nw.col(first))).join(sizes, on=first).sort(KIND)
+    numbers = engine.local(sizes.select(first, KIND))
+    return frame.join(numbers, on=first, how="left").drop(first), examples
 
 
-def _for_every(classes: tuple[ClassValue, ...], runs: Runs) -> Runs:
+def _for_every(classes: tuple[ClassValue, ...], kinds: pl.DataFrame) -> pl.DataFrame:
     """Repeat each row for every class."""
-    rows = np.repeat(np.arange(len(runs[0])), len(classes)).tolist()
-    values = nw.new_series(CLASS_COLUMN, list(classes) * len(runs[0]), backend="polars")
-    baseline, candidate = (replace(run, frame=run.frame[rows].with_columns(values)) for run in runs)
-    return baseline, candidate
+    named = pl.DataFrame({_CLASS: range(len(classes)), CLASS_COLUMN: list(classes)})
+    both = [pl.col(CLASS_COLUMN).alias(of(side, CLASS_COLUMN)) for side in SIDES]
+    return kinds.join(named.with_columns(*both), how="cross")
 
 
-def _require_few(n: int, what: str, statistic: Statistic, n_classes: int) -> None:
+def require_few(n: int, what: str, statistic: Statistic, n_classes: int) -> None:
+    """Refuse more counts of classes than fit in memory.
+
+    Raises
+    ------
+    InputError
+        If there are more than :data:`~trackperm.pairing.grouping.MAX_CELLS`.
+    """
     if n * n_classes * 2 * len(statistic.count_names) > MAX_CELLS:
         raise InputError(
             f"{n} {what} are too many for the counts of {n_classes} classes",
@@ -206,14 +238,20 @@ def _require_few(n: int, what: str, statistic: Statistic, n_classes: int) -> Non
 
 
 def _predicted_alone(
-    runs: Runs, classes: tuple[ClassValue, ...], statistic: Statistic, types: Mapping[str, ColumnType]
+    rows: JoinedRows, classes: tuple[ClassValue, ...], statistic: Statistic, types: Mapping[str, ColumnType]
 ) -> list[str]:
     """Say which classes are predicted and belong to no label, where the classes are those of the labels."""
     column = statistic.columns.get("prediction")
     if statistic.class_column is None or column is None or types[column] is not types[CLASS_COLUMN]:
         return []
-    predicted = nw.concat([run.frame.select(column) for run in runs]).get_column(column).drop_nulls().unique()
-    others = sorted(set(predicted.to_list()) - set(classes))
+    predicted = {
+        value
+        for side in SIDES
+        for value in rows.engine.collected(rows.in_test.select(of(side, column)).unique())
+        .to_series()
+        .to_list()
+    }
+    others = sorted(predicted - {None} - set(classes))
     if not others:
         return []
     names = ", ".join(map(shown, others[:_SHOWN])) + (" …" if len(others) > _SHOWN else "")

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import polars as pl
 
 from trackperm.errors import InputTypeError
-from trackperm.pairing.keyed_run import KEY, with_key
+from trackperm.pairing.keyed_run import KEY, keys_of
 from trackperm.statistic import Statistic
 from trackperm.tables.attempts import numbers_attempts
 from trackperm.tables.column_names import (
@@ -125,7 +125,7 @@ def cluster_columns(
         return []
     first, second = (table.only(dict.fromkeys((*id_names, *names))) for table in tables)
     *typed, _ = typed_columns(first, second, id_names, text=id_names)
-    rows = [_Rows.of(with_key(table.frame, id_names).get_column(KEY).to_polars(), ids) for table in typed]
+    rows = [_Rows.of(keys_of(table, id_names), ids) for table in typed]
     inputs = _inputs(tables)
     found, parts = [], []
     for name in names:

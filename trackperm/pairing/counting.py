@@ -1,196 +1,297 @@
-"""Counts of two runs on the examples that they share."""
+"""Counts of two runs on the rows that they share."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from functools import partial
 
 import narwhals as nw
-import numpy.typing as npt
+import polars as pl
 
 from trackperm.errors import InputError
 from trackperm.exact.scores.scaling import scale_scores
 from trackperm.pairing.checks.differences import shown
-from trackperm.pairing.columns import PairedColumns
-from trackperm.pairing.grouping import STRATUM
-from trackperm.pairing.keyed_run import KEY, KeyedRun
-from trackperm.pairing.paired_counts import PairedCounts
+from trackperm.pairing.engines.base import Engine, Frame, Types
+from trackperm.pairing.internal_names import internal
+from trackperm.pairing.joined import SIDES, JoinedRows, of, padding, present
+from trackperm.pairing.keyed_run import KEY
 from trackperm.statistic import OUT_OF_RANGE, Outcome, Statistic, UncountableError, load_statistic
+from trackperm.statistic.definition import CLASS_COLUMN
+
+_INTEGER = "count_as_integer"
 
 
 @dataclass(frozen=True, eq=False)
-class ScaledCounts:
-    """Counts of two runs as integers.
+class CountedRows:
+    """Rows of two runs with the counts of each, all integers.
 
     Attributes
     ----------
-    baseline, candidate : narwhals.DataFrame
-        A column of int64 for every count.
+    frame : narwhals.LazyFrame
+        The rows, with a column of int64 by :func:`count_of` for every count of both runs.
     statistic : Statistic
         With the units of the counts.
     notes : tuple of str
         What decimals were taken as.
     """
 
-    baseline: nw.DataFrame[Any]
-    candidate: nw.DataFrame[Any]
+    frame: Frame
     statistic: Statistic
     notes: tuple[str, ...]
 
 
+def count_of(side: str, name: str) -> str:
+    """Name the column of a run's count."""
+    return internal("count", side, name)
+
+
+def count_columns(names: Iterable[str]) -> list[str]:
+    """Name the columns of all counts, those of the candidate first."""
+    names = list(names)
+    return [count_of(side, name) for side in reversed(SIDES) for name in names]
+
+
 def counted(
-    run: KeyedRun, statistic: Statistic, expressions: Mapping[str, nw.Expr], *, missing: Outcome | None = None
-) -> nw.DataFrame[Any]:
-    """Count the outcomes of one run by example, as int64, or float64 where they are decimals.
+    rows: JoinedRows,
+    frame: Frame,
+    statistic: Statistic,
+    types: Types,
+    outcomes: tuple[Outcome, Outcome] | None,
+    *,
+    units: Mapping[str, Fraction] | None = None,
+) -> CountedRows:
+    """Count the outcomes of both runs.
 
     Parameters
     ----------
-    expressions : mapping of str to Expr
-        Of every count: ``statistic.counts``, or with `missing` ``statistic.missing_counts``.
+    rows : JoinedRows
+        Says what the columns are, and which runs they are of.
+    frame : narwhals.LazyFrame
+        Those of the rows that are counted.
+    types : dict of str to ColumnType
+        Types of the columns that the counts read.
+    outcomes : (Outcome, Outcome), optional
+        What missing predictions of baseline and candidate are taken for, where they are counted.
+    units : mapping of str to Fraction, optional
+        Units that were found of more rows than these.
 
     Raises
     ------
     InputError
-        If a count is undefined on an example or out of range.
+        If a count is undefined on an example or out of range, or it is not known what a missing prediction
+        counts; or if the resolution of a count is too fine, or so coarse that no difference is left.
     """
-    try:
-        columns = statistic.with_counters(run.frame, missing=missing)
-    except UncountableError as error:
-        key = run.frame.get_column(KEY)[error.row]
-        raise InputError(
-            f"`{statistic.name}` cannot be counted on example {shown(key)} of `{run.origin}`:"
-            f" {error.problem}",
-            hint=error.hint,
-        ) from None
-    frame = columns.select(KEY, *(expressions[name].alias(name) for name in statistic.count_names))
-    for name in statistic.count_names:
-        values = frame.get_column(name)
-        is_decimal = values.dtype.is_float()
-        known = values.is_finite() if is_decimal else (values < OUT_OF_RANGE) & (values > -OUT_OF_RANGE)
-        wrong = ~known.fill_null(False)
-        if wrong.any():
-            value, key = (frame.filter(wrong).get_column(column).head(1).item() for column in (name, KEY))
-            if is_decimal:
-                found, hint = "undefined or infinite", "decimal counts are finite numbers, on every example."
-            else:
-                found = "undefined or beyond 64 bits" if value in (None, OUT_OF_RANGE) else value
-                hint = "counts are integers below 2^62 in magnitude, on every example."
-            raise InputError(
-                f"the count `{name}` of `{statistic.name}` is {found} on example {shown(key)} of"
-                f" `{run.origin}`",
-                hint=hint,
-            )
-    floats = {name for name in statistic.count_names if frame.schema[name].is_float()}
-    return frame.select(
-        nw.col(name).cast(nw.Float64 if name in floats else nw.Int64) for name in statistic.count_names
+    frame, decimals = outcomes_of(rows, frame, statistic, types, outcomes)
+    return scaled(rows.engine, frame, statistic, decimals, units)
+
+
+def outcomes_of(
+    rows: JoinedRows,
+    frame: Frame,
+    statistic: Statistic,
+    types: Types,
+    outcomes: tuple[Outcome, Outcome] | None,
+) -> tuple[Frame, frozenset[str]]:
+    """Count as :func:`counted` does, but leave decimals as they are; return which counts these are, too."""
+    taken = (None, None) if outcomes is None else outcomes
+    # Types are checked before counters are called.
+    expressions = {
+        count_of(side, name): expression
+        for side, outcome in zip(SIDES, taken, strict=True)
+        for name, expression in _expressions(rows, statistic, types, side, outcome).items()
+    }
+    frame = _with_counters(rows, frame, statistic, taken)
+    frame = frame.with_columns(expression.alias(name) for name, expression in expressions.items())
+    frame = rows.engine.kept(frame)
+    schema = frame.collect_schema()
+    decimals = frozenset(
+        name
+        for name in statistic.count_names
+        if any(schema[count_of(side, name)].is_float() for side in SIDES)
     )
+    _require_known(rows, frame, statistic, decimals)
+    frame = frame.with_columns(
+        nw.col(count_of(side, name)).cast(nw.Float64 if name in decimals else nw.Int64)
+        for side in SIDES
+        for name in statistic.count_names
+    )
+    return frame, decimals
 
 
-def scaled(baseline: nw.DataFrame[Any], candidate: nw.DataFrame[Any], statistic: Statistic) -> ScaledCounts:
-    """Bring decimal counts, and those whose unit the statistic names, to integers of one unit in both runs.
+def _expressions(
+    rows: JoinedRows, statistic: Statistic, types: Types, side: str, outcome: Outcome | None
+) -> dict[str, nw.Expr]:
+    """Return the expressions of the counts of one run; of padding, 0."""
+    expressions = statistic.counts(types, partial(of, side))
+    if outcome is not None:
+        instead = statistic.missing_counts(types, outcome, partial(of, side))
+        expressions = {
+            name: nw.when(present(side, rows.columns.of_runs)).then(expression).otherwise(instead[name])
+            for name, expression in expressions.items()
+        }
+    if rows.columns.repeats:
+        zero = nw.lit(0, nw.Int64)
+        expressions = {
+            name: nw.when(padding(side)).then(zero).otherwise(expression)
+            for name, expression in expressions.items()
+        }
+    return expressions
 
-    Raises
-    ------
-    InputError
-        If the resolution of a count is too fine, or so coarse that no difference is left.
-    """
+
+def _with_counters(
+    rows: JoinedRows, frame: Frame, statistic: Statistic, outcomes: Sequence[Outcome | None]
+) -> Frame:
+    """Add the columns of counters, which are computed in batches of rows."""
+    sides = dict(zip(SIDES, outcomes, strict=True))
+
+    def with_counters(batch: pl.DataFrame) -> pl.DataFrame:
+        for side, outcome in sides.items():
+            batch = batch.with_columns(_counters(rows, batch, statistic, side, outcome))
+        return batch
+
+    return rows.engine.mapped(frame, with_counters) if statistic.has_counters else frame
+
+
+def _counters(
+    rows: JoinedRows, batch: pl.DataFrame, statistic: Statistic, side: str, outcome: Outcome | None
+) -> list[pl.Series]:
+    """Return the counters of one run; of rows without a prediction, those of what they are taken for."""
+    names = [*rows.columns.names, CLASS_COLUMN]
+    own = batch.select(
+        pl.col(of(side, name)).alias(name) for name in names if of(side, name) in batch.columns
+    )
+    if outcome is None:
+        parts: list[tuple[pl.Series, Outcome | None]] = [(batch[KEY].is_not_null(), None)]
+    else:
+        has_value = [pl.col(name).is_not_null() for name in rows.columns.of_runs]
+        is_there = batch[KEY].is_not_null()
+        if has_value:
+            is_there = is_there & own.select(pl.all_horizontal(has_value)).to_series()
+        parts = [(is_there, None), (~is_there, outcome)]
+    found: dict[str, pl.Series] = {}
+    for chosen, missing in parts:
+        where = chosen.arg_true()
+        part = own.filter(chosen)
+        try:
+            with_counters = statistic.with_counters(nw.from_native(part, eager_only=True), missing=missing)
+        except UncountableError as error:
+            key = batch[KEY][int(where[error.row])]
+            origin = rows.runs[SIDES.index(side)].origin
+            raise InputError(
+                f"`{statistic.name}` cannot be counted on example {shown(key)} of `{origin}`:"
+                f" {error.problem}",
+                hint=error.hint,
+            ) from None
+        for series in with_counters.to_polars().select(pl.exclude(own.columns)):
+            name = of(side, series.name)
+            column = found.get(name, pl.Series(name, [None] * len(batch), dtype=series.dtype))
+            found[name] = column.scatter(where, series)
+    return list(found.values())
+
+
+def _require_known(rows: JoinedRows, frame: Frame, statistic: Statistic, decimals: Iterable[str]) -> None:
+    """Refuse counts that are undefined or out of range on an example."""
+    wrong = {}
+    for side in SIDES:
+        for name in statistic.count_names:
+            values = nw.col(count_of(side, name))
+            known = (
+                values.is_finite() if name in decimals else (values < OUT_OF_RANGE) & (values > -OUT_OF_RANGE)
+            )
+            wrong[side, name] = ~known.fill_null(False)
+    names = {f"n_{i}": condition for i, condition in enumerate(wrong.values())}
+    found = rows.engine.collected(
+        frame.select(condition.cast(nw.Int64).sum().alias(name) for name, condition in names.items())
+    )
+    for (side, name), n in zip(wrong, found.row(0), strict=True):
+        if not n:
+            continue
+        first = rows.first(wrong[side, name], 1, count_of(side, name), frame=frame)
+        key, value = first.row(0)
+        if name in decimals:
+            said, hint = "undefined or infinite", "decimal counts are finite numbers, on every example."
+        else:
+            said = "undefined or beyond 64 bits" if value in (None, OUT_OF_RANGE) else value
+            hint = "counts are integers below 2^62 in magnitude, on every example."
+        raise InputError(
+            f"the count `{name}` of `{statistic.name}` is {said} on example {shown(key)} of"
+            f" `{rows.runs[SIDES.index(side)].origin}`",
+            hint=hint,
+        )
+
+
+def scaled(
+    engine: Engine,
+    frame: Frame,
+    statistic: Statistic,
+    decimals: Iterable[str],
+    known: Mapping[str, Fraction] | None = None,
+) -> CountedRows:
+    """Bring decimal counts, and those whose unit the statistic names, to integers of one unit."""
+    if known is not None:
+        for name, known_unit in known.items():
+            frame = _in_unit(engine, frame, name, known_unit)
+        return CountedRows(frame, statistic, ())
     named = statistic.resolution
     units: dict[str, Fraction] = {}
     notes = []
     for name in statistic.count_names:
-        if isinstance(named, Fraction):
-            unit = named if baseline.schema[name].is_float() else None
-        else:
-            unit = named.get(name)
-        if unit is None and not baseline.schema[name].is_float():
+        unit = (named if name in decimals else None) if isinstance(named, Fraction) else named.get(name)
+        if unit is None and name not in decimals:
             continue
-        values = [run.get_column(name).to_numpy() for run in (candidate, baseline)]
-        try:
-            scores = scale_scores(values[0], values[1], unit, wide=False)
-        except InputError as error:
-            message = f"the count `{name}` of `{statistic.name}`: {error.message}"
-            raise InputError(message, hint=error.hint) from None
-        if unit is not None or scores.unit != 1:
-            units[name] = scores.unit
-        notes.append(f"`{name}`: {scores.note()}")
-        candidate = candidate.with_columns(_integers(name, scores.candidate))
-        baseline = baseline.with_columns(_integers(name, scores.baseline))
+        frame, scaled_unit, note = _with_integers(engine, frame, statistic, name, unit)
+        if unit is not None or scaled_unit != 1:
+            units[name] = scaled_unit
+        notes.append(f"`{name}`: {note}")
     if units != named:
         statistic = load_statistic(statistic, resolution=units)
-    return ScaledCounts(baseline, candidate, statistic, tuple(notes))
+    return CountedRows(frame, statistic, tuple(notes))
 
 
-def _integers(name: str, values: npt.NDArray[Any]) -> nw.Series[Any]:
-    return nw.new_series(name, values, nw.Int64, backend="polars")
-
-
-def paired_counts(
-    keys: nw.Series[Any], baseline: nw.DataFrame[Any], candidate: nw.DataFrame[Any]
-) -> PairedCounts:
-    """Put the counts of two runs on the same examples side by side."""
-    columns = [
-        keys.alias("id").to_frame(),
-        _prefixed(candidate, "candidate"),
-        _prefixed(baseline, "baseline"),
-    ]
-    return PairedCounts(nw.concat(columns, how="horizontal"), tuple(baseline.columns))
-
-
-def read_columns(baseline: KeyedRun, candidate: KeyedRun, columns: PairedColumns) -> nw.DataFrame[Any]:
-    """Put side by side what the statistic read of both runs, by example."""
-    frame = nw.concat(
-        [
-            _prefixed(baseline.frame.select(KEY, *columns.of_runs), "baseline"),
-            _prefixed(candidate.frame.select(KEY, *columns.of_runs), "candidate"),
-        ],
-        how="horizontal",
+def _with_integers(
+    engine: Engine, frame: Frame, statistic: Statistic, name: str, unit: Fraction | None
+) -> tuple[Frame, Fraction, str]:
+    """Replace a count by integers of one unit: what it is depends on the pairs of values that occur alone."""
+    columns = [count_of(side, name) for side in reversed(SIDES)]
+    pairs = engine.collected(frame.select(*columns).unique())
+    try:
+        scores = scale_scores(pairs[columns[0]].to_numpy(), pairs[columns[1]].to_numpy(), unit, wide=False)
+    except InputError as error:
+        message = f"the count `{name}` of `{statistic.name}`: {error.message}"
+        raise InputError(message, hint=error.hint) from None
+    values = pl.concat([pairs[column].alias("value") for column in columns])
+    integers = pl.concat(
+        [pl.Series("integer", each, pl.Int64) for each in (scores.candidate, scores.baseline)]
     )
-    names = [f"{run}.{name}" for name in columns.of_runs for run in ("baseline", "candidate")]
-    if columns.label is None:
-        return frame.select(names)
-    return frame.with_columns(baseline.frame.get_column(columns.label).alias("label")).select("label", *names)
+    table = pl.DataFrame([values, integers]).unique("value")
+    return _replaced(engine, frame, columns, table), scores.unit, scores.note()
 
 
-def discordant_rows(
-    counts: PairedCounts,
-    differ: nw.Series[Any],
-    strata: nw.Series[Any] | None,
-    read: nw.DataFrame[Any] | None,
-    statistic: Statistic,
-) -> nw.DataFrame[Any]:
-    """Select the rows that differ, with what the statistic read of both runs where that is given."""
-    frame = counts.frame
-    if strata is not None:
-        frame = frame.with_columns(strata.alias(STRATUM))
-    shared = [name for name in frame.columns if name in ("id", STRATUM)]
-    own = [f"{run}.{name}" for name in counts.names for run in ("baseline", "candidate")]
-    if read is not None and read.columns:
-        names = [name for name in read.columns if name not in own]
-        frame = nw.concat([frame, read.select(names)], how="horizontal")
-        shared += [name for name in names if name == "label"]
-        own = [*(name for name in names if name != "label"), *own]
-    order = [name for name in ("id", "label", STRATUM) if name in shared]
-    real = [
-        _real(f"{run}.{name}", unit)
-        for name, unit in _units(statistic).items()
-        for run in ("baseline", "candidate")
-    ]
-    return frame.filter(differ).with_columns(*real).select(*order, *own)
+def _in_unit(engine: Engine, frame: Frame, name: str, unit: Fraction) -> Frame:
+    """Replace a count by integers of a unit of which its values are multiples, but for rounding."""
+    columns = [count_of(side, name) for side in reversed(SIDES)]
+    pairs = engine.collected(frame.select(*columns).unique())
+    values = pl.concat([pairs[column].alias("value") for column in columns]).unique()
+    integers = [round(Fraction(value) / unit) for value in values.to_list()]
+    table = pl.DataFrame([values, pl.Series("integer", integers, pl.Int64)])
+    return _replaced(engine, frame, columns, table)
 
 
-def _units(statistic: Statistic) -> Mapping[str, Fraction]:
-    return {} if isinstance(statistic.resolution, Fraction) else statistic.resolution
+def _replaced(engine: Engine, frame: Frame, columns: Sequence[str], table: pl.DataFrame) -> Frame:
+    """Replace each ``value`` of columns by the ``integer`` of it in a table."""
+    replacements = engine.local(table)
+    for column in columns:
+        renamed = replacements.select(nw.col("value").alias(column), nw.col("integer").alias(_INTEGER))
+        frame = frame.join(renamed, on=column, how="left")
+        frame = frame.with_columns(nw.col(_INTEGER).alias(column)).drop(_INTEGER)
+    return engine.kept(frame)
 
 
-def _real(name: str, unit: Fraction) -> nw.Expr:
-    """Give integers of a unit as decimals, rounded once where floats hold both parts of it."""
-    values = nw.col(name).cast(nw.Float64)
-    if max(unit.numerator, unit.denominator) < 2**53:
-        return values * float(unit.numerator) / float(unit.denominator)
-    return values * float(unit)
-
-
-def _prefixed(frame: nw.DataFrame[Any], run: str) -> nw.DataFrame[Any]:
-    return frame.rename({name: f"{run}.{name}" for name in frame.columns})
+def by_distinct(
+    engine: Engine, frame: Frame, names: Sequence[str], function: Callable[[pl.DataFrame], pl.DataFrame]
+) -> Frame:
+    """Add the columns that a function makes of the distinct values of `names`, none of them null."""
+    distinct = engine.collected(frame.select(*names).unique().sort(*names))
+    return frame.join(engine.local(function(distinct)), on=list(names), how="left")

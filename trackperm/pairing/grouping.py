@@ -8,10 +8,13 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from trackperm.errors import InputError
 from trackperm.exact import CountTable
-from trackperm.pairing.paired_counts import PairedCounts
+from trackperm.pairing.counting import count_columns
+from trackperm.pairing.engines.base import Engine, Frame
+from trackperm.pairing.joined import SIZE
 from trackperm.statistic import Statistic
 
 STRATUM = "stratum"
@@ -20,34 +23,28 @@ MAX_CELLS = 2**26
 """How many counts there may be, where each unit has those of every stratum or class."""
 
 
-def summed(
-    counts: PairedCounts, units: nw.Series[Any], strata: nw.Series[Any] | None, statistic: Statistic
-) -> tuple[PairedCounts, nw.Series[Any] | None]:
+def summed(engine: Engine, frame: Frame, unit: str, statistic: Statistic, *, strata: bool) -> Frame:
     """Add up the counts of each unit within each stratum.
 
     Returns
     -------
-    counts : PairedCounts
-        A row for every unit and stratum that it has examples of, with the unit as ``id``.
-    strata : Series or None
-        The stratum of each row.
+    narwhals.LazyFrame
+        A row for every unit and stratum that it has examples of: the unit as ``id``, :data:`STRATUM` where
+        there are strata, and the counts.
 
     Raises
     ------
     InputError
         If sums may reach 2^62.
     """
-    columns = [name for name in counts.frame.columns if name != "id"]
-    keys = ["id"] if strata is None else ["id", STRATUM]
-    frame = counts.frame.with_columns(units.alias("id"))
-    if strata is not None:
-        frame = frame.with_columns(strata.alias(STRATUM))
-    sizes = frame.group_by(keys).agg(nw.len().alias("n"))
-    reach = max(int(frame.get_column(name).abs().max()) for name in columns)
-    require_small_sums(reach, int(sizes.get_column("n").max()), statistic)
-    frame = frame.group_by(keys).agg(nw.col(columns).sum()).sort(keys)
-    found = None if strata is None else frame.get_column(STRATUM)
-    return PairedCounts(frame.select("id", *columns), counts.names), found
+    columns = count_columns(statistic.count_names)
+    frame = frame.select(nw.col(unit).alias("id"), *([STRATUM] if strata else []), *columns)
+    keys = ["id", STRATUM] if strata else ["id"]
+    reach = engine.collected(frame.select(nw.col(*columns).abs().max()))
+    sizes = engine.collected(frame.group_by(keys).agg(nw.len().alias("n")).select(nw.col("n").max()))
+    require_small_sums(max(map(int, reach.row(0))), int(sizes.item()), statistic)
+    sums = frame.group_by(keys).agg(nw.col(column).sum().alias(column) for column in columns)
+    return engine.kept(sums.with_columns(nw.col(*columns).cast(nw.Int64), nw.lit(1, nw.Int64).alias(SIZE)))
 
 
 def require_small_sums(largest: int, n: int, statistic: Statistic) -> None:
@@ -65,32 +62,57 @@ def require_small_sums(largest: int, n: int, statistic: Statistic) -> None:
         )
 
 
-def grouped(counts: PairedCounts, strata: nw.Series[Any] | None, statistic: Statistic) -> CountTable:
+def count_table(
+    engine: Engine, frame: Frame, statistic: Statistic, *, strata: bool, units: bool
+) -> CountTable:
     """Group counts, those of each stratum by themselves: one row for every unit, whatever strata it is in.
+
+    Parameters
+    ----------
+    frame : narwhals.LazyFrame
+        ``id``, the counts, how many rows have them, and :data:`STRATUM` where there are strata.
+    units : bool
+        Whether an id may be in several strata.
 
     Raises
     ------
     InputError
         If units that are in several strata are too many for that.
     """
-    if strata is None:
-        return CountTable.from_counts(counts.names, *counts.grouped())
-    columns = [f"{run}.{name}" for run in ("candidate", "baseline") for name in counts.names]
-    frame = counts.frame.with_columns(strata.alias(STRATUM))
-    spanning = frame.get_column("id").is_duplicated()
-    alone = (
-        frame.filter(~spanning)
-        .group_by(STRATUM, *columns)
-        .agg(nw.len().cast(nw.Int64).alias("multiplicity"))
-        .sort(STRATUM, *columns)
+    columns = count_columns(statistic.count_names)
+    p = len(statistic.count_names)
+    if not strata:
+        groups = _multiplicities(engine, frame, columns)
+        values = np.ascontiguousarray(groups.select(columns).to_numpy(), dtype=np.int64)
+        sizes = groups["multiplicity"].to_numpy()
+        return CountTable.from_counts(statistic.count_names, values[:, :p], values[:, p:], sizes)
+    alone, several = (
+        frame,
+        pl.DataFrame(schema={"id": pl.Int64, **dict.fromkeys([STRATUM, *columns], pl.Int64)}),
     )
-    several = frame.filter(spanning)
-    units = np.unique(several.get_column("id").to_numpy(), return_inverse=True)[1]
+    if units:
+        spanning = frame.group_by("id").agg(nw.len().alias("n")).filter(nw.col("n") > 1).select("id")
+        alone = frame.join(spanning, on="id", how="anti")
+        several = engine.collected(frame.join(spanning, on="id", how="semi").sort("id", STRATUM))
+    groups = _multiplicities(engine, alone, [STRATUM, *columns])
+    return _over_strata(groups, several, statistic)
+
+
+def _multiplicities(engine: Engine, frame: Frame, columns: Sequence[str]) -> pl.DataFrame:
+    groups = frame.group_by(columns).agg(nw.col(SIZE).sum().cast(nw.Int64).alias("multiplicity"))
+    return engine.collected(groups).sort(columns)
+
+
+def _over_strata(alone: pl.DataFrame, several: pl.DataFrame, statistic: Statistic) -> CountTable:
+    """Put together the groups of units that are in one stratum, and the rows of those in several."""
+    columns, p = count_columns(statistic.count_names), len(statistic.count_names)
+    units = np.unique(several["id"].to_numpy(), return_inverse=True)[1]
     n_alone, n_units = len(alone), len(alone) + int(units.max(initial=-1)) + 1
     rows = np.concatenate([np.arange(n_alone), n_alone + units])
-    values = nw.concat([alone.select(STRATUM, *columns), several.select(STRATUM, *columns)])
+    parts = [frame.select(STRATUM, *columns) for frame in (alone, several) if len(frame)]
+    values = pl.concat(parts)
     multiplicities = np.concatenate(
-        [alone.get_column("multiplicity").to_numpy(), np.ones(n_units - n_alone, dtype=np.int64)]
+        [alone["multiplicity"].to_numpy(), np.ones(n_units - n_alone, dtype=np.int64)]
     )
     names = list(statistic.weights)
     if n_units * len(names) * len(columns) > MAX_CELLS:
@@ -98,8 +120,7 @@ def grouped(counts: PairedCounts, strata: nw.Series[Any] | None, statistic: Stat
             f"{n_units} rows of counts in {len(names)} strata are too many", hint="use fewer strata."
         )
     place = {name: i for i, name in enumerate(names)}
-    at = np.array([place[name] for name in values.get_column(STRATUM).to_list()], dtype=np.int64)
-    p = len(counts.names)
+    at = np.array([place[name] for name in values[STRATUM].to_list()], dtype=np.int64)
     candidate, baseline = (
         spread(values.select(part).to_numpy(), rows, at, (n_units, len(names), p))
         for part in (columns[:p], columns[p:])

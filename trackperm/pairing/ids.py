@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from trackperm.errors import InputError, PairingError, TrackpermError
 from trackperm.messages import listed
-from trackperm.pairing.checks.differences import RunDifferences
+from trackperm.pairing.checks.differences import ids_of
 from trackperm.pairing.checks.refusals import require_distinct_ids, require_unique_ids, without_id
-from trackperm.pairing.keyed_run import KeyedRun, require_id_types
-from trackperm.tables.column_types import typed_columns
+from trackperm.pairing.engines.in_memory import InMemory
+from trackperm.pairing.keyed_run import keyed_run, require_id_types
 from trackperm.tables.table import ExampleTable, id_columns
 
 
@@ -44,14 +44,15 @@ def require_ids(table: ExampleTable, id_: str) -> None:
 
 
 def _require(table: ExampleTable, ids: tuple[str, ...], id_: str) -> None:
-    typed, _, types = typed_columns(table, table, ids, text=ids)
+    engine = InMemory()
+    (frame, _), types = engine.typed((table, table), ids, ids)
     require_id_types(ids, types)
-    run = KeyedRun.by_id(typed, ids)
-    found = RunDifferences.of_ids(run)
+    run = keyed_run(engine, frame, table, ids)
+    found = ids_of(engine, run, ids)
     if found.without_id.n:
         raise PairingError(without_id(found, id_), hint="every example needs an id, which all runs share.")
     require_unique_ids([found], id_)
-    require_distinct_ids(run, id_=id_)
+    require_distinct_ids(engine, run, id_=id_)
 
 
 def _identifies(table: ExampleTable, name: str) -> bool:

@@ -2,198 +2,132 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import narwhals as nw
-import numpy as np
-import numpy.typing as npt
+import polars as pl
 
 from trackperm.errors import PairingError
 from trackperm.pairing.columns import PairedColumns
-from trackperm.pairing.text_order import text_order
-from trackperm.tables.column_types import ColumnType, typed_columns
+from trackperm.pairing.engines.base import Engine, Frame, Types
+from trackperm.pairing.internal_names import internal
+from trackperm.tables.column_types import ColumnType
 from trackperm.tables.table import ExampleTable
 
-KEY = "trackperm.key"
+KEY = "row_key"
 """Name of the key beside a run's own columns."""
 
-PADDING = "trackperm.padding"
-"""Name of the column that marks rows which stand in for attempts that a run did not make."""
+NUMBER = "row_number"
+"""Name of the number, from 1, of a row among those with the same key."""
 
 
 @dataclass(frozen=True, eq=False)
 class KeyedRun:
-    """Typed columns of one run, in ascending order of the key.
+    """Typed columns of one run with the key of every row.
 
     Attributes
     ----------
-    frame : narwhals.DataFrame
-        The key, which is never null, and the columns.
-    origin : str
-        What messages call the run.
-    n_rows : int
-        Number of rows that the run has, with those that have no id; of examples, where these have several
-        rows.
-    rows_without_id : tuple of int
-        Which these are, counted from 0.
+    frame : narwhals.LazyFrame
+        The key, which is never null; :data:`NUMBER` where an example may have several rows; the columns.
+    table : ExampleTable
+        The run as it was read.
+    n_rows, n_keyed : int
+        Number of its rows, and of those that have a key.
     """
 
-    frame: nw.DataFrame[Any]
-    origin: str
+    frame: Frame
+    table: ExampleTable
     n_rows: int
-    rows_without_id: tuple[int, ...] = ()
-
-    @classmethod
-    def by_id(cls, table: ExampleTable, ids: Sequence[str], tie_breakers: Collection[str] = ()) -> KeyedRun:
-        """Take the columns `ids` as key; rows with the same are ordered by `tie_breakers`."""
-        frame = with_key(table.frame, ids)
-        keys = frame.get_column(KEY)
-        n_rows, rows_without_id = len(keys), tuple(keys.is_null().arg_true().to_list())
-        if rows_without_id:
-            frame = frame.filter(~keys.is_null())
-        return cls.of_keys(frame, table.origin, ids, tie_breakers, n_rows, rows_without_id)
-
-    @classmethod
-    def of_keys(
-        cls,
-        frame: nw.DataFrame[Any],
-        origin: str,
-        ids: Sequence[str],
-        tie_breakers: Collection[str] = (),
-        n_rows: int | None = None,
-        rows_without_id: tuple[int, ...] = (),
-    ) -> KeyedRun:
-        """Order rows that :func:`with_key` gave a key, none of them null."""
-        run = cls(frame, origin, len(frame) if n_rows is None else n_rows, rows_without_id)
-        ordered = run.ordered(tie_breakers)
-        if len(ids) > 1:
-            return ordered
-        return replace(ordered, frame=ordered.frame.with_columns(nw.col(KEY).alias(ids[0])))
-
-    @classmethod
-    def by_position(cls, table: ExampleTable) -> KeyedRun:
-        """Take the number of the row, from 0, as key."""
-        frame = table.frame.with_row_index(KEY).with_columns(nw.col(KEY).cast(nw.Int64))
-        return cls(frame, table.origin, len(frame))
-
-    def __len__(self) -> int:
-        return len(self.frame)
+    n_keyed: int
 
     @property
-    def keys(self) -> nw.Series[Any]:
-        """Keys of all rows."""
-        return self.frame.get_column(KEY)
-
-    def of_examples(self) -> KeyedRun:
-        """Count examples in place of rows."""
-        return replace(self, n_rows=self.keys.n_unique() + len(self.rows_without_id))
-
-    @property
-    def is_padding(self) -> nw.Series[Any]:
-        """Whether a row stands in for an attempt that the run did not make, by row."""
-        if PADDING in self.frame.columns:
-            return self.frame.get_column(PADDING)
-        return nw.new_series(PADDING, np.zeros(len(self), dtype=np.bool_), nw.Boolean, backend="polars")
-
-    @property
-    def n_own_rows(self) -> int:
-        """Number of rows without those that stand in for others."""
-        return len(self) - (int(self.frame.get_column(PADDING).sum()) if PADDING in self.frame.columns else 0)
-
-    def filter(self, rows: nw.Series[Any]) -> KeyedRun:
-        """Keep some rows."""
-        return KeyedRun(self.frame.filter(rows), self.origin, self.n_rows)
-
-    def ordered(self, columns: Collection[str]) -> KeyedRun:
-        """Sort rows by the key, and by `columns` where it is the same."""
-        if columns:
-            return replace(self, frame=self.frame.sort(KEY, *columns))
-        if self.keys.is_sorted():
-            return self
-        if self.keys.dtype != nw.String:
-            return replace(self, frame=self.frame.sort(KEY))
-        return replace(self, frame=_taken(self.frame, text_order(self.keys.to_polars())))
-
-    def join(self, other: KeyedRun, how: Literal["semi", "anti"]) -> KeyedRun:
-        """Keep the rows whose key `other` has (`semi`) or lacks (`anti`)."""
-        frame = self.frame.join(other.frame.select(KEY), on=KEY, how=how)
-        return KeyedRun(frame, self.origin, self.n_rows).ordered(())
-
-    def is_complete(self, columns: Collection[str]) -> nw.Series[Any]:
-        """Whether all of `columns` have a value, by row."""
-        has_value = (~nw.col(name).is_null() for name in (KEY, *columns))
-        return self.frame.select(nw.all_horizontal(*has_value, ignore_nulls=False).alias(KEY)).get_column(KEY)
+    def origin(self) -> str:
+        """What messages call the run."""
+        return self.table.origin
 
 
-def with_key(frame: nw.DataFrame[Any], ids: Sequence[str]) -> nw.DataFrame[Any]:
-    """Add the key of the columns `ids`, in place of one of them where it is alone.
+def keyed_runs(
+    engine: Engine, baseline: ExampleTable, candidate: ExampleTable, columns: PairedColumns
+) -> tuple[tuple[KeyedRun, KeyedRun], Types]:
+    """Bring the columns of both runs to one type each, and give their rows keys.
+
+    Raises
+    ------
+    InputTypeError
+        If a column cannot be used, or its types in the two runs do not go together.
+    PairingError
+        If ids are neither integers nor text, or clusters, strata or classes are decimals.
+    """
+    tables = baseline, candidate
+    frames, types = engine.typed(tables, columns.names, (*columns.texts, *columns.ids))
+    _require_group_types(columns, types)
+    require_id_types(columns.ids, types)
+    first, second = (
+        _keyed(engine, frame, table, columns) for frame, table in zip(frames, tables, strict=True)
+    )
+    return (first, second), types
+
+
+def keyed_run(
+    engine: Engine, frame: Frame, table: ExampleTable, ids: Sequence[str], order: Sequence[str] = ()
+) -> KeyedRun:
+    """Give rows the key of the columns `ids`, without those that lack any of them.
+
+    Parameters
+    ----------
+    order : sequence of str
+        Columns by which the rows of one key are numbered; empty where they need no number.
+    """
+    frame = with_key(frame, ids)
+    sizes = engine.collected(frame.select(nw.len().alias("rows"), nw.col(KEY).count().alias("keyed")))
+    n_rows, n_keyed = map(int, sizes.row(0))
+    if n_keyed < n_rows:
+        frame = frame.filter(~nw.col(KEY).is_null())
+    if order:
+        frame = frame.with_columns(nw.lit(1, nw.Int64).alias(NUMBER)).with_columns(
+            nw.col(NUMBER).cum_sum().over(KEY, order_by=[internal(name) for name in order]).cast(nw.Int64)
+        )
+    return KeyedRun(frame, table, n_rows, n_keyed)
+
+
+def _keyed(engine: Engine, frame: Frame, table: ExampleTable, columns: PairedColumns) -> KeyedRun:
+    if columns.id is None:
+        return KeyedRun(engine.numbered(frame, KEY), table, len(table), len(table))
+    order = (columns.tie_breakers or columns.ids) if columns.repeats else ()
+    return keyed_run(engine, frame, table, columns.ids, order)
+
+
+def with_key(frame: Frame, ids: Sequence[str]) -> Frame:
+    """Add the key of the columns `ids`.
 
     The key of several columns is their values with commas between them, such as ``7, 2``; one that lacks any
     of them is null.
     """
-    key = nw.col(ids[0]) if len(ids) == 1 else nw.concat_str(map(_part_of_key, ids), separator=", ")
-    keys = frame.select(key.alias(KEY)).get_column(KEY)
-    return (frame.drop(ids[0]) if len(ids) == 1 else frame).with_columns(keys)
+    key = nw.col(internal(ids[0])) if len(ids) == 1 else nw.concat_str(map(_part_of_key, ids), separator=", ")
+    return frame.with_columns(key.alias(KEY))
 
 
-def _taken(frame: nw.DataFrame[Any], rows: npt.NDArray[np.int64]) -> nw.DataFrame[Any]:
-    return nw.from_native(frame.to_polars().rechunk()[rows], eager_only=True)
+def keys_of(table: ExampleTable, ids: Sequence[str]) -> pl.Series:
+    """Return the keys of all rows of a typed table in memory."""
+    frame = table.frame.to_polars().select(pl.col(name).alias(internal(name)) for name in ids)
+    keyed: pl.LazyFrame = with_key(nw.from_native(frame.lazy()), ids).to_native()
+    return keyed.select(KEY).collect()[KEY]
 
 
 def _part_of_key(name: str) -> nw.Expr:
     """Text of a column with a backslash before its commas, so that no two keys are composed alike."""
-    text = nw.col(name).cast(nw.String)
+    text = nw.col(internal(name)).cast(nw.String)
     return text.str.replace_all("\\", "\\\\", literal=True).str.replace_all(",", "\\,", literal=True)
 
 
-def keyed_runs(
-    baseline: ExampleTable, candidate: ExampleTable, columns: PairedColumns
-) -> tuple[tuple[KeyedRun, KeyedRun], dict[str, ColumnType]]:
-    """Bring the columns of both runs to one type each and their rows in order.
-
-    Raises
-    ------
-    InputTypeError
-        If a column cannot be used, or its types in the two runs do not go together.
-    PairingError
-        If ids are neither integers nor text, or clusters, strata or classes are decimals.
-    """
-    baseline, candidate, types = read_types(baseline, candidate, columns)
-    if columns.id is None:
-        return (KeyedRun.by_position(baseline), KeyedRun.by_position(candidate)), types
-    ids, ties = columns.ids, columns.tie_breakers
-    first = KeyedRun.by_id(baseline, ids, ties)
-    del baseline  # whose columns are copied: one run at a time is in memory twice
-    runs = first, KeyedRun.by_id(candidate, ids, ties)
-    return (runs[0].of_examples(), runs[1].of_examples()) if columns.repeats else runs, types
-
-
-def read_types(
-    baseline: ExampleTable, candidate: ExampleTable, columns: PairedColumns
-) -> tuple[ExampleTable, ExampleTable, dict[str, ColumnType]]:
-    """Bring the columns of both runs to one type each.
-
-    As :func:`~trackperm.tables.column_types.typed_columns` does.
-
-    Raises
-    ------
-    InputTypeError
-        If a column cannot be used, or its types in the two runs do not go together.
-    PairingError
-        If ids are neither integers nor text, or clusters, strata or classes are decimals.
-    """
-    texts = (*columns.texts, *columns.ids)
-    baseline, candidate, types = typed_columns(baseline, candidate, columns.names, text=texts)
+def _require_group_types(columns: PairedColumns, types: Mapping[str, ColumnType]) -> None:
     for name in columns.groups:
         if types[name] not in (ColumnType.INTEGER, ColumnType.TEXT, ColumnType.BOOLEAN):
             raise PairingError(
                 f"column `{name}` is {types[name].value}, which names no clusters, strata or classes",
                 hint="they are integers, text or booleans.",
             )
-    require_id_types(columns.ids, types)
-    return baseline, candidate, types
 
 
 def require_id_types(ids: Sequence[str], types: Mapping[str, ColumnType]) -> None:

@@ -6,56 +6,61 @@ from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 import narwhals as nw
+import numpy as np
 
 from trackperm.choices import Missing, require_choice
 from trackperm.errors import InputError, PairingError
 from trackperm.exact import CountTable
 from trackperm.pairing.by_unit import CountsByUnit
 from trackperm.pairing.changed import n_changed
-from trackperm.pairing.checks.differences import Differences, RunDifferences, differences
+from trackperm.pairing.checks.differences import Differences, differences, ids_of
 from trackperm.pairing.checks.refusals import (
     refuse_differences,
     require_distinct_ids,
     require_same_length,
     require_unique_ids,
 )
-from trackperm.pairing.checks.suspicions import Evidence, other_ids, sampled_every, suspicions
-from trackperm.pairing.classes import ClassCounts, class_types, counted_by_class
+from trackperm.pairing.checks.suspicions import Evidence, other_ids, suspicions
+from trackperm.pairing.classes import DIFFERS, KIND, ClassCounts, class_types, counted_by_class
 from trackperm.pairing.columns import PairedColumns
-from trackperm.pairing.counting import discordant_rows, paired_counts, read_columns
-from trackperm.pairing.digest import digest
-from trackperm.pairing.examples_digest import digest_of_test_set
-from trackperm.pairing.folds import are_folds, fold_warning
-from trackperm.pairing.grouping import grouped, summed
+from trackperm.pairing.counting import count_columns, counted
+from trackperm.pairing.digests import Digests, digests
+from trackperm.pairing.discordant import differ, discordant_rows, few_discordant_rows
+from trackperm.pairing.engines import Engine, EngineName, Frame, Types, engine_for
+from trackperm.pairing.folds import MOST_FOLDS, are_folds, fold_warning
+from trackperm.pairing.grouping import STRATUM, count_table, summed
+from trackperm.pairing.joined import IN_TEST, SIDES, JoinedRows, example, keyed, padding, present, there
 from trackperm.pairing.keyed_run import KEY, KeyedRun, keyed_runs
-from trackperm.pairing.missing import counted_runs, with_absent
 from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.pairing.repeats import (
     ADDED,
     RowNumbers,
     asymptotic,
     combined,
+    require_equal_rows,
     unit_note,
-    with_equal_rows,
-    without_padding,
 )
 from trackperm.pairing.report import OUTCOMES, PairingReport
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.tables.column_types import ColumnType
 from trackperm.tables.table import ExampleTable
 
+_UNIT = "unit"
+_LOOKED_AT = 2**16  # rows among which there are mostly more ids than folds
+_MOSTLY_DISTINCT = {True: 1.0, False: 0.8}
+"""Share of distinct ids below which some are repeated, of an engine that counts exactly and of another."""
+
 
 @dataclass(frozen=True, eq=False)
 class PairedRuns:
-    """What two runs on the same examples come to.
+    """Result of pairing two runs.
 
     Attributes
     ----------
     statistic : Statistic
         What was counted, with the units of the counts and the weights of the strata or classes.
     count_table : CountTable
-        The counts grouped: what is exchanged together is one row, and counts of a stratum or class stand
-        apart.
+        The counts grouped: what is exchanged together is one row, and counts of a stratum or class are apart.
     report : PairingReport
         How the examples were paired.
     discordant : narwhals.DataFrame
@@ -63,7 +68,7 @@ class PairedRuns:
         labels were checked, then ``baseline.<name>`` and ``candidate.<name>`` for every other column that the
         statistic reads and every count, in the units of the spec; where a column has the name of a count, the
         count alone.
-        ``stratum`` stands before them where there are strata. Of clusters, and of examples that have several
+        ``stratum`` comes before them where there are strata. Of clusters, and of examples that have several
         rows, only the counts are there.
     """
 
@@ -75,7 +80,7 @@ class PairedRuns:
 
 @dataclass(frozen=True, eq=False)
 class Pairing(PairedRuns):
-    """Two runs on the same examples, with the counts of each.
+    """Result of pairing two runs in memory, with the counts of every example.
 
     Attributes
     ----------
@@ -84,13 +89,13 @@ class Pairing(PairedRuns):
         of several classes are added up.
     strata : narwhals.Series or None
         The stratum of every row of `counts`, where the statistic has strata.
-    by_class : ClassCounts or None
+    by_class : CountsByUnit or None
         The counts of every class, where the statistic has classes.
     """
 
     counts: PairedCounts
     strata: nw.Series[Any] | None
-    by_class: ClassCounts | None = None
+    by_class: CountsByUnit | None = None
 
     def by_unit(self) -> CountsByUnit:
         """Return the counts of what is exchanged together: of an example, or of a cluster.
@@ -100,9 +105,7 @@ class Pairing(PairedRuns):
         InputError
             If there are too many for the counts of every stratum.
         """
-        if self.by_class is not None:
-            return CountsByUnit.of_classes(self.by_class)
-        return CountsByUnit.of(self.counts, self.strata, self.statistic)
+        return self.by_class or CountsByUnit.of(self.counts, self.strata, self.statistic)
 
 
 def pair(
@@ -112,7 +115,8 @@ def pair(
     *,
     missing: Missing = "error",
     by_position: bool = False,
-) -> Pairing:
+    engine: EngineName = "auto",
+) -> PairedRuns:
     """Match the examples of two runs and count the outcomes of each.
 
     Parameters
@@ -127,6 +131,13 @@ def pair(
         candidate, as the worst possible one in one run and as the best possible one in the other.
     by_position : bool
         Whether rows are matched in the order in which they stand, instead of by id.
+    engine : {"auto", "polars", "duckdb", "spark"}
+        Where the rows are joined and counted.
+
+    Returns
+    -------
+    PairedRuns
+        A :class:`Pairing` where the rows are in memory.
 
     Raises
     ------
@@ -142,78 +153,197 @@ def pair(
     """
     require_usable(baseline, candidate, missing, by_position=by_position)
     columns = PairedColumns.find(baseline, candidate, statistic, by_position, missing)
-    runs, types = keyed_runs(baseline, candidate, columns)
+    with engine_for(engine, (baseline, candidate), columns) as chosen:
+        return _paired(chosen, (baseline, candidate), statistic, columns, missing)
+
+
+def pair_in_memory(
+    baseline: ExampleTable,
+    candidate: ExampleTable,
+    statistic: Statistic,
+    *,
+    missing: Missing = "error",
+    by_position: bool = False,
+) -> Pairing:
+    """Match the examples of two runs as :func:`pair` does, with the counts of every example."""
+    found = pair(baseline, candidate, statistic, missing=missing, by_position=by_position, engine="polars")
+    assert isinstance(found, Pairing)  # noqa: S101
+    return found
+
+
+def _paired(
+    engine: Engine,
+    tables: tuple[ExampleTable, ExampleTable],
+    statistic: Statistic,
+    columns: PairedColumns,
+    missing: Missing,
+) -> PairedRuns:
+    runs, types = keyed_runs(engine, *tables, columns)
     outcomes, read_types = OUTCOMES.get(missing), {**types, **class_types(statistic, columns, types)}
     for outcome in outcomes or ():
         statistic.missing_counts(read_types, outcome)
-    if columns.id is None:
-        require_same_length(*runs)
-    else:
-        if not columns.repeats:
-            require_unique_ids([RunDifferences.of_ids(run) for run in runs], columns.id)
-        require_distinct_ids(*runs, id_=columns.id)
-    found, paired = matched(runs, columns, missing)
+    rows = _joined(engine, runs, columns, types, missing)
+    found = differences(rows)
     refuse_differences(found, columns, missing, has_wrong=statistic.counts_missing)
+    has_strata = columns.strata is not None
 
-    units, strata, by_class = None, None, None
-    if columns.cluster is not None or columns.repeats:
-        units = paired[0].keys if columns.cluster is None else paired[0].frame.get_column(columns.cluster)
+    by_class: ClassCounts | None = None
     if statistic.has_classes:
-        by_class = counted_by_class(paired, statistic, columns, read_types, outcomes)
+        frame, by_class = counted_by_class(rows, statistic, read_types, outcomes)
         statistic, count_notes = by_class.statistic, by_class.notes
-        counts = by_class.pooled(paired[0].keys)
     else:
-        own = counted_runs(paired, statistic, columns, types, outcomes)
-        statistic, count_notes = own.statistic, own.notes
-        counts = paired_counts(paired[0].keys, own.baseline, own.candidate)
-    if columns.strata is not None:
-        strata = paired[0].frame.get_column(columns.strata).cast(nw.String)
-        statistic = load_statistic(statistic, strata=strata.unique().sort().to_list())
-    read = read_columns(*paired, columns) if units is None else None
-    numbers = RowNumbers.of(paired) if columns.repeats else None
+        own = counted(rows, rows.in_test, statistic, types, outcomes)
+        frame, statistic, count_notes = own.frame, own.statistic, own.notes
+    if has_strata:
+        frame = frame.with_columns(example(str(columns.strata)).cast(nw.String).alias(STRATUM))
+        names = engine.collected(frame.select(STRATUM).unique())[STRATUM].sort().to_list()
+        statistic = load_statistic(statistic, strata=names)
+    numbers = RowNumbers.of(rows) if columns.repeats else None
     if numbers is not None:
         _require_takeable(numbers, columns, statistic)
-        counts = without_padding(counts, paired)
-        if columns.repeats not in ADDED:
-            counts, strata, statistic = combined(counts, paired, strata, statistic)
-            units = None if columns.cluster is None else _clusters(counts, paired[0], columns.cluster)
-    if units is not None:
-        counts, strata = summed(counts, units, strata, statistic)
-        by_class = None if by_class is None else by_class.summed(units)
-    if by_class is not None:
-        count_table, discordant = by_class.count_table(), by_class.differ()
-    else:
-        count_table, discordant = grouped(counts, strata, statistic), differ(counts)
-    units = counts.frame.get_column("id")
+    frame, statistic, is_unit, by_class = _by_unit(engine, rows, frame, statistic, by_class)
+    table = (
+        count_table(engine, frame, statistic, strata=has_strata, units=is_unit)
+        if by_class is None
+        else by_class.count_table()
+    )
+    if by_class is None:
+        frame = frame.with_columns(differ(statistic).alias(DIFFERS))
     notes = (
-        *rewritten_ids(baseline, candidate, columns, types),
+        *rewritten_ids(*tables, columns, types),
         *count_notes,
         *([] if numbers is None else [unit_note(numbers, columns)]),
-        *design(units, columns, statistic),
-        *predictions_missing(lacking_predictions(paired, columns, missing), missing),
-        *(other_ids(baseline, candidate, statistic.columns["id"]) if by_position else []),
+        *design(rows, frame, statistic),
+        *predictions_missing(lacking_predictions(rows), missing),
+        *(other_ids(*tables, statistic.columns["id"]) if columns.id is None else []),
     )
-    every = sampled_every(baseline, candidate, columns)
+    evidence = Evidence.of(rows)
     report = reported(
         found,
         columns,
         missing,
-        (*notes, *suspicions(Evidence.of(paired, columns, types, every=every), columns, types)),
-        (digest(runs[0].frame, types), digest(runs[1].frame, types)),
-        digest_of_test_set(runs, columns),
-        n_changed(paired, columns, statistic, (baseline, candidate)),
+        (*notes, *suspicions(evidence, columns, types)),
+        digests(rows),
+        n_changed(rows, statistic),
     )
     if numbers is not None:
         report = replace(report, asymptotic=asymptotic(numbers, columns.repeats))
-    return Pairing(
-        statistic=statistic,
-        count_table=count_table,
-        report=report,
-        discordant=discordant_rows(counts, discordant, strata, read, statistic),
-        counts=counts,
-        strata=strata,
-        by_class=by_class,
+    has_values = columns.cluster is None and not columns.repeats
+    discordant = (
+        discordant_rows(engine, frame, columns, statistic, has_values=has_values)
+        if engine.is_local or not has_values
+        else few_discordant_rows(rows, statistic, read_types, outcomes)
     )
+    if len(discordant) < table.n_discordant and not engine.is_local and has_values:
+        report = replace(report, n_shown=len(discordant))
+    result = PairedRuns(statistic, table, report, discordant)
+    return _with_counts(engine, frame, result, by_class, has_strata=has_strata) if engine.is_local else result
+
+
+def _with_counts(
+    engine: Engine, frame: Frame, found: PairedRuns, by_class: ClassCounts | None, *, has_strata: bool
+) -> Pairing:
+    names = found.statistic.count_names
+    order = ["id", STRATUM] if has_strata else ["id"]
+    rows = engine.collected(frame).sort(order)
+    of_classes = None
+    if by_class is not None:
+        kinds = rows[KIND].to_numpy() if KIND in rows.columns else np.arange(len(rows))
+        of_classes = CountsByUnit.of_classes(by_class.candidate, by_class.baseline, kinds)
+    public = [f"{side}.{name}" for side in reversed(SIDES) for name in names]
+    counted_rows = rows.select("id", *count_columns(names))
+    counted_rows.columns = ["id", *public]
+    counts = nw.from_native(counted_rows, eager_only=True)
+    return Pairing(
+        found.statistic,
+        found.count_table,
+        found.report,
+        found.discordant,
+        counts=PairedCounts(counts, names),
+        strata=nw.from_native(rows[STRATUM], series_only=True) if has_strata else None,
+        by_class=of_classes,
+    )
+
+
+def _joined(
+    engine: Engine,
+    runs: tuple[KeyedRun, KeyedRun],
+    columns: PairedColumns,
+    types: Types,
+    missing: Missing,
+) -> JoinedRows:
+    """Join two runs whose examples are proved to have one row each, or as many as the statistic allows.
+
+    An engine counts distinct ids to within a tenth, so that ids of many rows are refused before they are
+    joined with each other. A few that are left join to more rows than the runs have.
+
+    Raises
+    ------
+    PairingError
+        If they have not.
+    """
+    if columns.id is None:
+        require_same_length(*runs)
+    elif not columns.repeats and any(
+        engine.n_distinct(run.frame, KEY) < _MOSTLY_DISTINCT[engine.is_local] * run.n_keyed for run in runs
+    ):
+        require_unique_ids([ids_of(engine, run, columns.ids) for run in runs], columns.id)
+    if columns.id is not None:
+        require_distinct_ids(engine, *runs, id_=columns.id)
+    rows = JoinedRows.of(engine, runs, columns, types, missing)
+    if columns.repeats:
+        require_equal_rows(rows)
+    elif columns.id is not None and not engine.is_local:
+        alone = keyed("baseline") != keyed("candidate")
+        n = rows.counted(alone=alone, **{side: there(side) for side in SIDES})
+        repeated = rows.rows.filter(alone).group_by(KEY).agg(nw.len().alias("n")).filter(nw.col("n") > 1)
+        is_repeated = any(n[side] != run.n_keyed for side, run in zip(SIDES, runs, strict=True))
+        if is_repeated or (n["alone"] and len(engine.collected(repeated.head(1)))):
+            require_unique_ids([ids_of(engine, run, columns.ids) for run in runs], columns.id)
+    return rows
+
+
+def _by_unit(
+    engine: Engine,
+    rows: JoinedRows,
+    frame: Frame,
+    statistic: Statistic,
+    by_class: ClassCounts | None,
+) -> tuple[Frame, Statistic, bool, ClassCounts | None]:
+    """Make one row of counts of what is exchanged together, for each stratum.
+
+    Returns
+    -------
+    frame : narwhals.LazyFrame
+        ``id``, the stratum where there are strata, and the counts.
+    statistic : Statistic
+        With the units of the counts.
+    is_unit : bool
+        Whether an id may be in several strata.
+    by_class : ClassCounts or None
+        The counts of the classes, of the same rows.
+    """
+    columns, has_strata = rows.columns, rows.columns.strata is not None
+    if columns.cluster is not None:
+        frame = frame.with_columns(example(columns.cluster).alias(_UNIT))
+    else:
+        frame = frame.with_columns(nw.col(KEY).alias(_UNIT))
+    if columns.repeats not in (None, *ADDED):
+        units = frame.select(KEY, _UNIT).unique()
+        frame, statistic = combined(engine, frame, statistic, strata=has_strata)
+        frame = frame.join(units, on=KEY, how="left")
+        if columns.cluster is None:
+            return frame.with_columns(nw.col(KEY).alias("id")), statistic, True, by_class
+    elif columns.cluster is None and not columns.repeats:
+        return frame.with_columns(nw.col(KEY).alias("id")), statistic, False, by_class
+    if by_class is None:
+        return summed(engine, frame, _UNIT, statistic, strata=has_strata), statistic, True, None
+    sizes = frame.group_by(_UNIT, KIND).agg(nw.len().cast(nw.Int64).alias("n"))
+    of_units = engine.collected(sizes).sort(_UNIT, KIND)
+    numbers = np.unique(of_units[_UNIT].to_numpy(), return_inverse=True)[1]
+    by_class = by_class.summed(numbers, of_units[KIND].to_numpy(), of_units["n"].to_numpy())
+    pooled = by_class.pooled().drop(KIND).with_columns(of_units[_UNIT].unique().sort().alias("id"))
+    return engine.local(pooled), statistic, True, by_class
 
 
 def require_usable(
@@ -239,59 +369,12 @@ def require_usable(
             )
 
 
-def differ(counts: PairedCounts) -> nw.Series[Any]:
-    """Whether any count differs between the runs, by row."""
-    return counts.frame.select(counts.differ().alias("differ")).get_column("differ")
-
-
-def matched(
-    runs: tuple[KeyedRun, KeyedRun], columns: PairedColumns, missing: Missing
-) -> tuple[Differences, tuple[KeyedRun, KeyedRun]]:
-    """Match rows by their key; return what differs, and the rows that are in the test, in the same order.
-
-    Raises
-    ------
-    PairingError
-        If an example that may have several rows has more of them in one run than in the other.
-    """
-    needed = columns.needed(missing)
-    full = with_absent(*runs, columns) if missing in OUTCOMES else runs
-    both = _same_keys(full, columns)
-    complete = _complete(both, needed, columns)
-    paired = both if complete.all() else (both[0].filter(complete), both[1].filter(complete))
-    return differences(full, both, paired[0], columns, needed), paired
-
-
-def _same_keys(runs: tuple[KeyedRun, KeyedRun], columns: PairedColumns) -> tuple[KeyedRun, KeyedRun]:
-    """Rows whose key both runs have, in the same order."""
-    baseline, candidate = runs
-    if len(baseline) == len(candidate) and (baseline.keys == candidate.keys).all():
-        return runs
-    both = baseline.join(candidate, "semi"), candidate.join(baseline, "semi")
-    if columns.repeats:
-        both = both[0].ordered(columns.tie_breakers), both[1].ordered(columns.tie_breakers)
-        both = with_equal_rows(*both, columns.repeats)
-    return both
-
-
-def _complete(
-    both: tuple[KeyedRun, KeyedRun], needed: tuple[str, ...], columns: PairedColumns
-) -> nw.Series[Any]:
-    """Whether all rows of an example have what is needed, in both runs, by row."""
-    complete = both[0].is_complete(needed) & both[1].is_complete(needed)
-    if columns.repeats:
-        keys = both[0].keys
-        complete = ~keys.is_in(keys.filter(~complete).unique().to_list())
-    return complete
-
-
 def reported(
     found: Differences,
     columns: PairedColumns,
     missing: Missing,
     notes: tuple[str, ...],
-    digests: tuple[str, str],
-    test_set: str,
+    found_digests: Digests,
     n_changed: int | None,
 ) -> PairingReport:
     """Report how runs were paired that were not refused; `notes` go behind those of the columns."""
@@ -307,9 +390,9 @@ def reported(
         inputs_checked=columns.identity,
         missing=missing,
         notes=(*columns.notes, *notes),
-        baseline_digest=digests[0],
-        candidate_digest=digests[1],
-        test_set=test_set,
+        baseline_digest=found_digests.baseline,
+        candidate_digest=found_digests.candidate,
+        test_set=found_digests.test_set,
         n_changed=n_changed,
     )
 
@@ -338,25 +421,20 @@ def _require_takeable(numbers: RowNumbers, columns: PairedColumns, statistic: St
     )
 
 
-def _clusters(counts: PairedCounts, run: KeyedRun, cluster: str) -> nw.Series[Any]:
-    """Return the cluster of every row of counts, by its id."""
-    of_ids = run.frame.select(nw.col(KEY).alias("id"), nw.col(cluster).alias(KEY)).unique("id")
-    return counts.frame.select("id").join(of_ids, on="id", how="left").get_column(KEY)
-
-
-def design(units: nw.Series[Any], columns: PairedColumns, statistic: Statistic) -> list[str]:
+def design(rows: JoinedRows, frame: Frame, statistic: Statistic) -> list[str]:
     """Say what is exchanged together, scored apart and contrasted otherwise than by difference.
 
     Parameters
     ----------
-    units : Series
-        What the examples, or clusters, that are exchanged are called.
+    frame : narwhals.LazyFrame
+        What is exchanged, with its name as ``id``.
     """
-    notes = []
+    columns, notes = rows.columns, []
     if columns.cluster is not None:
+        n_clusters = int(rows.engine.collected(frame.select(nw.col("id").n_unique())).item())
         notes.append(
             f"clusters: the examples of one `{columns.cluster}` are exchanged together, so that the"
-            f" {units.n_unique()} clusters count as the examples"
+            f" {n_clusters} clusters count as the examples"
         )
     if statistic.weights:
         noun, column = ("classes", columns.classes) if statistic.has_classes else ("strata", columns.strata)
@@ -372,21 +450,32 @@ def design(units: nw.Series[Any], columns: PairedColumns, statistic: Statistic) 
             " example depend on each other, so that p can be far too small"
         )
     unit = columns.id if columns.cluster is None else columns.cluster
-    if unit is not None and are_folds(unit, units):
+    if unit is not None and are_folds(unit, _few_ids(rows, frame)):
         notes.append(fold_warning(unit))
     if statistic.contrast == "log ratio":
         notes.append("contrast: the difference is that of the logarithms of the scores")
     return notes
 
 
-def lacking_predictions(
-    runs: tuple[KeyedRun, KeyedRun], columns: PairedColumns, missing: Missing
-) -> tuple[int, int]:
-    """Count the examples of each run without a value that the statistic reads, where such are in the test."""
-    if missing not in OUTCOMES:
+def _few_ids(rows: JoinedRows, frame: Frame) -> nw.Series[Any]:
+    """Return what is exchanged, all of it or one more than there are folds in any cross-validation."""
+    name = KEY if rows.columns.cluster is None else "id"
+    own = (rows.runs[0].frame if rows.columns.cluster is None else frame).select(nw.col(name).alias("id"))
+    ids = rows.engine.collected(own.head(_LOOKED_AT).unique().head(MOST_FOLDS + 1))
+    if len(ids) <= MOST_FOLDS:
+        ids = rows.engine.collected(own.unique().head(MOST_FOLDS + 1))
+    return nw.from_native(ids["id"].sort(), series_only=True)
+
+
+def lacking_predictions(rows: JoinedRows) -> tuple[int, int]:
+    """Count the rows of each run without a value that the statistic reads, where such are in the test."""
+    if not rows.counts_missing:
         return 0, 0
-    baseline, candidate = (int((~run.is_complete(columns.of_runs) & ~run.is_padding).sum()) for run in runs)
-    return baseline, candidate
+    lacking = {
+        side: nw.col(IN_TEST) & ~present(side, rows.columns.of_runs) & ~padding(side) for side in SIDES
+    }
+    n = rows.counted(**lacking)
+    return n["baseline"], n["candidate"]
 
 
 def predictions_missing(n: tuple[int, int], missing: Missing) -> list[str]:

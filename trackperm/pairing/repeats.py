@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import Any
 
 import narwhals as nw
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from trackperm.choices import RepeatsInSpec
@@ -19,13 +16,17 @@ from trackperm.errors import InputError, PairingError
 from trackperm.pairing.checks.differences import few
 from trackperm.pairing.checks.refusals import side_by_side
 from trackperm.pairing.columns import PairedColumns
+from trackperm.pairing.counting import by_distinct, count_of
+from trackperm.pairing.engines.base import Engine, Frame
 from trackperm.pairing.grouping import STRATUM
-from trackperm.pairing.keyed_run import KEY, PADDING, KeyedRun
-from trackperm.pairing.paired_counts import PairedCounts
+from trackperm.pairing.joined import SIDES, SIZE, JoinedRows, keyed, padding
+from trackperm.pairing.keyed_run import KEY
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.definition import ATTEMPTS
 
-_NUMBER = "trackperm.number"
+_SHOWN = 5
+_FEW = 3  # different counts, among which there is one that is no pass or failure
+_N_ROWS = "n_rows"
 _SMALLEST_UNIT = 2**31
 """Least common multiple of numbers of rows, up to which averages are integers of a common unit."""
 
@@ -39,33 +40,37 @@ ADDED: frozenset[RepeatsInSpec | None] = frozenset((None, "sum", "bundle"))
 """Rules that add up counts."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class RowNumbers:
-    """Number of rows of every example in both runs.
+    """Number of rows of an example in both runs.
 
     Attributes
     ----------
-    baseline, candidate : ndarray of int64, shape (N,)
-        In the order of the ids.
+    baseline, candidate : (int, int)
+        The least and the most.
+    is_equal : bool
+        Whether every example has as many rows in both runs.
     """
 
-    baseline: npt.NDArray[np.int64]
-    candidate: npt.NDArray[np.int64]
+    baseline: tuple[int, int]
+    candidate: tuple[int, int]
+    is_equal: bool
 
     @classmethod
-    def of(cls, runs: tuple[KeyedRun, KeyedRun]) -> RowNumbers:
-        """Count the rows of runs in which every example has as many, some of them padding."""
-        keys = runs[0].keys.to_polars()
-        frame = pl.DataFrame(
-            {KEY: keys, **{str(i): ~run.is_padding.to_polars() for i, run in enumerate(runs)}}
+    def of(cls, rows: JoinedRows) -> RowNumbers:
+        """Count the rows of the examples that are in the test."""
+        sizes = rows.in_test.group_by(KEY).agg(
+            (~padding(side)).cast(nw.Int64).sum().alias(side) for side in SIDES
         )
-        sizes = frame.group_by(KEY).agg(pl.col("0", "1").sum().cast(pl.Int64)).sort(KEY)
-        return cls(sizes["0"].to_numpy(), sizes["1"].to_numpy())
-
-    @property
-    def is_equal(self) -> bool:
-        """Whether every example has as many rows in both runs."""
-        return bool((self.baseline == self.candidate).all())
+        found = rows.engine.collected(
+            sizes.select(
+                *(nw.col(side).min().alias(f"least_{side}") for side in SIDES),
+                *(nw.col(side).max().alias(f"most_{side}") for side in SIDES),
+                (nw.col(SIDES[0]) != nw.col(SIDES[1])).cast(nw.Int64).sum().alias("unequal"),
+            )
+        )
+        (least, least_of_candidate, most, most_of_candidate, unequal) = (int(n or 0) for n in found.row(0))
+        return cls((least, most), (least_of_candidate, most_of_candidate), not unequal)
 
     def __str__(self) -> str:
         """Say how many rows examples have, as in ``3 rows of each in the baseline, 5 in the candidate``."""
@@ -75,60 +80,38 @@ class RowNumbers:
         return f"{sides[0]} rows of each in the baseline, {sides[1]} in the candidate"
 
 
-def _span(numbers: npt.NDArray[np.int64]) -> str:
-    least, most = int(numbers.min()), int(numbers.max())
+def _span(numbers: tuple[int, int]) -> str:
+    least, most = numbers
     return str(least) if least == most else f"{least} to {most}"
 
 
-def with_equal_rows(
-    baseline: KeyedRun, candidate: KeyedRun, rule: RepeatsInSpec
-) -> tuple[KeyedRun, KeyedRun]:
-    """Give every example as many rows in both runs, where `rule` allows it, by rows marked as padding.
+def require_equal_rows(rows: JoinedRows) -> None:
+    """Refuse examples that have more rows in one run than in the other, where the rule does not allow it.
 
     Raises
     ------
     PairingError
-        If `rule` wants as many rows in both runs, and they have not.
+        If there are such; shows the first.
     """
-    if len(baseline) == len(candidate) and (baseline.keys == candidate.keys).all():
-        return baseline, candidate
-    if rule not in UNEQUAL:
-        raise _unequal(baseline, candidate)
-    numbered = [_numbered(run) for run in (baseline, candidate)]
-    first, second = (
-        replace(run, frame=nw.from_native(_padded(own, other), eager_only=True))
-        for run, own, other in zip((baseline, candidate), numbered, reversed(numbered), strict=True)
+    if rows.columns.repeats in UNEQUAL:
+        return
+    sizes = (
+        rows.frame.filter(keyed("baseline") & keyed("candidate"))
+        .group_by(KEY)
+        .agg((~padding(side)).cast(nw.Int64).sum().alias(side) for side in SIDES)
     )
-    return first, second
-
-
-def _numbered(run: KeyedRun) -> pl.DataFrame:
-    frame = run.frame.to_polars()
-    return frame.with_columns(pl.int_range(pl.len()).over(KEY).alias(_NUMBER))
-
-
-def _padded(own: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
-    """Repeat the first row of an example for every row that only the other run has."""
-    lacking = other.select(KEY, _NUMBER).join(own, on=[KEY, _NUMBER], how="anti")
-    first = own.filter(pl.col(_NUMBER) == 0).drop(_NUMBER)
-    padding = lacking.join(first, on=KEY, how="left").select(own.columns)
-    marked = [
-        own.with_columns(pl.lit(False).alias(PADDING)),
-        padding.with_columns(pl.lit(True).alias(PADDING)),
-    ]
-    return pl.concat(marked).sort(KEY, _NUMBER).drop(_NUMBER)
-
-
-def _unequal(baseline: KeyedRun, candidate: KeyedRun) -> PairingError:
-    sizes = [run.frame.group_by(KEY).agg(nw.len().alias("n")).sort(KEY) for run in (baseline, candidate)]
-    rows = [size.get_column("n") for size in sizes]
-    differ = rows[0] != rows[1]
-    found = [few(series.filter(differ)) for series in (sizes[0].get_column(KEY), *rows)]
+    differ = sizes.filter(nw.col(SIDES[0]) != nw.col(SIDES[1]))
+    first = rows.engine.collected(differ.sort(KEY).head(_SHOWN).select(KEY, *SIDES))
+    if not len(first):
+        return
+    counted = (rows.engine.collected(each.select(nw.len())).item() for each in (differ, sizes))
+    n_unequal, n_examples = map(int, counted)
     table = side_by_side(
-        ("example", f"`{baseline.origin}`", f"`{candidate.origin}`"), zip(*found, strict=True)
+        ("example", *(f"`{run.origin}`" for run in rows.runs)),
+        zip(*(few(first[name]) for name in (KEY, *SIDES)), strict=True),
     )
-    return PairingError(
-        f"{int(differ.sum())} of {len(differ)} examples have more rows in one run than in the other{table}",
+    raise PairingError(
+        f"{n_unequal} of {n_examples} examples have more rows in one run than in the other{table}",
         hint="what is exchanged depends on why. `--unit attempt`, where it is by design, as 3 against 5"
         " attempts: the attempts within each example, which is exact. `--repeats bundle`, where one rule of"
         " both runs made the numbers, as retries do: all rows of an example. `--repeats mean`: their means,"
@@ -136,44 +119,22 @@ def _unequal(baseline: KeyedRun, candidate: KeyedRun) -> PairingError:
     )
 
 
-def without_padding(counts: PairedCounts, runs: tuple[KeyedRun, KeyedRun]) -> PairedCounts:
-    """Set the counts of rows to 0 that stand in for others, so that sums are those of the runs' own rows."""
-    frame = counts.frame
-    for side, run in zip(("baseline", "candidate"), runs, strict=True):
-        if run.n_own_rows < len(run):
-            own = (~run.is_padding).cast(nw.Int64).alias(_NUMBER)
-            frame = frame.with_columns(own).with_columns(
-                nw.col(f"{side}.{name}") * nw.col(_NUMBER) for name in counts.names
-            )
-            frame = frame.drop(_NUMBER)
-    return PairedCounts(frame, counts.names)
-
-
-def combined(
-    counts: PairedCounts,
-    runs: tuple[KeyedRun, KeyedRun],
-    strata: nw.Series[Any] | None,
-    statistic: Statistic,
-) -> tuple[PairedCounts, nw.Series[Any] | None, Statistic]:
+def combined(engine: Engine, frame: Frame, statistic: Statistic, *, strata: bool) -> tuple[Frame, Statistic]:
     """Make one row of counts of the rows of every example, by a rule that does not add them up.
 
     Parameters
     ----------
-    counts : PairedCounts
-        Counts by row.
-    runs : (KeyedRun, KeyedRun)
-        Baseline and candidate, row by row the same examples.
-    strata : Series, optional
-        The stratum of each row.
+    frame : narwhals.LazyFrame
+        Counts by row, with :data:`STRATUM` where there are strata.
     statistic : Statistic
         Names the rule; its counts have units.
+    strata : bool
+        Whether there are strata.
 
     Returns
     -------
-    counts : PairedCounts
-        A row for every example and stratum, ordered by both.
-    strata : Series or None
-        The stratum of each row.
+    frame : narwhals.LazyFrame
+        A row for every example and stratum: the key, the stratum, and the counts.
     statistic : Statistic
         With the units of the new counts.
 
@@ -187,46 +148,48 @@ def combined(
     Chen et al. (2021), "Evaluating Large Language Models Trained on Code", eq. 1 (pass@k); Yao et al. (2024),
     "tau-bench", section 3 (pass^k).
     """
-    sides = ("baseline", "candidate")
-    own_names = [name for name in counts.names if name != ATTEMPTS]
-    names = {f"{side}.{name}": f"{_NUMBER}.{side}" for side in sides for name in own_names}
-    frame = counts.frame.to_polars().with_columns(
-        runs[0].keys.to_polars().alias("id"),
-        *(
-            (~run.is_padding.to_polars()).cast(pl.Int64).alias(f"{_NUMBER}.{side}")
-            for side, run in zip(sides, runs, strict=True)
-        ),
-    )
-    by = ["id"]
-    if strata is not None:
-        frame, by = frame.with_columns(strata.to_polars().alias(STRATUM)), ["id", STRATUM]
-    rule = statistic.repeats
+    own_names = [name for name in statistic.count_names if name != ATTEMPTS]
+    columns = {count_of(side, name): f"{_N_ROWS}_{side}" for side in SIDES for name in own_names}
+    numbers = list(dict.fromkeys(columns.values()))
+    rule, by = statistic.repeats, [KEY, STRATUM] if strata else [KEY]
+    frame = frame.with_columns((~padding(side)).cast(nw.Int64).alias(f"{_N_ROWS}_{side}") for side in SIDES)
     if rule != "mean":
-        _require_passes(frame, own_names, statistic)
-    frame = frame.group_by(by).agg(pl.col(*names, *dict.fromkeys(names.values())).sum()).sort(by)
+        _require_passes(engine, frame, own_names, statistic)
+    sums = frame.group_by(by).agg(
+        nw.col(name).sum().cast(nw.Int64).alias(name) for name in (*columns, *numbers)
+    )
     share = cache(_SHARES[rule](statistic) if rule in _SHARES else Fraction)
-    shares = {
-        name: [
-            share(count, n) for count, n in zip(frame[name].to_list(), frame[number].to_list(), strict=True)
-        ]
-        for name, number in names.items()
-    }
-    unit = math.lcm(*{value.denominator for values in shares.values() for value in values})
-    if unit > _SMALLEST_UNIT:
-        raise InputError(
-            f"the numbers of rows of an example have no common unit above 1/2^31 for `repeats: {rule}`",
-            hint="`--repeats bundle` needs none, where one rule of both runs made the numbers.",
+    unit = 1
+
+    def shares(distinct: pl.DataFrame) -> pl.DataFrame:
+        nonlocal unit
+        found = {
+            name: [
+                share(c, n) for c, n in zip(distinct[name].to_list(), distinct[number].to_list(), strict=True)
+            ]
+            for name, number in columns.items()
+        }
+        unit = math.lcm(*{value.denominator for values in found.values() for value in values})
+        if unit > _SMALLEST_UNIT:
+            raise InputError(
+                f"the numbers of rows of an example have no common unit above 1/2^31 for `repeats: {rule}`",
+                hint="`--repeats bundle` needs none, where one rule of both runs made the numbers.",
+            )
+        return distinct.with_columns(
+            pl.Series(f"{_N_ROWS}_{name}", [int(each * unit) for each in values], pl.Int64)
+            for name, values in found.items()
         )
-    integers = [pl.Series(name, [int(each * unit) for each in values]) for name, values in shares.items()]
-    if ATTEMPTS in counts.names:
-        integers += [frame[f"{_NUMBER}.{side}"].alias(f"{side}.{ATTEMPTS}") for side in sides]
-    result = frame.select("id", *(series.cast(pl.Int64) for series in integers))
-    found = None if strata is None else nw.from_native(frame[STRATUM], series_only=True)
+
+    found = by_distinct(engine, engine.kept(sums), (*columns, *numbers), shares)
+    integers = [nw.col(f"{_N_ROWS}_{name}").alias(name) for name in columns]
+    if ATTEMPTS in statistic.count_names:
+        integers += [nw.col(f"{_N_ROWS}_{side}").alias(count_of(side, ATTEMPTS)) for side in SIDES]
+    found = engine.kept(found.select(*by, *integers, nw.lit(1, nw.Int64).alias(SIZE)))
     if unit > 1:
         units = statistic.resolution if isinstance(statistic.resolution, Mapping) else {}
         scaled = {name: units.get(name, Fraction(1)) / unit for name in own_names}
         statistic = load_statistic(statistic, resolution=scaled)
-    return PairedCounts(nw.from_native(result, eager_only=True), counts.names), found, statistic
+    return found, statistic
 
 
 Share = Callable[[int, int], Fraction]
@@ -267,7 +230,7 @@ _SHARES: Mapping[RepeatsInSpec | None, Callable[[Statistic], Share]] = {
 """What c of n rows that pass come to."""
 
 
-def _require_passes(frame: pl.DataFrame, names: Sequence[str], statistic: Statistic) -> None:
+def _require_passes(engine: Engine, frame: Frame, names: Sequence[str], statistic: Statistic) -> None:
     """Refuse counts of which rows cannot be said to pass or fail.
 
     Raises
@@ -277,11 +240,11 @@ def _require_passes(frame: pl.DataFrame, names: Sequence[str], statistic: Statis
     """
     values: list[set[int]] = []
     for name in names:
-        sides = [
-            frame.filter(pl.col(f"{_NUMBER}.{side}") == 1)[f"{side}.{name}"].unique().to_list()
-            for side in ("baseline", "candidate")
-        ]
-        values.append({value for side in sides for value in side})
+        found: set[int] = set()
+        for side in SIDES:
+            own = frame.filter(~padding(side)).select(nw.col(count_of(side, name)).alias("value"))
+            found |= set(engine.collected(own.unique().sort("value").head(_FEW)).to_series().to_list())
+        values.append(found)
     varying = [each for each in values if len(each) > 1]
     if len(varying) > 1 or any(each - {0, 1} for each in values) or not statistic.greater_is_better:
         raise InputError(

@@ -44,12 +44,14 @@ class PairingReport:
         of rows (by id) and every dataframe engine.
     test_set : str
         SHA-256 of the examples that either run has, whatever was predicted and tested; see
-        :func:`trackperm.pairing.examples_digest.digest_of_test_set`.
+        :class:`trackperm.pairing.digests.Digests`.
     asymptotic : str or None
         Why the level of the test holds only for many examples; None where it is exact.
     n_changed : int or None
         How many of the `n_paired` rows have other predictions in the candidate; None where that is not known,
         see :func:`trackperm.pairing.changed.n_changed`.
+    n_shown : int or None
+        How many of the examples whose counts differ are shown, the first by their ids; None for all.
     """
 
     by: Literal["id", "position"]
@@ -66,6 +68,7 @@ class PairingReport:
     test_set: str
     asymptotic: str | None = None
     n_changed: int | None = None
+    n_shown: int | None = None
 
     def lines(self) -> list[str]:
         """Say how examples were paired, a sentence a line."""

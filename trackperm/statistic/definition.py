@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal, get_args
@@ -141,7 +141,9 @@ class Statistic:
     chosen: str = ""
     found: tuple[str, ...] = ()
 
-    def counts(self, types: Mapping[str, ColumnType]) -> dict[str, nw.Expr]:
+    def counts(
+        self, types: Mapping[str, ColumnType], located: Callable[[str], str] = str
+    ) -> dict[str, nw.Expr]:
         """Return the data frame expression of every count, of type int64, or float64 for decimals.
 
         It reads the columns of :meth:`with_counters`, and :data:`CLASS_COLUMN` where there are classes. A
@@ -152,6 +154,8 @@ class Statistic:
         ----------
         types : mapping of str to ColumnType
             Types of the actual columns, at least of `used_columns`.
+        located : callable
+            Where a column, or that of a counter, is read, given its name.
 
         Raises
         ------
@@ -162,7 +166,7 @@ class Statistic:
         expressions = {}
         for name, expression in self._counts.items():
             checker.result(expression, f"the count `{name}`")
-            expressions[name] = count_expression(expression, self._read_columns, types)
+            expressions[name] = count_expression(expression, self._read_columns, types, located)
         return expressions
 
     @property
@@ -209,7 +213,10 @@ class Statistic:
         return all({node.full for node in self._counts[self.count_names[i]].names} <= known for i in used)
 
     def missing_counts(
-        self, types: Mapping[str, ColumnType], outcome: Outcome = "missing"
+        self,
+        types: Mapping[str, ColumnType],
+        outcome: Outcome = "missing",
+        located: Callable[[str], str] = str,
     ) -> dict[str, nw.Expr]:
         """Return the data frame expression of what a missing prediction counts, an int64 for every count.
 
@@ -219,6 +226,8 @@ class Statistic:
             Types of the actual columns, at least of the label if `missing_reads_label`.
         outcome : {'missing', 'worst', 'best'}
             What the prediction is taken for.
+        located : callable
+            As of :meth:`counts`.
 
         Raises
         ------
@@ -245,7 +254,7 @@ class Statistic:
         expressions = {}
         for name in self.count_names:
             checker.result(substitute[name], f"the {outcome} count `{name}`")
-            expressions[name] = count_expression(substitute[name], self._read_columns, types)
+            expressions[name] = count_expression(substitute[name], self._read_columns, types, located)
         return expressions
 
     def _substitute(self, outcome: Outcome) -> Mapping[str, Expression]:
@@ -276,6 +285,11 @@ class Statistic:
         expressions = [*self._counts.values(), *self._substitutes]
         names = columns_of_counters(expressions)
         return tuple(self.columns[name] for name in names if name != CLASS or not self.has_classes)
+
+    @property
+    def has_counters(self) -> bool:
+        """Whether a count, or what is counted in place of a missing prediction, calls a counter."""
+        return bool(self.counter_columns)
 
     def with_counters(self, frame: nw.DataFrame[Any], *, missing: Outcome | None = None) -> nw.DataFrame[Any]:
         """Add the columns in which `counts`, or with `missing` `missing_counts`, find what counters give.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,14 +11,13 @@ import narwhals as nw
 import polars as pl
 
 from trackperm.errors import InputTypeError
-from trackperm.tables.scan import Scan, witnesses
+from trackperm.tables.scan import Scan
 from trackperm.tables.table import ExampleTable, to_polars
 
 _INTEGER_TEXT = r"^(?:0|-?[1-9][0-9]*)$"
 _NUMBER_TEXT = (
     r"^(?:-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[nN]a[nN]|-?[iI]nf(?:inity)?)$"
 )
-_SLICE = 2**16  # rows that are looked at at once
 _LARGEST_EXACT = 2**53 - 1  # a float64 up to here is no rounded integer
 
 
@@ -48,8 +47,7 @@ _DTYPES: dict[ColumnType, Any] = {
 def unusable(table: ExampleTable, name: str) -> str | None:
     """Say why the values of column `name` cannot be used; None where they can."""
     if len(table) and isinstance(table.data, Scan) and table.has_witnesses([name]):
-        found = pl.concat([witnesses(part) for part in table.slices([name], _SLICE)])
-        column = replace(table, data=nw.from_native(found, eager_only=True))
+        column = replace(table, data=nw.from_native(table.witnesses([name]), eager_only=True))
     else:
         column = table.only([name])
     try:
@@ -137,13 +135,6 @@ def numbers_in_two_ways(
         if len(again):
             return column.origin, again["text"][0], again["text"][1]
     return None
-
-
-def cast_columns(frame: pl.DataFrame, types: Mapping[str, ColumnType]) -> pl.DataFrame:
-    """Bring a part of a table to types that :func:`typed_columns` found for all of it."""
-    return pl.DataFrame(
-        [_normalised(frame[name], name)[0].cast(_DTYPES[type_]) for name, type_ in types.items()]
-    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,6 +6,7 @@ import io
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import narwhals as nw
@@ -20,7 +21,8 @@ UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, 
 
 _INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)  # int64 holds all of them
 _PLAIN = (*_INTEGERS, pl.Boolean, pl.String)
-_N_WITNESSES = 4
+_DECIMAL_TEXT = r"^-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
+_MOST_DIGITS = 25  # of integers that are told apart by their length; int64 has 19
 _WIDTH = 16  # bytes of a text in polars, and the most of a number
 
 
@@ -41,6 +43,9 @@ class Scan:
         What has to be there as long as the file is read, such as the temporary folder that holds it.
     expansion : Expansion, optional
         What the columns that are read at once may take.
+    parquet : tuple of Path
+        The Parquet files that hold the table, for engines that read such themselves; empty where it is in
+        another format.
     held : callable, optional
         Given names of columns, the bytes that the file says they come to, decompressed. Raises ValueError or
         OSError where that cannot be told.
@@ -50,6 +55,7 @@ class Scan:
     unreadable: Callable[[BaseException], SourceError]
     folder: object = None
     expansion: Expansion | None = None
+    parquet: tuple[Path, ...] = ()
     held: Callable[[Collection[str]], int] | None = None
 
     @cached_property
@@ -68,7 +74,7 @@ class Scan:
 
     def head(self, n: int) -> Scan:
         """Take the first `n` rows."""
-        return replace(self, lazy=self.lazy.head(n))
+        return replace(self, lazy=self.lazy.head(n), parquet=())
 
     def read(self, names: Iterable[str]) -> nw.DataFrame[Any]:
         """Read the columns `names`, all at once.
@@ -129,11 +135,18 @@ def has_witnesses(dtype: pl.DataType) -> bool:
     return dtype in (*_PLAIN, pl.Float32, pl.Float64)
 
 
-def witnesses(frame: pl.DataFrame) -> pl.DataFrame:
+def witnesses(frame: pl.DataFrame, untyped: Collection[str] = ()) -> pl.DataFrame:
     """Return a few values of each column that tell its type as well as all of them do.
 
     They are the first, the least and the greatest, the first that is not integral, and the first list that
-    holds something. Witnesses of slices, one slice below the other, are witnesses of the whole.
+    holds something; of columns whose type is not known, the least and the greatest text of each length among
+    integers, and one of each other kind. Witnesses of slices, one slice below the other, are witnesses of the
+    whole.
+
+    Parameters
+    ----------
+    untyped : collection of str
+        Columns of text that may be numbers.
     """
     columns = []
     for values in frame:
@@ -145,9 +158,35 @@ def witnesses(frame: pl.DataFrame) -> pl.DataFrame:
             found.append(present.filter(present != present.round()).head(1))
         if isinstance(values.dtype, pl.List):
             found.append(present.filter(present.list.len() > 0).head(1))
-        column = pl.concat(found)
-        columns.append(column.extend_constant(None, _N_WITNESSES - len(column)))
-    return copied(pl.DataFrame(columns))
+        if values.dtype == pl.String and values.name in untyped:
+            found.append(_kinds_of_text(present))
+        columns.append(pl.concat(found))
+    n = max((len(column) for column in columns), default=0)
+    return copied(pl.DataFrame([column.extend_constant(None, n - len(column)) for column in columns]))
+
+
+def _kinds_of_text(texts: pl.Series) -> pl.Series:
+    """Return texts of each kind that numbers are told from: integers by sign and length, and others."""
+    text = pl.col("text")
+    kinds = (
+        texts.alias("text")
+        .to_frame()
+        .select(
+            text,
+            kind=pl.when(text.str.contains(r"^-?[0-9]+$"))
+            .then(text.str.len_bytes().clip(0, _MOST_DIGITS).cast(pl.Int64) + text.str.starts_with("-") * 100)
+            .when(text.str.contains(r"^[nN]a[nN]$"))
+            .then(-1)
+            .when(text.str.contains(r"^-?[iI]nf(?:inity)?$"))
+            .then(-2)
+            .when(text.str.contains(_DECIMAL_TEXT))
+            .then(-3)
+            .otherwise(-4),
+            zero=text.str.contains(r"^-?0[0-9]|^-0$"),
+        )
+    )
+    ends = kinds.group_by("kind", "zero").agg(low=text.min(), high=text.max())
+    return pl.concat([ends["low"], ends["high"]]).alias(texts.name)
 
 
 def copied(part: pl.DataFrame) -> pl.DataFrame:

@@ -11,7 +11,9 @@ import narwhals as nw
 import polars as pl
 
 from trackperm.errors import InputError, InputTypeError, MissingDependencyError, SourceError
-from trackperm.tables.scan import Scan, has_witnesses
+from trackperm.tables.scan import Scan, has_witnesses, witnesses
+
+_SLICE = 2**18  # rows that are looked at at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +151,15 @@ class ExampleTable:
         else:
             yield from self.data.select(list(names)).to_polars().iter_slices(size)
 
+    def witnesses(self, names: Iterable[str]) -> pl.DataFrame:
+        """Return few values of columns that tell their types; see :func:`~trackperm.tables.scan.witnesses`.
+
+        The columns are those of :meth:`has_witnesses`.
+        """
+        names = list(names)
+        untyped = [name for name in names if self.is_untyped(name)]
+        return pl.concat([witnesses(part, untyped) for part in self.slices(names, _SLICE)])
+
     def has_witnesses(self, names: Iterable[str]) -> bool:
         """Whether few values of the columns `names` tell their types, and slices can be read of them."""
         if isinstance(self.data, Scan):
@@ -157,10 +168,7 @@ class ExampleTable:
             schema = self.data.to_polars().schema
         else:
             return False
-        return all(
-            name not in self.unusable and not self.is_untyped(name) and has_witnesses(schema[name])
-            for name in names
-        )
+        return all(name not in self.unusable and has_witnesses(schema[name]) for name in names)
 
     def head(self, n: int) -> ExampleTable:
         """Keep the first `n` rows."""

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from trackperm.pairing.pair import pair
+from trackperm.pairing.pair import pair_in_memory as pair
 from trackperm.statistic import load_statistic
 from trackperm.tables.table import ExampleTable
 

@@ -279,8 +279,10 @@ def _of_discordant(files: Mapping[str, bytes], again: Comparison) -> Iterator[Ch
         return
     try:
         frame = read_damaged_parquet(files[DISCORDANT])
-        yield Check.equal("rows of discordant examples", frame.height, again.n_discordant)
-        if again.statistic.resolution:
+        n_shown = again.pairing.n_shown
+        expected = again.n_discordant if n_shown is None else n_shown
+        yield Check.equal("rows of discordant examples", frame.height, expected)
+        if again.statistic.resolution or n_shown is not None:
             return
         table, names = again.count_table, again.count_table.names
         differ = (table.candidate != table.baseline).any(axis=1)

@@ -1,7 +1,4 @@
-"""What two runs differ in that keeps them from being paired, counted, with the first cases of each kind.
-
-Differences of some examples and those of the examples that follow add up to those of all.
-"""
+"""Differences that keep two runs from being paired: counted, with the first cases of each kind."""
 
 from __future__ import annotations
 
@@ -10,13 +7,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
+import polars as pl
 
 from trackperm.pairing.columns import PairedColumns
-from trackperm.pairing.keyed_run import KeyedRun
+from trackperm.pairing.engines.base import Engine
+from trackperm.pairing.joined import IN_TEST, MATCHED, SIDES, JoinedRows, keyed, of, present, there
+from trackperm.pairing.keyed_run import KEY, KeyedRun
 
 _SHOWN = 5
 _WIDTH = 40
 _COMPARED = 100_000
+_LOOKED_AT = 10_000  # rows among which there are enough examples to show
+_SLICE = 2**18  # rows that are looked at at once
 
 
 @dataclass(frozen=True)
@@ -27,12 +29,9 @@ class Cases:
     first: tuple[tuple[str, ...], ...] = ()
 
     @classmethod
-    def of(cls, *columns: nw.Series[Any]) -> Cases:
+    def of(cls, *columns: pl.Series) -> Cases:
         """Take every row of `columns`, which are ordered by example, as a case."""
         return cls(len(columns[0]), tuple(zip(*map(few, columns), strict=True)))
-
-    def __add__(self, later: Cases) -> Cases:
-        return Cases(self.n + later.n, (*self.first, *later.first)[:_SHOWN])
 
     def listed(self) -> str:
         """Write the first cases, of one column, in brackets."""
@@ -73,28 +72,6 @@ class RunDifferences:
     lacking: Cases = Cases()
     lacking_in: frozenset[str] = frozenset()
 
-    @classmethod
-    def of_ids(cls, run: KeyedRun) -> RunDifferences:
-        """Find rows that have no id, or share it with another."""
-        found = cls(run.origin, run.n_rows, len(run), _without_id(run))
-        if not (run.keys[1:] == run.keys[:-1]).any():  # they are in ascending order
-            return found
-        repeated = run.keys.filter(run.keys.is_duplicated())
-        return replace(found, repeated=Cases(len(repeated), Cases.of(repeated.unique().sort()).first))
-
-    def __add__(self, later: RunDifferences) -> RunDifferences:
-        return RunDifferences(
-            self.origin,
-            self.n_rows + later.n_rows,
-            self.n_keyed + later.n_keyed,
-            self.without_id + later.without_id,
-            self.repeated + later.repeated,
-            self.alone + later.alone,
-            (*self.alone_ids, *later.alone_ids)[:_COMPARED],
-            self.lacking + later.lacking,
-            self.lacking_in | later.lacking_in,
-        )
-
 
 @dataclass(frozen=True)
 class Differences:
@@ -115,97 +92,105 @@ class Differences:
     n_paired: int
     disagreements: Mapping[str, Cases]
 
-    @classmethod
-    def none(cls, runs: tuple[RunDifferences, RunDifferences], columns: PairedColumns) -> Differences:
-        """Begin with runs of which no rows are matched."""
-        return cls(runs, 0, 0, {name: Cases() for name in columns.agreeing})
 
-    def __add__(self, later: Differences) -> Differences:
-        return Differences(
-            (self.runs[0] + later.runs[0], self.runs[1] + later.runs[1]),
-            self.n_matched + later.n_matched,
-            self.n_paired + later.n_paired,
-            {name: cases + later.disagreements[name] for name, cases in self.disagreements.items()},
-        )
+def ids_of(engine: Engine, run: KeyedRun, ids: Sequence[str]) -> RunDifferences:
+    """Find rows that have no id, or share it with another."""
+    found = RunDifferences(run.origin, run.n_rows, run.n_keyed, _without_id(run, ids))
+    repeated = run.frame.group_by(KEY).agg(nw.len().alias("n")).filter(nw.col("n") > 1)
+    sizes = engine.collected(repeated.select(nw.col("n").sum()))
+    first = engine.collected(repeated.sort(KEY).head(_SHOWN).select(KEY))
+    return replace(found, repeated=Cases(int(sizes.item() or 0), Cases.of(first[KEY]).first))
 
 
-def differences(
-    runs: tuple[KeyedRun, KeyedRun],
-    matched: tuple[KeyedRun, KeyedRun],
-    paired: KeyedRun,
-    columns: PairedColumns,
-    needed: Sequence[str],
-) -> Differences:
-    """Find what keeps two runs from being paired.
-
-    Parameters
-    ----------
-    runs : (KeyedRun, KeyedRun)
-        Baseline and candidate.
-    matched : (KeyedRun, KeyedRun)
-        Rows whose example both have, in the same order.
-    paired : KeyedRun
-        Those of them that have all values that are needed.
-    columns : PairedColumns
-        Which columns have to agree.
-    needed : sequence of str
-        Columns in which rows need a value.
-    """
-    baseline, candidate = runs
+def differences(rows: JoinedRows) -> Differences:
+    """Find what keeps two runs from being paired: one query counts it, others show the first of it."""
+    columns, needed = rows.columns, rows.columns.needed(rows.missing)
+    first = rows.is_first()
+    conditions = {"matched": nw.col(MATCHED) & first, "paired": nw.col(IN_TEST) & first}
+    for side, other in (SIDES, tuple(reversed(SIDES))):
+        is_of_run = nw.col(MATCHED) if rows.counts_missing else there(side)
+        conditions[f"{side} keyed"] = (nw.col(MATCHED) if rows.counts_missing else keyed(side)) & first
+        conditions[f"{side} alone"] = keyed(side) & ~keyed(other) & ~nw.col(MATCHED)
+        conditions[f"{side} lacking"] = is_of_run & ~present(side, needed)
+        for name in needed:
+            conditions[f"{side} lacking {name}"] = is_of_run & nw.col(of(side, name)).is_null()
+    for name in columns.agreeing:
+        conditions[f"disagreeing {name}"] = disagree(name, columns)
+    n = rows.counted(**conditions)
     return Differences(
         (
-            _run_differences(baseline, candidate, matched[0], columns, needed),
-            _run_differences(candidate, baseline, matched[1], columns, needed),
+            _run_differences(rows, 0, conditions, n, needed),
+            _run_differences(rows, 1, conditions, n, needed),
         ),
-        _n_examples(matched[0], columns),
-        _n_examples(paired, columns),
-        {name: _disagreement(*matched, name, columns) for name in columns.agreeing},
+        n["matched"],
+        n["paired"],
+        {
+            name: _cases(rows, conditions[f"disagreeing {name}"], n[f"disagreeing {name}"], name)
+            for name in columns.agreeing
+        },
     )
 
 
 def _run_differences(
-    run: KeyedRun, other: KeyedRun, matched: KeyedRun, columns: PairedColumns, needed: Sequence[str]
+    rows: JoinedRows, place: int, conditions: dict[str, nw.Expr], n: dict[str, int], needed: Sequence[str]
 ) -> RunDifferences:
-    lacking = run.filter(~run.is_complete(needed))
-    alone = run.join(other, "anti").keys if len(run) > matched.n_own_rows else run.keys.head(0)
-    keys = lacking.keys
-    if columns.repeats:
-        alone, keys = alone.unique().sort(), keys.unique().sort()
+    run, side = rows.runs[place], SIDES[place]
+    alone, ids = conditions[f"{side} alone"], tuple[str, ...]()
+    if n[f"{side} alone"] and n[f"{SIDES[1 - place]} alone"]:
+        found = rows.first(alone & rows.is_first(), _COMPARED)[KEY]
+        ids = tuple(found.to_list()) if found.dtype == pl.String else ()
+    without_id = _without_id(run, rows.columns.ids)
+    n_examples = n[f"{side} keyed"]
     return RunDifferences(
         run.origin,
-        run.n_rows,
-        _n_examples(run, columns),
-        _without_id(run),
+        n_examples + without_id.n if rows.columns.repeats else run.n_rows,
+        n_examples,
+        without_id,
         Cases(),
-        Cases.of(alone),
-        tuple(alone.head(_COMPARED).to_list()) if alone.dtype == nw.String else (),
-        Cases.of(keys),
-        frozenset(name for name in needed if lacking.frame.get_column(name).is_null().any()),
+        _cases(rows, alone, n[f"{side} alone"]),
+        ids,
+        _cases(rows, conditions[f"{side} lacking"], n[f"{side} lacking"]),
+        frozenset(name for name in needed if n[f"{side} lacking {name}"]),
     )
 
 
-def _n_examples(run: KeyedRun, columns: PairedColumns) -> int:
-    return run.keys.n_unique() if columns.repeats else len(run)
+def _cases(rows: JoinedRows, condition: nw.Expr, n: int, name: str | None = None) -> Cases:
+    """Count the examples on which a condition holds, and show the first of them."""
+    if not n:
+        return Cases()
+    names = () if name is None else tuple(of(side, name) for side in SIDES)
+    if not rows.columns.repeats:
+        found = rows.first(condition, _SHOWN, *names)
+        return Cases(n, Cases.of(*found.get_columns()).first)
+    n = int(rows.engine.collected(rows.frame.filter(condition).select(nw.col(KEY).n_unique())).item())
+    found = rows.first(condition, _LOOKED_AT, *names).unique(KEY, keep="first", maintain_order=True)
+    return Cases(n, Cases.of(*found.head(_SHOWN).get_columns()).first)
 
 
-def _without_id(run: KeyedRun) -> Cases:
-    rows = run.rows_without_id
-    return Cases(len(rows), tuple((str(row),) for row in rows[:_SHOWN]))
+def _without_id(run: KeyedRun, ids: Sequence[str]) -> Cases:
+    n = run.n_rows - run.n_keyed
+    if not n:
+        return Cases()
+    rows: list[int] = []
+    if run.table.ordered:
+        start = 0
+        for part in run.table.slices(ids, _SLICE):
+            lacks = part.select(pl.any_horizontal(pl.all().is_null()).alias("lacks"))["lacks"]
+            rows += (lacks.arg_true() + start).to_list()
+            start += len(part)
+            if len(rows) >= _SHOWN:
+                break
+    return Cases(n, tuple((str(row),) for row in rows[:_SHOWN]))
 
 
-def _disagreement(baseline: KeyedRun, candidate: KeyedRun, name: str, columns: PairedColumns) -> Cases:
-    """Find the examples on which a column differs; of labels that are only checked, a null counts too."""
-    nulls = name == columns.label and name not in columns.used
-    sides = [run.frame.get_column(name) for run in (baseline, candidate)]
-    is_null = [side.is_null() for side in sides]
-    differ = (sides[0] != sides[1]).fill_null(False) & ~is_null[0] & ~is_null[1]
-    if nulls:
-        differ = differ | (is_null[0] != is_null[1])
-    found = [series.filter(differ) for series in (baseline.keys, *sides)]
-    if columns.repeats:
-        is_first = found[0].is_first_distinct()
-        found = [series.filter(is_first) for series in found]
-    return Cases.of(*found)
+def disagree(name: str, columns: PairedColumns) -> nw.Expr:
+    """Whether a column differs; of labels that are only checked, a null counts too."""
+    sides = [nw.col(of(side, name)) for side in SIDES]
+    both = keyed("baseline") & keyed("candidate")
+    differ = (sides[0] != sides[1]).fill_null(False)
+    if name == columns.label and name not in columns.used:
+        differ = differ | (sides[0].is_null() != sides[1].is_null())
+    return both & differ
 
 
 def shown(value: Any) -> str:
@@ -214,6 +199,6 @@ def shown(value: Any) -> str:
     return text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"
 
 
-def few(values: nw.Series[Any]) -> list[str]:
+def few(values: nw.Series[Any] | pl.Series) -> list[str]:
     """Return the first values as they are shown."""
     return [shown(value) for value in values.head(_SHOWN).to_list()]

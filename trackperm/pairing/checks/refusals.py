@@ -13,7 +13,8 @@ from trackperm.choices import Missing
 from trackperm.errors import DisjointError, PairingError
 from trackperm.pairing.checks.differences import Differences, RunDifferences
 from trackperm.pairing.columns import PairedColumns
-from trackperm.pairing.keyed_run import KeyedRun
+from trackperm.pairing.engines.base import Engine
+from trackperm.pairing.keyed_run import KEY, KeyedRun
 
 
 def require_same_length(baseline: KeyedRun, candidate: KeyedRun) -> None:
@@ -24,9 +25,10 @@ def require_same_length(baseline: KeyedRun, candidate: KeyedRun) -> None:
     PairingError
         If the lengths differ.
     """
-    if len(baseline) != len(candidate):
+    if baseline.n_rows != candidate.n_rows:
         raise PairingError(
-            f"`{baseline.origin}` has {len(baseline)} examples and `{candidate.origin}` has {len(candidate)}:"
+            f"`{baseline.origin}` has {baseline.n_rows} examples and `{candidate.origin}` has"
+            f" {candidate.n_rows}:"
             " they cannot be paired by position",
             hint="`--id NAME` names a column that identifies the examples.",
         )
@@ -55,7 +57,7 @@ def require_unique_ids(runs: Sequence[RunDifferences], id_: str) -> None:
         )
 
 
-def require_distinct_ids(*runs: KeyedRun, id_: str) -> None:
+def require_distinct_ids(engine: Engine, *runs: KeyedRun, id_: str) -> None:
     """Refuse ids of one run that are the same text in different Unicode normal forms.
 
     Raises
@@ -64,12 +66,11 @@ def require_distinct_ids(*runs: KeyedRun, id_: str) -> None:
         If a run has such ids.
     """
     for run in runs:
-        if run.keys.dtype != nw.String:
+        if run.frame.collect_schema()[KEY] != nw.String:
             continue
-        keys = run.keys.to_polars()
-        beyond_ascii = keys.filter(keys.str.len_bytes() > keys.str.len_chars())
+        beyond_ascii = engine.beyond_ascii(run.frame, KEY).select(KEY).unique()
         seen: dict[str, str] = {}
-        for id_value in beyond_ascii.unique().to_list():
+        for id_value in engine.collected(beyond_ascii)[KEY].to_list():
             twin = seen.setdefault(unicodedata.normalize("NFC", id_value), id_value)
             if twin != id_value:
                 raise PairingError(

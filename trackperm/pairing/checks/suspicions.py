@@ -7,16 +7,19 @@ inputs hardly ever are. None of this refuses anything or changes a number.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Any
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 
 from trackperm.errors import InputTypeError
 from trackperm.pairing.columns import PairedColumns
-from trackperm.pairing.keyed_run import KeyedRun
+from trackperm.pairing.joined import SIDES, SIZE, JoinedRows, n_rows, of
+from trackperm.pairing.keyed_run import KEY
+from trackperm.pairing.row_hashes import hash_names, number_word
 from trackperm.tables.column_names import names_categories
 from trackperm.tables.column_types import LISTS, ColumnType, typed_columns
 from trackperm.tables.table import ExampleTable, id_columns
@@ -26,103 +29,157 @@ CHANCE = 0.1  # agreement up to which rows look unrelated
 POWER = 30.0  # standard errors by which full agreement has to differ from none: a tenth of it is three
 N_SAMPLED = 2**18
 """Examples that a look at how far columns agree needs at most."""
+_HASH = "sample"
+_NUMBERS = (ColumnType.INTEGER, ColumnType.DECIMAL)
 _SHIFTS = (1, -1, 2, -2, 3, -3)
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What suspicions are drawn from: that of some examples and of those that follow adds up to that of all.
+    """What warnings about the pairing of two runs are drawn from.
 
     Attributes
     ----------
     n : int
-        Number of examples.
+        Number of rows in the test.
     same : bool
         Whether all that the statistic reads of each run is the same in both.
-    perfect : tuple of (str, int, str)
-        Column, number and name of a run that has the label in it on every example.
-    shifts : mapping of str to (float, float, float)
-        Of columns of decimals, the first, the least and the greatest difference between the runs.
-    samples : (DataFrame, DataFrame)
-        What the statistic reads of each run, on some of the examples or all.
+    perfect : tuple of (str, str)
+        Column, and name of a run that has the label in it on every example.
+    shifts : mapping of str to (float, float)
+        Of columns of decimals, the least and the greatest difference between the runs.
+    pairs : mapping of str to DataFrame
+        Of columns that the statistic reads of each run, the pairs of values ``a`` and ``b`` in the two runs
+        without nulls, and the number ``n`` of their rows; of very many numbers, some.
+    in_order : DataFrame
+        The columns of both runs in the order of rows, where these are paired by position.
     inputs : tuple of str
         What inputs give to suspect.
     """
 
     n: int
     same: bool
-    perfect: tuple[tuple[str, int, str], ...]
-    shifts: Mapping[str, tuple[float, float, float]]
-    samples: tuple[pl.DataFrame, pl.DataFrame]
+    perfect: tuple[tuple[str, str], ...]
+    shifts: Mapping[str, tuple[float, float]]
+    pairs: Mapping[str, pl.DataFrame]
+    in_order: pl.DataFrame
     inputs: tuple[str, ...] = ()
 
     @classmethod
-    def of(
-        cls,
-        paired: tuple[KeyedRun, KeyedRun],
-        columns: PairedColumns,
-        types: Mapping[str, ColumnType],
-        *,
-        every: int = 1,
-        start: int = 0,
-    ) -> Evidence:
-        """Look at runs that are row by row the same examples.
+    def of(cls, rows: JoinedRows) -> Evidence:
+        """Look at the rows in the test.
 
         Parameters
         ----------
-        paired : (KeyedRun, KeyedRun)
+        rows : JoinedRows
             Baseline and candidate.
-        columns : PairedColumns
-            Which columns the statistic reads.
-        types : mapping of str to ColumnType
-            Of all columns.
-        every : int
-            Which examples are samples: those whose number is a multiple of it.
-        start : int
-            Number of the first example of `paired`.
         """
-        frames = [pl.DataFrame(run.frame.to_native()) for run in paired]
-        names = list(columns.of_runs)
-        read = [frame.select(names) for frame in frames]
-        shifts = {}
-        for name in names:
-            if types[name] is ColumnType.DECIMAL:
-                difference = (read[1][name] - read[0][name]).drop_nulls()
-                if len(difference):
-                    values = difference.first(), difference.min(), difference.max()
-                    shifts[name] = cast("tuple[float, float, float]", values)
+        asked, names = questions(rows), rows.columns.of_runs
+        answers = rows.engine.collected(
+            rows.in_test.select(value.alias(f"answer_{i}") for i, value in enumerate(asked.values()))
+        )
+        found = dict(zip(asked, answers.row(0), strict=True))
+        n = int(found["n"] or 0)
+        pairs = {name: pairs_of_values(rows, name) for name in compared(rows)} if n >= ENOUGH else {}
+        in_order = pl.DataFrame()
+        if rows.columns.id is None and n >= ENOUGH and names:
+            in_order = rows.engine.collected(
+                rows.in_test.sort(KEY).select(of(side, name) for side in SIDES for name in names)
+            )
+        return cls.answered(rows, found, pairs, in_order, shared_inputs(rows, n))
+
+    @classmethod
+    def answered(
+        cls,
+        rows: JoinedRows,
+        answers: Mapping[str, Any],
+        pairs: Mapping[str, pl.DataFrame],
+        in_order: pl.DataFrame,
+        inputs: tuple[str, ...],
+    ) -> Evidence:
+        """Take the answers to :func:`questions`, and other evidence."""
+        names = rows.columns.of_runs
         return cls(
-            len(frames[0]),
-            read[0].equals(read[1]),
-            tuple(_perfect(frames, paired, columns)),
-            shifts,
-            (read[0][-start % every :: every], read[1][-start % every :: every]),
-            tuple(_inputs(frames[0], columns)),
-        )
-
-    def __add__(self, later: Evidence) -> Evidence:
-        shifts = {**later.shifts, **self.shifts}
-        for name in self.shifts.keys() & later.shifts.keys():
-            (first, *own), (_, *others) = self.shifts[name], later.shifts[name]
-            shifts[name] = first, min(own[0], others[0]), max(own[1], others[1])
-        return Evidence(
-            self.n + later.n,
-            self.same and later.same,
-            tuple(case for case in self.perfect if case in later.perfect),
-            shifts,
-            (
-                pl.concat([self.samples[0], later.samples[0]]),
-                pl.concat([self.samples[1], later.samples[1]]),
+            int(answers["n"] or 0),
+            not any(answers[f"differs {name}"] for name in names),
+            tuple(
+                (name, rows.runs[i].origin)
+                for name, i in _like_label(rows)
+                if not answers[f"no label {i} {name}"]
             ),
-            (*self.inputs, *later.inputs),
+            {
+                name: (answers[f"min shift {name}"], answers[f"max shift {name}"])
+                for name in names
+                if answers.get(f"min shift {name}") is not None
+            },
+            pairs,
+            in_order,
+            inputs,
         )
 
 
-def sampled_every(baseline: ExampleTable, candidate: ExampleTable, columns: PairedColumns) -> int:
-    """Return which examples are samples of two runs: some of very many, but all where neighbours matter."""
-    if columns.id is None:
-        return 1
-    return max(1, max(len(baseline), len(candidate)) // N_SAMPLED)
+def questions(rows: JoinedRows) -> dict[str, nw.Expr]:
+    """Return the expressions over the rows in the test that evidence is drawn from, by what they tell."""
+    names = rows.columns.of_runs
+    sides = {name: [nw.col(of(side, name)) for side in SIDES] for name in names}
+    differs = {f"differs {name}": _ne_missing(*pair) for name, pair in sides.items()} | {
+        f"no label {i} {name}": _ne_missing(sides[name][i], nw.col(of(SIDES[i], str(rows.columns.label))))
+        for name, i in _like_label(rows)
+    }
+    shifts = {
+        f"{end} shift {name}": getattr(pair[1] - pair[0], end)()
+        for name, pair in sides.items()
+        if rows.types[name] is ColumnType.DECIMAL
+        for end in ("min", "max")
+    }
+    n_different = {name: n_rows(condition) for name, condition in differs.items()}
+    return {"n": nw.col(SIZE).sum(), **n_different, **shifts}
+
+
+def _like_label(rows: JoinedRows) -> list[tuple[str, int]]:
+    """Return the columns, and the runs, in which the label could have been logged."""
+    types, label = rows.types, rows.columns.label
+    return [
+        (name, i)
+        for i in range(len(SIDES))
+        for name in rows.columns.of_runs
+        if label is not None and types[name] is types[label]
+    ]
+
+
+def compared(rows: JoinedRows) -> list[str]:
+    """Return the columns of which is told how far the runs agree in them."""
+    return [name for name in rows.columns.of_runs if rows.types[name] not in LISTS]
+
+
+def pairs_of_values(rows: JoinedRows, name: str, *by: str) -> pl.DataFrame:
+    """Return the pairs of values that a column has in the two runs, and how often: of very many, some.
+
+    They are those of each group of rows with the same values of the columns `by`, which come first.
+    """
+    sides = [of(side, name) for side in SIDES]
+    pairs = rows.in_test.group_by(*by, *sides).agg(nw.col(SIZE).sum().cast(nw.Int64).alias("n"))
+    has_values = ~nw.col(sides[0]).is_null() & ~nw.col(sides[1]).is_null()
+    pairs = pairs.filter(has_values).select(
+        *by, nw.col(sides[0]).alias("a"), nw.col(sides[1]).alias("b"), "n"
+    )
+    if not rows.engine.is_local:
+        if rows.types[name] is ColumnType.TEXT:
+            pairs = pairs.head(N_SAMPLED)  # as many texts are not compared, whichever they are
+        else:
+            pairs = rows.engine.kept(pairs)
+            every = rows.engine.n_distinct(pairs, "a") // N_SAMPLED
+            if every > 1:
+                for side in ("a", "b"):
+                    pairs = number_word(pairs, side, rows.types[name], f"word_{side}")
+                pairs = rows.engine.with_row_hash(pairs, ["word_a", "word_b"], _HASH)
+                pairs = pairs.filter(nw.col(hash_names(_HASH)[0]) % every == 0).select("a", "b", "n")
+    return rows.engine.collected(pairs)
+
+
+def _ne_missing(a: nw.Expr, b: nw.Expr) -> nw.Expr:
+    """Whether two values differ, where nulls are the same."""
+    return (a != b).fill_null(False) | (a.is_null() != b.is_null())
 
 
 def suspicions(found: Evidence, columns: PairedColumns, types: Mapping[str, ColumnType]) -> list[str]:
@@ -143,7 +200,7 @@ def suspicions(found: Evidence, columns: PairedColumns, types: Mapping[str, Colu
                 sentences += _column(name, found, columns, types)
             sentences += (
                 f"`{name}` is `{columns.label}` on every example of `{origin}`: was it logged instead?"
-                for name, _, origin in found.perfect
+                for name, origin in found.perfect
             )
     return [f"look: {sentence}" for sentence in sentences]
 
@@ -170,13 +227,27 @@ def other_ids(baseline: ExampleTable, candidate: ExampleTable, id_: str) -> list
     ]
 
 
-def _inputs(frame: pl.DataFrame, columns: PairedColumns) -> Iterator[str]:
+def shared_inputs(rows: JoinedRows, n: int) -> tuple[str, ...]:
+    """Say which inputs several of the n examples have."""
+    return tuple(_inputs(rows, n))
+
+
+def _inputs(rows: JoinedRows, n: int) -> Iterator[str]:
+    columns = rows.columns
     for name in columns.identity:
-        if frame[name].dtype.is_numeric() or names_categories(name):  # counts, and hashes of answers
+        if rows.types[name] in _NUMBERS or names_categories(name):  # counts, and hashes of answers
             continue
-        repeated = int(frame[name].drop_nulls().is_duplicated().sum())
-        if repeated and not columns.repeats and columns.cluster != name:
-            yield shared_input(repeated, len(frame), name)
+        if columns.repeats or columns.cluster == name:
+            continue
+        value = nw.col(of(SIDES[0], name))
+        sizes = (
+            rows.in_test.filter(~value.is_null())
+            .group_by(of(SIDES[0], name))
+            .agg(nw.col(SIZE).sum().alias("n"))
+        )
+        repeated = rows.engine.collected(sizes.filter(nw.col("n") > 1).select(nw.col("n").sum())).item()
+        if repeated:
+            yield shared_input(int(repeated), n, name)
 
 
 def shared_input(n_shared: int, n: int, column: str) -> str:
@@ -184,63 +255,78 @@ def shared_input(n_shared: int, n: int, column: str) -> str:
     return f"{n_shared} of {n} examples share their `{column}` with another, and count apart"
 
 
-def _perfect(
-    frames: list[pl.DataFrame], paired: tuple[KeyedRun, KeyedRun], columns: PairedColumns
-) -> Iterator[tuple[str, int, str]]:
-    for i, (frame, run) in enumerate(zip(frames, paired, strict=True)):
-        for name in columns.of_runs:
-            label = columns.label
-            if label is None or frame[name].dtype != frame[label].dtype:
-                continue
-            if frame[name].equals(frame[label]):
-                yield name, i, run.origin
-
-
 def _column(
     name: str, found: Evidence, columns: PairedColumns, types: Mapping[str, ColumnType]
 ) -> Iterator[str]:
     if name in found.shifts:
-        first, least, greatest = found.shifts[name]
-        if greatest - least <= 1e-9 * abs(first):
-            yield f"`{name}` differs by {first:+g} on every example: is one a shifted copy?"
+        least, greatest = found.shifts[name]
+        if greatest - least <= 1e-9 * abs(least):
+            yield f"`{name}` differs by {least:+g} on every example: is one a shifted copy?"
             return
-    (baseline, candidate), type_ = (sample[name] for sample in found.samples), types[name]
-    agreement = _agreement(baseline, candidate, type_)
+    if name not in found.pairs:
+        return
+    agreement = _agreement(found.pairs[name], types[name])
     if agreement is None or agreement > CHANCE:
         return
-    shifted = {shift: _agreement(baseline, candidate.shift(shift), type_) or 0.0 for shift in _SHIFTS}
-    best = max(shifted, key=lambda shift: shifted[shift])
-    if columns.id is None and shifted[best] > 3 * CHANCE:
-        yield f"`{name}` of the runs agrees if the candidate's rows move by {best:+d}: are they shifted?"
-    else:
-        yield f"`{name}` of the runs agrees no better than by chance: do the rows belong together?"
+    if columns.id is None:
+        first, second = (found.in_order[of(side, name)] for side in SIDES)
+        shifted = {
+            shift: _agreement(_counted_pairs(first, second.shift(shift)), types[name]) or 0.0
+            for shift in _SHIFTS
+        }
+        best = max(shifted, key=lambda shift: shifted[shift])
+        if shifted[best] > 3 * CHANCE:
+            yield f"`{name}` of the runs agrees if the candidate's rows move by {best:+d}: are they shifted?"
+            return
+    yield f"`{name}` of the runs agrees no better than by chance: do the rows belong together?"
 
 
-def _agreement(a: pl.Series, b: pl.Series, type_: ColumnType) -> float | None:
+def _counted_pairs(a: pl.Series, b: pl.Series) -> pl.DataFrame:
+    frame = pl.DataFrame([a.alias("a"), b.alias("b")]).drop_nulls()
+    return frame.group_by("a", "b").agg(pl.len().cast(pl.Int64).alias("n"))
+
+
+def _agreement(pairs: pl.DataFrame, type_: ColumnType) -> float | None:
     """How far two columns agree: 0 as by chance, 1 as far as they can; None where that cannot be told.
 
     For numbers it is the rank correlation, else the share of equal values above that expected by chance, as a
     part of the largest there could be with these numbers of each value.
+
+    Parameters
+    ----------
+    pairs : DataFrame
+        Pairs of values ``a`` and ``b``, and how often each occurs, ``n``.
     """
-    if type_ in LISTS:
-        return None
-    frame = pl.DataFrame([a.alias("a"), b.alias("b")]).drop_nulls()
-    n = len(frame)
-    is_nominal = type_ is not ColumnType.DECIMAL and 2 * max(frame["a"].n_unique(), frame["b"].n_unique()) < n
+    n = int(pairs["n"].sum())
+    shares = [pairs.group_by(value=side).agg(pl.col("n").sum().alias(f"n_{side}")) for side in ("a", "b")]
+    is_nominal = type_ is not ColumnType.DECIMAL and 2 * max(map(len, shares)) < n
     if n < ENOUGH or (type_ is ColumnType.TEXT and not is_nominal):
         return None
     if not is_nominal:
-        correlation = frame.select(pl.all().rank("average")).select(pl.corr("a", "b")).item()
-        usable = correlation is not None and math.isfinite(correlation) and math.sqrt(n) > POWER
-        return float(correlation) if usable else None
-    shares = [frame.group_by(side).len(f"n_{side}").rename({side: "value"}) for side in ("a", "b")]
+        correlation = _rank_correlation(pairs, shares)
+        return correlation if math.isfinite(correlation) and math.sqrt(n) > POWER else None
     both = shares[0].join(shares[1], on="value").select(pl.col("n_a", "n_b").cast(pl.Float64) / n)
     chance = float((both["n_a"] * both["n_b"]).sum())
     largest = float(both.select(pl.min_horizontal("n_a", "n_b")).to_series().sum())
     spread = math.sqrt(chance * (1.0 - chance) / n)
     if largest - chance <= POWER * spread:
         return None
-    return (float((frame["a"] == frame["b"]).sum()) / n - chance) / (largest - chance)
+    equal = pairs.filter(pl.col("a") == pl.col("b"))["n"].sum()
+    return (float(equal) / n - chance) / (largest - chance)
+
+
+def _rank_correlation(pairs: pl.DataFrame, shares: Sequence[pl.DataFrame]) -> float:
+    """Return the correlation of average ranks: of n equal values behind m smaller ones, m + (n + 1) / 2."""
+    for side, share in zip(("a", "b"), shares, strict=True):
+        size = pl.col(f"n_{side}")
+        ranks = share.sort("value").select(
+            pl.col("value").alias(side), (size.cum_sum() - size + (size + 1) / 2.0).alias(f"rank_{side}")
+        )
+        pairs = pairs.join(ranks, on=side, how="left")
+    a, b, n = (pairs[name].to_numpy().astype(np.float64) for name in ("rank_a", "rank_b", "n"))
+    a, b = (ranks - np.average(ranks, weights=n) for ranks in (a, b))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return float((n @ (a * b)) / np.sqrt((n @ a**2) * (n @ b**2)))
 
 
 def _listed(names: Iterable[str]) -> str:

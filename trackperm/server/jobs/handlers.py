@@ -42,9 +42,6 @@ class Steps(Protocol):
     def begin(self, step: str) -> None:
         """Begin the next step."""
 
-    def advance(self, part: float) -> None:
-        """Say which part of the step is done."""
-
 
 def do(order: Order, base: str, folder: Path, steps: Steps) -> Callable[[], None] | None:
     """Do what was asked for, and write the result to `folder`.
@@ -99,7 +96,6 @@ def _comparison(order: CompareOrder, base: str, steps: Steps) -> tuple[Compariso
         TestOptions(alternative=order.alternative, alpha=order.alpha),
         margin=order.margin,
         missing=order.missing,
-        progress=steps.advance,
     )
     logged, refused = _logged(comparison, steps) if order.log else (None, None)
     steps.begin("drawing")

@@ -125,11 +125,6 @@ class _Steps:
         with self._lock:
             self._wire.send({"type": "step", "step": step, "done": self._done, "total": self._total})
 
-    def advance(self, part: float) -> None:
-        """Say which part of the step is done, from 0 to 1."""
-        with self._lock:
-            self._wire.send({"type": "step", "done": self._done + part, "total": self._total})
-
 
 def main() -> None:
     """Take jobs until the server ends.

@@ -62,7 +62,10 @@ class _Part:
 
 
 def count_expression(
-    expression: Expression, columns: Mapping[str, str], types: Mapping[str, ColumnType]
+    expression: Expression,
+    columns: Mapping[str, str],
+    types: Mapping[str, ColumnType],
+    located: Callable[[str], str] = str,
 ) -> nw.Expr:
     """Compile a checked expression to a data frame expression of int64, or of float64 for decimals.
 
@@ -74,6 +77,8 @@ def count_expression(
         Actual column of every name.
     types : mapping of str to ColumnType
         Type of every actual column.
+    located : callable
+        Where a column, or that of a counter, is read, given its name.
 
     Returns
     -------
@@ -86,7 +91,7 @@ def count_expression(
     SpecError
         If the expression is too large once everything is guarded.
     """
-    part = _Compiler(expression, columns, types).compile(expression.tree)
+    part = _Compiler(expression, columns, types, located).compile(expression.tree)
     values = _integer(part).values
     if part.valid is None:
         return values
@@ -160,8 +165,13 @@ def _ordered(parts: list[_Part]) -> list[_Part]:
 
 class _Compiler:
     def __init__(
-        self, expression: Expression, columns: Mapping[str, str], types: Mapping[str, ColumnType]
+        self,
+        expression: Expression,
+        columns: Mapping[str, str],
+        types: Mapping[str, ColumnType],
+        located: Callable[[str], str],
     ) -> None:
+        self.located = located
         self.expression = expression
         self.columns = columns
         self.types = types
@@ -204,7 +214,7 @@ class _Compiler:
 
     def column(self, name: str) -> _Part:
         found = self.types[name]
-        values = nw.col(name)
+        values = nw.col(self.located(name))
         if found is ColumnType.TEXT:
             return _Part(values.cast(nw.String), found)
         if found is ColumnType.DECIMAL:
@@ -289,7 +299,7 @@ class _Compiler:
 
     def call(self, node: Call) -> _Part:
         if node.function in COUNTERS:
-            values = nw.col(counter_column(node))
+            values = nw.col(self.located(counter_column(node)))
             decimal = COUNTERS[node.function].decimal
             return _Part(values, ColumnType.DECIMAL if decimal else ColumnType.INTEGER, _LARGEST_COUNT)
         parts = [self.compile(argument) for argument in node.arguments]

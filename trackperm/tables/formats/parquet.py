@@ -105,7 +105,7 @@ def _scan(paths: list[Path], origin: str) -> Scan:
     def held(names: Collection[str]) -> int:
         return sum(map(of_column, names))
 
-    return Scan(lazy, partial(_unreadable, origin), expansion=limit, held=held)
+    return Scan(lazy, partial(_unreadable, origin), expansion=limit, held=held, parquet=tuple(paths))
 
 
 def _unreadable(origin: str, error: BaseException) -> SourceError:

@@ -1,58 +1,55 @@
-"""Pairing in memory and in buckets of a few rows, which has to come to the same."""
+"""Pairing in memory and by DuckDB, whose results are the same to the byte."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
-from unittest.mock import patch
 
 import polars as pl
 
 from trackperm.errors import TrackpermError
-from trackperm.pairing import PairedRuns, Pairing, paired
-from trackperm.pairing.large import buckets
-from trackperm.pairing.pair import pair
+from trackperm.pairing import PairedRuns, Pairing
+from trackperm.pairing.pair import pair, pair_in_memory
 from trackperm.statistic import Statistic
 from trackperm.tables.table import ExampleTable
 
-N_BUCKETS = 4
 
-
-def paired_in_buckets(
-    baseline: ExampleTable, candidate: ExampleTable, statistic: Statistic, **options: Any
-) -> PairedRuns:
-    """Two runs paired in about four buckets, or in memory where buckets do not add up."""
-    row_bytes = 80  # about
-    size = row_bytes * max(len(baseline), len(candidate)) // N_BUCKETS
-    with patch.multiple(buckets, IN_MEMORY=-1, BUCKET=size):
-        return paired(baseline, candidate, statistic, **options)
-
-
-def pair_both_ways(
+def pair_on_each_engine(
     baseline: ExampleTable, candidate: ExampleTable, statistic: Statistic, **options: Any
 ) -> Pairing:
-    """Two runs paired in memory, which in buckets come to the same or are refused in the same words."""
+    """Pair two runs in memory, and by DuckDB where it can: same result, or same refusal."""
 
-    def outcome(way: Callable[..., PairedRuns]) -> PairedRuns | TrackpermError:
+    def outcome(way: Callable[..., PairedRuns], **more: Any) -> PairedRuns | TrackpermError:
         try:
-            return way(baseline, candidate, statistic, **options)
+            return way(baseline, candidate, statistic, **options, **more)
         except TrackpermError as error:
             return error
 
-    whole, parts = outcome(pair), outcome(paired_in_buckets)
+    whole = outcome(pair_in_memory)
+    can = not options.get("by_position") and all(
+        table.has_witnesses(table.columns) and len(table) for table in (baseline, candidate)
+    )
+    if can:
+        by_duckdb = outcome(pair, engine="duckdb")
+        if isinstance(whole, TrackpermError):
+            assert isinstance(by_duckdb, TrackpermError)
+            assert (type(by_duckdb), by_duckdb.message, by_duckdb.hint) == (
+                type(whole),
+                whole.message,
+                whole.hint,
+            )
+        else:
+            assert isinstance(by_duckdb, PairedRuns)
+            assert_same(by_duckdb, whole)
     if isinstance(whole, TrackpermError):
-        assert isinstance(parts, TrackpermError)
-        assert (type(parts), parts.message, parts.hint) == (type(whole), whole.message, whole.hint)
         raise whole
-    assert isinstance(parts, PairedRuns)
-    assert_same(parts, whole)
     assert isinstance(whole, Pairing)
     return whole
 
 
 def assert_same(found: PairedRuns, expected: PairedRuns) -> None:
-    """All that a result tells of two runs is the same; predictions that are not read are not in buckets."""
+    """Compare all that results say of two runs; only in memory are predictions read that no count reads."""
     report = expected.report
     if expected.statistic.columns.get("prediction", "prediction") not in expected.statistic.used_columns:
         assert found.report.n_changed in (None, report.n_changed)

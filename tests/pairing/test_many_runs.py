@@ -1,4 +1,4 @@
-"""Runs paired at once: what `pair` finds of each, and nothing where it has something to say."""
+"""Runs paired at once: what `pair_in_memory` finds of each, and nothing where it refuses."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from support.budget import cases
 
 from trackperm.errors import TrackpermError
-from trackperm.pairing.large.many_runs import PairedRun, pair_many
-from trackperm.pairing.pair import pair
+from trackperm.pairing import many_runs
+from trackperm.pairing.many_runs import PairedRun, pair_many
+from trackperm.pairing.pair import pair_in_memory
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.tables.table import ExampleTable
 
@@ -89,10 +90,13 @@ def table(frame: pl.DataFrame, origin: str, flaw: str, rng: np.random.Generator)
     readings=st.lists(st.sampled_from(READINGS), min_size=6, max_size=6),
     decimals=st.booleans(),
     missing=st.sampled_from(["error", "drop"]),
+    together=st.sampled_from([1, 2000, 2**18]),
     seed=st.integers(0, 999),
 )
 @settings(max_examples=cases(15), deadline=None)
-def test_against_pairing_each(folder, name, ids, n, own_flaw, flaws, readings, decimals, missing, seed):
+def test_against_pairing_each(
+    folder, name, ids, n, own_flaw, flaws, readings, decimals, missing, together, seed
+):
     rng = np.random.default_rng(seed)
     label, level, epoch = rng.integers(0, 2, n), rng.integers(0, 8, n) / 4, rng.integers(0, 2, n)
     tables = []
@@ -111,11 +115,12 @@ def test_against_pairing_each(folder, name, ids, n, own_flaw, flaws, readings, d
         tables.append(table(frame, f"run {i}", flaw, rng))
     statistic = statistic_called(name, folder)
     reference = tables[0]
-    for candidate, found in zip(
-        tables, pair_many(reference, tables, statistic, missing=missing), strict=True
-    ):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(many_runs, "_TOGETHER", together)
+        at_once = pair_many(reference, tables, statistic, missing=missing)
+    for candidate, found in zip(tables, at_once, strict=True):
         try:
-            expected = pair(reference, candidate, statistic, missing=missing)
+            expected = pair_in_memory(reference, candidate, statistic, missing=missing)
         except TrackpermError:
             assert found is None
             continue
@@ -125,7 +130,10 @@ def test_against_pairing_each(folder, name, ids, n, own_flaw, flaws, readings, d
             assert found.counts.names == expected.counts.names
             assert found.counts.frame.to_native().equals(expected.counts.frame.to_native())
             assert found.strata is expected.strata is None
-            assert found.count_table.totals() == expected.count_table.totals()
+            tables_of_counts = found.count_table, expected.count_table
+            for part in ("candidate", "baseline", "multiplicities"):
+                own, other = (getattr(each, part) for each in tables_of_counts)
+                assert own.tolist() == other.tolist()
 
 
 def runs(n: int = 100, k: int = 4) -> list[ExampleTable]:
@@ -146,6 +154,35 @@ def test_runs_on_the_same_examples_are_paired_at_once():
     assert not any("look" in note for paired in found[1:] for note in paired.report.notes)
 
 
+def test_only_runs_with_something_in_the_way_are_left_out():
+    tables = runs(k=8)
+    flaws = {2: "label", 3: "null", 4: "twice", 5: "short", 6: "other id"}
+    for place, flaw in flaws.items():
+        rng = np.random.default_rng(place)
+        tables[place] = table(tables[place].frame.to_native(), f"run {place}", flaw, rng)
+    found = pair_many(tables[0], tables, load_statistic("accuracy"))
+    assert [i for i, paired in enumerate(found) if paired is None] == [*flaws]
+
+
+def test_inputs_that_examples_share_are_said_of_every_run():
+    inputs = pl.col("label").cast(pl.String).alias("prompt_hash")
+    frames = [each.frame.to_native().with_columns(inputs) for each in runs()]
+    tables = [replace(ExampleTable.from_native(each, "run"), identity=("prompt_hash",)) for each in frames]
+    statistic = load_statistic("accuracy")
+    found = pair_many(tables[0], tables[1:], statistic)
+    notes = [pair_in_memory(tables[0], each, statistic).report.notes for each in tables[1:]]
+    assert [paired.report.notes for paired in found] == notes
+    assert "share their `prompt_hash`" in str(notes[0])
+
+
+def test_columns_that_are_the_same_in_all_runs_are_in_memory_once():
+    tables = runs()
+    found = pair_many(tables[0], tables, load_statistic("accuracy"))
+    frames = [paired.counts.frame.to_polars() for paired in found]
+    for name in ("baseline.correct", "candidate.n"):
+        assert len({frame[name].to_numpy().ctypes.data for frame in frames}) == 1
+
+
 def test_text_that_knows_no_types_is_read_with_each_run(tmp_path: Path):
     """`1.0` and `1` are one number, but not beside a text: the reference run is read in two ways."""
     same = "counts: {same: prediction == other, n: 1}\nscore: same / n\n"
@@ -157,7 +194,7 @@ def test_text_that_knows_no_types_is_read_with_each_run(tmp_path: Path):
         frame = pl.DataFrame({"id": ["x", "y"], "prediction": [prediction, "2"], "other": ["1", other]})
         tables.append(replace(ExampleTable.from_native(frame, f"run {i}"), untyped=True))
     at_once = pair_many(tables[0], tables, statistic)
-    each = [pair(tables[0], table, statistic) for table in tables]
+    each = [pair_in_memory(tables[0], table, statistic) for table in tables]
     assert [found.report for found in at_once] == [expected.report for expected in each]
     sums = [found.counts.frame.get_column("baseline.same").sum() for found in at_once]
     assert sums == [expected.counts.frame.get_column("baseline.same").sum() for expected in each] == [2, 2, 1]

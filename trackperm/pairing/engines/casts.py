@@ -1,0 +1,54 @@
+"""Types of columns that stay in an engine, found by a few values of each, and the casts to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import narwhals as nw
+
+from trackperm.pairing.engines.base import Frame, Types
+from trackperm.pairing.internal_names import internal
+from trackperm.tables.column_types import ColumnType, typed_columns
+from trackperm.tables.table import ExampleTable
+
+_DTYPES: dict[ColumnType, Any] = {
+    ColumnType.INTEGER: nw.Int64,
+    ColumnType.DECIMAL: nw.Float64,
+    ColumnType.BOOLEAN: nw.Boolean,
+    ColumnType.TEXT: nw.String,
+    ColumnType.TEXT_LIST: nw.List(nw.String),
+    ColumnType.INTEGER_LIST: nw.List(nw.Int64),
+}
+
+
+def types_of(tables: Sequence[ExampleTable], columns: Sequence[str], texts: Sequence[str]) -> Types:
+    """Find the types of columns of two tables, as :func:`~trackperm.tables.column_types.typed_columns` does.
+
+    Raises
+    ------
+    InputTypeError
+        If a column's values cannot be used, or its types in the two runs do not go together.
+    """
+    names = list(dict.fromkeys(columns))
+    baseline, candidate = (
+        replace(table, data=nw.from_native(table.witnesses(names), eager_only=True)) for table in tables
+    )
+    return typed_columns(baseline, candidate, names, text=texts)[2]
+
+
+def cast_frame(frame: Frame, types: Types) -> Frame:
+    """Bring the columns of a table to types that :func:`types_of` found."""
+    schema = frame.collect_schema()
+    return frame.select(_cast(name, schema[name], type_) for name, type_ in types.items())
+
+
+def _cast(name: str, dtype: nw.dtypes.DType, type_: ColumnType) -> nw.Expr:
+    values = nw.col(name)
+    if dtype.is_float() or (dtype == nw.String and type_ is ColumnType.DECIMAL):
+        numbers = values.cast(nw.Float64)
+        values = nw.when(~numbers.is_nan()).then(numbers)
+    if type_ is ColumnType.TEXT and dtype.is_numeric():
+        values = values.cast(nw.Int64)
+    return values.cast(_DTYPES[type_]).alias(internal(name))

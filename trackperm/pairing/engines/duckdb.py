@@ -1,0 +1,231 @@
+"""Pairing by DuckDB, out of memory: rows lie in a temporary database."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from tempfile import mkdtemp
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import narwhals as nw
+import polars as pl
+from polars import selectors
+
+from trackperm.errors import StorageError
+from trackperm.pairing.engines.base import Engine, Frame, Types
+from trackperm.pairing.engines.casts import cast_frame, types_of
+from trackperm.pairing.row_hashes import INTEGER_TEXT, NULL_WORD, TEXT_DIGITS
+from trackperm.tables.column_types import ColumnType
+from trackperm.tables.scan import Scan
+from trackperm.tables.table import ExampleTable
+
+if TYPE_CHECKING:
+    import duckdb
+
+_SLICE = 2**18  # rows that are written, or looked at, at once
+_MEMORY = 2**32  # bytes that DuckDB takes at most, of a machine that has twice as many
+
+
+class DuckDB(Engine):
+    """DuckDB on a database of its own, which is deleted at the end.
+
+    Raises
+    ------
+    StorageError
+        If there is no room for temporary files.
+    """
+
+    name = "duckdb"
+
+    def __init__(self) -> None:
+        import duckdb  # takes a tenth of a second, which few pairings need
+
+        self._error = duckdb.Error
+        try:
+            self._folder = Path(mkdtemp(prefix="trackperm-"))
+        except OSError as error:
+            raise _no_room(error) from error
+        self._numbers = count()
+        try:
+            self._connection = duckdb.connect(
+                self._folder / "pairing.duckdb",
+                config={
+                    "memory_limit": f"{_memory()}B",
+                    "temp_directory": str(self._folder),
+                    "preserve_insertion_order": False,
+                    "autoinstall_known_extensions": False,
+                    "autoload_known_extensions": False,
+                },
+            )
+        except BaseException:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._connection.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def typed(
+        self, tables: Sequence[ExampleTable], columns: Sequence[str], texts: Sequence[str]
+    ) -> tuple[list[Frame], Types]:
+        """Bring `columns` of two tables to one type each."""
+        types = types_of(tables, columns, texts)
+        return [
+            cast_frame(_with_integers(self._source(table, columns), types), types) for table in tables
+        ], types
+
+    def _source(self, table: ExampleTable, columns: Sequence[str]) -> Frame:
+        paths = table.data.parquet if isinstance(table.data, Scan) else ()
+        if paths:
+            with self._stored():
+                relation = self._connection.read_parquet(
+                    [str(path) for path in paths], hive_partitioning=False
+                )
+                return nw.from_native(relation).select(*columns)
+        return self._written(table.slices(columns, _SLICE))
+
+    def _written(self, parts: Iterator[pl.DataFrame]) -> Frame:
+        """Write a table slice by slice, and read what was written."""
+        paths = []
+        for part in parts:
+            paths.append(str(self._folder / f"{next(self._numbers)}.parquet"))
+            try:
+                part.write_parquet(paths[-1], compression="lz4")
+            except OSError as error:
+                raise _no_room(error) from error
+        with self._stored():
+            return nw.from_native(self._connection.read_parquet(paths, hive_partitioning=False))
+
+    def numbered(self, table: Frame, name: str) -> Frame:
+        """Add the numbers of the rows: a query has no order."""
+        raise NotImplementedError
+
+    def local(self, frame: pl.DataFrame) -> Frame:
+        """Take a small table from memory."""
+        return self._written(iter([frame]))
+
+    def with_text_words(self, frame: Frame, words: Mapping[str, str]) -> Frame:
+        """Add the words of columns of text."""
+        relation: duckdb.DuckDBPyRelation = frame.to_native()
+        pattern = INTEGER_TEXT.removeprefix("^").removesuffix("$")
+        columns = ", ".join(
+            f"CASE WHEN {_quoted(name)} IS NULL THEN {NULL_WORD}"
+            f" WHEN regexp_full_match({_quoted(name)}, '{pattern}') THEN TRY_CAST({_quoted(name)} AS BIGINT)"
+            f" ELSE CAST('0x' || sha256({_quoted(name)})[:{TEXT_DIGITS}] AS BIGINT) END AS {_quoted(word)}"
+            for word, name in words.items()
+        )
+        return nw.from_native(relation.project(f"*, {columns}"))
+
+    def mapped(self, frame: Frame, function: Callable[[pl.DataFrame], pl.DataFrame]) -> Frame:
+        """Add columns that `function` makes of batches of rows."""
+        relation: duckdb.DuckDBPyRelation = frame.to_native()
+        path = str(self._folder / f"{next(self._numbers)}.parquet")
+        with self._stored():
+            relation.write_parquet(path, compression="lz4")
+        lazy = pl.scan_parquet(path)
+        n_rows = int(lazy.select(pl.len()).collect().item())
+        starts = range(0, max(1, n_rows), _SLICE)
+        return self._written(function(lazy.slice(start, _SLICE).collect()) for start in starts)
+
+    def kept(self, frame: Frame) -> Frame:
+        """Compute a table that several queries read."""
+        relation: duckdb.DuckDBPyRelation = frame.to_native()
+        name = f"kept_{next(self._numbers)}"
+        with self._stored():
+            relation.create(name)
+            return nw.from_native(self._connection.table(name))
+
+    def collected(self, frame: Frame) -> pl.DataFrame:
+        """Bring few rows into memory."""
+        relation: duckdb.DuckDBPyRelation = frame.to_native()
+        with self._stored():
+            found = _frame(relation)
+        return found.with_columns(selectors.decimal().cast(pl.Int64))  # sums are of 128 bits
+
+    def beyond_ascii(self, frame: Frame, name: str) -> Frame:
+        """Keep the rows whose text in a column has other characters than those of ASCII."""
+        relation: duckdb.DuckDBPyRelation = frame.to_native()
+        return nw.from_native(relation.filter(f"strlen({_quoted(name)}) > length({_quoted(name)})"))
+
+    def sample(self, frame: Frame, name: str, n: int) -> pl.Series:
+        """Take about `n` values of a column at random."""
+        relation: duckdb.DuckDBPyRelation = frame.select(name).to_native()
+        with self._stored():
+            n_rows = int(_frame(relation.aggregate("count(*) AS n"))["n"].item())
+            return _frame(relation.filter(f"random() * {n_rows} < {n}"))[name]
+
+    def n_distinct(self, frame: Frame, name: str) -> int:
+        """Count the distinct values of a column, to within a tenth."""
+        relation: duckdb.DuckDBPyRelation = frame.to_native()
+        counted = relation.aggregate(f"approx_count_distinct({_quoted(name)}) AS n")
+        with self._stored():
+            return int(_frame(counted)["n"].item())
+
+    @contextmanager
+    def _stored(self) -> Iterator[None]:
+        try:
+            yield
+        except self._error as error:
+            if _is_of_storage(error):
+                raise _no_room(error) from error
+            raise
+
+
+def _with_integers(frame: Frame, types: Types) -> Frame:
+    """Read floats that are integers or NaN as integers: other casts fail for a NaN in a dictionary."""
+    schema = frame.collect_schema()
+    columns = ", ".join(
+        f"TRY_CAST({_quoted(name)} AS BIGINT) AS {_quoted(name)}"
+        if dtype.is_float() and types[name] in (ColumnType.INTEGER, ColumnType.TEXT)
+        else _quoted(name)
+        for name, dtype in schema.items()
+    )
+    relation: duckdb.DuckDBPyRelation = frame.to_native()
+    return nw.from_native(relation.project(columns))
+
+
+class _Stream:
+    """A relation's Arrow stream: polars keeps the types of what it reads, and DuckDB calls its own leaks."""
+
+    def __init__(self, relation: duckdb.DuckDBPyRelation) -> None:
+        self._relation = relation
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._relation.__arrow_c_stream__()
+
+
+def _frame(relation: duckdb.DuckDBPyRelation) -> pl.DataFrame:
+    return pl.DataFrame(_Stream(relation))
+
+
+def _is_of_storage(error: Exception) -> bool:
+    return type(error).__name__ in ("IOException", "OutOfMemoryException")
+
+
+def _no_room(error: Exception) -> StorageError:
+    return StorageError(
+        "runs that are too large for memory are paired in temporary files, which cannot be written:"
+        f" {str(error).splitlines()[0]}",
+        hint="the environment variable `TMPDIR` names a folder that has room for them.",
+    )
+
+
+def _quoted(name: str) -> str:
+    escaped = name.replace('"', '""')
+    return f'"{escaped}"'
+
+
+def _memory() -> int:
+    """Return the bytes of memory that DuckDB may take: at most half of what the machine has."""
+    try:
+        physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return _MEMORY
+    return min(_MEMORY, physical // 2)

@@ -1,0 +1,246 @@
+"""Rows of two runs joined by their key, and which of them are in the test."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import narwhals as nw
+import polars as pl
+
+from trackperm.choices import Missing
+from trackperm.pairing.columns import PairedColumns
+from trackperm.pairing.engines.base import Engine, Frame, Types
+from trackperm.pairing.internal_names import internal
+from trackperm.pairing.keyed_run import KEY, NUMBER, KeyedRun
+from trackperm.pairing.report import OUTCOMES
+from trackperm.pairing.row_hashes import hash_names
+from trackperm.tables.column_types import LISTS
+
+SIDES = ("baseline", "candidate")
+IN_TEST = "in_test"
+MATCHED = "is_matched"
+SIZE = "n_alike"
+KEY_HASH = "key_hash"
+_KEY_WORD = "key_word"
+
+
+def of(side: str, name: str) -> str:
+    """Name the column of one run in the joined rows."""
+    return internal(side, name)
+
+
+def _has_row(side: str) -> str:
+    return f"has_row_{side}"
+
+
+def _has_key(side: str) -> str:
+    return f"has_key_{side}"
+
+
+def there(side: str) -> nw.Expr:
+    """Whether the run has the row."""
+    return nw.col(_has_row(side))
+
+
+def keyed(side: str) -> nw.Expr:
+    """Whether the run has the row's example."""
+    return nw.col(_has_key(side))
+
+
+def padding(side: str) -> nw.Expr:
+    """Whether the run has the example, and fewer rows of it than the other."""
+    return keyed(side) & ~there(side)
+
+
+def example(name: str) -> nw.Expr:
+    """Return what an example is, as either run says."""
+    return nw.coalesce(*(of(side, name) for side in SIDES))
+
+
+def present(side: str, names: Sequence[str]) -> nw.Expr:
+    """Whether a run has a value in each of the columns `names`."""
+    columns = [KEY, *(of(side, name) for name in names)]
+    return nw.all_horizontal(*(~nw.col(column).is_null() for column in columns), ignore_nulls=False)
+
+
+def n_rows(condition: nw.Expr) -> nw.Expr:
+    """Count the rows on which a condition holds, of :attr:`JoinedRows.frame`."""
+    return (condition.cast(nw.Int64) * nw.col(SIZE)).sum()
+
+
+@dataclass(frozen=True, eq=False)
+class JoinedRows:
+    """All rows of two runs, those with the same key side by side.
+
+    Attributes
+    ----------
+    engine : Engine
+        Holds the rows.
+    runs : (KeyedRun, KeyedRun)
+        Baseline and candidate.
+    columns : PairedColumns
+        Which columns were read.
+    types : dict of str to ColumnType
+        Their types.
+    missing : Missing
+        What becomes of examples without a partner or a value.
+    rows : narwhals.LazyFrame
+        The key, with :data:`NUMBER` where an example may have several rows, the columns of both runs under
+        the names of :func:`of`, whether each run has the row and its example, and whether both have the
+        example (:data:`MATCHED`) and it is in the test (:data:`IN_TEST`).
+    frame : narwhals.LazyFrame
+        The same rows, those that are alike in all but their keys as one, with one of their keys, their number
+        (:data:`SIZE`) and the sums of the hashes of their keys (:data:`KEY_HASH`). Where the rows are in
+        memory, or clusters or repeats are told apart by keys, every row is one of its own.
+    """
+
+    engine: Engine
+    runs: tuple[KeyedRun, KeyedRun]
+    columns: PairedColumns
+    types: Types
+    missing: Missing
+    rows: Frame
+    frame: Frame
+
+    @classmethod
+    def of(
+        cls,
+        engine: Engine,
+        runs: tuple[KeyedRun, KeyedRun],
+        columns: PairedColumns,
+        types: Types,
+        missing: Missing,
+        *,
+        beside: Sequence[str] = (),
+    ) -> JoinedRows:
+        """Join two runs; a column of `beside` is kept under its name from the run that has it."""
+        frame = _full_join([run.frame for run in runs], columns, beside)
+        joined = cls(engine, runs, columns, types, missing, frame, frame)
+        if engine.is_local or columns.repeats or columns.cluster is not None:
+            rows = engine.kept(joined._with_status(_with_key_hash(engine, frame)))
+            alike = rows.with_columns(nw.lit(1, nw.Int64).alias(SIZE))
+        else:
+            rows = joined._with_status(frame)
+            alike = engine.kept(_alike(_with_key_hash(engine, frame), columns))
+            alike = engine.kept(joined._with_status(alike))
+        return cls(engine, runs, columns, types, missing, rows, alike)
+
+    def _with_status(self, frame: Frame) -> Frame:
+        columns = self.columns
+        if self.counts_missing:
+            frame = frame.with_columns(
+                nw.when(keyed(side))
+                .then(nw.col(of(side, name)))
+                .otherwise(nw.col(of(other, name)))
+                .alias(of(side, name))
+                for side, other in (SIDES, reversed(SIDES))
+                for name in columns.of_examples
+            )
+        if columns.repeats:
+            # A run's own rows of an example say what it is where the other run has more of them.
+            frame = frame.with_columns(
+                nw.when(padding(side))
+                .then(nw.col(of(side, name)).min().over(KEY))
+                .otherwise(nw.col(of(side, name)))
+                .alias(of(side, name))
+                for side in SIDES
+                for name in columns.agreeing
+                if self.types[name] not in LISTS
+            )
+        needed = columns.needed(self.missing)
+        complete = nw.all_horizontal(
+            *((padding(side) | present(side, needed)) for side in SIDES), ignore_nulls=False
+        )
+        is_matched = ~nw.col(KEY).is_null() if self.counts_missing else keyed("baseline") & keyed("candidate")
+        frame = frame.with_columns(complete.alias(IN_TEST), is_matched.alias(MATCHED))
+        if columns.repeats:
+            frame = frame.with_columns(nw.col(IN_TEST).cast(nw.Int64).min().over(KEY) == 1)
+        return frame.with_columns((nw.col(IN_TEST) & nw.col(MATCHED)).alias(IN_TEST))
+
+    def with_keys_up_to(self, last: object) -> Frame:
+        """Join the rows whose keys are not behind `last`; like :attr:`rows`, of which they are the first."""
+        frames = [run.frame.filter(nw.col(KEY) <= last) for run in self.runs]
+        return self._with_status(_full_join(frames, self.columns))
+
+    @property
+    def counts_missing(self) -> bool:
+        """Whether predictions that are missing are counted."""
+        return self.missing in OUTCOMES
+
+    @property
+    def keys(self) -> list[str]:
+        """Columns by which rows were joined."""
+        return [KEY, NUMBER] if self.columns.repeats else [KEY]
+
+    @property
+    def in_test(self) -> Frame:
+        """Those of :attr:`frame` that are in the test."""
+        return self.frame.filter(nw.col(IN_TEST))
+
+    @property
+    def rows_in_test(self) -> Frame:
+        """Those of :attr:`rows` that are in the test."""
+        return self.rows.filter(nw.col(IN_TEST))
+
+    def is_first(self) -> nw.Expr:
+        """Whether a row is the first of its example."""
+        return nw.col(NUMBER) == 1 if self.columns.repeats else ~nw.col(KEY).is_null()
+
+    def counted(self, **conditions: nw.Expr) -> dict[str, int]:
+        """Count the rows on which each of the conditions holds, in one query."""
+        found = self.engine.collected(
+            self.frame.select(
+                n_rows(condition).alias(f"n_{i}") for i, condition in enumerate(conditions.values())
+            )
+        )
+        return {name: int(value or 0) for name, value in zip(conditions, found.row(0), strict=True)}
+
+    def first(self, condition: nw.Expr, n: int, *names: str, frame: Frame | None = None) -> pl.DataFrame:
+        """Return key and columns of the first rows, by their keys, on which a condition holds."""
+        rows = (self.rows if frame is None else frame).filter(condition)
+        return self.engine.collected(rows.sort(*self.keys).head(n).select(KEY, *names))
+
+
+def _full_join(frames: Sequence[Frame], columns: PairedColumns, beside: Sequence[str] = ()) -> Frame:
+    keys = [KEY, NUMBER] if columns.repeats else [KEY]
+    sides = [
+        frame.select(
+            *keys,
+            nw.lit(True).alias(_has_row(side)),
+            *(nw.col(internal(name)).alias(of(side, name)) for name in columns.names),
+            *(name for name in beside if name in frame.collect_schema()),
+        )
+        for side, frame in zip(SIDES, frames, strict=True)
+    ]
+    frame = sides[0].join(sides[1], on=keys, how="full")
+    frame = frame.with_columns(
+        *(nw.coalesce(key, f"{key}_right").alias(key) for key in keys),
+        *(there(side).fill_null(False) for side in SIDES),
+    ).drop(*(f"{key}_right" for key in keys))
+    return frame.with_columns(
+        (there(side).cast(nw.Int64).max().over(KEY) == 1 if columns.repeats else there(side)).alias(
+            _has_key(side)
+        )
+        for side in SIDES
+    )
+
+
+def _with_key_hash(engine: Engine, frame: Frame) -> Frame:
+    if frame.collect_schema()[KEY] == nw.String:
+        return engine.with_row_hash(engine.with_text_words(frame, {_KEY_WORD: KEY}), [_KEY_WORD], KEY_HASH, 1)
+    return engine.with_row_hash(frame, [KEY], KEY_HASH, 1)
+
+
+def _alike(frame: Frame, columns: PairedColumns) -> Frame:
+    """Make one row of all that differ in nothing but their keys."""
+    ids = [name for name in columns.ids if name not in columns.used]
+    names = [of(side, name) for side in SIDES for name in columns.names if name not in ids]
+    flags = [flag(side) for side in SIDES for flag in (_has_row, _has_key)]
+    keys = [of(side, name) for side in SIDES for name in ids]
+    return frame.group_by(*names, *flags).agg(
+        nw.len().cast(nw.Int64).alias(SIZE),
+        nw.col(KEY).min(),
+        *(nw.col(key).min() for key in keys),
+        *(nw.col(half).sum().cast(nw.Int64).alias(half) for half in hash_names(KEY_HASH)),
+    )

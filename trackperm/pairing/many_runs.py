@@ -1,0 +1,301 @@
+"""Many runs paired with the same run in one query, where nothing stands in the way.
+
+The rows of all runs stand below each other in one long table, with the number of their run. They are joined
+with those of the reference run as those of one run are; checks, digests and what warnings are drawn from are
+found by run. A run that lacks an example or a value, or disagrees with the reference run, is left to
+:func:`~trackperm.pairing.pair.pair_in_memory`, which says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import polars as pl
+
+from trackperm.choices import Missing
+from trackperm.errors import InputError, InputTypeError, PairingError
+from trackperm.exact import CountTable
+from trackperm.pairing.by_unit import CountsByUnit
+from trackperm.pairing.changed import is_changed, n_changed
+from trackperm.pairing.checks.differences import Differences, RunDifferences, disagree
+from trackperm.pairing.checks.refusals import require_distinct_ids
+from trackperm.pairing.checks.suspicions import (
+    ENOUGH,
+    Evidence,
+    compared,
+    pairs_of_values,
+    questions,
+    shared_inputs,
+    suspicions,
+)
+from trackperm.pairing.columns import PairedColumns
+from trackperm.pairing.counting import CountedRows, count_columns, count_of, outcomes_of, scaled
+from trackperm.pairing.digests import digests_of, with_sums
+from trackperm.pairing.engines.base import Frame, Types
+from trackperm.pairing.engines.in_memory import InMemory
+from trackperm.pairing.joined import IN_TEST, SIDES, JoinedRows, n_rows
+from trackperm.pairing.keyed_run import KEY, KeyedRun, keyed_run, require_id_types, with_key
+from trackperm.pairing.pair import design, reported, rewritten_ids
+from trackperm.pairing.paired_counts import PairedCounts
+from trackperm.pairing.report import OUTCOMES, PairingReport
+from trackperm.statistic import Statistic
+from trackperm.tables.table import ExampleTable
+
+_RUN = "run_number"
+_PLACE = "place_of_key"
+_CHANGED = "changed"
+_TOGETHER = 2**18  # rows of the long table
+
+
+@dataclass(frozen=True, eq=False)
+class PairedRun:
+    """A run beside the reference run: of a :class:`~trackperm.pairing.pair.Pairing`, what many need.
+
+    Attributes
+    ----------
+    statistic : Statistic
+        What was counted, with the units of the counts.
+    report : PairingReport
+        How the examples were paired.
+    counts : PairedCounts
+        Counts of both runs by example.
+    strata : narwhals.Series or None
+        None: statistics of strata are left to :func:`~trackperm.pairing.pair.pair_in_memory`.
+    """
+
+    statistic: Statistic
+    report: PairingReport
+    counts: PairedCounts
+    strata: nw.Series[Any] | None = None
+
+    @cached_property
+    def count_table(self) -> CountTable:
+        """The counts grouped: examples with the same counts in both runs are one row."""
+        counts = self.by_unit()
+        return CountTable.from_counts(self.statistic.count_names, counts.candidate, counts.baseline)
+
+    def by_unit(self) -> CountsByUnit:
+        """Return the counts of every example; see :meth:`trackperm.pairing.pair.Pairing.by_unit`."""
+        return CountsByUnit.of(self.counts, None, self.statistic)
+
+
+def pair_many(
+    reference: ExampleTable,
+    candidates: Sequence[ExampleTable],
+    statistic: Statistic,
+    *,
+    missing: Missing = "error",
+    by_position: bool = False,
+) -> list[PairedRun | None]:
+    """Pair runs with a reference run, those that hold exactly its examples.
+
+    Parameters
+    ----------
+    reference : ExampleTable
+        The baseline of all.
+    candidates : sequence of ExampleTable
+        The runs.
+    statistic, missing, by_position
+        As of :func:`~trackperm.pairing.pair.pair`.
+
+    Returns
+    -------
+    list of PairedRun or None
+        By run, what :func:`~trackperm.pairing.pair.pair_in_memory` finds too; None where it has to be asked.
+    """
+    found: list[PairedRun | None] = [None] * len(candidates)
+    is_grouped = statistic.has_classes or statistic.strata or statistic.cluster or statistic.has_several_rows
+    if by_position or is_grouped or missing in OUTCOMES or not len(reference):
+        return found
+    engine, groups = InMemory(), list[_Group]()
+    for number, candidate in enumerate(candidates):
+        if len(candidate) != len(reference):
+            continue
+        try:
+            columns = PairedColumns.find(reference, candidate, statistic, by_position, missing)
+            tables = reference, candidate
+            typed, types = engine.typed(tables, columns.names, (*columns.texts, *columns.ids))
+            require_id_types(columns.ids, types)
+        except (InputError, InputTypeError):
+            continue
+        own, frame = map(engine.collected, typed)
+        group = next((group for group in groups if group.takes(columns, types, own)), None)
+        if group is None:
+            group = _Group(engine, reference, own, columns, types, statistic, missing)
+            groups.append(group)
+        if group.add(_Member(number, candidate, columns, frame)):
+            for place, paired in group.paired():
+                found[place] = paired
+    for group in groups:
+        for place, paired in group.paired():
+            found[place] = paired
+    return found
+
+
+class _Member(NamedTuple):
+    """A run as it is read beside the reference run."""
+
+    number: int
+    table: ExampleTable
+    columns: PairedColumns
+    frame: pl.DataFrame
+
+
+class _Group:
+    """Runs beside which the columns of the reference run are read alike."""
+
+    def __init__(
+        self,
+        engine: InMemory,
+        reference: ExampleTable,
+        own: pl.DataFrame,
+        columns: PairedColumns,
+        types: Types,
+        statistic: Statistic,
+        missing: Missing,
+    ) -> None:
+        self._engine, self._own, self._columns, self._types = engine, own, columns, types
+        self._statistic, self._missing = statistic, missing
+        self._members: list[_Member] = []
+        run = keyed_run(engine, engine.local(own), reference, columns.ids)
+        ordered = engine.collected(run.frame).sort(KEY).with_row_index(_PLACE)
+        self._keys = ordered[KEY].alias("id")
+        self._run = replace(run, frame=engine.local(ordered))
+        self._known = dict[str, pl.Series]()
+
+    def takes(self, columns: PairedColumns, types: Types, own: pl.DataFrame) -> bool:
+        """Whether a run is read with these columns and types, and the reference run beside it as here."""
+        return columns.same_as(self._columns) and types == self._types and own.equals(self._own)
+
+    def add(self, member: _Member) -> bool:
+        """Add a run; whether there are enough for one query."""
+        self._members.append(member)
+        return len(self._members) * len(self._own) >= _TOGETHER
+
+    def paired(self) -> Iterator[tuple[int, PairedRun]]:
+        """Pair the runs that were added since this was last asked, with their numbers."""
+        members = {member.number: member for member in self._members}
+        self._members = []
+        if not members or not self._is_proper:
+            return
+        rows = self._joined(members.values())
+        answers = self._by_run(rows.frame, {**self._checks(), **questions(rows)})
+        complete = sorted(number for number, found in answers.items() if self._is_complete(found))
+        if not complete:
+            return
+        rows = self._only(rows, complete)
+        try:
+            counted, decimals = outcomes_of(rows, rows.frame, self._statistic, self._types, None)
+        except InputError:
+            return
+        n, columns = self._run.n_rows, count_columns(self._statistic.count_names)
+        counted = counted.select(_RUN, _PLACE, KEY, IN_TEST, *columns).sort(_RUN, _PLACE)
+        together = self._engine.collected(counted)
+        first = self._only(rows, complete[:1])
+        sums, pairs = self._sums(rows, first, complete[0]), self._pairs(rows)
+        shared, inputs = design(rows, rows.frame, self._statistic), shared_inputs(first, n)
+        for i, number in enumerate(complete):
+            member, part = members[number], self._engine.local(together[i * n : (i + 1) * n])
+            try:
+                scores = scaled(self._engine, part, self._statistic, decimals)
+            except InputError:
+                continue
+            own = replace(rows, runs=(self._run, KeyedRun(part, member.table, n, n)), rows=part, frame=part)
+            of_values = {name: of_run[number,] for name, of_run in pairs.items()}
+            evidence = Evidence.answered(own, answers[number], of_values, pl.DataFrame(), inputs)
+            notes = (
+                *rewritten_ids(self._run.table, member.table, member.columns, self._types),
+                *scores.notes,
+                *shared,
+                *suspicions(evidence, self._columns, self._types),
+            )
+            changed = answers[number].get(_CHANGED)
+            report = reported(
+                self._no_differences(member),
+                member.columns,
+                self._missing,
+                notes,
+                digests_of(rows, sums[number]),
+                n_changed(own, self._statistic) if changed is None else int(changed),
+            )
+            yield number, PairedRun(scores.statistic, report, self._counts(scores))
+
+    @cached_property
+    def _is_proper(self) -> bool:
+        """Whether the ids of the reference run tell its examples apart."""
+        if self._run.n_keyed < self._run.n_rows or self._keys.n_unique() < len(self._keys):
+            return False
+        try:
+            require_distinct_ids(self._engine, self._run, id_=str(self._columns.id))
+        except PairingError:
+            return False
+        return True
+
+    def _joined(self, members: Iterable[_Member]) -> JoinedRows:
+        """Join the rows of all members with those of the reference run."""
+        numbered = [member.frame.with_columns(pl.lit(member.number).alias(_RUN)) for member in members]
+        table = pl.concat(numbered)
+        frame = with_key(self._engine.local(table), self._columns.ids)
+        run = KeyedRun(frame, self._run.table, len(table), len(table))
+        return JoinedRows.of(
+            self._engine, (self._run, run), self._columns, self._types, self._missing, beside=(_RUN, _PLACE)
+        )
+
+    def _only(self, rows: JoinedRows, numbers: Sequence[int]) -> JoinedRows:
+        """Keep the rows of some runs, in the order that they are in."""
+        frame = self._engine.kept(rows.frame.filter(nw.col(_RUN).is_in(numbers)))
+        return replace(rows, rows=frame, frame=frame)
+
+    def _checks(self) -> dict[str, nw.Expr]:
+        """Return what is asked of each run besides what warnings are drawn from."""
+        columns = self._columns
+        asked = {"in test": n_rows(nw.col(IN_TEST)), "examples": nw.col(_PLACE).n_unique()}
+        asked |= {f"disagrees {name}": n_rows(disagree(name, columns)) for name in columns.agreeing}
+        name = self._statistic.columns.get("prediction", "prediction")
+        return {**asked, _CHANGED: n_rows(is_changed(name))} if name in columns.of_runs else asked
+
+    def _is_complete(self, found: Mapping[str, Any]) -> bool:
+        """Whether a run has every example once, with all values, and what should agree does."""
+        is_whole = found["in test"] == found["examples"] == found["n"] == self._run.n_rows
+        return is_whole and not any(found[f"disagrees {name}"] for name in self._columns.agreeing)
+
+    def _by_run(self, frame: Frame, asked: Mapping[str, nw.Expr]) -> dict[int, dict[str, Any]]:
+        """Compute expressions for the rows of each run."""
+        values = (value.alias(f"answer_{i}") for i, value in enumerate(asked.values()))
+        found = self._engine.collected(frame.filter(~nw.col(_RUN).is_null()).group_by(_RUN).agg(*values))
+        return {number: dict(zip(asked, row, strict=True)) for number, *row in found.iter_rows()}
+
+    def _sums(self, rows: JoinedRows, first: JoinedRows, number: int) -> dict[int, dict[str, Any]]:
+        """Compute what digests are of, for each run: only what is of the candidate differs between them."""
+        of_first = self._by_run(*with_sums(first))[number]
+        own = self._by_run(*with_sums(rows, SIDES[1:]))
+        return {number: {**of_first, **sums} for number, sums in own.items()}
+
+    def _pairs(self, rows: JoinedRows) -> dict[str, dict[tuple[Any, ...], pl.DataFrame]]:
+        """Return the pairs of values of each column by run, where there are enough examples for a look."""
+        names = compared(rows) if self._run.n_rows >= ENOUGH else []
+        return {
+            name: pairs_of_values(rows, name, _RUN).partition_by(_RUN, as_dict=True, include_key=False)
+            for name in names
+        }
+
+    def _no_differences(self, member: _Member) -> Differences:
+        n = self._run.n_rows
+        first, second = (RunDifferences(table.origin, n, n) for table in (self._run.table, member.table))
+        return Differences((first, second), n, n, {})
+
+    def _counts(self, scores: CountedRows) -> PairedCounts:
+        """Return the counts of one run beside those of the reference run, which many have in memory once."""
+        names = scores.statistic.count_names
+        found = self._engine.collected(scores.frame.sort(_PLACE).select(count_columns(names)))
+        columns = [self._keys]
+        for side in reversed(SIDES):
+            for name in names:
+                values = found[count_of(side, name)]
+                known = self._known.setdefault(name, found[count_of(SIDES[0], name)].rechunk())
+                columns.append((known if known.equals(values) else values).alias(f"{side}.{name}"))
+        return PairedCounts(nw.from_native(pl.DataFrame(columns), eager_only=True), names)
