@@ -39,7 +39,8 @@ from trackperm.pairing.engines.base import Frame, Types
 from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.joined import IN_TEST, SIDES, JoinedRows, n_rows
 from trackperm.pairing.keyed_run import KEY, KeyedRun, keyed_run, require_id_types, with_key
-from trackperm.pairing.pair import design, reported, rewritten_ids
+from trackperm.pairing.notes import design, rewritten_ids
+from trackperm.pairing.pair import reported
 from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.pairing.report import OUTCOMES, PairingReport
 from trackperm.statistic import Statistic
