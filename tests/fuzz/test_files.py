@@ -46,7 +46,7 @@ def test_an_input_that_is_too_slow_is_found_in_a_reader_that_refuses_whatever_fa
 def test_each_format_is_fuzzed(tmp_path: Path) -> None:
     """A seed of each format comes to a table, or is one that needs answers and has a check with them."""
     found = set()
-    for name, check, content in fuzz_files.seeds():
+    for _, name, check, content in fuzz_files.seeds():
         path = tmp_path / name
         path.write_bytes(content)
         if check is fuzz_files.table:
