@@ -13,6 +13,7 @@ import polars as pl
 
 from trackperm.errors import SourceError
 from trackperm.tables.expansion import Expansion
+from trackperm.tables.named_frame import named_frame
 from trackperm.tables.panics import panics_unprinted
 
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
@@ -147,7 +148,7 @@ def witnesses(frame: pl.DataFrame) -> pl.DataFrame:
             found.append(present.filter(present.list.len() > 0).head(1))
         column = pl.concat(found)
         columns.append(column.extend_constant(None, _N_WITNESSES - len(column)))
-    return copied(pl.DataFrame(columns))
+    return copied(named_frame(columns))
 
 
 def copied(part: pl.DataFrame) -> pl.DataFrame:
