@@ -240,7 +240,7 @@ class _Group:
         """Join the rows of all members with those of the reference run."""
         numbered = [member.frame.with_columns(pl.lit(member.number).alias(_RUN)) for member in members]
         table = pl.concat(numbered)
-        frame = with_key(self._engine.local(table), self._columns.ids)
+        frame = with_key(self._engine.local(table), self._columns.ids).filter(~nw.col(KEY).is_null())
         run = KeyedRun(frame, self._run.table, len(table), len(table))
         return JoinedRows.of(
             self._engine, (self._run, run), self._columns, self._types, self._missing, beside=(_RUN, _PLACE)
