@@ -22,6 +22,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
+from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -61,6 +62,15 @@ TABLES: dict[str, bytes] = {}
 """Samples by their names, once there are `seeds`."""
 
 Check = Callable[[Path], None]
+
+
+class Seed(NamedTuple):
+    """A file that is changed, and what reads it."""
+
+    reader: str
+    name: str
+    check: Check
+    content: bytes
 
 
 class TooSlowError(BaseException):
@@ -156,28 +166,39 @@ def webhook(path: Path) -> None:
             assert str(error)
 
 
-def seeds() -> list[tuple[str, Check, bytes]]:
-    """Name, what reads it and content of each file that is changed."""
-    found: list[tuple[str, Check, bytes]] = []
+def seeds() -> list[Seed]:
+    """Return each file that is changed."""
+    found: list[Seed] = []
     with tempfile.TemporaryDirectory() as folder:
-        for number, (name, (make, _)) in enumerate(SAMPLES.items()):
+        for number, (name, (make, reader)) in enumerate(SAMPLES.items()):
             path, called = Path(folder, str(number)), name.replace(" ", "-")
             make(path)
             if path.is_file():
-                found.append((called, table, path.read_bytes()))
+                found.append(Seed(reader, called, table, path.read_bytes()))
                 TABLES[called] = path.read_bytes()
             for file in path.iterdir() if path.is_dir() else ():
-                found.append((f"{called}-{file.name}", within(make, file.name), file.read_bytes()))
-    found += [("ranking", ranking, text.encode()) for text in (RANKING, QRELS)] * 2
-    found += [("labels", labels, TABLES[name]) for name in ("csv", "jsonl", "parquet", "conll")]
-    found += [("gzip", table, gzip.compress(TABLES["csv"]))]
-    found += [("manifest", manifest, gzip.compress(json.dumps({"path": "a.csv", "size": 7}).encode()))]
-    found += [("spec", spec, path.read_bytes()) for path in ROOT.glob("trackperm/statistic/builtin/*.yaml")]
-    found += [("policy", policy, (ROOT / "examples" / "trackperm.yaml").read_bytes())] * 8
-    found += [("run-log", run_log, RECORD)] * 4
+                check = within(make, file.name)
+                found.append(Seed(reader, f"{called}-{file.name}", check, file.read_bytes()))
+    specs = [path.read_bytes() for path in ROOT.glob("trackperm/statistic/builtin/*.yaml")]
     event = {"entity": "model_version", "action": "created", "data": {"run_id": "0" * 32, "version": 1}}
-    found += [("webhook", webhook, json.dumps(body).encode()) for body in (event, {"run": "a/b/c"})] * 2
+    others: dict[str, tuple[Check, list[bytes]]] = {
+        "ranking": (ranking, [RANKING.encode(), QRELS.encode()]),
+        "labels": (labels, [TABLES[name] for name in ("csv", "jsonl", "parquet", "conll")]),
+        "gzip": (table, [gzip.compress(TABLES["csv"])]),
+        "manifest": (manifest, [gzip.compress(json.dumps({"path": "a.csv", "size": 7}).encode())]),
+        "spec": (spec, specs),
+        "policy": (policy, [(ROOT / "examples" / "trackperm.yaml").read_bytes()]),
+        "run-log": (run_log, [RECORD]),
+        "webhook": (webhook, [json.dumps(body).encode() for body in (event, {"run": "a/b/c"})]),
+    }
+    for name, (check, contents) in others.items():
+        found += [Seed(name, name, check, content) for content in contents]
     return found
+
+
+def by_reader(files: list[Seed]) -> list[list[Seed]]:
+    """Group seeds, so that what has many samples gets no more inputs than what has one."""
+    return [[seed for seed in files if seed.reader == name] for name in {seed.reader: None for seed in files}]
 
 
 def _interrupt(signum: int, frame: FrameType | None) -> None:
@@ -207,9 +228,9 @@ def work(seconds: float, seed: int, folder: Path, findings: Path) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     rng, started, n_inputs = random.Random(seed), time.monotonic(), 0
     files = seeds()
-    contents = [content for _, _, content in files]
+    contents, readers = [seed.content for seed in files], by_reader(files)
     while time.monotonic() - started < seconds:
-        name, check, content = rng.choice(files)
+        _, name, check, content = rng.choice(rng.choice(readers))
         path = folder / name
         path.write_bytes(mutated(rng, content, contents))
         (folder / "name").write_text(name)
@@ -275,7 +296,7 @@ def main(arguments: list[str]) -> int:
         return 0
     if len(arguments) == 3 and all(argument.isdecimal() for argument in arguments[:2]):
         return min(supervise(float(arguments[0]), int(arguments[1]), Path(arguments[2])), 1)
-    checks = {name: check for name, check, _ in seeds()}
+    checks = {seed.name: seed.check for seed in seeds()}
     for argument in arguments:
         found = next(
             check for name, check in checks.items() if Path(argument).name.startswith(f"files-{name}-")

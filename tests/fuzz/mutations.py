@@ -1,7 +1,8 @@
-"""Random changes of files: of their bytes, of what JSON says, and of the members of archives."""
+"""Random changes of files: of their bytes, of what JSON says, of tables, and of the members of archives."""
 
 from __future__ import annotations
 
+import copy
 import gzip
 import io
 import json
@@ -10,6 +11,8 @@ import zipfile
 import zlib
 from collections.abc import Callable
 from typing import Any
+
+import polars as pl
 
 ODD: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 1, 2**31, 2**63, -(2**63) - 1, 10**400, 10**4290, 0.1, -0.0, 1e308),
@@ -87,34 +90,67 @@ def _json(rng: random.Random, content: bytes, others: list[bytes]) -> bytes:
     if not documents:
         return content
     place = rng.randrange(len(documents))
-    documents[place] = _changed(rng, documents[place])
-    texts = (json.dumps(document, ensure_ascii=rng.random() < 0.8) for document in documents)
+    try:
+        documents[place] = _changed(rng, documents[place])
+        texts = [json.dumps(document, ensure_ascii=rng.random() < 0.8) for document in documents]
+    except RecursionError:
+        return _bytes(rng, content, others)
     return "\n".join(texts).encode("utf-8", "surrogatepass")
 
 
 def _changed(rng: random.Random, value: Any) -> Any:
-    """Change one thing within `value`."""
-    if not isinstance(value, list | dict) or not value or rng.random() < 0.1:
+    """Change one thing within `value`: each as likely as any other, however deep it lies."""
+    places = _places(value)
+    if not places or rng.random() < 0.02:
         return rng.choice(ODD)
-    keys = list(value) if isinstance(value, dict) else list(range(len(value)))
-    key = rng.choice(keys)
+    inside, key = rng.choice(places)
+    other, its_key = rng.choice(places)
     action = rng.random()
     if action < 0.1:
-        del value[key]
-    elif action < 0.15 and isinstance(value, dict):
-        value[str(rng.choice(ODD))[:100]] = value.pop(key)
-    elif action < 0.2 and isinstance(value, list):
-        value.append(value[key])
-    elif action < 0.3:
-        value[key] = rng.choice(ODD)
+        del inside[key]
+    elif action < 0.2 and isinstance(inside, dict):
+        inside[rng.choice((str(rng.choice(ODD))[:100], str(its_key)))] = inside.pop(key)
+    elif action < 0.3 and isinstance(inside, list):
+        inside.append(inside[key])
+    elif action < 0.4:
+        inside[key] = copy.deepcopy(other[its_key])
+    elif action < 0.5:
+        inside[key] = rng.choice(([inside[key]], {"x": inside[key]}))
     else:
-        value[key] = _changed(rng, value[key])
+        inside[key] = rng.choice(ODD)
     return value
+
+
+def _places(value: Any) -> list[tuple[Any, Any]]:
+    """List each object and array within `value`, with each of its keys."""
+    places: list[tuple[Any, Any]] = []
+    left = [value] if isinstance(value, list | dict) else []
+    while left:
+        inside = left.pop()
+        keys = list(inside) if isinstance(inside, dict) else list(range(len(inside)))
+        places += [(inside, key) for key in keys]
+        left += [inside[key] for key in keys if isinstance(inside[key], list | dict) and inside[key]]
+    return places
+
+
+def _frame(rng: random.Random, content: bytes, others: list[bytes]) -> bytes:
+    """Change a value of a sample in Parquet, with which the type of its column may change."""
+    if content not in others:  # changed before: polars may panic, which is for the reader to find
+        return _bytes(rng, content, others)
+    written = io.BytesIO()
+    try:
+        rows = pl.read_parquet(content).to_dicts()
+        pl.DataFrame(_changed(rng, rows), strict=False).write_parquet(written)
+    except (pl.exceptions.PanicException, Exception):  # no table any more
+        return _bytes(rng, content, others)
+    return written.getvalue()
 
 
 def _archive(rng: random.Random, content: bytes, others: list[bytes]) -> bytes:
     if content.startswith(b"\x1f\x8b"):
         return _gzip(rng, content, others)
+    if content.startswith(b"PAR1"):
+        return _frame(rng, content, others)
     if not content.startswith(b"PK"):
         return _json(rng, content, others)
     written = io.BytesIO()

@@ -39,7 +39,7 @@ def logged(
     finished: bool = True,
     **tags: str,
 ) -> LoggedComparison:
-    found = {"test_set": "aa", "key": key or run, "log10_p": str(log10_p), "verdict": "▲ better"} | tags
+    found = {"test_set": "saa", "key": key or run, "log10_p": str(log10_p), "verdict": "▲ better"} | tags
     return LoggedComparison(
         TrackedRun(RunReference("mlflow", run), f"accuracy: {run}", "1"),
         START + timedelta(seconds=seconds),
@@ -91,11 +91,15 @@ class TestNumbers:
         ]
         assert found.looks[0].run.name == "accuracy: z"
 
+    def test_those_of_earlier_versions_are_said_to_be_of_another_kind(self):
+        assert not any("earlier version" in note for note in family(logged("a", 3)).notes())
+        assert any("earlier version" in note for note in family(logged("a", 3, test_set="aa")).notes())
+
     def test_test_sets_are_families_of_their_own(self):
-        made = [logged("a", 3), logged("b", 1, test_set="bb"), logged("c", 4)]
+        made = [logged("a", 3), logged("b", 1, test_set="sbb"), logged("c", 4)]
         stray = LoggedComparison(made[0].run, START, True, {"trackperm.key": "s"})
         found = families([*made, stray])
-        assert [(each.test_set, len(each.looks)) for each in found] == [("bb", 1), ("aa", 2)]
+        assert [(each.test_set, len(each.looks)) for each in found] == [("sbb", 1), ("saa", 2)]
         assert without_test_set([*made, stray]) == [stray]
 
 

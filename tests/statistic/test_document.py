@@ -220,6 +220,18 @@ def test_folded_blocks_hold_no_expressions() -> None:
         Document.parse("e: >\n  foo\n", "f.yaml").passage(("e",))
 
 
+@pytest.mark.parametrize("quote", ["", "'"])
+def test_places_among_many_blanks_take_time_with_their_number(quote: str) -> None:
+    """Regression: one took time with the square of it, ten seconds for 130 KiB."""
+    n = MAX_BYTES - 100
+    document = Document.parse(f"e: {quote}foo +{' ' * n}bar{quote}\n", "f.yaml")
+    started = time.process_time()
+    passage = document.passage(("e",))
+    assert time.process_time() - started < 5
+    at = passage.text.index("bar")
+    assert str(passage.error("wrong", at, at + 3)).startswith(f"f.yaml:1:{9 + len(quote) + n}: ")
+
+
 def test_wide_characters_and_tabs_keep_carets_in_place() -> None:
     passage = Document.parse("e: '数据\t+ bar'\n", "f.yaml").passage(("e",))
     message = str(passage.error("wrong", 5, 8))

@@ -15,7 +15,7 @@ from support.eval_logs import LM_EVAL, helm_instance
 from trackperm import tables
 from trackperm.errors import SourceError
 from trackperm.tables import Source, SourceFile, read_examples
-from trackperm.tables.column_types import unusable
+from trackperm.tables.column_types import typed_columns, unusable
 from trackperm.tables.table import ExampleTable
 
 LONG = "1" * 5000
@@ -96,6 +96,26 @@ def test_columns_without_rows_are_usable(suffix: str, tmp_path: Path) -> None:
     frame = pl.DataFrame({"id": [1]}).clear()
     (frame.write_ipc if suffix == "arrow" else frame.write_parquet)(path)
     assert unusable(read_examples(path), "id") is None
+
+
+@pytest.mark.parametrize("suffix", ["arrow", "parquet", "npz", "json"])
+@pytest.mark.parametrize("beside", ["column_0", "id"])
+def test_a_column_without_a_name_keeps_its_place(suffix: str, beside: str, tmp_path: Path) -> None:
+    """Regression: it was renamed `column_0`, where another may be called so, and then not found."""
+    path = tmp_path / f"x.{suffix}"
+    frame = pl.DataFrame({"": [1, 2], beside: [3, 4]})
+    if suffix == "npz":
+        np.savez(path, **{name: frame[name].to_numpy() for name in frame.columns})
+    elif suffix == "json":
+        path.write_text(json.dumps(frame.to_dicts()))
+    else:
+        (frame.write_ipc if suffix == "arrow" else frame.write_parquet)(path)
+    table = read_examples(path)
+    assert table.columns == ["", beside]
+    assert unusable(table, "") is None
+    typed, _, types = typed_columns(table, table, [beside, ""])
+    assert list(types) == [beside, ""]
+    assert typed.frame.to_dict(as_series=False) == {beside: [3, 4], "": [1, 2]}
 
 
 @pytest.mark.parametrize("name", ["*", "^a.*$"])

@@ -39,7 +39,8 @@ from trackperm.pairing.engines.base import Frame, Types
 from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.joined import IN_TEST, SIDES, JoinedRows, n_rows
 from trackperm.pairing.keyed_run import KEY, KeyedRun, keyed_run, require_id_types, with_key
-from trackperm.pairing.pair import design, reported, rewritten_ids
+from trackperm.pairing.notes import design, rewritten_ids
+from trackperm.pairing.pair import reported
 from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.pairing.report import OUTCOMES, PairingReport
 from trackperm.statistic import Statistic
@@ -239,7 +240,7 @@ class _Group:
         """Join the rows of all members with those of the reference run."""
         numbered = [member.frame.with_columns(pl.lit(member.number).alias(_RUN)) for member in members]
         table = pl.concat(numbered)
-        frame = with_key(self._engine.local(table), self._columns.ids)
+        frame = with_key(self._engine.local(table), self._columns.ids).filter(~nw.col(KEY).is_null())
         run = KeyedRun(frame, self._run.table, len(table), len(table))
         return JoinedRows.of(
             self._engine, (self._run, run), self._columns, self._types, self._missing, beside=(_RUN, _PLACE)

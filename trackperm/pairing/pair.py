@@ -27,10 +27,10 @@ from trackperm.pairing.counting import count_columns, counted
 from trackperm.pairing.digests import Digests, digests
 from trackperm.pairing.discordant import differ, discordant_rows, few_discordant_rows
 from trackperm.pairing.engines import Engine, EngineName, Frame, Types, engine_for
-from trackperm.pairing.folds import MOST_FOLDS, are_folds, fold_warning
 from trackperm.pairing.grouping import STRATUM, count_table, summed
-from trackperm.pairing.joined import IN_TEST, SIDES, JoinedRows, example, keyed, padding, present, there
+from trackperm.pairing.joined import SIDES, JoinedRows, example, keyed, there
 from trackperm.pairing.keyed_run import KEY, KeyedRun, keyed_runs
+from trackperm.pairing.notes import design, lacking_predictions, predictions_missing, rewritten_ids
 from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.pairing.repeats import (
     ADDED,
@@ -42,11 +42,9 @@ from trackperm.pairing.repeats import (
 )
 from trackperm.pairing.report import OUTCOMES, PairingReport
 from trackperm.statistic import Statistic, load_statistic
-from trackperm.tables.column_types import ColumnType
 from trackperm.tables.table import ExampleTable
 
 _UNIT = "unit"
-_LOOKED_AT = 2**16  # rows among which there are mostly more ids than folds
 _MOSTLY_DISTINCT = {True: 1.0, False: 0.8}
 """Share of distinct ids below which some are repeated, of an engine that counts exactly and of another."""
 
@@ -419,83 +417,3 @@ def _require_takeable(numbers: RowNumbers, columns: PairedColumns, statistic: St
         f" runs; here there are {numbers}, to be taken by `{columns.repeats}`",
         hint="`--repeats sum`, or a statistic without classes.",
     )
-
-
-def design(rows: JoinedRows, frame: Frame, statistic: Statistic) -> list[str]:
-    """Say what is exchanged together, scored apart and contrasted otherwise than by difference.
-
-    Parameters
-    ----------
-    frame : narwhals.LazyFrame
-        What is exchanged, with its name as ``id``.
-    """
-    columns, notes = rows.columns, []
-    if columns.cluster is not None:
-        n_clusters = int(rows.engine.collected(frame.select(nw.col("id").n_unique())).item())
-        notes.append(
-            f"clusters: the examples of one `{columns.cluster}` are exchanged together, so that the"
-            f" {n_clusters} clusters count as the examples"
-        )
-    if statistic.weights:
-        noun, column = ("classes", columns.classes) if statistic.has_classes else ("strata", columns.strata)
-        equal = len(set(statistic.weights.values())) == 1
-        notes.append(
-            f"{noun}: the mean of the scores of {len(statistic.weights)} {noun}"
-            f"{'' if column is None else f' (`{column}`)'},"
-            f" weighted {'equally' if equal else 'as the statistic says'}"
-        )
-    if statistic.repeats == "rows" and columns.cluster is None:
-        notes.append(
-            f"look: unit: each row of `{columns.id}` counts as an example, as was asked for; rows of one"
-            " example depend on each other, so that p can be far too small"
-        )
-    unit = columns.id if columns.cluster is None else columns.cluster
-    if unit is not None and are_folds(unit, _few_ids(rows, frame)):
-        notes.append(fold_warning(unit))
-    if statistic.contrast == "log ratio":
-        notes.append("contrast: the difference is that of the logarithms of the scores")
-    return notes
-
-
-def _few_ids(rows: JoinedRows, frame: Frame) -> nw.Series[Any]:
-    """Return what is exchanged, all of it or one more than there are folds in any cross-validation."""
-    name = KEY if rows.columns.cluster is None else "id"
-    own = (rows.runs[0].frame if rows.columns.cluster is None else frame).select(nw.col(name).alias("id"))
-    ids = rows.engine.collected(own.head(_LOOKED_AT).unique().head(MOST_FOLDS + 1))
-    if len(ids) <= MOST_FOLDS:
-        ids = rows.engine.collected(own.unique().head(MOST_FOLDS + 1))
-    return nw.from_native(ids["id"].sort(), series_only=True)
-
-
-def lacking_predictions(rows: JoinedRows) -> tuple[int, int]:
-    """Count the rows of each run without a value that the statistic reads, where such are in the test."""
-    if not rows.counts_missing:
-        return 0, 0
-    lacking = {
-        side: nw.col(IN_TEST) & ~present(side, rows.columns.of_runs) & ~padding(side) for side in SIDES
-    }
-    n = rows.counted(**lacking)
-    return n["baseline"], n["candidate"]
-
-
-def predictions_missing(n: tuple[int, int], missing: Missing) -> list[str]:
-    """Say how many predictions of baseline and candidate are missing, and what they were taken for."""
-    if not any(n):
-        return []
-    outcomes = OUTCOMES[missing]
-    if outcomes[0] == outcomes[1]:
-        return [f"missing predictions counted as wrong: {n[0]} of the baseline, {n[1]} of the candidate"]
-    counted = f"{n[0]} of the baseline at their {outcomes[0]}, {n[1]} of the candidate at their"
-    return [f"missing predictions: {counted} {outcomes[1]}"]
-
-
-def rewritten_ids(
-    baseline: ExampleTable, candidate: ExampleTable, columns: PairedColumns, types: dict[str, ColumnType]
-) -> list[str]:
-    """Say where integers of one run were compared with the texts of the other."""
-    return [
-        f"`{name}` of `{table.origin}` has integers, which were compared as text"
-        for name in columns.ids
-        for table in (baseline, candidate)
-        if types[name] is ColumnType.TEXT and table.schema[name].is_numeric()
-    ]

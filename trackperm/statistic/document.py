@@ -455,19 +455,22 @@ def _offsets(node: yaml.ScalarNode, source: _Source) -> tuple[int, ...] | None:
     if node.style == '"':
         start, end = start + 1, end - 1
         return tuple(range(start, end)) if source.text[start:end] == node.value else None
-    pieces = r"[ \t]*\n[ \t\n]*|."
+    pieces = r"[ \t\n]+|[^ \t\n]"  # blanks as one, for time with the length and not its square
     if node.style == "'":
         start, end, pieces = start + 1, end - 1, f"''|{pieces}"
     characters: list[str] = []
     offsets: list[int] = []
-    for match in re.finditer(pieces, source.text[start:end], re.DOTALL):
-        piece = match[0]
+    for match in re.finditer(pieces, source.text[start:end]):
+        piece, at = match[0], start + match.start()
         if "\n" in piece:  # one line end is folded to a space, n + 1 to n
             piece = "\n" * (piece.count("\n") - 1) or " "
+            offsets += [at] * len(piece)
         elif piece == "''":
             piece = "'"
+            offsets.append(at)
+        else:
+            offsets += range(at, at + len(piece))
         characters.append(piece)
-        offsets += [start + match.start()] * len(piece)
     return tuple(offsets) if "".join(characters) == node.value else None
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-import polars as pl
-
 from trackperm.errors import InputTypeError
+from trackperm.tables.named_frame import named_frame
 from trackperm.tables.table import ExampleTable
 
 _ATTEMPT = re.compile(
@@ -54,5 +53,5 @@ def repeats(table: ExampleTable, names: Sequence[str]) -> bool:
         columns = [table.polars_column(name) for name in names]
     except InputTypeError:
         return False
-    rows = columns[0] if len(columns) == 1 else pl.DataFrame(columns)
+    rows = columns[0] if len(columns) == 1 else named_frame(columns)
     return bool(rows.is_duplicated().any())

@@ -11,6 +11,7 @@ import narwhals as nw
 import polars as pl
 
 from trackperm.errors import InputTypeError
+from trackperm.tables.named_frame import named_frame
 from trackperm.tables.scan import Scan
 from trackperm.tables.table import ExampleTable, to_polars
 
@@ -102,7 +103,7 @@ def typed_columns(
         for series, column in zip(values, pair, strict=True):
             series.append(column.cast(types[name]).values)
     tables = [
-        replace(table, data=nw.from_native(pl.DataFrame(series), eager_only=True))
+        replace(table, data=nw.from_native(named_frame(series), eager_only=True))
         for table, series in zip((baseline, candidate), values, strict=True)
     ]
     return tables[0], tables[1], types

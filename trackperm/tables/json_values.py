@@ -14,6 +14,7 @@ import polars as pl
 
 from trackperm.errors import SourceError
 from trackperm.tables.expansion import Expansion, require_columns
+from trackperm.tables.named_frame import named_frame
 from trackperm.tables.table import ExampleTable
 
 _NAMES = {bool: "booleans", int: "integers", float: "decimals", str: "text", list: "lists", dict: "objects"}
@@ -89,7 +90,7 @@ def table(columns: Mapping[str, Sequence[Any]], place: Callable[[int], str], ori
         except _UnusableError as error:
             series.append(pl.Series(name, values, dtype=pl.Object))
             unusable[name] = str(error)
-    return ExampleTable(nw.from_native(pl.DataFrame(series), eager_only=True), origin, unusable=unusable)
+    return ExampleTable(nw.from_native(named_frame(series), eager_only=True), origin, unusable=unusable)
 
 
 class _UnusableError(Exception):
@@ -118,7 +119,10 @@ def _typed(name: str, values: Sequence[Any], place: Callable[[int], str]) -> pl.
         return _lists(name, values)
     if types <= {list, dict}:
         raise _UnusableError("holds lists or objects")
-    firsts = sorted((list(map(type, values)).index(type_), _NAMES[type_]) for type_ in types)
+    names = {type_: _NAMES.get(type_, f"values of type `{type_.__name__}`") for type_ in types}
+    if len(names) == 1:
+        raise _UnusableError(f"holds {names.popitem()[1]}")
+    firsts = sorted((list(map(type, values)).index(type_), name) for type_, name in names.items())
     raise _UnusableError("mixes " + " and ".join(f"{kind} ({place(index)})" for index, kind in firsts))
 
 

@@ -13,6 +13,7 @@ import polars as pl
 from trackperm.errors import InputTypeError, SourceError
 from trackperm.messages import listed
 from trackperm.tables.column_types import typed_columns
+from trackperm.tables.named_frame import named_frame
 from trackperm.tables.table import ExampleTable, id_columns
 
 _SHOWN = 5
@@ -343,7 +344,7 @@ def _untyped(
 
 
 def _polars(table: ExampleTable) -> pl.DataFrame:
-    return pl.DataFrame([column.to_polars() for column in table.frame.iter_columns()])
+    return named_frame(column.to_polars() for column in table.frame.iter_columns())
 
 
 def _lacks(ids: pl.DataFrame) -> pl.Series:

@@ -14,6 +14,7 @@ import polars as pl
 
 from trackperm.errors import SourceError
 from trackperm.tables.expansion import Expansion
+from trackperm.tables.named_frame import named_frame
 from trackperm.tables.panics import panics_unprinted
 
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
@@ -162,7 +163,7 @@ def witnesses(frame: pl.DataFrame, untyped: Collection[str] = ()) -> pl.DataFram
             found.append(_kinds_of_text(present))
         columns.append(pl.concat(found))
     n = max((len(column) for column in columns), default=0)
-    return copied(pl.DataFrame([column.extend_constant(None, n - len(column)) for column in columns]))
+    return copied(named_frame(column.extend_constant(None, n - len(column)) for column in columns))
 
 
 def _kinds_of_text(texts: pl.Series) -> pl.Series:

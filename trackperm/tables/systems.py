@@ -12,6 +12,7 @@ from trackperm.errors import SourceError
 from trackperm.messages import did_you_mean, listed
 from trackperm.tables.json_values import member_names
 from trackperm.tables.json_values import table as json_table
+from trackperm.tables.named_frame import named_frame
 from trackperm.tables.scan import Scan
 from trackperm.tables.table import ExampleTable
 
@@ -46,7 +47,7 @@ def of_system(table: ExampleTable, system: str) -> ExampleTable:
     unusable = {name: why for name, why in table.unusable.items() if name in others.columns}
     return replace(
         table,
-        data=nw.from_native(pl.DataFrame(columns), eager_only=True),
+        data=nw.from_native(named_frame(columns), eager_only=True),
         origin=origin,
         unusable={**unusable, **members.unusable},
     )

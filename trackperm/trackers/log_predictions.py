@@ -12,6 +12,7 @@ import polars as pl
 from trackperm.errors import InputError, InputTypeError
 from trackperm.messages import listed
 from trackperm.pairing import require_ids
+from trackperm.tables.named_frame import named_frame
 from trackperm.tables.table import ExampleTable
 from trackperm.trackers.base import open_tracker, open_tracker_of
 from trackperm.trackers.predictions import Predictions
@@ -106,7 +107,7 @@ def _checked(frame: Any, columns: Mapping[str, str]) -> pl.DataFrame:
                 hint="leave it out, or turn its values into text.",
             )
         series.append(values.alias(kept))
-    return pl.DataFrame(series)
+    return named_frame(series)
 
 
 def _parquet(frame: pl.DataFrame) -> bytes:

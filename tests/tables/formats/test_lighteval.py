@@ -97,6 +97,48 @@ def test_metrics_that_are_none(write: Any) -> None:
         read_examples(write(frame))
 
 
+@pytest.mark.parametrize("column", ["doc", "model_response"])
+def test_a_row_that_lacks_a_part(write: Any, column: str) -> None:
+    """Regression: that was an AttributeError."""
+    frame = lighteval(METRICS)
+    lacking = frame.with_columns(pl.when(pl.int_range(3) != 1).then(column).alias(column))
+    with pytest.raises(SourceError, match=f"row 1: no `{column}`"):
+        read_examples(write(lacking))
+
+
+def test_choices_that_are_no_list_make_no_label(write: Any) -> None:
+    """Regression: numbers were a TypeError, and of a text the label was one character."""
+    frame = lighteval(METRICS)
+    for choices in (pl.lit(7), pl.lit("no"), pl.struct(pl.lit(7))):
+        changed = frame.with_columns(pl.col("doc").struct.with_fields(choices.alias("choices")))
+        assert "label" not in read_examples(write(changed)).columns
+
+
+def test_names_of_metrics_that_are_no_text(write: Any) -> None:
+    """Regression: that was a TypeError."""
+    frame = lighteval_before_0_10(METRICS, as_text=True).with_columns(pl.lit("{1: 0.5}").alias("metrics"))
+    with pytest.raises(SourceError, match=r"row 0: the metrics are '\{1: 0\.5\}', and no mapping"):
+        read_examples(write(frame))
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [("{'a'}", "holds values of type `set`"), ("b'a'", "holds values of type `bytes`")],
+)
+def test_metrics_of_types_that_json_lacks(write: Any, value: str, reason: str) -> None:
+    """Regression: that was a KeyError."""
+    metrics = pl.lit(f"{{'em': {value}}}").alias("metrics")
+    table = read_examples(write(lighteval_before_0_10(METRICS, as_text=True).with_columns(metrics)))
+    assert table.unusable["em"] == reason
+
+
+def test_metrics_of_a_number_and_of_a_type_that_json_lacks(write: Any) -> None:
+    frame = lighteval_before_0_10(METRICS, as_text=True)
+    metrics = pl.Series("metrics", ["{'em': 1.5}", "{'em': 2j}", "{'em': None}"])
+    table = read_examples(write(frame.with_columns(metrics)))
+    assert table.unusable["em"] == "mixes decimals (row 0) and values of type `complex` (row 1)"
+
+
 def test_cut_short(write: Any) -> None:
     path = write(lighteval(METRICS))
     path.write_bytes(path.read_bytes()[:-20])

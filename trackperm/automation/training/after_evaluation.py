@@ -23,6 +23,7 @@ from trackperm.automation.queue.database import default_folder
 from trackperm.automation.training.on_exit import BUDGET_SECONDS, budget_of, compare_on_exit
 from trackperm.errors import InputError, TrackpermError
 from trackperm.messages import listed
+from trackperm.tables.named_frame import named_frame
 from trackperm.trackers.log_predictions import log_predictions
 from trackperm.trackers.open_runs import OpenRun, Snapshot
 
@@ -164,7 +165,7 @@ def _frame(columns: Mapping[str, Any]) -> pl.DataFrame:
             f"the columns of the predictions differ in length: {sizes}",
             hint="every example needs a value of each column: does a batch lack one?",
         )
-    return pl.DataFrame(series)
+    return named_frame(series)
 
 
 def _series(name: str, values: Any) -> pl.Series:

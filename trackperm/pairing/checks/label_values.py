@@ -23,6 +23,7 @@ from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.definition import POSITIVE
 from trackperm.statistic.document import scalar
 from trackperm.tables.column_types import LISTS, ColumnType, typed_columns
+from trackperm.tables.named_frame import named_frame
 from trackperm.tables.scan import Scan
 from trackperm.tables.table import ExampleTable, id_columns
 
@@ -281,7 +282,7 @@ def _parts(table: ExampleTable, names: Sequence[str]) -> Iterator[pl.DataFrame]:
     if isinstance(table.data, Scan):
         yield from table.slices(names, _SLICE)
     else:
-        yield pl.DataFrame([table.polars_column(name) for name in names])
+        yield named_frame(map(table.polars_column, names))
 
 
 def _counted(table: ExampleTable, name: str) -> pl.DataFrame | None:

@@ -37,7 +37,7 @@ def read_lighteval(file: SourceFile) -> ExampleTable:
     """
     frame = read_parquet(file).frame.to_polars()
     is_new = set(frame.columns) >= _NEW
-    columns = _new(frame) if is_new else _old(frame)
+    columns = _new(frame, file.origin) if is_new else _old(frame)
     metrics = [
         _mapping(value, f"`{file.origin}`, row {row}")
         for row, value in enumerate(frame["metric" if is_new else "metrics"].to_list())
@@ -60,8 +60,11 @@ def _is_score(value: object) -> bool:
     return value is None or isinstance(value, bool | int | float)
 
 
-def _new(frame: pl.DataFrame) -> dict[str, list[Any]]:
+def _new(frame: pl.DataFrame, origin: str) -> dict[str, list[Any]]:
     docs, responses = frame["doc"].to_list(), frame["model_response"].to_list()
+    for row, pair in enumerate(zip(docs, responses, strict=True)):
+        if None in pair:
+            raise SourceError(f"`{origin}`, row {row}: no `{('doc', 'model_response')[pair.index(None)]}`")
     texts = [response.get("text_post_processed") or response.get("text") for response in responses]
     return {
         "id": [doc.get("id") or None for doc in docs],
@@ -86,7 +89,8 @@ def _old(frame: pl.DataFrame) -> dict[str, list[Any]]:
 
 def _gold(choices: Any, index: Any) -> list[Any]:
     indices = index if isinstance(index, list) else [index]
-    return [choices[i] for i in indices if isinstance(i, int) and 0 <= i < len(choices or ())]
+    texts = choices if isinstance(choices, list) else []
+    return [texts[i] for i in indices if isinstance(i, int) and 0 <= i < len(texts)]
 
 
 def _ones(values: Iterable[Any]) -> list[Any]:
@@ -97,7 +101,7 @@ def _ones(values: Iterable[Any]) -> list[Any]:
 
 def _mapping(value: Any, place: str) -> dict[str, Any]:
     found = _literal(value)
-    if not isinstance(found, dict):
+    if not isinstance(found, dict) or not all(isinstance(name, str) for name in found):
         raise SourceError(f"{place}: the metrics are {value!r}, and no mapping of names to values")
     return found
 

@@ -10,6 +10,7 @@ import polars as pl
 
 from trackperm.errors import SourceError
 from trackperm.tables.expansion import TEXT_BYTES, Expansion
+from trackperm.tables.named_frame import named_frame
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
 
@@ -42,7 +43,7 @@ def read_npz(file: SourceFile) -> ExampleTable:
     _require_one_length(columns, file.origin)
     series = [_series(name, array, file.origin) for name, array in columns.items()]
     notes = (f"left out, as they are no columns of numbers or text: {', '.join(others)}",) if others else ()
-    table = ExampleTable.from_native(pl.DataFrame(series), file.origin)
+    table = ExampleTable.from_native(named_frame(series), file.origin)
     return ExampleTable(table.frame, table.origin, notes=notes)
 
 
