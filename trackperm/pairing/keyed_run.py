@@ -93,9 +93,15 @@ def keyed_run(
 
 def _keyed(engine: Engine, frame: Frame, table: ExampleTable, columns: PairedColumns) -> KeyedRun:
     if columns.id is None:
-        return KeyedRun(engine.numbered(frame, KEY), table, len(table), len(table))
+        return KeyedRun(_numbered(frame), table, len(table), len(table))
     order = (columns.tie_breakers or columns.ids) if columns.repeats else ()
     return keyed_run(engine, frame, table, columns.ids, order)
+
+
+def _numbered(frame: Frame) -> Frame:
+    """Take the number of the row, from 0, as key; rows that are paired by position are in memory."""
+    rows: pl.LazyFrame = frame.to_native()
+    return nw.from_native(rows.with_row_index(KEY).with_columns(pl.col(KEY).cast(pl.Int64)))
 
 
 def with_key(frame: Frame, ids: Sequence[str]) -> Frame:

@@ -129,7 +129,7 @@ def pair(
         candidate, as the worst possible one in one run and as the best possible one in the other.
     by_position : bool
         Whether rows are matched in the order in which they stand, instead of by id.
-    engine : {"auto", "polars", "duckdb", "spark"}
+    engine : {"auto", "polars", "duckdb"}
         Where the rows are joined and counted.
 
     Returns

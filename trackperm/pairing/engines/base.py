@@ -43,10 +43,6 @@ class Engine(ABC):
         """
 
     @abstractmethod
-    def numbered(self, table: Frame, name: str) -> Frame:
-        """Add the numbers of the rows, from 0, as column `name`."""
-
-    @abstractmethod
     def local(self, frame: pl.DataFrame) -> Frame:
         """Take a small table from memory."""
 

@@ -13,18 +13,21 @@ from trackperm.tables.table import ExampleTable
 MANY_ROWS = 500_000
 """Rows of a run from which on DuckDB pairs them."""
 
-EngineName = Literal["auto", "polars", "duckdb", "spark"]
+EngineName = Literal["auto", "polars", "duckdb"]
 """Where rows are joined and counted; "auto" goes by their number."""
 
 
 def engine_for(name: EngineName, tables: tuple[ExampleTable, ExampleTable], columns: PairedColumns) -> Engine:
-    """Return the engine of a name, or for "auto" the one that suits the tables."""
-    if name == "duckdb" or (name == "auto" and _is_large(tables, columns)):
-        return DuckDB()
-    return InMemory()
+    """Return the engine of a name, or for "auto" the one that suits the tables.
+
+    Pairs by position are in memory whatever is named: a query has no order.
+    """
+    if columns.id is None or name == "polars":
+        return InMemory()
+    return DuckDB() if name == "duckdb" or _is_large(tables, columns) else InMemory()
 
 
 def _is_large(tables: tuple[ExampleTable, ExampleTable], columns: PairedColumns) -> bool:
-    if columns.id is None or max(map(len, tables)) < MANY_ROWS:
+    if max(map(len, tables)) < MANY_ROWS:
         return False
     return all(table.has_witnesses(columns.names) for table in tables)

@@ -103,10 +103,6 @@ class DuckDB(Engine):
         with self._stored():
             return nw.from_native(self._connection.read_parquet(paths, hive_partitioning=False))
 
-    def numbered(self, table: Frame, name: str) -> Frame:
-        """Add the numbers of the rows: a query has no order."""
-        raise NotImplementedError
-
     def local(self, frame: pl.DataFrame) -> Frame:
         """Take a small table from memory."""
         return self._written(iter([frame]))

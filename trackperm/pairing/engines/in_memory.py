@@ -32,11 +32,6 @@ class InMemory(Engine):
         frames = [table.frame.to_polars().rename({name: internal(name) for name in types}) for table in typed]
         return [self.local(frame) for frame in frames], types
 
-    def numbered(self, table: Frame, name: str) -> Frame:
-        """Add the numbers of the rows, from 0."""
-        rows: pl.LazyFrame = table.to_native()
-        return nw.from_native(rows.with_row_index(name).with_columns(pl.col(name).cast(pl.Int64)))
-
     def local(self, frame: pl.DataFrame) -> Frame:
         """Take a table."""
         return nw.from_native(frame.lazy())
