@@ -284,5 +284,5 @@ def test_ids_that_repeat_many_times_are_refused_before_they_are_joined() -> None
 def test_samples_and_distinct_values(engine: Callable[[], Any]) -> None:
     with engine() as chosen:
         frame = chosen.local(pl.DataFrame({"k": list(range(10_000)) * 2}))
-        assert 9_000 < chosen.n_distinct(frame, "k") < 11_000
+        assert 8_000 < chosen.n_distinct(frame, "k") < 12_000
         assert 800 < len(chosen.sample(frame, "k", 1000)) < 1200

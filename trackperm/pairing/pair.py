@@ -272,7 +272,7 @@ def _joined(
 ) -> JoinedRows:
     """Join two runs whose examples are proved to have one row each, or as many as the statistic allows.
 
-    An engine counts distinct ids to within a tenth, so that ids of many rows are refused before they are
+    An engine may count distinct ids within a fifth, so that ids of many rows are refused before they are
     joined with each other. A few that are left join to more rows than the runs have.
 
     Raises

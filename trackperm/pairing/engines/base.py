@@ -81,7 +81,7 @@ class Engine(ABC):
 
     @abstractmethod
     def n_distinct(self, frame: Frame, name: str) -> int:
-        """Count the distinct values of a column, to within a tenth."""
+        """Count the distinct values of a column, to within a fifth or so."""
 
     def __enter__(self) -> Engine:
         return self

@@ -39,9 +39,10 @@ def types_of(tables: Sequence[ExampleTable], columns: Sequence[str], texts: Sequ
 
 
 def cast_frame(frame: Frame, types: Types) -> Frame:
-    """Bring the columns of a table to types that :func:`types_of` found."""
+    """Bring the columns of a table, under their internal names, to types that :func:`types_of` found."""
     schema = frame.collect_schema()
-    return frame.select(_cast(name, schema[name], type_) for name, type_ in types.items())
+    names = {internal(name): type_ for name, type_ in types.items()}
+    return frame.select(_cast(name, schema[name], type_) for name, type_ in names.items())
 
 
 def _cast(name: str, dtype: nw.dtypes.DType, type_: ColumnType) -> nw.Expr:
@@ -51,4 +52,4 @@ def _cast(name: str, dtype: nw.dtypes.DType, type_: ColumnType) -> nw.Expr:
         values = nw.when(~numbers.is_nan()).then(numbers)
     if type_ is ColumnType.TEXT and dtype.is_numeric():
         values = values.cast(nw.Int64)
-    return values.cast(_DTYPES[type_]).alias(internal(name))
+    return values.cast(_DTYPES[type_]).alias(name)

@@ -19,6 +19,7 @@ from polars import selectors
 from trackperm.errors import StorageError
 from trackperm.pairing.engines.base import Engine, Frame, Types
 from trackperm.pairing.engines.casts import cast_frame, types_of
+from trackperm.pairing.internal_names import internal
 from trackperm.pairing.row_hashes import INTEGER_TEXT, NULL_WORD, TEXT_DIGITS
 from trackperm.tables.column_types import ColumnType
 from trackperm.tables.scan import Scan
@@ -77,9 +78,7 @@ class DuckDB(Engine):
     ) -> tuple[list[Frame], Types]:
         """Bring `columns` of two tables to one type each."""
         types = types_of(tables, columns, texts)
-        return [
-            cast_frame(_with_integers(self._source(table, columns), types), types) for table in tables
-        ], types
+        return [cast_frame(_renamed(self._source(table, columns), types), types) for table in tables], types
 
     def _source(self, table: ExampleTable, columns: Sequence[str]) -> Frame:
         paths = table.data.parquet if isinstance(table.data, Scan) else ()
@@ -88,7 +87,7 @@ class DuckDB(Engine):
                 relation = self._connection.read_parquet(
                     [str(path) for path in paths], hive_partitioning=False
                 )
-                return nw.from_native(relation).select(*columns)
+                return nw.from_native(relation)
         return self._written(table.slices(columns, _SLICE))
 
     def _written(self, parts: Iterator[pl.DataFrame]) -> Frame:
@@ -158,7 +157,7 @@ class DuckDB(Engine):
             return _frame(relation.filter(f"random() * {n_rows} < {n}"))[name]
 
     def n_distinct(self, frame: Frame, name: str) -> int:
-        """Count the distinct values of a column, to within a tenth."""
+        """Count the distinct values of a column, to within a fifth."""
         relation: duckdb.DuckDBPyRelation = frame.to_native()
         counted = relation.aggregate(f"approx_count_distinct({_quoted(name)}) AS n")
         with self._stored():
@@ -174,14 +173,18 @@ class DuckDB(Engine):
             raise
 
 
-def _with_integers(frame: Frame, types: Types) -> Frame:
-    """Read floats that are integers or NaN as integers: other casts fail for a NaN in a dictionary."""
+def _renamed(frame: Frame, types: Types) -> Frame:
+    """Select columns under their internal names; floats that are integers or NaN as integers.
+
+    Other casts fail for a NaN that a dictionary holds, whether a row has it or not.
+    """
     schema = frame.collect_schema()
+    integral = (ColumnType.INTEGER, ColumnType.TEXT)
     columns = ", ".join(
-        f"TRY_CAST({_quoted(name)} AS BIGINT) AS {_quoted(name)}"
-        if dtype.is_float() and types[name] in (ColumnType.INTEGER, ColumnType.TEXT)
-        else _quoted(name)
-        for name, dtype in schema.items()
+        f"TRY_CAST({_quoted(name)} AS BIGINT) AS {internal(name)}"
+        if schema[name].is_float() and type_ in integral
+        else f"{_quoted(name)} AS {internal(name)}"
+        for name, type_ in types.items()
     )
     relation: duckdb.DuckDBPyRelation = frame.to_native()
     return nw.from_native(relation.project(columns))
