@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from fractions import Fraction
 
+import numpy as np
 from hypothesis import strategies as st
 
 from support.oracles import Point
 from trackperm.exact import RationalStatistic
+from trackperm.exact.intervals import AdditiveScores
+
+
+def mean_scores(
+    differences: Sequence[int], multiplicities: Sequence[int], unit: Fraction = Fraction(1)
+) -> AdditiveScores:
+    """Scores whose statistic is the mean of these differences, in integers of `unit`."""
+    counts = np.array(multiplicities, dtype=np.int64)
+    return AdditiveScores(np.array(differences), np.ones(counts.size, dtype=np.int64), counts, unit)
 
 
 @st.composite

@@ -56,6 +56,14 @@ def integer_matrix(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
     return array[:, None] if array.ndim == 1 else array
 
 
+def paired_matrices(stay: npt.ArrayLike, swap: npt.ArrayLike) -> tuple[IntArray, IntArray]:
+    """Return both arrays by :func:`integer_matrix`, and refuse different shapes."""
+    a, b = integer_matrix(stay, "stay"), integer_matrix(swap, "swap")
+    if a.shape != b.shape:
+        raise InputError(f"`stay` has shape {a.shape} and `swap` {b.shape}; expected the same shape")
+    return a, b
+
+
 def _check_range(largest: int, name: str) -> None:
     if largest >= LARGEST:
         raise InputError(f"`{name}` holds an integer beyond 2^62 ({largest}); sums of it could overflow")
@@ -249,9 +257,7 @@ class DifferenceHistogram:
         InputTypeError, InputError
             If the arrays are not integers of one shape, are empty, or overflow.
         """
-        a, b = integer_matrix(stay, "stay"), integer_matrix(swap, "swap")
-        if a.shape != b.shape:
-            raise InputError(f"`stay` has shape {a.shape} and `swap` {b.shape}; expected the same shape")
+        a, b = paired_matrices(stay, swap)
         counts = None if multiplicities is None else checked_multiplicities(multiplicities, a.shape[0])
         signed, totals, swap_total = _grouped_differences(a, b, counts)
         leading = signed[np.arange(signed.shape[0]), (signed != 0).argmax(axis=1)]

@@ -18,6 +18,29 @@ from trackperm.exact.root import bracketed_root
 from trackperm.exact.types import IntArray
 
 
+def affine_form(
+    stay: IntArray, swap: IntArray, h: Statistic, multiplicities: IntArray
+) -> tuple[Fraction, list[Fraction]] | None:
+    """Return constant and slopes of h where it is affine in what swaps can change; None elsewhere."""
+    if not isinstance(h, RationalStatistic):
+        return None
+    affine = h.affine
+    if affine is None:
+        n = h.n_variables
+        totals, moved = exact_column_sums(stay, multiplicities), (stay != swap).any(axis=0)
+        arguments = [
+            RationalStatistic.variable(i, n) if moved[i] else RationalStatistic.constant(totals[i], n)
+            for i in range(n)
+        ]
+        try:
+            affine = h.substitute(arguments).simplified().affine
+        except CapacityError:
+            return None
+    if affine is None:
+        return None
+    return affine[0], [affine[1].get(i, Fraction(0)) for i in range(h.n_variables)]
+
+
 @dataclass(frozen=True)
 class Differences:
     """Distinct differences with multiplicities: the statistic is unit * sum_k counts_k values_k.
@@ -52,27 +75,18 @@ class Differences:
         multiplicities : ndarray of int64, shape (K,)
             How many examples each row stands for.
         """
-        if not isinstance(h, RationalStatistic):
-            return None
-        n = stay.shape[1]
-        changes = stay - swap
-        moves = set(np.flatnonzero((changes != 0).sum(axis=0)).tolist())
-        totals = exact_column_sums(stay, multiplicities)
-        arguments = [
-            RationalStatistic.variable(i, n) if i in moves else RationalStatistic.constant(totals[i], n)
-            for i in range(n)
-        ]
-        try:
-            affine = h.substitute(arguments).simplified().affine
-        except CapacityError:  # too long to multiply out: no plain mean
-            return None
+        affine = affine_form(stay, swap, h, multiplicities)
         if affine is None:
             return None
-        constant, by_variable = affine
-        swapped = exact_column_sums(swap, multiplicities)
-        if 2 * constant + sum(s * (totals[i] + swapped[i]) for i, s in by_variable.items()) != 0:
+        constant, slopes = affine
+        sums = (exact_column_sums(g, multiplicities) for g in (stay, swap))
+        if 2 * constant + sum(s * (a + b) for s, a, b in zip(slopes, *sums, strict=True)) != 0:
             return None
-        slopes = [by_variable.get(i, Fraction(0)) for i in range(n)]
+        changes = stay - swap
+        slopes = [
+            s if moved else Fraction(0)
+            for s, moved in zip(slopes, np.atleast_1d(changes.any(axis=0)), strict=True)
+        ]
         denominator = math.lcm(*(slope.denominator for slope in slopes))
         weights = [int(slope * denominator) for slope in slopes]
         common = math.gcd(*weights) or 1

@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 from scipy.stats import binom, poisson
 from support.budget import Measured, cases
+from support.cases import mean_scores
 
 from trackperm.exact import RationalStatistic
 from trackperm.exact.intervals import (
@@ -51,7 +52,7 @@ def f1_rows(**counts: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def means(*differences: float, counts: list[int] | None = None) -> AdditiveScores:
-    return AdditiveScores.of_differences([int(d) for d in differences], counts or [1] * len(differences))
+    return mean_scores([int(d) for d in differences], counts or [1] * len(differences))
 
 
 def test_examples_of_one_effect_count_as_they_are_and_others_as_less() -> None:

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from trackperm.errors import CapacityError
 from trackperm.exact.counts import LARGEST, exact_column_sums, group_rows
+from trackperm.exact.differences import affine_form
 from trackperm.exact.engines.lattice.statistic import Statistic
 from trackperm.exact.functions.rational import RationalStatistic
 from trackperm.exact.types import IntArray
@@ -84,15 +84,6 @@ class AdditiveScores:
         moved = sum(m * c for m, c in zip(self.moves.tolist(), self.multiplicities.tolist(), strict=True))
         (weight,) = exact_column_sums(self.weights[:, None], self.multiplicities)
         return self.unit * Fraction(moved, weight)
-
-    @classmethod
-    def of_differences(
-        cls, differences: Sequence[int], multiplicities: Sequence[int], unit: Fraction = Fraction(1)
-    ) -> AdditiveScores:
-        """Take the differences of scores example by example, in integers of `unit`; T is their mean."""
-        moves, counts = np.array(differences), np.array(multiplicities, dtype=np.int64)
-        weights = np.ones(counts.size, dtype=np.int64)
-        return cls(moves, weights, counts, unit)
 
 
 def additive_scores(
@@ -162,29 +153,6 @@ def strata_of_rows(h: Statistic, stay: IntArray) -> IntArray | None:
             return None
         found[k] = own[0]
     return found
-
-
-def affine_form(
-    stay: IntArray, swap: IntArray, h: Statistic, multiplicities: IntArray
-) -> tuple[Fraction, list[Fraction]] | None:
-    """Return constant and slopes of h where it is affine in what swaps can change; None elsewhere."""
-    if not isinstance(h, RationalStatistic):
-        return None
-    affine = h.affine
-    if affine is None:
-        n = h.n_variables
-        totals, moved = exact_column_sums(stay, multiplicities), (stay != swap).any(axis=0)
-        arguments = [
-            RationalStatistic.variable(i, n) if moved[i] else RationalStatistic.constant(totals[i], n)
-            for i in range(n)
-        ]
-        try:
-            affine = h.substitute(arguments).simplified().affine
-        except CapacityError:
-            return None
-    if affine is None:
-        return None
-    return affine[0], [affine[1].get(i, Fraction(0)) for i in range(h.n_variables)]
 
 
 @dataclass(frozen=True)

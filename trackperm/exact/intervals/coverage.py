@@ -39,8 +39,7 @@ from scipy.special import ndtri
 
 from trackperm.choices import Alternative
 from trackperm.exact.distributions.characteristic import FloatArray
-from trackperm.exact.engines.lattice.statistic import Statistic
-from trackperm.exact.functions.rational import RationalStatistic
+from trackperm.exact.engines.lattice.statistic import Statistic, values_at
 from trackperm.exact.intervals.additive import AdditiveScores
 from trackperm.exact.intervals.interval import tail_level
 from trackperm.exact.types import IntArray
@@ -143,8 +142,8 @@ def swap_effects(
     totals = multiplicities.astype(np.float64) @ stay.astype(np.float64)
     size = max(BLOCK_CELLS // max(stay.shape[1], 1), 1)
     blocks = [changes[first : first + size] for first in range(0, len(changes), size)]
-    before = _values(h, totals[None])[0]
-    effects = [np.asarray(_values(h, totals + block) - before) for block in blocks]
+    before = values_at(h, totals[None])[0]
+    effects = [np.asarray(values_at(h, totals + block) - before) for block in blocks]
     found = np.concatenate(effects) if effects else np.zeros(0)
     return np.where(np.isfinite(found), found, math.inf), multiplicities[moved]
 
@@ -184,9 +183,3 @@ def _too_few(
     if n < needed:
         return f"only {n} {unit if n == 1 else unit + 's'} tell{'s' * (n == 1)} the runs apart; {takes}"
     return f"the {n} {unit}s that tell the runs apart weigh as much as {found:.2g} equal ones; {takes}"
-
-
-def _values(h: Statistic, totals: FloatArray) -> FloatArray:
-    with np.errstate(all="ignore"):
-        values = h.values(totals) if isinstance(h, RationalStatistic) else np.asarray(h(totals))
-    return np.broadcast_to(np.asarray(values, dtype=np.float64), totals.shape[:-1])

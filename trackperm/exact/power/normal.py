@@ -18,7 +18,6 @@ Biometrics 43.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,8 +25,7 @@ import numpy.typing as npt
 from trackperm.choices import Alternative
 from trackperm.errors import InputError, UndefinedStatisticError
 from trackperm.exact.counts import DifferenceHistogram
-from trackperm.exact.engines.lattice.statistic import Statistic
-from trackperm.exact.functions.rational import RationalStatistic
+from trackperm.exact.engines.lattice.statistic import Statistic, values_at
 from trackperm.exact.power.detectable import MinimumDetectableEffect
 from trackperm.exact.power.paired_sign import SignTest
 
@@ -162,9 +160,7 @@ def null_standard_deviation(
         return 0.0
     steps = np.zeros((moved.size, mean.size))
     steps[np.arange(moved.size), moved] = STEP * sds[moved]
-    values = h.values if isinstance(h, RationalStatistic) else h
-    rise: npt.NDArray[Any] = np.asarray(values(mean + steps)) - np.asarray(values(mean - steps))
-    slopes = rise / (2.0 * STEP * sds[moved])
+    slopes = (values_at(h, mean + steps) - values_at(h, mean - steps)) / (2.0 * STEP * sds[moved])
     if not np.isfinite(slopes).all():
         raise UndefinedStatisticError(
             "the statistic is undefined at the mean of its null distribution, so that its standard deviation"
