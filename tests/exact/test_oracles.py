@@ -77,14 +77,16 @@ def test_convolutions_against_integer_polynomials(differences: list[int]) -> Non
 
 def test_monte_carlo_covers_the_exact_pvalue() -> None:
     u, v = np.random.default_rng(11).integers(0, 5, (2, 40, 2))
-    stay, swap = np.hstack([u, v]), np.hstack([v, u])
-    counts = oracles.sums_by_dictionary(*(list(map(tuple, x.tolist())) for x in (stay, swap)))
-    truth = oracles.structured_pvalues(counts, list(map(tuple, stay.tolist())), f1_difference)["two-sided"]
+    observed, swapped = np.hstack([u, v]), np.hstack([v, u])
+    counts = oracles.sums_by_dictionary(*(list(map(tuple, x.tolist())) for x in (observed, swapped)))
+    truth = oracles.structured_pvalues(counts, list(map(tuple, observed.tolist())), f1_difference)[
+        "two-sided"
+    ]
 
     def h(point: Point) -> Fraction:
         return abs(f1_difference(tuple(map(int, point))))
 
     n = 20_000
-    count = round(monte_carlo(stay, swap, h, n_resamples=n, rng=3) * (n + 1)) - 1
+    count = round(monte_carlo(observed, swapped, h, n_resamples=n, rng=3) * (n + 1)) - 1
     interval = stats.binomtest(count, n).proportion_ci(1 - 1e-6)
     assert interval.low <= truth <= interval.high

@@ -47,35 +47,33 @@ def convolve_fft(masses: Sequence[Mass]) -> Mass:
 
 
 def exact_perm_test(
-    stay: Integers,
-    swap: Integers,
+    observed: Integers,
+    swapped: Integers,
     h: Callable[[Integers], npt.NDArray[Any]] = np.abs,
     *,
     convolve: Callable[[Sequence[Mass]], Mass] = convolve_fft,
 ) -> float:
     """P-value of a statistic of one integer sum (Algorithm 2)."""
     masses = []
-    for distance in np.abs(stay - swap).tolist():
+    for distance in np.abs(observed - swapped).tolist():
         mass = np.zeros(distance + 1)
         mass[0] += 0.5
         mass[-1] += 0.5
         masses.append(mass)
     law = convolve(masses)
-    values = h(np.minimum(stay, swap).sum() + np.arange(law.size))
-    return float(law[values >= h(stay.sum())].sum())
+    values = h(np.minimum(observed, swapped).sum() + np.arange(law.size))
+    return float(law[values >= h(observed.sum())].sum())
 
 
 def monte_carlo(
-    stay: Integers, swap: Integers, h: Callable[[Any], Any], *, n_resamples: int = 9_999, rng: int = 0
+    observed: Integers, swapped: Integers, h: Callable[[Any], Any], *, n_resamples: int = 9_999, rng: int = 0
 ) -> float:
     """Monte Carlo p-value of a statistic of m sums (Algorithm 1), in O(n_resamples N) time."""
-    observed, generator, block = h(stay.sum(axis=0)), np.random.default_rng(rng), max(1, 2**22 // len(stay))
+    at, generator, block = h(observed.sum(axis=0)), np.random.default_rng(rng), max(1, 2**22 // len(observed))
     count = 0
     for first in range(0, n_resamples, block):
-        swapped = generator.integers(0, 2, size=(min(block, n_resamples - first), len(stay)))
-        sums = stay.sum(axis=0) + swapped @ (swap - stay)
+        chosen = generator.integers(0, 2, size=(min(block, n_resamples - first), len(observed)))
+        sums = observed.sum(axis=0) + chosen @ (swapped - observed)
         points, times = np.unique(sums, axis=0, return_counts=True)
-        count += sum(
-            n for point, n in zip(points, times, strict=True) if h(tuple(point.tolist())) >= observed
-        )
+        count += sum(n for point, n in zip(points, times, strict=True) if h(tuple(point.tolist())) >= at)
     return float((count + 1) / (n_resamples + 1))

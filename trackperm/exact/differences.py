@@ -19,7 +19,7 @@ from trackperm.exact.types import IntArray
 
 
 def affine_form(
-    stay: IntArray, swap: IntArray, h: Statistic, multiplicities: IntArray
+    observed: IntArray, swapped: IntArray, h: Statistic, multiplicities: IntArray
 ) -> tuple[Fraction, list[Fraction]] | None:
     """Return constant and slopes of h where it is affine in what swaps can change; None elsewhere."""
     if not isinstance(h, RationalStatistic):
@@ -27,7 +27,7 @@ def affine_form(
     affine = h.affine
     if affine is None:
         n = h.n_variables
-        totals, moved = exact_column_sums(stay, multiplicities), (stay != swap).any(axis=0)
+        totals, moved = exact_column_sums(observed, multiplicities), (observed != swapped).any(axis=0)
         arguments = [
             RationalStatistic.variable(i, n) if moved[i] else RationalStatistic.constant(totals[i], n)
             for i in range(n)
@@ -60,29 +60,31 @@ class Differences:
     unit: Fraction
 
     @classmethod
-    def of(cls, h: Statistic, stay: IntArray, swap: IntArray, multiplicities: IntArray) -> Differences | None:
-        """Return the differences of examples, or None where the statistic is not made of them.
+    def of(
+        cls, h: Statistic, observed: IntArray, swapped: IntArray, multiplicities: IntArray
+    ) -> Differences | None:
+        """Return the differences of examples; None if the statistic is not a sum of them.
 
-        It is if h is affine in the sums that a swap changes, the others being what they are, and a swap of
-        everything turns its sign: then h(stay) = (h(stay) - h(swap)) / 2, and each example adds its share.
+        It is one if h is affine in the sums that a swap changes, with the other sums held fixed, and changes
+        its sign when all outputs are swapped: then h(observed) = (h(observed) - h(swapped)) / 2.
 
         Parameters
         ----------
         h : RationalStatistic, RealStatistic or callable
             The statistic; only a RationalStatistic can be seen to be affine.
-        stay, swap : ndarray of int64, shape (K, m)
+        observed, swapped : ndarray of int64, shape (K, m)
             g of pairs as they are, and with their outputs exchanged.
         multiplicities : ndarray of int64, shape (K,)
             How many examples each row stands for.
         """
-        affine = affine_form(stay, swap, h, multiplicities)
+        affine = affine_form(observed, swapped, h, multiplicities)
         if affine is None:
             return None
         constant, slopes = affine
-        sums = (exact_column_sums(g, multiplicities) for g in (stay, swap))
+        sums = (exact_column_sums(g, multiplicities) for g in (observed, swapped))
         if 2 * constant + sum(s * (a + b) for s, a, b in zip(slopes, *sums, strict=True)) != 0:
             return None
-        changes = stay - swap
+        changes = observed - swapped
         slopes = [
             s if moved else Fraction(0)
             for s, moved in zip(slopes, np.atleast_1d(changes.any(axis=0)), strict=True)

@@ -41,13 +41,13 @@ def table_of(u: np.ndarray, v: np.ndarray, sizes: np.ndarray | None = None) -> C
 
 
 def interval_of(table: CountTable, h: Statistic, **options: object) -> Interval:
-    stay, swap = joint(table)
-    return difference_interval(stay, swap, h, multiplicities=table.multiplicities, **options)
+    observed, swapped = joint(table)
+    return difference_interval(observed, swapped, h, multiplicities=table.multiplicities, **options)
 
 
 def check_agreement(table: CountTable, h: Statistic, alpha: float, alternative: Alternative) -> Interval:
-    stay, swap = joint(table)
-    test = structured_test(stay, swap, h, multiplicities=table.multiplicities, alternative=alternative)
+    observed, swapped = joint(table)
+    test = structured_test(observed, swapped, h, multiplicities=table.multiplicities, alternative=alternative)
     interval = interval_of(table, h, alpha=alpha, alternative=alternative)
     assert interval.relation == "agrees"
     assert (0.0 in interval) == (not test.pvalue < alpha)

@@ -45,10 +45,10 @@ def test_odds_exclude_1_exactly_when_the_test_rejects() -> None:
 
 
 def test_accuracy() -> None:
-    stay = np.array([[1, 1, 0, 1], [0, 1, 1, 1], [1, 1, 1, 1]])
+    observed = np.array([[1, 1, 0, 1], [0, 1, 1, 1], [1, 1, 1, 1]])
     found = effect_sizes(
-        stay,
-        stay[:, [2, 3, 0, 1]],
+        observed,
+        observed[:, [2, 3, 0, 1]],
         score_difference(),
         multiplicities=np.array([12, 4, 84]),
         difference=0.08,

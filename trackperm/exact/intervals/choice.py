@@ -23,8 +23,8 @@ Choice = Literal["auto", "paired-proportions", "shift", "bootstrap"]
 
 
 def difference_interval(
-    stay: npt.ArrayLike,
-    swap: npt.ArrayLike,
+    observed: npt.ArrayLike,
+    swapped: npt.ArrayLike,
     h: Statistic,
     *,
     multiplicities: npt.ArrayLike | None = None,
@@ -46,7 +46,7 @@ def difference_interval(
 
     Parameters
     ----------
-    stay, swap : array_like of int, shape (N, m)
+    observed, swapped : array_like of int, shape (N, m)
         g(u_n, v_n) and g(v_n, u_n), as for the test.
     h : RationalStatistic, RealStatistic or callable
         The statistic as a function of all totals, those that no swap changes among them.
@@ -77,15 +77,15 @@ def difference_interval(
     Examples
     --------
     >>> from trackperm.exact import RationalStatistic
-    >>> stay, swap = np.array([[1, 0], [0, 1], [1, 1]]), np.array([[0, 1], [1, 0], [1, 1]])
+    >>> observed, swapped = np.array([[1, 0], [0, 1], [1, 1]]), np.array([[0, 1], [1, 0], [1, 1]])
     >>> u, v = (RationalStatistic.variable(i, 2) for i in range(2))
-    >>> interval = difference_interval(stay, swap, (u - v) / 50, multiplicities=[12, 2, 36])
+    >>> interval = difference_interval(observed, swapped, (u - v) / 50, multiplicities=[12, 2, 36])
     >>> interval.method, interval.relation, round(interval.low, 4), round(interval.high, 4)
     ('paired proportions', 'agrees', 0.0361, 0.355)
     """
     tail_level(alpha, alternative)
     require_choice("method", method, get_args(Choice))
-    here, there = (g.astype(np.int64) for g in paired_matrices(stay, swap))
+    here, there = (g.astype(np.int64) for g in paired_matrices(observed, swapped))
     counts = checked_multiplicities(multiplicities, len(here))
     scores = None if method == "bootstrap" else additive_scores(here, there, h, counts)
     is_free = method == "auto"

@@ -61,8 +61,8 @@ BLOCK_CELLS = 2**20
 
 
 def why_not_resampled(
-    stay: IntArray,
-    swap: IntArray,
+    observed: IntArray,
+    swapped: IntArray,
     h: Statistic,
     multiplicities: IntArray,
     *,
@@ -74,7 +74,7 @@ def why_not_resampled(
 
     Parameters
     ----------
-    stay, swap : ndarray of int, shape (K, m)
+    observed, swapped : ndarray of int, shape (K, m)
         What rows contribute as they are, and with outputs exchanged.
     h : RationalStatistic, RealStatistic or callable
         The statistic of their sums.
@@ -87,7 +87,7 @@ def why_not_resampled(
     unit : str
         What a row is called in words.
     """
-    effects, counts = swap_effects(stay, swap, h, multiplicities)
+    effects, counts = swap_effects(observed, swapped, h, multiplicities)
     z = _quantile(alpha, alternative)
     needed = max(FEWEST_RESAMPLED, z**4 / TAIL)
     return _too_few(effects, counts, needed, unit, "resampling {} covers less than it says")
@@ -131,16 +131,16 @@ def why_not_shifted(
 
 
 def swap_effects(
-    stay: IntArray, swap: IntArray, h: Statistic, multiplicities: IntArray
+    observed: IntArray, swapped: IntArray, h: Statistic, multiplicities: IntArray
 ) -> tuple[FloatArray, IntArray]:
     """Return what swapping one example alone changes, and how many such examples there are.
 
     Rows that a swap does not change are left out. A change that is not defined counts as infinite.
     """
-    moved = (stay != swap).any(axis=1)
-    changes = (swap[moved] - stay[moved]).astype(np.float64)
-    totals = multiplicities.astype(np.float64) @ stay.astype(np.float64)
-    size = max(BLOCK_CELLS // max(stay.shape[1], 1), 1)
+    moved = (observed != swapped).any(axis=1)
+    changes = (swapped[moved] - observed[moved]).astype(np.float64)
+    totals = multiplicities.astype(np.float64) @ observed.astype(np.float64)
+    size = max(BLOCK_CELLS // max(observed.shape[1], 1), 1)
     blocks = [changes[first : first + size] for first in range(0, len(changes), size)]
     before = values_at(h, totals[None])[0]
     effects = [np.asarray(values_at(h, totals + block) - before) for block in blocks]

@@ -133,7 +133,7 @@ def approximate_minimum_detectable_effect(
 
 
 def null_standard_deviation(
-    stay: npt.ArrayLike, swap: npt.ArrayLike, h: Statistic, multiplicities: npt.ArrayLike | None = None
+    observed: npt.ArrayLike, swapped: npt.ArrayLike, h: Statistic, multiplicities: npt.ArrayLike | None = None
 ) -> float:
     r"""Return the standard deviation of h(S) under fair swaps, to first order about the mean of S.
 
@@ -142,7 +142,7 @@ def null_standard_deviation(
 
     Parameters
     ----------
-    stay, swap, h, multiplicities
+    observed, swapped, h, multiplicities
         As in :func:`~trackperm.exact.structured_test`.
 
     Raises
@@ -150,10 +150,12 @@ def null_standard_deviation(
     InputTypeError, InputError
         As by that function; also if the statistic has no slopes there.
     """
-    histogram = DifferenceHistogram.from_pairs(stay, swap, multiplicities)
+    histogram = DifferenceHistogram.from_pairs(observed, swapped, multiplicities)
     moves = histogram.differences.astype(np.float64)
     counts = histogram.multiplicities.astype(np.float64)
-    mean = (np.array(histogram.stay, dtype=np.float64) + np.array(histogram.swap, dtype=np.float64)) / 2.0
+    mean = (
+        np.array(histogram.observed, dtype=np.float64) + np.array(histogram.swapped, dtype=np.float64)
+    ) / 2.0
     sds = np.sqrt(counts @ moves**2) / 2.0
     moved = np.flatnonzero(sds > 0.0)
     if moved.size == 0:

@@ -129,9 +129,9 @@ class LatticeStatistic:
         """The observed value of h as a number that compares exactly; None for a callable."""
         try:
             if isinstance(self.h, RationalStatistic):
-                return self.h(self.histogram.stay)
+                return self.h(self.histogram.observed)
             if isinstance(self.h, RealStatistic):
-                return self._exact_values.at(self.histogram.stay)
+                return self._exact_values.at(self.histogram.observed)
         except (ZeroDivisionError, UndefinedError) as error:
             raise InputError(
                 f"the observed value of the statistic is undefined: {error}",
@@ -149,7 +149,7 @@ class LatticeStatistic:
             If it is undefined.
         """
         if self.observed_exact is None:
-            value = float(values_at(self.h, np.array([self.histogram.stay], dtype=np.float64))[0])
+            value = float(values_at(self.h, np.array([self.histogram.observed], dtype=np.float64))[0])
         else:
             try:
                 value = float(self.observed_exact)
