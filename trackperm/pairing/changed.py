@@ -38,7 +38,7 @@ def n_changed(rows: JoinedRows, statistic: Statistic) -> int | None:
     if columns.repeats:
         return None
     if name in columns.of_runs:
-        return rows.counted(changed=is_changed(name))["changed"]
+        return rows.counted(changed=is_changed(rows, name))["changed"]
     tables = rows.runs[0].table, rows.runs[1].table
     if not engine.is_local or name in columns.names or not all(_is_cheap(table, name) for table in tables):
         return None
@@ -53,11 +53,12 @@ def n_changed(rows: JoinedRows, statistic: Statistic) -> int | None:
     return int(both[_CHANGED].ne_missing(both[f"{_CHANGED} of candidate"]).sum())
 
 
-def is_changed(name: str) -> nw.Expr:
+def is_changed(rows: JoinedRows, name: str) -> nw.Expr:
     """Whether a row is in the test and its prediction, in the column `name`, another one in the candidate."""
-    sides = [nw.col(of(side, name)) for side in SIDES]
+    f = rows.functions
+    sides = [f.col(of(side, name)) for side in SIDES]
     differ = (sides[0] != sides[1]).fill_null(False) | (sides[0].is_null() != sides[1].is_null())
-    return nw.col(IN_TEST) & differ
+    return f.col(IN_TEST) & differ
 
 
 def _is_cheap(table: ExampleTable, name: str) -> bool:

@@ -37,7 +37,7 @@ from trackperm.pairing.counting import CountedRows, count_columns, count_of, out
 from trackperm.pairing.digests import digests_of, with_sums
 from trackperm.pairing.engines.base import Frame, Types
 from trackperm.pairing.engines.in_memory import InMemory
-from trackperm.pairing.joined import IN_TEST, SIDES, JoinedRows, n_rows
+from trackperm.pairing.joined import IN_TEST, SIDES, JoinedRows
 from trackperm.pairing.keyed_run import KEY, KeyedRun, keyed_run, require_id_types, with_key
 from trackperm.pairing.notes import design, rewritten_ids
 from trackperm.pairing.pair import reported
@@ -184,7 +184,7 @@ class _Group:
         if not members or not self._is_proper:
             return
         rows = self._joined(members.values())
-        answers = self._by_run(rows.frame, {**self._checks(), **questions(rows)})
+        answers = self._by_run(rows.frame, {**self._checks(rows), **questions(rows)})
         complete = sorted(number for number, found in answers.items() if self._is_complete(found))
         if not complete:
             return
@@ -238,9 +238,10 @@ class _Group:
 
     def _joined(self, members: Iterable[_Member]) -> JoinedRows:
         """Join the rows of all members with those of the reference run."""
+        f = self._engine.functions
         numbered = [member.frame.with_columns(pl.lit(member.number).alias(_RUN)) for member in members]
         table = pl.concat(numbered)
-        frame = with_key(self._engine.local(table), self._columns.ids).filter(~nw.col(KEY).is_null())
+        frame = with_key(f, self._engine.local(table), self._columns.ids).filter(~f.col(KEY).is_null())
         run = KeyedRun(frame, self._run.table, len(table), len(table))
         return JoinedRows.of(
             self._engine, (self._run, run), self._columns, self._types, self._missing, beside=(_RUN, _PLACE)
@@ -248,16 +249,16 @@ class _Group:
 
     def _only(self, rows: JoinedRows, numbers: Sequence[int]) -> JoinedRows:
         """Keep the rows of some runs, in the order that they are in."""
-        frame = self._engine.kept(rows.frame.filter(nw.col(_RUN).is_in(numbers)))
+        frame = self._engine.kept(rows.frame.filter(rows.functions.col(_RUN).is_in(numbers)))
         return replace(rows, rows=frame, frame=frame)
 
-    def _checks(self) -> dict[str, nw.Expr]:
+    def _checks(self, rows: JoinedRows) -> dict[str, nw.Expr]:
         """Return what is asked of each run besides what warnings are drawn from."""
-        columns = self._columns
-        asked = {"in test": n_rows(nw.col(IN_TEST)), "examples": nw.col(_PLACE).n_unique()}
-        asked |= {f"disagrees {name}": n_rows(disagree(name, columns)) for name in columns.agreeing}
+        columns, f = self._columns, rows.functions
+        asked = {"in test": rows.n_rows(f.col(IN_TEST)), "examples": f.col(_PLACE).n_unique()}
+        asked |= {f"disagrees {name}": rows.n_rows(disagree(rows, name)) for name in columns.agreeing}
         name = self._statistic.columns.get("prediction", "prediction")
-        return {**asked, _CHANGED: n_rows(is_changed(name))} if name in columns.of_runs else asked
+        return {**asked, _CHANGED: rows.n_rows(is_changed(rows, name))} if name in columns.of_runs else asked
 
     def _is_complete(self, found: Mapping[str, Any]) -> bool:
         """Whether a run has every example once, with all values, and what should agree does."""
@@ -267,7 +268,9 @@ class _Group:
     def _by_run(self, frame: Frame, asked: Mapping[str, nw.Expr]) -> dict[int, dict[str, Any]]:
         """Compute expressions for the rows of each run."""
         values = (value.alias(f"answer_{i}") for i, value in enumerate(asked.values()))
-        found = self._engine.collected(frame.filter(~nw.col(_RUN).is_null()).group_by(_RUN).agg(*values))
+        found = self._engine.collected(
+            frame.filter(~self._engine.functions.col(_RUN).is_null()).group_by(_RUN).agg(*values)
+        )
         return {number: dict(zip(asked, row, strict=True)) for number, *row in found.iter_rows()}
 
     def _sums(self, rows: JoinedRows, first: JoinedRows, number: int) -> dict[int, dict[str, Any]]:

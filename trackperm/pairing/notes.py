@@ -10,7 +10,7 @@ from trackperm.choices import Missing
 from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.engines import Frame, Types
 from trackperm.pairing.folds import MOST_FOLDS, are_folds, fold_warning
-from trackperm.pairing.joined import IN_TEST, SIDES, JoinedRows, padding, present
+from trackperm.pairing.joined import IN_TEST, SIDES, JoinedRows
 from trackperm.pairing.keyed_run import KEY
 from trackperm.pairing.report import OUTCOMES
 from trackperm.statistic import Statistic
@@ -30,7 +30,7 @@ def design(rows: JoinedRows, frame: Frame, statistic: Statistic) -> list[str]:
     """
     columns, notes = rows.columns, []
     if columns.cluster is not None:
-        n_clusters = int(rows.engine.collected(frame.select(nw.col("id").n_unique())).item())
+        n_clusters = int(rows.engine.collected(frame.select(rows.functions.col("id").n_unique())).item())
         notes.append(
             f"clusters: the examples of one `{columns.cluster}` are exchanged together, so that the"
             f" {n_clusters} clusters count as the examples"
@@ -59,7 +59,9 @@ def design(rows: JoinedRows, frame: Frame, statistic: Statistic) -> list[str]:
 def _few_ids(rows: JoinedRows, frame: Frame) -> nw.Series[Any]:
     """Return what is exchanged, all of it or one more than there are folds in any cross-validation."""
     name = KEY if rows.columns.cluster is None else "id"
-    own = (rows.runs[0].frame if rows.columns.cluster is None else frame).select(nw.col(name).alias("id"))
+    own = (rows.runs[0].frame if rows.columns.cluster is None else frame).select(
+        rows.functions.col(name).alias("id")
+    )
     ids = rows.engine.collected(own.head(_LOOKED_AT).unique().head(MOST_FOLDS + 1))
     if len(ids) <= MOST_FOLDS:
         ids = rows.engine.collected(own.unique().head(MOST_FOLDS + 1))
@@ -71,7 +73,8 @@ def lacking_predictions(rows: JoinedRows) -> tuple[int, int]:
     if not rows.counts_missing:
         return 0, 0
     lacking = {
-        side: nw.col(IN_TEST) & ~present(side, rows.columns.of_runs) & ~padding(side) for side in SIDES
+        side: rows.functions.col(IN_TEST) & ~rows.present(side, rows.columns.of_runs) & ~rows.padding(side)
+        for side in SIDES
     }
     n = rows.counted(**lacking)
     return n["baseline"], n["candidate"]

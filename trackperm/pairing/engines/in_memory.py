@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from typing import cast
 
-import narwhals as nw
 import polars as pl
 
 from trackperm.pairing.engines.base import Engine, Frame, Types
 from trackperm.pairing.internal_names import internal
 from trackperm.pairing.row_hashes import INTEGER_TEXT, NULL_WORD, hash_names, row_hash, text_word
+from trackperm.statistic.expressions.functions import POLARS
 from trackperm.tables.column_types import typed_columns
 from trackperm.tables.table import ExampleTable
 
@@ -19,10 +20,11 @@ _IS_INTEGER = re.compile(INTEGER_TEXT, re.ASCII).fullmatch
 
 
 class InMemory(Engine):
-    """polars on columns that fit in memory, once more than they are."""
+    """polars on columns that fit in memory, once more than they are; frames are its own, without narwhals."""
 
     name = "polars"
     is_local = True
+    functions = POLARS
 
     def typed(
         self, tables: Sequence[ExampleTable], columns: Sequence[str], texts: Sequence[str]
@@ -34,7 +36,7 @@ class InMemory(Engine):
 
     def local(self, frame: pl.DataFrame) -> Frame:
         """Take a table."""
-        return nw.from_native(frame.lazy())
+        return cast(Frame, frame.lazy())
 
     def with_text_words(self, frame: Frame, words: Mapping[str, str]) -> Frame:
         """Add the words of columns of text."""
@@ -63,13 +65,12 @@ class InMemory(Engine):
 
     def collected(self, frame: Frame) -> pl.DataFrame:
         """Compute a table."""
-        found: pl.LazyFrame = frame.to_native()
-        return found.collect()
+        return cast(pl.LazyFrame, frame).collect()
 
     def beyond_ascii(self, frame: Frame, name: str) -> Frame:
         """Keep the rows whose text in a column has other characters than those of ASCII."""
-        rows: pl.LazyFrame = frame.to_native()
-        return nw.from_native(rows.filter(pl.col(name).str.len_bytes() > pl.col(name).str.len_chars()))
+        rows = cast(pl.LazyFrame, frame)
+        return cast(Frame, rows.filter(pl.col(name).str.len_bytes() > pl.col(name).str.len_chars()))
 
     def sample(self, frame: Frame, name: str, n: int) -> pl.Series:
         """Take `n` values of a column at random, or all."""
@@ -78,7 +79,7 @@ class InMemory(Engine):
 
     def n_distinct(self, frame: Frame, name: str) -> int:
         """Count the distinct values of a column."""
-        return int(self.collected(frame.select(nw.col(name).n_unique())).item())
+        return int(self.collected(frame.select(self.functions.col(name).n_unique())).item())
 
 
 def _text_words(texts: pl.Series) -> pl.Series:
