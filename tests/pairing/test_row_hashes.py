@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from hashlib import sha256
+from hashlib import md5
 
 import narwhals as nw
 import numpy as np
@@ -71,7 +71,7 @@ def test_texts_that_are_integers_have_the_words_of_integers() -> None:
             frame = engine.local(pl.DataFrame({"t": TEXTS}))
             found.append(engine.collected(engine.with_text_words(frame, {"w": "t"}))["w"].to_list())
     assert found[0] == found[1] == [1, -2, text_word("01"), text_word("ß"), text_word(""), NULL_WORD]
-    assert text_word("ß") == int(sha256("ß".encode()).hexdigest()[:15], 16)
+    assert text_word("ß") == int(md5("ß".encode()).hexdigest()[:15], 16)
 
 
 def test_hashes_of_few_different_rows_do_not_meet() -> None:

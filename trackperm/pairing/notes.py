@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import narwhals as nw
-
 from trackperm.choices import Missing
 from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.engines import Frame, Types
@@ -49,23 +45,24 @@ def design(rows: JoinedRows, frame: Frame, statistic: Statistic) -> list[str]:
             " example depend on each other, so that p can be far too small"
         )
     unit = columns.id if columns.cluster is None else columns.cluster
-    if unit is not None and are_folds(unit, _few_ids(rows, frame)):
+    if unit is not None and _are_folds(rows, frame, unit):
         notes.append(fold_warning(unit))
     if statistic.contrast == "log ratio":
         notes.append("contrast: the difference is that of the logarithms of the scores")
     return notes
 
 
-def _few_ids(rows: JoinedRows, frame: Frame) -> nw.Series[Any]:
-    """Return what is exchanged, all of it or one more than there are folds in any cross-validation."""
+def _are_folds(rows: JoinedRows, frame: Frame, unit: str) -> bool:
+    """Whether what is exchanged is called a fold, of which one that is not mostly suffices to tell."""
     name = KEY if rows.columns.cluster is None else "id"
     own = (rows.runs[0].frame if rows.columns.cluster is None else frame).select(
         rows.functions.col(name).alias("id")
     )
-    ids = rows.engine.collected(own.head(_LOOKED_AT).unique().head(MOST_FOLDS + 1))
-    if len(ids) <= MOST_FOLDS:
-        ids = rows.engine.collected(own.unique().head(MOST_FOLDS + 1))
-    return nw.from_native(ids["id"].sort(), series_only=True)
+    for some in (own.head(1), own.head(_LOOKED_AT), own):
+        units = rows.engine.collected(some.unique().head(MOST_FOLDS + 1))["id"].to_list()
+        if not are_folds(unit, units):
+            return False
+    return True
 
 
 def lacking_predictions(rows: JoinedRows) -> tuple[int, int]:

@@ -245,10 +245,11 @@ def _with_counts(
 ) -> Pairing:
     names = found.statistic.count_names
     order = ["id", STRATUM] if has_strata else ["id"]
-    rows = engine.collected(frame).sort(order)
+    kind = [KIND] if KIND in frame.collect_schema() else []
+    rows = engine.collected(frame.select(*order, *kind, *count_columns(names)).sort(order))
     of_classes = None
     if by_class is not None:
-        kinds = rows[KIND].to_numpy() if KIND in rows.columns else np.arange(len(rows))
+        kinds = rows[KIND].to_numpy() if kind else np.arange(len(rows))
         of_classes = CountsByUnit.of_classes(by_class.candidate, by_class.baseline, kinds)
     public = [f"{side}.{name}" for side in reversed(SIDES) for name in names]
     counted_rows = rows.select("id", *count_columns(names))

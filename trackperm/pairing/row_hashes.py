@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
+from functools import lru_cache
+from hashlib import md5, sha256
 from typing import Any
 
 import narwhals as nw
@@ -30,18 +31,23 @@ INTEGER_TEXT = r"^(?:0|-?[1-9][0-9]{0,17})$"
 """Texts whose word is that of the integer: it does not matter how a format writes integers."""
 
 TEXT_DIGITS = 15
-"""Hexadecimal digits of SHA-256 that are the word of another text: 60 bits."""
+"""Hexadecimal digits of MD5 that are the word of another text."""
+
+TEXT_BITS = 4 * TEXT_DIGITS
+"""Bits of such a word."""
 
 NULL_WORD = -(2**62)
 """Word of a value that is missing."""
 
+_TOGETHER = 2**14  # rows whose words stay in the cache of a processor
 _LARGEST_WHOLE = 2.0**53
 _BITS = tuple(2**i for i in reversed(range(10)))  # of a float's exponent
 
 
 def text_word(text: str) -> int:
     """Return the word of a text that is not written as an integer."""
-    return int(sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:TEXT_DIGITS], 16)
+    hashed = md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False)
+    return int.from_bytes(hashed.digest()[:8], "big") >> (64 - TEXT_BITS)
 
 
 def number_word(
@@ -107,17 +113,26 @@ def with_row_hash(
 
 def row_hash(words: Sequence[npt.NDArray[Any]], n: int, rounds: int = 2) -> list[npt.NDArray[np.int64]]:
     """Return what :func:`with_row_hash` adds, of the words of `n` rows as arrays of int64."""
-    found = []
-    for half, p in enumerate(PRIMES):
-        h = np.full(n, _factor(half, -1, p), dtype=np.int64)
-        for i, word in enumerate(words):
-            h += np.remainder(word, p) * _factor(half, i, p) % p
-        h %= p
-        for _ in range(rounds):
-            square = h * h % p
-            h = (square * square % p * h + 1) % p
-        found.append(h)
+    found = [np.empty(n, dtype=np.int64) for _ in PRIMES]
+    for start in range(0, n, _TOGETHER):
+        part = slice(start, min(start + _TOGETHER, n))
+        for half, p in enumerate(PRIMES):
+            h = np.full(part.stop - start, _factor(half, -1, p), dtype=np.int64)
+            for i, word in enumerate(words):
+                h += _remainder(_remainder(word[part], p) * _factor(half, i, p), p)
+            h = _remainder(h, p)
+            for _ in range(rounds):
+                square = _remainder(h * h, p)
+                h = _remainder(_remainder(square * square, p) * h + 1, p)
+            found[half][part] = h
     return found
+
+
+def _remainder(a: npt.NDArray[np.int64], p: int) -> npt.NDArray[np.int64]:
+    """Return a mod p, from 0 to p - 1, by floor division, which NumPy does by multiplying."""
+    multiples = a // p
+    multiples *= p
+    return np.subtract(a, multiples, out=multiples)
 
 
 def hash_names(name: str) -> list[str]:
@@ -166,5 +181,6 @@ def _combined(f: Functions, words: Sequence[str], half: int, p: int) -> nw.Expr:
     return total % p
 
 
+@lru_cache(maxsize=2**10)
 def _factor(half: int, word: int, p: int) -> int:
     return int(sha256(f"row hash {half} {word}".encode()).hexdigest(), 16) % (p - 1) + 1
