@@ -90,7 +90,7 @@ class JoinedRows:
         frame = _full_join(engine.functions, [run.frame for run in runs], columns, beside)
         joined = cls(engine, runs, columns, types, missing, frame, frame)
         if engine.is_local or columns.repeats or columns.cluster is not None:
-            rows = engine.kept(joined._with_status(_with_key_hash(engine, frame)))
+            rows = engine.kept(_with_key_hash(engine, joined._with_status(frame)))
             alike = rows.with_columns(joined.functions.lit(1, joined.functions.Int64).alias(SIZE))
         else:
             rows = joined._with_status(frame)

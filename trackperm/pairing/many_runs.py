@@ -20,7 +20,7 @@ from trackperm.choices import Missing
 from trackperm.errors import InputError, InputTypeError, PairingError
 from trackperm.exact import CountTable
 from trackperm.pairing.by_unit import CountsByUnit
-from trackperm.pairing.changed import is_changed, n_changed
+from trackperm.pairing.changed import n_changed
 from trackperm.pairing.checks.differences import Differences, RunDifferences, disagree
 from trackperm.pairing.checks.refusals import require_distinct_ids
 from trackperm.pairing.checks.suspicions import (
@@ -48,7 +48,6 @@ from trackperm.tables.table import ExampleTable
 
 _RUN = "run_number"
 _PLACE = "place_of_key"
-_CHANGED = "changed"
 _TOGETHER = 2**18  # rows of the long table
 
 
@@ -214,14 +213,13 @@ class _Group:
                 *shared,
                 *suspicions(evidence, self._columns, self._types),
             )
-            changed = answers[number].get(_CHANGED)
             report = reported(
                 self._no_differences(member),
                 member.columns,
                 self._missing,
                 notes,
                 digests_of(rows, sums[number]),
-                n_changed(own, self._statistic) if changed is None else int(changed),
+                n_changed(own, self._statistic, evidence.n_different),
             )
             yield number, PairedRun(scores.statistic, report, self._counts(scores))
 
@@ -257,8 +255,7 @@ class _Group:
         columns, f = self._columns, rows.functions
         asked = {"in test": rows.n_rows(f.col(IN_TEST)), "examples": f.col(_PLACE).n_unique()}
         asked |= {f"disagrees {name}": rows.n_rows(disagree(rows, name)) for name in columns.agreeing}
-        name = self._statistic.columns.get("prediction", "prediction")
-        return {**asked, _CHANGED: rows.n_rows(is_changed(rows, name))} if name in columns.of_runs else asked
+        return asked
 
     def _is_complete(self, found: Mapping[str, Any]) -> bool:
         """Whether a run has every example once, with all values, and what should agree does."""

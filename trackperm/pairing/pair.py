@@ -224,7 +224,7 @@ def _paired(
         missing,
         (*notes, *suspicions(evidence, columns, types)),
         digests(rows),
-        n_changed(rows, statistic),
+        n_changed(rows, statistic, evidence.n_different),
     )
     if numbers is not None:
         report = replace(report, asymptotic=asymptotic(numbers, columns.repeats))

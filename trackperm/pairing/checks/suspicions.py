@@ -42,8 +42,8 @@ class Evidence:
     ----------
     n : int
         Number of rows in the test.
-    same : bool
-        Whether all that the statistic reads of each run is the same in both.
+    n_different : mapping of str to int
+        In how many of them the columns differ that the statistic reads of each run.
     perfect : tuple of (str, str)
         Column, and name of a run that has the label in it on every example.
     shifts : mapping of str to (float, float)
@@ -58,7 +58,7 @@ class Evidence:
     """
 
     n: int
-    same: bool
+    n_different: Mapping[str, int]
     perfect: tuple[tuple[str, str], ...]
     shifts: Mapping[str, tuple[float, float]]
     pairs: Mapping[str, pl.DataFrame]
@@ -101,7 +101,7 @@ class Evidence:
         names = rows.columns.of_runs
         return cls(
             int(answers["n"] or 0),
-            not any(answers[f"differs {name}"] for name in names),
+            {name: int(answers[f"differs {name}"] or 0) for name in names},
             tuple(
                 (name, rows.runs[i].origin)
                 for name, i in _like_label(rows)
@@ -191,7 +191,7 @@ def suspicions(found: Evidence, columns: PairedColumns, types: Mapping[str, Colu
     sentences = list(found.inputs)
     if found.n >= ENOUGH:
         names = columns.of_runs
-        if found.same and names:
+        if names and not any(found.n_different.values()):
             sentences.append(f"{_listed(names)} are the same in both runs: is one a copy of the other?")
         else:
             for name in names:

@@ -16,7 +16,6 @@ from trackperm.statistic.expressions.functions import POLARS
 from trackperm.tables.column_types import typed_columns
 from trackperm.tables.table import ExampleTable
 
-
 _IS_INTEGER = re.compile(INTEGER_TEXT, re.ASCII).fullmatch
 _FIRST = 2**10  # texts which, if they are all different, are taken for ids of which few repeat
 
