@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import and_
 
@@ -63,7 +63,7 @@ class JoinedRows:
         example (:data:`MATCHED`) and it is in the test (:data:`IN_TEST`).
     frame : narwhals.LazyFrame
         The same rows, those that are alike in all but their keys as one, with one of their keys, their number
-        (:data:`SIZE`) and the sums of the hashes of their keys (:data:`KEY_HASH`). Where the rows are in
+        (:data:`SIZE`) and the sums of the hashes of their keys (:data:`KEY_HASH`). Where two runs are in
         memory, or clusters or repeats are told apart by keys, every row is one of its own.
     """
 
@@ -83,20 +83,57 @@ class JoinedRows:
         columns: PairedColumns,
         types: Types,
         missing: Missing,
-        *,
-        beside: Sequence[str] = (),
     ) -> JoinedRows:
-        """Join two runs; a column of `beside` is kept under its name from the run that has it."""
-        frame = _full_join(engine.functions, [run.frame for run in runs], columns, beside)
+        """Join two runs."""
+        frame = _full_join(engine.functions, [run.frame for run in runs], columns)
         joined = cls(engine, runs, columns, types, missing, frame, frame)
         if engine.is_local or columns.repeats or columns.cluster is not None:
-            rows = engine.kept(_with_key_hash(engine, joined._with_status(frame)))
+            rows = engine.kept(with_key_hash(engine, joined._with_status(frame)))
             alike = rows.with_columns(joined.functions.lit(1, joined.functions.Int64).alias(SIZE))
-        else:
-            rows = joined._with_status(frame)
-            alike = engine.kept(_alike(engine.functions, _with_key_hash(engine, frame), columns))
-            alike = engine.kept(joined._with_status(alike))
-        return cls(engine, runs, columns, types, missing, rows, alike)
+            return replace(joined, rows=rows, frame=alike)
+        alike = joined._alike(with_key_hash(engine, frame))
+        return replace(joined, rows=joined._with_status(frame), frame=alike)
+
+    @classmethod
+    def of_many(
+        cls,
+        engine: Engine,
+        runs: tuple[KeyedRun, KeyedRun],
+        columns: PairedColumns,
+        types: Types,
+        missing: Missing,
+        *,
+        by: str,
+        beside: Sequence[str],
+    ) -> JoinedRows:
+        """Join a run, with its hashes of keys, and many that stand below each other in one table.
+
+        Parameters
+        ----------
+        by : str
+            Column of the table which tells the runs apart, whose rows that are alike are counted apart.
+        beside : sequence of str
+            Columns of the first run that rows keep under their names.
+        """
+        kept = (by, *beside, *hash_names(KEY_HASH))
+        frame = engine.kept(_full_join(engine.functions, [run.frame for run in runs], columns, kept))
+        joined = cls(engine, runs, columns, types, missing, frame, frame)
+        return replace(joined, rows=joined._with_status(frame), frame=joined._alike(frame, by))
+
+    def _alike(self, frame: Frame, *by: str) -> Frame:
+        """Make one row of all that differ in nothing but their keys, for each value of the columns `by`."""
+        columns, f = self.columns, self.functions
+        ids = [name for name in columns.ids if name not in columns.used]
+        names = [of(side, name) for side in SIDES for name in columns.names if name not in ids]
+        flags = [flag(side) for side in SIDES for flag in (_has_row, _has_key)]
+        keys = [of(side, name) for side in SIDES for name in ids]
+        alike = frame.group_by(*by, *names, *flags).agg(
+            f.len().cast(f.Int64).alias(SIZE),
+            f.col(KEY).min(),
+            *(f.col(key).min() for key in keys),
+            *(f.col(half).sum().cast(f.Int64).alias(half) for half in hash_names(KEY_HASH)),
+        )
+        return self.engine.kept(self._with_status(self.engine.kept(alike)))
 
     def _with_status(self, frame: Frame) -> Frame:
         columns, f = self.columns, self.functions
@@ -232,21 +269,8 @@ def _full_join(
     )
 
 
-def _with_key_hash(engine: Engine, frame: Frame) -> Frame:
+def with_key_hash(engine: Engine, frame: Frame) -> Frame:
+    """Add the hash of every row's key."""
     if frame.collect_schema()[KEY] == engine.functions.String:
         return engine.with_row_hash(engine.with_text_words(frame, {_KEY_WORD: KEY}), [_KEY_WORD], KEY_HASH, 1)
     return engine.with_row_hash(frame, [KEY], KEY_HASH, 1)
-
-
-def _alike(f: Functions, frame: Frame, columns: PairedColumns) -> Frame:
-    """Make one row of all that differ in nothing but their keys."""
-    ids = [name for name in columns.ids if name not in columns.used]
-    names = [of(side, name) for side in SIDES for name in columns.names if name not in ids]
-    flags = [flag(side) for side in SIDES for flag in (_has_row, _has_key)]
-    keys = [of(side, name) for side in SIDES for name in ids]
-    return frame.group_by(*names, *flags).agg(
-        f.len().cast(f.Int64).alias(SIZE),
-        f.col(KEY).min(),
-        *(f.col(key).min() for key in keys),
-        *(f.col(half).sum().cast(f.Int64).alias(half) for half in hash_names(KEY_HASH)),
-    )

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import narwhals as nw
+import numpy as np
 import polars as pl
 
 from trackperm.choices import Missing
@@ -37,7 +38,7 @@ from trackperm.pairing.counting import CountedRows, count_columns, count_of, out
 from trackperm.pairing.digests import digests_of, with_sums
 from trackperm.pairing.engines.base import Frame, Types
 from trackperm.pairing.engines.in_memory import InMemory
-from trackperm.pairing.joined import IN_TEST, SIDES, JoinedRows
+from trackperm.pairing.joined import IN_TEST, SIDES, JoinedRows, with_key_hash
 from trackperm.pairing.keyed_run import KEY, KeyedRun, keyed_run, require_id_types, with_key
 from trackperm.pairing.notes import design, rewritten_ids
 from trackperm.pairing.pair import reported
@@ -162,7 +163,7 @@ class _Group:
         self._statistic, self._missing = statistic, missing
         self._members: list[_Member] = []
         run = keyed_run(engine, engine.local(own), reference, columns.ids)
-        ordered = engine.collected(run.frame).sort(KEY).with_row_index(_PLACE)
+        ordered = engine.collected(with_key_hash(engine, run.frame)).sort(KEY).with_row_index(_PLACE)
         self._keys = ordered[KEY].alias("id")
         self._run = replace(run, frame=engine.local(ordered))
         self._known = dict[str, pl.Series]()
@@ -184,22 +185,22 @@ class _Group:
             return
         rows = self._joined(members.values())
         answers = self._by_run(rows.frame, {**self._checks(rows), **questions(rows)})
-        complete = sorted(number for number, found in answers.items() if self._is_complete(found))
-        if not complete:
+        whole = sorted(number for number, found in answers.items() if self._is_complete(found))
+        if not whole:
             return
-        rows = self._only(rows, complete)
+        rows = self._only(rows, whole)
         try:
-            counted, decimals = outcomes_of(rows, rows.frame, self._statistic, self._types, None)
+            counted, decimals = outcomes_of(rows, rows.rows, self._statistic, self._types, None)
         except InputError:
             return
-        n, columns = self._run.n_rows, count_columns(self._statistic.count_names)
-        counted = counted.select(_RUN, _PLACE, KEY, IN_TEST, *columns).sort(_RUN, _PLACE)
-        together = self._engine.collected(counted)
-        first = self._only(rows, complete[:1])
-        sums, pairs = self._sums(rows, first, complete[0]), self._pairs(rows)
+        parts = self._in_order(counted, whole)
+        if not parts:
+            return
+        n, first = self._run.n_rows, self._only(rows, list(parts)[:1])
+        sums, pairs = self._sums(rows, first, next(iter(parts))), self._pairs(rows)
         shared, inputs = design(rows, rows.frame, self._statistic), shared_inputs(first, n)
-        for i, number in enumerate(complete):
-            member, part = members[number], self._engine.local(together[i * n : (i + 1) * n])
+        for number, own_rows in parts.items():
+            member, part = members[number], self._engine.local(own_rows)
             try:
                 scores = scaled(self._engine, part, self._statistic, decimals)
             except InputError:
@@ -241,25 +242,52 @@ class _Group:
         table = pl.concat(numbered)
         frame = with_key(f, self._engine.local(table), self._columns.ids).filter(~f.col(KEY).is_null())
         run = KeyedRun(frame, self._run.table, len(table), len(table))
-        return JoinedRows.of(
-            self._engine, (self._run, run), self._columns, self._types, self._missing, beside=(_RUN, _PLACE)
+        return JoinedRows.of_many(
+            self._engine,
+            (self._run, run),
+            self._columns,
+            self._types,
+            self._missing,
+            by=_RUN,
+            beside=[_PLACE],
         )
 
     def _only(self, rows: JoinedRows, numbers: Sequence[int]) -> JoinedRows:
-        """Keep the rows of some runs, in the order that they are in."""
-        frame = self._engine.kept(rows.frame.filter(rows.functions.col(_RUN).is_in(numbers)))
-        return replace(rows, rows=frame, frame=frame)
+        """Keep the rows of some runs."""
+        is_of_these = rows.functions.col(_RUN).is_in(numbers)
+        return replace(rows, rows=rows.rows.filter(is_of_these), frame=rows.frame.filter(is_of_these))
+
+    def _in_order(self, counted: Frame, numbers: Sequence[int]) -> dict[int, pl.DataFrame]:
+        """Return the counts of the runs that have each example once, in the order of keys."""
+        n, columns = self._run.n_rows, count_columns(self._statistic.count_names)
+        table = self._engine.collected(counted.select(_RUN, _PLACE, *columns))
+        runs = np.searchsorted(numbers, table[_RUN].to_numpy())
+        places = runs * n + table[_PLACE].to_numpy()
+        has_each_once = (np.bincount(places, minlength=len(numbers) * n) == 1).reshape(-1, n).all(axis=1)
+        order = np.empty(len(places), dtype=np.int64)
+        order[places] = np.arange(len(places))
+        table = table.select(columns)[order]
+        keys = [
+            self._keys.alias(KEY),
+            pl.Series(_PLACE, range(n)),
+            pl.Series(IN_TEST, [True]).new_from_index(0, n),
+        ]
+        return {
+            number: table[i * n : (i + 1) * n].hstack(keys)
+            for i, number in enumerate(numbers)
+            if has_each_once[i]
+        }
 
     def _checks(self, rows: JoinedRows) -> dict[str, nw.Expr]:
         """Return what is asked of each run besides what warnings are drawn from."""
         columns, f = self._columns, rows.functions
-        asked = {"in test": rows.n_rows(f.col(IN_TEST)), "examples": f.col(_PLACE).n_unique()}
+        asked = {"in test": rows.n_rows(f.col(IN_TEST))}
         asked |= {f"disagrees {name}": rows.n_rows(disagree(rows, name)) for name in columns.agreeing}
         return asked
 
     def _is_complete(self, found: Mapping[str, Any]) -> bool:
-        """Whether a run has every example once, with all values, and what should agree does."""
-        is_whole = found["in test"] == found["examples"] == found["n"] == self._run.n_rows
+        """Whether a run has as many rows as the reference run, with all values, and agrees with it."""
+        is_whole = found["in test"] == found["n"] == self._run.n_rows
         return is_whole and not any(found[f"disagrees {name}"] for name in self._columns.agreeing)
 
     def _by_run(self, frame: Frame, asked: Mapping[str, nw.Expr]) -> dict[int, dict[str, Any]]:
