@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import narwhals as nw
@@ -185,13 +186,13 @@ class Statistic:
         """Whether the score is a mean over classes."""
         return bool(self.classes) or self.class_column is not None
 
-    @property
+    @cached_property
     def tells_classes(self) -> bool:
         """Whether of a prediction it counts only which label it is: both are compared, or with the same."""
         prediction, label = (Equality.of(name, self._counts.values()) for name in ("prediction", "label"))
         return prediction.is_all and ("label" in prediction.names or prediction.shares(label))
 
-    @property
+    @cached_property
     def has_positive(self) -> bool:
         """Whether it counts one class, that of the parameter :data:`POSITIVE`, against all others."""
         return POSITIVE in Equality.of("label", self._counts.values()).parameters
@@ -288,14 +289,14 @@ class Statistic:
             for name, expression in self._counts.items()
         }
 
-    @property
+    @cached_property
     def counter_columns(self) -> tuple[str, ...]:
         """The actual columns that counters read."""
         expressions = [*self._counts.values(), *self._substitutes]
         names = columns_of_counters(expressions)
         return tuple(self.columns[name] for name in names if name != CLASS or not self.has_classes)
 
-    @property
+    @cached_property
     def has_counters(self) -> bool:
         """Whether a count, or what is counted in place of a missing prediction, calls a counter."""
         return bool(self.counter_columns)
@@ -318,18 +319,18 @@ class Statistic:
         expressions = self._counts if missing is None else self._substitute(missing)
         return with_counters(frame, expressions.values(), self._read_columns)
 
-    @property
+    @cached_property
     def missing_reads_label(self) -> bool:
         """Whether what a missing prediction counts depends on its label."""
         return any(name.full == "label" for expression in self._substitutes for name in expression.names)
 
-    @property
+    @cached_property
     def _substitutes(self) -> list[Expression]:
         """All that may be counted in place of a missing prediction."""
         outcomes = get_args(Outcome)
         return [expression for outcome in outcomes for expression in self._substitute(outcome).values()]
 
-    @property
+    @cached_property
     def _read_columns(self) -> Mapping[str, str]:
         """Column of every name in counts."""
         return {**self.columns, CLASS: CLASS_COLUMN} if self.has_classes else self.columns
@@ -357,7 +358,7 @@ class Statistic:
     def _column_in_messages(self, name: str) -> str:
         return self.columns.get(name, name)
 
-    @property
+    @cached_property
     def total_names(self) -> tuple[str, ...]:
         """Names of the counts whose sums the score takes: of every stratum or class where there are such."""
         return in_parts(self.count_names, self.weights)
