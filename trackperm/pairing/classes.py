@@ -199,7 +199,7 @@ def _with_kinds(
     rows: JoinedRows, read: Sequence[str], types: Mapping[str, ColumnType]
 ) -> tuple[Frame, pl.DataFrame]:
     """Give rows the number of their kind, alike in all that is read of both runs; return one of each kind."""
-    engine, f, frame = rows.engine, rows.functions, rows.in_test
+    engine, f, frame = rows.engine, rows.functions, rows.examples
     if rows.columns.repeats or any(types[name] in LISTS for name in read):
         kinds = engine.collected(frame).sort(*rows.keys).with_row_index(KIND)
         kinds = kinds.with_columns(pl.col(KIND).cast(pl.Int64), pl.col(SIZE).alias(_SIZE))
