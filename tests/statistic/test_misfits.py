@@ -11,7 +11,7 @@ from support.command_line import call_trackperm
 
 from trackperm.automation.policy.policy import Policy, PolicyDocument
 from trackperm.errors import InputError
-from trackperm.server.jobs.requests import ChoicesOrder, CompareOrder, LeaderboardOrder, read_order
+from trackperm.server.jobs.requests import ChoicesRequest, CompareRequest, LeaderboardRequest, read_request
 from trackperm.statistic import schema
 from trackperm.statistic.document import Document, dump
 
@@ -70,14 +70,14 @@ def test_specs(key: str):
 
 @pytest.mark.parametrize(
     ("kind", "order"),
-    [("choices", ChoicesOrder), ("compare", CompareOrder), ("leaderboard", LeaderboardOrder)],
+    [("choices", ChoicesRequest), ("compare", CompareRequest), ("leaderboard", LeaderboardRequest)],
 )
 def test_orders_of_pages(kind: str, order: type[BaseModel]):
     n_refused = 0
     for key in [*order.model_fields, "nope"]:
         for value in VALUES:
             try:
-                read_order({"kind": kind, "runs": ["a" * 32, "b" * 32], key: value})
+                read_request({"kind": kind, "runs": ["a" * 32, "b" * 32], key: value})
             except InputError as error:
                 n_refused += 1
                 require_our_words(str(error))
@@ -104,7 +104,7 @@ def test_orders_of_pages(kind: str, order: type[BaseModel]):
 )
 def test_what_is_said_of_orders(content: bytes, said: str):
     with pytest.raises(InputError) as caught:
-        read_order(content)
+        read_request(content)
     assert said in str(caught.value)
 
 

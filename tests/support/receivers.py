@@ -98,7 +98,7 @@ class Site(Sender):
         self.queue = Queue(folder / "state")
         self.heard = Heard()
         policies = load_policies(path).policies
-        self.receiver = Receiver(policies, self.queue, Secrets(WANDB, MLFLOW), self.heard.notes)
+        self.receiver = Receiver(policies, self.queue, Secrets(WANDB, MLFLOW), self.heard.log)
         self.server = ReceiverServer(self.receiver)
         super().__init__(self.server.server_port)
 

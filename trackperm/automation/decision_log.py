@@ -16,7 +16,7 @@ from trackperm.storage import standard_output
 _LONGEST = 2000
 
 
-class Notes:
+class DecisionLog:
     """Writes what is decided, one line each, as it happens.
 
     Parameters

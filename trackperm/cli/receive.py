@@ -38,7 +38,7 @@ def receive(
     to the queue that `trackperm watch` works off as well; a JSON line is printed for every decision.
     Where none can be written any more, it answers who is waiting, and ends with exit code 2.
     """
-    from trackperm.automation.decision_log import Notes
+    from trackperm.automation.decision_log import DecisionLog
     from trackperm.automation.queue.database import default_folder
     from trackperm.automation.queue.queue import Queue
     from trackperm.automation.queue.watch import Watcher
@@ -50,7 +50,7 @@ def receive(
     folder = state or default_folder(policy)
     queue = Queue(folder)
     with stopped_by_signals() as stop, ExitStack() as stack:
-        notes = Notes(broken=stop.set)
+        notes = DecisionLog(broken=stop.set)
         receiver = Receiver(chosen, Queue(folder, busy=_BUSY_SECONDS), secrets, notes)
         server = stack.enter_context(ReceiverServer(receiver, host, port))
         thread = threading.Thread(target=server.serve_forever, name="trackperm-receive", daemon=True)

@@ -90,7 +90,7 @@ def watch(
 
     Exit code with --once: 0 where nothing failed, 2 for bad input, 3 where a tracker failed.
     """
-    from trackperm.automation.decision_log import Notes
+    from trackperm.automation.decision_log import DecisionLog
     from trackperm.automation.policy.edits import EditedPolicies
     from trackperm.automation.queue.database import default_folder
     from trackperm.automation.queue.health import Health, endpoint
@@ -120,7 +120,7 @@ def watch(
     queue = Queue(state or default_folder(policy), lease=lease)
     if not any(each.runs for each in chosen):
         _require_rows(queue, chosen, policy)
-    notes = Notes()
+    notes = DecisionLog()
     if retry_refused:
         again = queue.retry_refused([each.queue_key for each in chosen])
         notes("retry-refused", rows=again)

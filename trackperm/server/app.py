@@ -14,7 +14,7 @@ from flask import Flask, g, request
 from trackperm.errors import InputError, MissingDependencyError, TrackpermError
 from trackperm.server import button, pages, queue_finished_runs, routes
 from trackperm.server.jobs.limits import Limits
-from trackperm.server.jobs.pool import Workshop
+from trackperm.server.jobs.pool import WorkerPool
 from trackperm.server.jobs.store import JobStore
 
 _AUTH = "basic-auth"
@@ -146,7 +146,7 @@ def register(app: Flask, user: Callable[[], str | None] | None = None) -> None:
     """
     prefix = os.environ.get("_MLFLOW_STATIC_PREFIX", "").rstrip("/")
     store = JobStore()
-    routes.register(app, prefix, store, Workshop(Limits.of_environment()), user or _nobody)
+    routes.register(app, prefix, store, WorkerPool(Limits.of_environment()), user or _nobody)
     pages.register(app, prefix)
     button.install(app, prefix)
     queue_finished_runs.install(app)

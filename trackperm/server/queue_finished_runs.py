@@ -22,7 +22,7 @@ from flask import Flask, Response, request
 
 from trackperm.automation.policy.policy import Policy, load_policies
 from trackperm.automation.queue.database import default_folder
-from trackperm.automation.queue.queue import Queue, Unit
+from trackperm.automation.queue.queue import Queue, Task
 from trackperm.errors import TrackpermError
 from trackperm.trackers.publication import KIND_TAG
 
@@ -70,8 +70,8 @@ def install(app: Flask) -> bool:
     def queue_finished(response: Response) -> Response:
         if request.method == "POST" and request.path.endswith(_ROUTE) and response.status_code == 200:
             try:
-                if units := _units(policies, response):
-                    rows.add(units)
+                if tasks := _tasks(policies, response):
+                    rows.add(tasks)
             except Exception as error:  # MLflow's answer does not depend on it
                 _LOGGER.warning("trackperm: a finished run was not queued: %s", type(error).__name__)
         return response
@@ -100,8 +100,8 @@ class _Finished:
         return cls(str(info.get("run_id")), str(info.get("experiment_id")))
 
 
-def _units(policies: Sequence[Policy], response: Response) -> list[Unit]:
-    """One unit for each policy that is about the run; whether `only` selects it, the worker finds out."""
+def _tasks(policies: Sequence[Policy], response: Response) -> list[Task]:
+    """One task for each policy that is about the run; whether `only` selects it, the worker finds out."""
     finished = _Finished.of(response)
     if finished is None:
         return []
@@ -116,7 +116,7 @@ def _units(policies: Sequence[Policy], response: Response) -> list[Unit]:
     ]
     if not about or KIND_TAG in store.get_run(finished.run_id).data.tags:  # which trackperm itself logged
         return []
-    return [Unit(policy.queue_key, f"mlflow:{finished.run_id}", policy.name) for policy in about]
+    return [Task(policy.queue_key, f"mlflow:{finished.run_id}", policy.name) for policy in about]
 
 
 class _Rows:
@@ -130,12 +130,12 @@ class _Rows:
 
     def __init__(self, rows: Queue) -> None:
         self._queue = rows
-        self._inbox: queue.Queue[tuple[Sequence[Unit], threading.Event]] = queue.Queue(_MOST_KEPT)
+        self._inbox: queue.Queue[tuple[Sequence[Task], threading.Event]] = queue.Queue(_MOST_KEPT)
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
-    def add(self, units: Sequence[Unit]) -> None:
-        """Write `units`, and wait for a moment until they are on disk.
+    def add(self, tasks: Sequence[Task]) -> None:
+        """Write `tasks`, and wait for a moment until they are on disk.
 
         Raises
         ------
@@ -143,7 +143,7 @@ class _Rows:
             If too many are waiting for a queue that cannot be written to.
         """
         written = threading.Event()
-        self._inbox.put_nowait((units, written))
+        self._inbox.put_nowait((tasks, written))
         with self._lock:
             if (
                 self._thread is None or not self._thread.is_alive()
@@ -154,17 +154,17 @@ class _Rows:
 
     def _write(self) -> None:
         while True:
-            units, written = self._inbox.get()
+            tasks, written = self._inbox.get()
             failures = 0
-            while not self._written(units, failures):
+            while not self._written(tasks, failures):
                 failures += 1
                 time.sleep(_AGAIN_SECONDS)
             written.set()
 
-    def _written(self, units: Sequence[Unit], failures: int) -> bool:
+    def _written(self, tasks: Sequence[Task], failures: int) -> bool:
         """Whether they are on disk; the first failure is logged, and then every hundredth."""
         try:
-            self._queue.add(units, "app")
+            self._queue.add(tasks, "app")
         except TrackpermError as error:
             if failures % 100 == 0:
                 _LOGGER.warning("trackperm: finished runs wait to be queued: %s", error.message)

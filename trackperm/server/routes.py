@@ -12,9 +12,9 @@ from flask import Flask, Response, request
 
 from trackperm.errors import CapacityError, InputError, StorageError, TrackpermError
 from trackperm.server.jobs.changed_examples import FlipPage, read_flips
-from trackperm.server.jobs.pool import Workshop
+from trackperm.server.jobs.pool import WorkerPool
 from trackperm.server.jobs.replay import Caller, MlflowRefusalError
-from trackperm.server.jobs.requests import Order, read_order
+from trackperm.server.jobs.requests import JobRequest, read_request
 from trackperm.server.jobs.store import (
     FLIPS_FILE,
     RESULT_FILE,
@@ -50,7 +50,7 @@ class _RefusedError(TrackpermError):
 
 
 def register(
-    app: Flask, prefix: str, store: JobStore, workshop: Workshop, user: Callable[[], str | None]
+    app: Flask, prefix: str, store: JobStore, pool: WorkerPool, user: Callable[[], str | None]
 ) -> None:
     """Add the endpoints of jobs to `app`.
 
@@ -62,7 +62,7 @@ def register(
         Static prefix of all routes.
     store : JobStore
         Where jobs are recorded.
-    workshop : Workshop
+    pool : WorkerPool
         Where they run.
     user : callable
         Returns the name of the user who has signed in and sent the request, or None.
@@ -75,7 +75,7 @@ def register(
         reads = _readable(caller, order)
         visitor = Visitor.of(request, user())
         job = store.begin(visitor, reads, is_lasting=getattr(order, "log", False))
-        workshop.submit(job, caller, order)
+        pool.submit(job, caller, order)
         return _answer(json.dumps({"job": job.id}), 202)
 
     def found() -> Job:
@@ -187,7 +187,7 @@ def _require_allowed_page() -> None:
         )
 
 
-def _order() -> Order:
+def _order() -> JobRequest:
     """Read what was asked for.
 
     Raises
@@ -199,10 +199,10 @@ def _order() -> Order:
         raise InputError(f"the content is of type {request.mimetype!r}; expected application/json")
     if request.content_length is None or request.content_length > _MOST_BYTES:
         raise _RefusedError(413, f"the request is longer than {_MOST_BYTES} bytes, or does not say how long")
-    return read_order(request.get_data())
+    return read_request(request.get_data())
 
 
-def _readable(caller: Caller, order: Order) -> list[tuple[str, str, str]]:
+def _readable(caller: Caller, order: JobRequest) -> list[tuple[str, str, str]]:
     """Ask MLflow whether the caller may read what the order names.
 
     Returns

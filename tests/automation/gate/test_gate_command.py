@@ -295,7 +295,7 @@ def test_what_fails_is_reported_and_is_no_regression(
         raise error
 
     monkeypatch.delenv("TRACKPERM_DEBUG", raising=False)
-    monkeypatch.setattr(gate_module, "settle", broken)
+    monkeypatch.setattr(gate_module, "compare_and_log", broken)
     result = gate("--name", "tiny", "--candidate", "tiny.parquet", "-o", "out.xml", "-o", "out.json")
     assert isinstance(result.exception, TrackpermError)
     assert result.exception.exit_code == code
@@ -322,7 +322,7 @@ def evil_report(folder: Path) -> GateReport:
     run = TrackedRun(RunReference("file", "tiny.parquet"), EVIL, "", url="https://host/a) b")
     base = TrackedRun(RunReference("file", "tiny-base.parquet"), EVIL, "")
     baseline = compare_candidate.Baseline(base, EVIL)
-    return GateReport.of(compare_candidate.settle(policy, run, baseline))
+    return GateReport.of(compare_candidate.complete(policy, run, baseline))
 
 
 def test_names_are_no_markup_no_mention_and_no_command(folder: Path):

@@ -287,7 +287,7 @@ def test_nothing_is_raised(
 def test_a_budget_that_is_none_costs_no_record(
     runs: HookedStore, warnings: pytest.LogCaptureFixture, budget: Any, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(module, "work_apart", lambda *_: "")
+    monkeypatch.setattr(module, "run_in_subprocess", lambda *_: "")
     with trackperm.compare_on_exit(runs.policy_file(), budget_seconds=budget), mlflow.start_run():
         pass
     assert f"`budget_seconds` is {budget!r}, no number from 0 on: it is taken as 20" in warnings.text
@@ -309,7 +309,7 @@ def test_a_fault_of_our_own_is_not_raised(
     def broken(*arguments: object) -> None:
         raise RuntimeError("oops")
 
-    monkeypatch.setattr(module, "work_apart", broken)
+    monkeypatch.setattr(module, "run_in_subprocess", broken)
     with mlflow.start_run(), trackperm.compare_on_exit(runs.policy_file()):
         pass
     assert "the run was not compared: RuntimeError: oops" in warnings.text
@@ -375,7 +375,7 @@ def test_no_process_and_no_secret_is_left(runs: HookedStore, monkeypatch: pytest
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         path = runs.policy_file(tracking_uri=f"http://127.0.0.1:{silent.getsockname()[1]}")
-        popen = module.work_apart.__globals__["subprocess"].Popen
+        popen = module.run_in_subprocess.__globals__["subprocess"].Popen
 
         def started(command: list[str], **options: Any) -> Any:
             process = popen(command, **options)
@@ -385,7 +385,7 @@ def test_no_process_and_no_secret_is_left(runs: HookedStore, monkeypatch: pytest
             seen.append(arguments.read_bytes())
             return process
 
-        monkeypatch.setattr(module.work_apart.__globals__["subprocess"], "Popen", started)
+        monkeypatch.setattr(module.run_in_subprocess.__globals__["subprocess"], "Popen", started)
         with trackperm.compare_on_exit(path, run="mlflow:" + "a" * 32, budget_seconds=4):
             pass
     assert len(seen) == 1

@@ -231,7 +231,7 @@ def test_a_fault_of_our_own(tmp_path: Path):
             raise ZeroDivisionError(WANDB)
 
     site = Site(tmp_path)
-    site.server.receiver = Faulty([], site.queue, Secrets(WANDB), site.heard.notes)
+    site.server.receiver = Faulty([], site.queue, Secrets(WANDB), site.heard.log)
     with listening(site.server):
         assert site.wandb({"run": "team/digits/x"}) == (500, {"status": "failed"})
     [line] = site.heard.events("delivery-failed")

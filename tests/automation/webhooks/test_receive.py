@@ -164,7 +164,7 @@ def test_malformed_ids_of_mlflow(site: Site, run_id: object):
 def test_a_kind_whose_secret_is_not_set(tmp_path: Path):
     site = Site(tmp_path)
     site.server.server_close()
-    receiver = Receiver([], site.queue, Secrets(wandb=None, mlflow=MLFLOW), site.heard.notes)
+    receiver = Receiver([], site.queue, Secrets(wandb=None, mlflow=MLFLOW), site.heard.log)
     assert receiver.take("/wandb", {}, b"{}")[0] == 404
 
 

@@ -1,4 +1,4 @@
-"""No process of the workshop reads storage by itself, or anything else of the network."""
+"""No process of the pool reads storage by itself, or anything else of the network."""
 
 from __future__ import annotations
 

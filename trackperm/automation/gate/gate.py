@@ -7,7 +7,7 @@ from pathlib import Path
 
 from trackperm.automation.gate.report import GateReport
 from trackperm.automation.judging.baseline import NoBaselineError, file_run, find_baseline
-from trackperm.automation.judging.compare_candidate import loaded, settle
+from trackperm.automation.judging.compare_candidate import compare_and_log, loaded
 from trackperm.automation.policy.policy import Policy, hint_for_policies, in_policies, load_policies
 from trackperm.errors import FaultError, InputError, TrackpermError
 from trackperm.messages import without_secrets
@@ -169,7 +169,7 @@ def _judge(policy: Policy, tracker: Tracker | None, run: TrackedRun, *, log: boo
             loaded(policy, run)  # what cannot be read does not pass
             return GateReport.without_baseline(policy, run, error)
         raise
-    return GateReport.of(settle(policy, run, baseline, log=log, once=False))
+    return GateReport.of(compare_and_log(policy, run, baseline, log=log, once=False))
 
 
 def _require_no_failure(tracker: Tracker, run: TrackedRun) -> None:

@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 
 from trackperm.automation.decision_log import scrubbed
 from trackperm.automation.judging.baseline import Baseline
-from trackperm.automation.judging.compare_candidate import Settled
+from trackperm.automation.judging.compare_candidate import JudgedComparison
 from trackperm.automation.judging.judge import EXIT_CODES, Finding
 from trackperm.automation.policy.policy import Policy
 from trackperm.comparison import Comparison
@@ -64,18 +64,18 @@ class GateReport:
     message: str = ""
 
     @classmethod
-    def of(cls, settled: Settled) -> GateReport:
+    def of(cls, judged: JudgedComparison) -> GateReport:
         """Report on a candidate that was compared."""
-        judgement = settled.judgement
+        judgement = judged.judgement
         return cls(
-            settled.policy,
-            settled.candidate,
+            judged.policy,
+            judged.candidate,
             judgement.outcome,
             EXIT_CODES[judgement.outcome],
             judgement.findings,
-            settled.baseline,
-            settled.comparisons,
-            settled.published,
+            judged.baseline,
+            judged.comparisons,
+            judged.published,
         )
 
     @classmethod

@@ -8,9 +8,9 @@ from trackperm.automation.judging.baseline import Baseline
 from trackperm.automation.judging.duplicates import (
     Group,
     baseline_of,
+    logged_before,
     logs_of,
     policy_tags,
-    settled_before,
     withdraw_duplicates,
 )
 from trackperm.automation.judging.judge import Judgement, judge
@@ -24,11 +24,11 @@ from trackperm.trackers.files import read_file
 from trackperm.trackers.publication import KEY_TAG, Published
 from trackperm.trackers.references import TrackedRun
 
-__all__ = ["Settled", "loaded", "settle", "settled_before"]
+__all__ = ["JudgedComparison", "compare_and_log", "loaded", "logged_before"]
 
 
 @dataclass(frozen=True)
-class Settled:
+class JudgedComparison:
     """A candidate that was compared and judged.
 
     Attributes
@@ -59,9 +59,9 @@ class Settled:
     is_superseded: bool = False
 
 
-def settle(
+def compare_and_log(
     policy: Policy, candidate: TrackedRun, baseline: Baseline, *, log: bool = True, once: bool = True
-) -> Settled:
+) -> JudgedComparison:
     """Compare `candidate` with `baseline` by the statistics of `policy`, judge it, and log the comparisons.
 
     The same again changes nothing: a comparison is found by its key, and completed where a process died
@@ -107,8 +107,8 @@ def settle(
         missing=policy.missing,
     )
     require_declared_units(policy, comparisons)
-    settled = Settled(policy, candidate, baseline, judge(policy, comparisons), tuple(comparisons))
-    return settled if place is None else _logged(settled, place[0], second.tracker, once=once)
+    judged = JudgedComparison(policy, candidate, baseline, judge(policy, comparisons), tuple(comparisons))
+    return judged if place is None else _logged(judged, place[0], second.tracker, once=once)
 
 
 def loaded(policy: Policy, run: TrackedRun) -> RunData:
@@ -127,12 +127,14 @@ def loaded(policy: Policy, run: TrackedRun) -> RunData:
     return RunData(tracker.read(run, policy.artifact), run.name, run, tracker)
 
 
-def _logged(settled: Settled, home: Tracker, tracker: Tracker | None, *, once: bool) -> Settled:
+def _logged(
+    judged: JudgedComparison, home: Tracker, tracker: Tracker | None, *, once: bool
+) -> JudgedComparison:
     """Log the comparisons, and withdraw what was made twice."""
-    policy, candidate, comparisons = settled.policy, settled.candidate, settled.comparisons
-    earlier = settled_before(policy, tracker, candidate) if once else ()
+    policy, candidate, comparisons = judged.policy, judged.candidate, judged.comparisons
+    earlier = logged_before(policy, tracker, candidate) if once else ()
     if _is_other(earlier, comparisons[0]):
-        return _superseded(settled, earlier)
+        return _superseded(judged, earlier)
     tags = policy_tags(policy, len(comparisons), is_asked=not once)
     container = None if policy.log_to is None else policy.log_to.locator
     published = [
@@ -141,9 +143,9 @@ def _logged(settled: Settled, home: Tracker, tracker: Tracker | None, *, once: b
     ]
     kept = withdraw_duplicates(policy, tracker, candidate) if once else ()
     if _is_other(kept, comparisons[0]):
-        return _superseded(settled, kept)
+        return _superseded(judged, kept)
     standing = (_standing(each, one, kept) for each, one in zip(published, comparisons, strict=True))
-    return replace(settled, published=tuple(standing))
+    return replace(judged, published=tuple(standing))
 
 
 def _is_other(group: Group, comparison: Comparison) -> bool:
@@ -151,9 +153,9 @@ def _is_other(group: Group, comparison: Comparison) -> bool:
     return bool(group) and baseline_of(group) != comparison.baseline
 
 
-def _superseded(settled: Settled, group: Group) -> Settled:
+def _superseded(judged: JudgedComparison, group: Group) -> JudgedComparison:
     logged = tuple(Published(each.run, created=False) for each in group)
-    return replace(settled, published=logged, is_superseded=True)
+    return replace(judged, published=logged, is_superseded=True)
 
 
 def _standing(published: Published, comparison: Comparison, kept: Group) -> Published:

@@ -56,7 +56,7 @@ def policy_tags(policy: Policy, n_parts: int, *, is_asked: bool = False) -> dict
     return {**tags, ASKED_TAG: "true"} if is_asked else tags
 
 
-def settled_before(policy: Policy, tracker: Tracker | None, candidate: TrackedRun) -> Group:
+def logged_before(policy: Policy, tracker: Tracker | None, candidate: TrackedRun) -> Group:
     """Return the complete comparisons of `candidate` that are logged for equal policies; empty if none are.
 
     Parameters

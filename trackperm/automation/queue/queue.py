@@ -1,6 +1,6 @@
 """The queue of comparisons to be made, which all processes of one machine share: one SQLite file.
 
-The unit is (key of the policy, candidate); it is the primary key, so that whoever adds the same one twice,
+The task is (key of the policy, candidate); it is the primary key, so that whoever adds the same one twice,
 by polling, webhook or hook, adds nothing. A row is ``waiting``, ``claimed``, ``done`` or ``refused``. Rows
 change in transactions that begin ``IMMEDIATE``, one writer at a time, and are on disk when a call returns.
 
@@ -15,9 +15,9 @@ What happens where a process dies, by ``kill -9`` or with its machine:
 * after :meth:`Queue.note_stamp`: the next worker looks at the run itself, and notes what it is like then.
 * after :meth:`Queue.fix_baseline`: the next worker is given the same baseline, whatever has finished since,
   so that it makes the same comparison, by the same key, and completes in the tracker what was begun.
-* after the comparison was logged and before :meth:`Queue.settle`: the next worker finds it in the tracker by
+* after the comparison was logged and before :meth:`Queue.complete`: the next worker finds it in the tracker by
   its policy and candidate, takes it as done, and settles the row.
-* after :meth:`Queue.settle`: the row is ``done`` and never claimed again.
+* after :meth:`Queue.complete`: the row is ``done`` and never claimed again.
 
 A queue that is lost is empty, no more: what was compared stands in the tracker as well.
 """
@@ -64,7 +64,7 @@ class ReplayError(InputError):
 
 
 @dataclass(frozen=True)
-class Unit:
+class Task:
     """What is compared once: a candidate under a policy.
 
     Attributes
@@ -92,7 +92,7 @@ class Entry:
     Attributes
     ----------
     queue_key, candidate, policy, stamp : str
-        The unit.
+        The task.
     source : str
         Who added it: ``watch``, ``receive``, ``on-exit`` or ``app``.
     state : {'waiting', 'claimed', 'done', 'refused'}
@@ -178,15 +178,15 @@ class Queue:
         return self._file.folder
 
     def add(
-        self, units: Iterable[Unit], source: str, *, delivery: str | None = None, window: float = 0.0
-    ) -> list[Unit]:
+        self, tasks: Iterable[Task], source: str, *, delivery: str | None = None, window: float = 0.0
+    ) -> list[Task]:
         """Add what is not there yet, all or nothing; it is on disk when this returns.
 
         A refused one is tried afresh if its run has changed.
 
         Parameters
         ----------
-        units : iterable of Unit
+        tasks : iterable of Task
             What is to be compared.
         source : str
             Who adds it.
@@ -197,7 +197,7 @@ class Queue:
 
         Returns
         -------
-        list of Unit
+        list of Task
             Those that will be worked on and would not have been.
 
         Raises
@@ -213,10 +213,10 @@ class Queue:
                 values = (delivery, now + window)
                 if rows.execute("INSERT OR IGNORE INTO delivery VALUES (?, ?)", values).rowcount == 0:
                     raise ReplayError("this delivery has been received before")
-            for unit in units:
-                new = rows.execute(_ADD, {**vars(unit), "source": source, "now": now})
+            for task in tasks:
+                new = rows.execute(_ADD, {**vars(task), "source": source, "now": now})
                 if new.rowcount:
-                    added.append(unit)
+                    added.append(task)
         return added
 
     def claim(
@@ -305,7 +305,7 @@ class Queue:
         """
         return self._change(claim, "stamp = :stamp", stamp=stamp)
 
-    def settle(self, claim: Entry, outcome: str, comparisons: Sequence[str]) -> None:
+    def complete(self, claim: Entry, outcome: str, comparisons: Sequence[str]) -> None:
         """Note that it is done, and what came of it.
 
         Raises

@@ -17,15 +17,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 
-from trackperm.automation.decision_log import Notes
+from trackperm.automation.decision_log import DecisionLog
 from trackperm.automation.judging.baseline import is_wanted
 from trackperm.automation.policy.edits import EditedPolicies
 from trackperm.automation.policy.policy import Policy, hint_for_policies
 from trackperm.automation.queue.backoff import delay, retry_after
 from trackperm.automation.queue.database import QueueError
 from trackperm.automation.queue.health import Health, HealthError
-from trackperm.automation.queue.queue import LONGEST_WAIT, Queue, Unit
-from trackperm.automation.queue.worker import Turn, Worker, stamp_of
+from trackperm.automation.queue.queue import LONGEST_WAIT, Queue, Task
+from trackperm.automation.queue.worker import Worker, WorkerStep, stamp_of
 from trackperm.errors import TrackerError, TrackpermError
 from trackperm.trackers.history import history_of
 from trackperm.trackers.references import RunReference
@@ -59,7 +59,7 @@ class Watcher:
         Those without `runs` are left out.
     queue : Queue
         Shared by all watchers of this machine.
-    notes : Notes
+    notes : DecisionLog
         Is told every decision.
     interval : float
         Seconds between two lists of the same experiment.
@@ -77,7 +77,7 @@ class Watcher:
         self,
         policies: Sequence[Policy],
         queue: Queue,
-        notes: Notes,
+        notes: DecisionLog,
         *,
         interval: float = 30.0,
         since: datetime | None = None,
@@ -86,7 +86,7 @@ class Watcher:
         edits: EditedPolicies | None = None,
     ) -> None:
         self._queue = queue
-        self._notes = notes
+        self._log = notes
         self._interval = interval
         self._since = since
         self._health = health
@@ -106,8 +106,8 @@ class Watcher:
             if not stop.is_set():
                 self._list(place)
         found = [place.error for place in self._places if place.error is not None]
-        while not stop.is_set() and (turn := self._turn()) is not None:
-            if turn.event == "retry":
+        while not stop.is_set() and (step := self._step()) is not None:
+            if step.event == "retry":
                 found.append(TrackerError("a comparison could not be made, and will be tried again"))
         self._beat()
         found.sort(key=lambda error: isinstance(error, TrackerError))
@@ -122,9 +122,9 @@ class Watcher:
                     self._list(place)
             try:
                 self._beat()
-                is_idle = stop.is_set() or self._turn() is None
+                is_idle = stop.is_set() or self._step() is None
             except QueueError as error:
-                self._notes("queue-failed", reason=error.message, hint=error.hint)
+                self._log("queue-failed", reason=error.message, hint=error.hint)
                 is_idle = True
             if is_idle:
                 due = min((place.due for place in self._places), default=math.inf)
@@ -134,7 +134,7 @@ class Watcher:
         """Watch these policies from now on; places that were watched before are listed when they are due."""
         before = {(place.policy.queue_key, place.reference): place for place in self._places}
         listed = policies if self._is_listing else ()
-        self._worker = Worker(policies, self._queue, self._notes)
+        self._worker = Worker(policies, self._queue, self._log)
         self._places = [
             replace(before.get((policy.queue_key, place), _Place(policy, place)), policy=policy)
             for policy in listed
@@ -146,11 +146,11 @@ class Watcher:
         try:
             edited = None if self._edits is None else self._edits.edited()
         except TrackpermError as error:
-            self._notes("policy-refused", reason=error.message, hint=error.hint)
+            self._log("policy-refused", reason=error.message, hint=error.hint)
             return
         if edited is not None:
             self._follow(edited)
-            self._notes(
+            self._log(
                 "policy-taken-up",
                 policies=[policy.name for policy in edited],
                 digests=[policy.digest[:12] for policy in edited],
@@ -161,15 +161,15 @@ class Watcher:
         began, now = datetime.now(timezone.utc), time.monotonic()
         is_sweep = place.swept is None or now - place.swept >= SWEEP_SECONDS
         try:
-            units = list(self._units(place, is_sweep=is_sweep))
-            added = self._queue.add(units, "watch")
+            tasks = list(self._tasks(place, is_sweep=is_sweep))
+            added = self._queue.add(tasks, "watch")
         except TrackpermError as error:
             place.failures += 1
             place.error = error
             asked = retry_after(error)
             wait = max(self._interval, delay(place.failures) if asked is None else min(asked, LONGEST_WAIT))
             place.due = time.monotonic() + wait
-            self._notes(
+            self._log(
                 "list-failed",
                 policy=place.policy.name,
                 runs=str(place.reference),
@@ -179,8 +179,8 @@ class Watcher:
                 told_to_wait=asked,
             )
             return
-        if place.swept is None and not units:
-            self._notes(
+        if place.swept is None and not tasks:
+            self._log(
                 "nothing-yet",
                 policy=place.policy.name,
                 runs=str(place.reference),
@@ -190,24 +190,24 @@ class Watcher:
             place.swept, place.sweep_began = now, began
         place.failures, place.error = 0, None
         place.due = time.monotonic() + self._interval
-        for unit in added:
-            self._notes(
+        for task in added:
+            self._log(
                 "queued",
-                policy=unit.policy,
+                policy=task.policy,
                 digest=place.policy.digest[:12],
-                candidate=unit.candidate,
+                candidate=task.candidate,
             )
 
-    def _units(self, place: _Place, *, is_sweep: bool) -> Iterator[Unit]:
+    def _tasks(self, place: _Place, *, is_sweep: bool) -> Iterator[Task]:
         lately = None if is_sweep or place.sweep_began is None else place.sweep_began - _SPARE
         history = history_of(place.policy.tracker_for(place.reference))
         for record in history.finished(place.reference.locator, lately):
             is_late = self._since is None or record.ended is None or record.ended >= self._since
             if is_late and is_wanted(place.policy, record):
                 candidate, stamp = str(record.run.reference), stamp_of(record)
-                yield Unit(place.policy.queue_key, candidate, place.policy.name, stamp)
+                yield Task(place.policy.queue_key, candidate, place.policy.name, stamp)
 
-    def _turn(self) -> Turn | None:
+    def _step(self) -> WorkerStep | None:
         """Let the worker see to one row, of a policy whose tracker is not to be left alone.
 
         It is left alone for as long as it asks, and after several failures in a row: one alone may be about
@@ -215,18 +215,18 @@ class Watcher:
         """
         now = time.monotonic()
         able = [policy for policy in self._worker.policies if self._paused.get(_tracker(policy), 0.0) <= now]
-        turn = self._worker.turn(able)
-        if turn is None:
+        step = self._worker.step(able)
+        if step is None:
             return None
-        tracker = _tracker(turn.policy)
-        failures = self._failures.get(tracker, 0) + 1 if turn.event == "retry" else 0
+        tracker = _tracker(step.policy)
+        failures = self._failures.get(tracker, 0) + 1 if step.event == "retry" else 0
         self._failures[tracker] = failures
-        wait = turn.told_to_wait
+        wait = step.told_to_wait
         if wait is None and failures >= _MANY:
             wait = delay(failures - _MANY, _LONGEST_PAUSE)
         if wait is not None:
             self._paused[tracker] = time.monotonic() + wait
-        return turn
+        return step
 
     def _beat(self) -> None:
         if self._health is None:
@@ -235,7 +235,7 @@ class Watcher:
         try:
             self._health.beat(is_good=not errors, queue=self._queue.counts(), errors=errors)
         except HealthError as error:
-            self._notes("health-failed", reason=error.message, hint=error.hint)
+            self._log("health-failed", reason=error.message, hint=error.hint)
 
 
 def _tracker(policy: Policy) -> tuple[object, ...]:

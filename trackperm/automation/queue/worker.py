@@ -30,7 +30,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from trackperm.automation.decision_log import Notes, scrubbed
+from trackperm.automation.decision_log import DecisionLog, scrubbed
 from trackperm.automation.judging.baseline import (
     Baseline,
     IsBaselineError,
@@ -39,12 +39,12 @@ from trackperm.automation.judging.baseline import (
     find_baseline,
     is_wanted,
 )
-from trackperm.automation.judging.compare_candidate import Settled, loaded, settle
+from trackperm.automation.judging.compare_candidate import JudgedComparison, compare_and_log, loaded
 from trackperm.automation.judging.duplicates import RULE_TAG, Group, baseline_of, withdraw_duplicates
 from trackperm.automation.policy.policy import Policy, hint_for_policies, in_policies
 from trackperm.automation.queue.backoff import MOST_SECONDS, delay, retry_after
 from trackperm.automation.queue.database import QueueError
-from trackperm.automation.queue.queue import LONGEST_WAIT, Entry, LeaseLostError, Queue, Unit
+from trackperm.automation.queue.queue import LONGEST_WAIT, Entry, LeaseLostError, Queue, Task
 from trackperm.errors import InputError, MissingDependencyError, TrackerError, TrackpermError
 from trackperm.trackers.base import Tracker
 from trackperm.trackers.history import RunRecord, history_of
@@ -61,7 +61,7 @@ _SOONEST_RENEWAL = 0.05
 
 
 @dataclass(frozen=True)
-class Turn:
+class WorkerStep:
     """What became of one row.
 
     Attributes
@@ -104,23 +104,23 @@ class Worker:
         What it knows; rows of others are left alone.
     queue : Queue
         Where the rows are.
-    notes : Notes
+    notes : DecisionLog
         Is told every decision.
     owner : str, optional
         What rows name it by.
     """
 
     def __init__(
-        self, policies: Sequence[Policy], queue: Queue, notes: Notes, *, owner: str | None = None
+        self, policies: Sequence[Policy], queue: Queue, notes: DecisionLog, *, owner: str | None = None
     ) -> None:
         self.policies = tuple(policies)
         self._queue = queue
-        self._notes = notes
+        self._log = notes
         self.owner = owner or f"{socket.gethostname()}:{os.getpid()}"
 
-    def turn(
+    def step(
         self, policies: Sequence[Policy] | None = None, *, candidates: Sequence[str] | None = None
-    ) -> Turn | None:
+    ) -> WorkerStep | None:
         """Claim the row that is due first and see to it; None if there is none.
 
         Parameters
@@ -142,12 +142,12 @@ class Worker:
                 return self._see_to(claim, policy)
         except LeaseLostError as error:
             self._note("lease-lost", claim, policy, reason=error.message)
-            return Turn("lease-lost", policy)
+            return WorkerStep("lease-lost", policy)
         except BaseException:
             self._give_back(claim)
             raise
 
-    def _see_to(self, claim: Entry, policy: Policy) -> Turn:
+    def _see_to(self, claim: Entry, policy: Policy) -> WorkerStep:
         began = time.monotonic()
         try:
             event, claim, facts = self._attempt(claim, policy)
@@ -155,16 +155,16 @@ class Worker:
             raise
         except QueueError as error:  # what was logged is found by whoever claims the row next
             self._note("queue-failed", claim, policy, reason=error.message, hint=error.hint)
-            return Turn("retry", policy)
+            return WorkerStep("retry", policy)
         except _SkippedError as error:
             self._queue.drop(claim)
             self._note("skipped", claim, policy, reason=error.message)
-            return Turn("skipped", policy)
+            return WorkerStep("skipped", policy)
         except _UnfinishedError as error:
             wait = _look_again(time.time() - claim.added)
             self._queue.postpone(claim, error.message, wait)
             self._note("waiting", claim, policy, reason=error.message, wait=round(wait, 1))
-            return Turn("waiting", policy)
+            return WorkerStep("waiting", policy)
         except MissingDependencyError as error:
             hint = f"{error.hint}; then `trackperm watch --retry-refused` tries it again."
             return self._refuse(claim, policy, error.message, hint)
@@ -180,7 +180,7 @@ class Worker:
             )
         seconds = round(time.monotonic() - began, 3)
         self._note(event, claim, policy, seconds=seconds, **facts)
-        return Turn(event, policy)
+        return WorkerStep(event, policy)
 
     def _attempt(self, claim: Entry, policy: Policy) -> tuple[Event, Entry, dict[str, object]]:
         reference = RunReference.parse(claim.candidate)
@@ -194,53 +194,53 @@ class Worker:
         if before := _logged_before(policy, tracker, run):
             logged = [str(comparison.run.reference) for comparison in before]
             outcome = _judged_again(policy, run, before)
-            self._queue.settle(claim, outcome or "known", logged)
+            self._queue.complete(claim, outcome or "known", logged)
             return "known", claim, {"outcome": outcome, "comparisons": logged}
         baseline = _fixed(claim, policy)
         if baseline is None:
             try:
                 baseline = find_baseline(policy, tracker, run)
             except IsBaselineError as error:
-                self._queue.settle(claim, "baseline", [])
+                self._queue.complete(claim, "baseline", [])
                 return "passed", claim, {"outcome": "baseline", "reason": scrubbed(error.message)}
             except NoBaselineError as error:
                 if policy.if_no_baseline != "pass":
                     raise
                 loaded(policy, run)  # what cannot be read does not pass
-                self._queue.settle(claim, "no baseline", [])
+                self._queue.complete(claim, "no baseline", [])
                 return "passed", claim, {"outcome": "no baseline", "reason": scrubbed(error.message)}
             claim = self._queue.fix_baseline(claim, str(baseline.run.reference), baseline.why)
         self._queue.renew(claim)
-        settled = settle(policy, run, baseline)
-        logged = [str(published.run.reference) for published in settled.published]
-        outcome = _outcome(settled)
-        self._queue.settle(claim, outcome, logged)
+        judged = compare_and_log(policy, run, baseline)
+        logged = [str(published.run.reference) for published in judged.published]
+        outcome = _outcome(judged)
+        self._queue.complete(claim, outcome, logged)
         facts = {"outcome": outcome, "why": baseline.why, "comparisons": logged}
-        return "compared", claim, {**facts, "reasons": list(settled.judgement.reasons)}
+        return "compared", claim, {**facts, "reasons": list(judged.judgement.reasons)}
 
     def _resolve(
         self, claim: Entry, tracker: Tracker, reference: RunReference
     ) -> tuple[Event, Entry, dict[str, object]]:
         """Queue the run that logged an artifact; killed before the row is dropped, the next adds nothing."""
         run = history_of(tracker).aliased(reference.locator)
-        self._queue.add([Unit(claim.queue_key, str(run.reference), claim.policy)], claim.source)
+        self._queue.add([Task(claim.queue_key, str(run.reference), claim.policy)], claim.source)
         self._queue.drop(claim)
         return "resolved", claim, {"run": str(run.reference)}
 
-    def _retry(self, claim: Entry, policy: Policy, error: Exception) -> Turn:
+    def _retry(self, claim: Entry, policy: Policy, error: Exception) -> WorkerStep:
         asked = retry_after(error)
         wait = delay(claim.attempts) if asked is None else min(asked + delay(0), LONGEST_WAIT)
         reason = scrubbed(in_policies(error.message) if isinstance(error, TrackpermError) else str(error))
         self._queue.retry(claim, reason, wait)
         hint = hint_for_policies(error)
         self._note("retry", claim, policy, reason=reason, hint=hint, wait=round(wait, 1), told_to_wait=asked)
-        return Turn("retry", policy, None if asked is None else wait)
+        return WorkerStep("retry", policy, None if asked is None else wait)
 
-    def _refuse(self, claim: Entry, policy: Policy, reason: str, hint: str | None = None) -> Turn:
+    def _refuse(self, claim: Entry, policy: Policy, reason: str, hint: str | None = None) -> WorkerStep:
         reason = scrubbed(reason)
         self._queue.refuse(claim, reason)
         self._note("refused", claim, policy, reason=reason, hint=hint)
-        return Turn("refused", policy)
+        return WorkerStep("refused", policy)
 
     def _give_back(self, claim: Entry) -> None:
         """Release a row on the way out; if even that fails, its lease expires."""
@@ -248,12 +248,12 @@ class Worker:
             self._queue.release(claim)
         except TrackpermError:
             return
-        self._notes("released", policy=claim.policy, candidate=claim.candidate)
+        self._log("released", policy=claim.policy, candidate=claim.candidate)
 
     def _note(
         self, event: Event | Literal["queue-failed"], claim: Entry, policy: Policy, **facts: object
     ) -> None:
-        self._notes(
+        self._log(
             event,
             policy=policy.name,
             digest=policy.digest[:12],
@@ -351,7 +351,9 @@ def _judged_again(policy: Policy, run: TrackedRun, group: Group) -> str | None:
     if group[0].tags.get(RULE_TAG) == policy.fail_on:
         return None
     try:
-        return _outcome(settle(policy, run, _baseline(policy, baseline_of(group), "as logged"), log=False))
+        return _outcome(
+            compare_and_log(policy, run, _baseline(policy, baseline_of(group), "as logged"), log=False)
+        )
     except InputError:
         return None
 
@@ -373,8 +375,8 @@ def _look_again(age: float) -> float:
     return 10.0 + min(max(age, 0.0) / 10.0, MOST_SECONDS) + delay(0)
 
 
-def _outcome(settled: Settled) -> str:
-    return "superseded" if settled.is_superseded else settled.judgement.outcome
+def _outcome(judged: JudgedComparison) -> str:
+    return "superseded" if judged.is_superseded else judged.judgement.outcome
 
 
 def stamp_of(record: RunRecord) -> str:

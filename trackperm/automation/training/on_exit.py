@@ -23,8 +23,8 @@ from typing import Any
 from trackperm.automation.decision_log import scrubbed
 from trackperm.automation.policy.policy import Policy, PolicyFile, load_policies
 from trackperm.automation.queue.database import default_folder
-from trackperm.automation.queue.queue import Queue, Unit
-from trackperm.automation.training.subprocess_worker import Order, work_apart
+from trackperm.automation.queue.queue import Queue, Task
+from trackperm.automation.training.subprocess_worker import WorkRequest, run_in_subprocess
 from trackperm.errors import InputError, TrackpermError
 from trackperm.trackers.open_runs import OpenRun, RunsOfBlock, open_run
 
@@ -96,8 +96,8 @@ class CompareOnExit:
                 offline.reference,
             )
         online = [run for run in runs if not run.is_offline]
-        units = [unit for run in online for unit in _units(self._policies, run)]
-        if not units:
+        tasks = [task for run in online for task in _tasks(self._policies, run)]
+        if not tasks:
             if online:
                 _LOGGER.warning(
                     "not compared: no policy is about %s", ", ".join(str(r.reference) for r in online)
@@ -105,13 +105,13 @@ class CompareOnExit:
             return
         folder = self._folder()
         queue = Queue(folder, busy=max(0.5, min(5.0, self._budget / 4)))
-        queue.add(units, "on-exit")
+        queue.add(tasks, "on-exit")
         candidates = [str(run.reference) for run in online]
         left = deadline - time.monotonic() - _RESERVE_SECONDS
         why = "there was no time"
         if left >= _LEAST_SECONDS:
             why = self._attempt(queue, candidates, online, left) or why
-        _report(queue, units, why)
+        _report(queue, tasks, why)
 
     def _folder(self) -> Path:
         """Return the folder of the queue, by default that of the policy file."""
@@ -126,7 +126,9 @@ class CompareOnExit:
         owner = f"on-exit:{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
         environment = {name: value for run in runs for name, value in run.environment.items()}
         try:
-            written = work_apart(Order(self._policies, candidates, queue.folder, owner), environment, seconds)
+            written = run_in_subprocess(
+                WorkRequest(self._policies, candidates, queue.folder, owner), environment, seconds
+            )
         except OSError as error:
             return f"no process could be started for it ({error.strerror or error})"
         finally:
@@ -188,7 +190,7 @@ def _policies(policy: str | Path | PolicyFile | Policy, name: str | None) -> tup
     return file.policies if name is None else (file.find(name),)
 
 
-def _units(policies: Sequence[Policy], run: OpenRun) -> list[Unit]:
+def _tasks(policies: Sequence[Policy], run: OpenRun) -> list[Task]:
     """List the policies that can be about a run; whether they are, the worker asks its tracker.
 
     The end of a block is a change of its run: what was refused at an earlier one, before the predictions were
@@ -196,19 +198,19 @@ def _units(policies: Sequence[Policy], run: OpenRun) -> list[Unit]:
     """
     scheme, stamp = run.reference.scheme, f"on-exit:{uuid.uuid4().hex}"
     return [
-        Unit(policy.queue_key, str(run.reference), policy.name, stamp)
+        Task(policy.queue_key, str(run.reference), policy.name, stamp)
         for policy in policies
         if not policy.runs or any(place.scheme == scheme for place in policy.runs)
     ]
 
 
-def _report(queue: Queue, units: Sequence[Unit], otherwise: str) -> None:
-    """Log what came of the units, as the queue has it; where it does not say why one waits, `otherwise`."""
-    keys = {(unit.queue_key, unit.candidate) for unit in units}
+def _report(queue: Queue, tasks: Sequence[Task], otherwise: str) -> None:
+    """Log what came of the tasks, as the queue has it; where it does not say why one waits, `otherwise`."""
+    keys = {(task.queue_key, task.candidate) for task in tasks}
     found = {key: each for each in queue.entries() if (key := (each.queue_key, each.candidate)) in keys}
-    for unit in units:
-        entry = found.get((unit.queue_key, unit.candidate))
-        what = f"{unit.candidate} under policy `{unit.policy}`"
+    for task in tasks:
+        entry = found.get((task.queue_key, task.candidate))
+        what = f"{task.candidate} under policy `{task.policy}`"
         if entry is None:
             _LOGGER.info("not compared: the policy is not about it, or it has failed: %s", what)
         elif entry.state == "done" and not entry.comparisons:

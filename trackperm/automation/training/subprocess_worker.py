@@ -18,14 +18,14 @@ from pathlib import Path
 from signal import SIGKILL
 
 from trackperm import version
-from trackperm.automation.decision_log import Notes
+from trackperm.automation.decision_log import DecisionLog
 from trackperm.automation.policy.policy import Policy
 from trackperm.automation.queue.queue import Queue
 from trackperm.automation.queue.worker import Worker
 
 
 @dataclass(frozen=True)
-class Order:
+class WorkRequest:
     """What is to be worked off.
 
     Attributes
@@ -46,14 +46,14 @@ class Order:
     owner: str
 
 
-def work_apart(order: Order, environment: Mapping[str, str], seconds: float) -> str | None:
+def run_in_subprocess(order: WorkRequest, environment: Mapping[str, str], seconds: float) -> str | None:
     """Let another process work off `order`; returns what it wrote, or None if it was not done in time.
 
     A process that is not done is ended, with all that it has started.
 
     Parameters
     ----------
-    order : Order
+    order : WorkRequest
         What to do.
     environment : mapping of str to str
         Added to that of this process.
@@ -94,12 +94,12 @@ def work_apart(order: Order, environment: Mapping[str, str], seconds: float) -> 
 
 def main() -> None:
     """Work off the order on standard input, until nothing of it is due or the tracker fails."""
-    order: Order = pickle.load(sys.stdin.buffer)  # noqa: S301 - our own parent wrote it
+    order: WorkRequest = pickle.load(sys.stdin.buffer)  # noqa: S301 - our own parent wrote it
     # what libraries print is no note
     stream = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    worker = Worker(order.policies, Queue(order.folder), Notes(stream), owner=order.owner)
-    while (turn := worker.turn(candidates=order.candidates)) is not None and turn.event != "retry":
+    worker = Worker(order.policies, Queue(order.folder), DecisionLog(stream), owner=order.owner)
+    while (step := worker.step(candidates=order.candidates)) is not None and step.event != "retry":
         continue
 
 

@@ -126,9 +126,9 @@ class ReceiverServer(ThreadingHTTPServer):
         """Note that a sender went away, or a fault of our own, without a traceback."""
         error = sys.exc_info()[1]
         if isinstance(error, OSError):
-            self.receiver.notes("delivery-broken-off")
+            self.receiver.log("delivery-broken-off")
         else:
-            self.receiver.notes("delivery-failed", fault=type(error).__name__)
+            self.receiver.log("delivery-failed", fault=type(error).__name__)
 
 
 class _Handler(BaseHTTPRequestHandler):

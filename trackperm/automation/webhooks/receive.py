@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 from email.message import Message
 from typing import Any
 
-from trackperm.automation.decision_log import Notes
+from trackperm.automation.decision_log import DecisionLog
 from trackperm.automation.policy.policy import Policy
-from trackperm.automation.queue.queue import Queue, ReplayError, Unit
+from trackperm.automation.queue.queue import Queue, ReplayError, Task
 from trackperm.automation.webhooks.signatures import (
     REPLAY_SECONDS,
     SignatureError,
@@ -110,14 +110,14 @@ class Receiver:
         Where what they announce is added.
     secrets : Secrets
         By which they are checked.
-    notes : Notes
+    log : DecisionLog
         Is told what was taken and what was refused, without bodies and headers.
     """
 
     policies: Sequence[Policy]
     queue: Queue
     secrets: Secrets
-    notes: Notes
+    log: DecisionLog
     _turn: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
 
     def take(
@@ -137,9 +137,9 @@ class Receiver:
         try:
             delivery, memory = self._verified(path, headers, body)
             reference = _reference(path, body)
-            units = [] if reference is None else self._units(reference)
+            tasks = [] if reference is None else self._tasks(reference)
             # what is ignored may be sent again, to policies that were mended for it
-            added = self._added(units, delivery, memory) if units else []
+            added = self._added(tasks, delivery, memory) if tasks else []
         except SignatureError as error:
             return self.refused(path, 401, error.message, len(body))
         except ReplayError as error:
@@ -148,16 +148,16 @@ class Receiver:
             return self.refused(path, error.status, error.message, len(body))
         except TrackpermError as error:  # the queue cannot be written to: the sender tries again
             return self.refused(path, 503, error.message, len(body))
-        if reference is None or not units:
+        if reference is None or not tasks:
             why = _why_no_run(body) if reference is None else "no policy is about it"
-            self.notes("delivery-ignored", path=path, candidate=_text(reference), reason=why)
+            self.log("delivery-ignored", path=path, candidate=_text(reference), reason=why)
             return 200, {"status": "ignored", "reason": why}
-        self.notes(
+        self.log(
             "delivery",
             path=path,
             delivery=delivery[:20],
             candidate=str(reference),
-            policies=[unit.policy for unit in units],
+            policies=[task.policy for task in tasks],
             queued=len(added),
         )
         return 202, {"status": "queued", "candidate": str(reference), "queued": len(added)}
@@ -167,15 +167,15 @@ class Receiver:
     ) -> tuple[int, dict[str, Any]]:
         """Note a refusal, and return its status and answer; what is said depends on no secret."""
         known = path if path in ("/wandb", "/mlflow") else "another"
-        self.notes("delivery-refused", path=known, status=status, reason=reason, bytes=n_bytes)
+        self.log("delivery-refused", path=known, status=status, reason=reason, bytes=n_bytes)
         return status, {"status": "refused", "reason": reason}
 
-    def _added(self, units: list[Unit], delivery: str, memory: float) -> list[Unit]:
-        """Add units, one delivery after the other: SQLite makes many writers wait much longer than few."""
+    def _added(self, tasks: list[Task], delivery: str, memory: float) -> list[Task]:
+        """Add tasks, one delivery after the other: SQLite makes many writers wait much longer than few."""
         if not self._turn.acquire(timeout=_TURN_SECONDS):
             raise RefusedError(503, "the queue is busy")
         try:
-            return self.queue.add(units, "receive", delivery=delivery, window=memory)
+            return self.queue.add(tasks, "receive", delivery=delivery, window=memory)
         finally:
             self._turn.release()
 
@@ -188,12 +188,12 @@ class Receiver:
             return delivery, 3 * REPLAY_SECONDS
         raise RefusedError(404, "nothing is received here")
 
-    def _units(self, reference: RunReference) -> list[Unit]:
-        """One unit for each policy that can be about the run; whether it is, the worker finds out."""
+    def _tasks(self, reference: RunReference) -> list[Task]:
+        """One task for each policy that can be about the run; whether it is, the worker finds out."""
         container = reference.locator.rpartition("/")[0]
         places = (container, container.rpartition("/")[2])
         return [
-            Unit(policy.queue_key, str(reference), policy.name)
+            Task(policy.queue_key, str(reference), policy.name)
             for policy in self.policies
             if any(
                 place.scheme == reference.scheme and (place.scheme == "mlflow" or place.locator in places)

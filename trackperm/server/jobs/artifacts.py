@@ -1,7 +1,7 @@
 """Artifacts of runs through MLflow's public routes, wherever they are stored.
 
 A process that reads storage by itself would do so with the server's credentials, and at places that users
-choose. In a process of the workshop this repository stands in for those of all schemes.
+choose. In a process of the pool this repository stands in for those of all schemes.
 """
 
 from __future__ import annotations

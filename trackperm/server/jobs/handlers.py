@@ -20,7 +20,7 @@ from trackperm.report.changed_examples import DIRECTION
 from trackperm.server.jobs import views
 from trackperm.server.jobs.changed_examples import write_flips
 from trackperm.server.jobs.limits import MOST_RUNS
-from trackperm.server.jobs.requests import ChoicesOrder, CompareOrder, LeaderboardOrder, Order
+from trackperm.server.jobs.requests import ChoicesRequest, CompareRequest, JobRequest, LeaderboardRequest
 from trackperm.server.jobs.store import FLIPS_FILE, RESULT_FILE, Error, error_values
 from trackperm.statistic import Statistic, builtin_names, load_statistic
 from trackperm.trackers.mlflow.statistics import stored_statistics
@@ -43,12 +43,12 @@ class Steps(Protocol):
         """Begin the next step."""
 
 
-def do(order: Order, base: str, folder: Path, steps: Steps) -> Callable[[], None] | None:
+def do(order: JobRequest, base: str, folder: Path, steps: Steps) -> Callable[[], None] | None:
     """Do what was asked for, and write the result to `folder`.
 
     Parameters
     ----------
-    order : Order
+    order : JobRequest
         What was asked for.
     base : str
         URL of the tracking server.
@@ -68,9 +68,9 @@ def do(order: Order, base: str, folder: Path, steps: Steps) -> Callable[[], None
         If it cannot be done.
     """
     comparison = None
-    if isinstance(order, ChoicesOrder):
+    if isinstance(order, ChoicesRequest):
         result = _choices(order, base, steps)
-    elif isinstance(order, CompareOrder):
+    elif isinstance(order, CompareRequest):
         comparison, result = _comparison(order, base, steps)
     else:
         result = _leaderboard(order, base, steps)
@@ -79,7 +79,7 @@ def do(order: Order, base: str, folder: Path, steps: Steps) -> Callable[[], None
     return None if comparison is None else partial(_write_flips, comparison, folder / FLIPS_FILE)
 
 
-def _comparison(order: CompareOrder, base: str, steps: Steps) -> tuple[Comparison, dict[str, Any]]:
+def _comparison(order: CompareRequest, base: str, steps: Steps) -> tuple[Comparison, dict[str, Any]]:
     steps.expect(5 if order.log else 4)
     sides = []
     for role, run_id in zip(("baseline", "candidate"), order.runs, strict=True):
@@ -123,7 +123,7 @@ def _write_flips(comparison: Comparison, path: Path) -> None:
     write_flips(path, changed.columns, changed.rows, direction)
 
 
-def _leaderboard(order: LeaderboardOrder, base: str, steps: Steps) -> dict[str, Any]:
+def _leaderboard(order: LeaderboardRequest, base: str, steps: Steps) -> dict[str, Any]:
     name, n_runs = None, len(order.runs)
     if order.experiment is not None:
         steps.begin("listing runs")
@@ -155,7 +155,7 @@ def _leaderboard(order: LeaderboardOrder, base: str, steps: Steps) -> dict[str, 
     return {**views.leaderboard_view(board, logged), "not_logged": refused}
 
 
-def _choices(order: ChoicesOrder, base: str, steps: Steps) -> dict[str, Any]:
+def _choices(order: ChoicesRequest, base: str, steps: Steps) -> dict[str, Any]:
     tracker, store = MlflowTracker(base), Store(base)
     missing: list[dict[str, str]] = []
     found: list[TrackedRun] = []
@@ -214,7 +214,7 @@ def _experiment_name(store: Store, experiment_id: str) -> str:
         return str(client.get_experiment(experiment_id).name)
 
 
-def _question(order: CompareOrder | LeaderboardOrder, base: str, experiment_id: str) -> Question:
+def _question(order: CompareRequest | LeaderboardRequest, base: str, experiment_id: str) -> Question:
     """Return what a page asks."""
     named = [] if order.statistic is None else [_statistic(order.statistic, base, experiment_id)]
     return Question(

@@ -11,7 +11,7 @@ _MAX_FRAME = 2**26
 _CHUNK = 2**20
 
 
-class Wire:
+class Pipe:
     """One end of a connection on which each message may be followed by a body.
 
     Parameters

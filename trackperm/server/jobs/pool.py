@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import multiprocessing
 import os
 import queue
 import subprocess
@@ -14,7 +15,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
-from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -23,9 +23,9 @@ from werkzeug.test import TestResponse
 from trackperm.errors import CapacityError, TrackpermError
 from trackperm.server.jobs.fair_queue import FairQueue
 from trackperm.server.jobs.limits import Limits
-from trackperm.server.jobs.pipe import Wire
+from trackperm.server.jobs.pipe import Pipe
 from trackperm.server.jobs.replay import Caller, ForbiddenRouteError
-from trackperm.server.jobs.requests import Order
+from trackperm.server.jobs.requests import JobRequest
 from trackperm.server.jobs.store import Job
 from trackperm.storage import temporary_files
 
@@ -45,13 +45,13 @@ _LOGGER = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-class _Task(NamedTuple):
+class _QueuedJob(NamedTuple):
     job: Job
     caller: Caller
-    order: Order
+    order: JobRequest
 
 
-class Workshop:
+class WorkerPool:
     """Runs jobs, at most two at the same time, in processes that stay warm; visitors take turns.
 
     Parameters
@@ -62,11 +62,11 @@ class Workshop:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._tasks: FairQueue[_Task] = FairQueue()
+        self._tasks: FairQueue[_QueuedJob] = FairQueue()
         self._lock = threading.Lock()
-        self._benches: list[_Bench] = []
+        self._benches: list[WorkerThread] = []
 
-    def submit(self, job: Job, caller: Caller, order: Order) -> None:
+    def submit(self, job: Job, caller: Caller, order: JobRequest) -> None:
         """Let `job` do what `order` says, as `caller`, when it is its turn and a process is free."""
         for task in self._tasks.remove(lambda task: not task.job.is_wanted):
             task.job.drop()
@@ -74,17 +74,17 @@ class Workshop:
             self._benches = [bench for bench in self._benches if bench.is_alive()]
             busy = sum(bench.is_busy for bench in self._benches)
             if busy + len(self._tasks) >= len(self._benches) and len(self._benches) < _PROCESSES:
-                bench = _Bench(self._tasks, self._limits)
+                bench = WorkerThread(self._tasks, self._limits)
                 self._benches.append(bench)
                 bench.start()
-        self._tasks.put(_Task(job, caller, order), job.state.client, job.state.page)
+        self._tasks.put(_QueuedJob(job, caller, order), job.state.client, job.state.page)
 
 
-class _Bench(threading.Thread):
+class WorkerThread(threading.Thread):
     """A thread that has one process at most, and does one task after the other in it."""
 
-    def __init__(self, tasks: FairQueue[_Task], limits: Limits) -> None:
-        super().__init__(name="trackperm-workshop", daemon=True)
+    def __init__(self, tasks: FairQueue[_QueuedJob], limits: Limits) -> None:
+        super().__init__(name="trackperm-pool", daemon=True)
         self.is_busy = False
         self._tasks = tasks
         self._limits = limits
@@ -111,7 +111,7 @@ class _Bench(threading.Thread):
                 self.is_busy = False
                 self._tasks.done(task.job.state.client, task.job.state.page)
 
-    def _do(self, task: _Task) -> None:
+    def _do(self, task: _QueuedJob) -> None:
         if not task.job.is_wanted:
             task.job.drop()
             return
@@ -143,7 +143,7 @@ class _Process:
     """One process apart, with nothing of the server's environment but what Python needs."""
 
     def __init__(self, limits: Limits, jobs: Path) -> None:
-        ours, theirs = Pipe()
+        ours, theirs = multiprocessing.Pipe()
         environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         environment |= {
             name: value
@@ -166,7 +166,7 @@ class _Process:
             start_new_session=True,  # no signal of a terminal is for it
         )
         theirs.close()
-        self.wire = Wire(ours)
+        self.wire = Pipe(ours)
 
     @property
     def is_alive(self) -> bool:
@@ -217,7 +217,7 @@ def _part(chunks: Iterator[Any]) -> bytes:
 class _Run:
     """One task in one process: answers its requests and keeps its record until it is done."""
 
-    def __init__(self, process: _Process, task: _Task, limits: Limits) -> None:
+    def __init__(self, process: _Process, task: _QueuedJob, limits: Limits) -> None:
         self._process = process
         self._wire = process.wire
         self._job, self._caller, self._order = task

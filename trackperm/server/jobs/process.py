@@ -30,8 +30,8 @@ from requests.adapters import BaseAdapter
 from requests.structures import CaseInsensitiveDict
 
 from trackperm.errors import CapacityError, TrackpermError
-from trackperm.server.jobs.pipe import Wire
-from trackperm.server.jobs.requests import read_order
+from trackperm.server.jobs.pipe import Pipe
+from trackperm.server.jobs.requests import read_request
 from trackperm.server.jobs.store import SCRATCH, clear, error_values
 from trackperm.storage import is_full, no_room_for_temporary_files
 
@@ -45,13 +45,13 @@ class ServerAdapter(BaseAdapter):
 
     Parameters
     ----------
-    wire : Wire
+    wire : Pipe
         To the server.
     lock : Lock
         Held for as long as the wire is in use.
     """
 
-    def __init__(self, wire: Wire, lock: threading.Lock) -> None:
+    def __init__(self, wire: Pipe, lock: threading.Lock) -> None:
         super().__init__()
         self.base = ""
         self._wire = wire
@@ -110,7 +110,7 @@ def _content(body: Any) -> Iterator[bytes]:
 class _Steps:
     """Tells the server how far a job is."""
 
-    def __init__(self, wire: Wire, lock: threading.Lock) -> None:
+    def __init__(self, wire: Pipe, lock: threading.Lock) -> None:
         self._wire = wire
         self._lock = lock
         self._done, self._total = 0.0, 1.0
@@ -149,7 +149,7 @@ def main() -> None:
     for end in (ended, told, tell):
         os.close(end)
     os.setpgid(0, 0)
-    _work(Wire(Connection(wire)), megabytes)
+    _work(Pipe(Connection(wire)), megabytes)
 
 
 def _guard(worker: int, ended: int, told: int, jobs: Path, server: int) -> NoReturn:
@@ -174,7 +174,7 @@ def _guard(worker: int, ended: int, told: int, jobs: Path, server: int) -> NoRet
     os._exit(abs(code))
 
 
-def _work(wire: Wire, megabytes: int) -> None:
+def _work(wire: Pipe, megabytes: int) -> None:
     lock = threading.Lock()
     adapter = ServerAdapter(wire, lock)
     cast(Any, requests.Session).get_adapter = lambda *_, **__: adapter
@@ -205,7 +205,7 @@ def _outcomes(handlers: Any, message: dict[str, Any], steps: _Steps) -> Iterator
     try:
         os.chdir(scratch)
         tempfile.tempdir = str(scratch)
-        write_flips = handlers.do(read_order(message["order"]), message["base"], folder, steps)
+        write_flips = handlers.run_job(read_request(message["order"]), message["base"], folder, steps)
         yield {"type": "done", "flips": "none" if write_flips is None else "writing"}
         if write_flips is not None:
             write_flips()

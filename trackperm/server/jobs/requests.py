@@ -17,11 +17,11 @@ StatisticName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$
 Text = Annotated[str, Field(min_length=1, max_length=1000)]
 
 
-class _Order(BaseModel):
+class _Request(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
 
-class _Test(_Order):
+class _Test(_Request):
     """Choices that comparisons and leaderboards share."""
 
     artifact: Text | None = None
@@ -38,7 +38,7 @@ class _Test(_Order):
     log: bool = False
 
 
-class ChoicesOrder(_Order):
+class ChoicesRequest(_Request):
     """Which artifacts and statistics there are to choose from."""
 
     kind: Literal["choices"]
@@ -46,11 +46,11 @@ class ChoicesOrder(_Order):
     experiment: Identifier | None = None
 
     @model_validator(mode="after")
-    def _one_source(self) -> ChoicesOrder:
+    def _one_source(self) -> ChoicesRequest:
         return _with_one_source(self)
 
 
-class CompareOrder(_Test):
+class CompareRequest(_Test):
     """A comparison of two runs."""
 
     kind: Literal["compare"]
@@ -60,7 +60,7 @@ class CompareOrder(_Test):
     experiment: None = None
 
 
-class LeaderboardOrder(_Test):
+class LeaderboardRequest(_Test):
     """A leaderboard of runs, or of a whole experiment."""
 
     kind: Literal["leaderboard"]
@@ -71,16 +71,16 @@ class LeaderboardOrder(_Test):
     correction: CorrectionOfPairs = "holm"
 
     @model_validator(mode="after")
-    def _one_source(self) -> LeaderboardOrder:
+    def _one_source(self) -> LeaderboardRequest:
         return _with_one_source(self)
 
 
-_Sourced = TypeVar("_Sourced", ChoicesOrder, LeaderboardOrder)
-Order = ChoicesOrder | CompareOrder | LeaderboardOrder
-_ORDERS: TypeAdapter[Order] = TypeAdapter(Annotated[Order, Field(discriminator="kind")])
+_Sourced = TypeVar("_Sourced", ChoicesRequest, LeaderboardRequest)
+JobRequest = ChoicesRequest | CompareRequest | LeaderboardRequest
+_ORDERS: TypeAdapter[JobRequest] = TypeAdapter(Annotated[JobRequest, Field(discriminator="kind")])
 
 
-def read_order(content: bytes | dict[str, Any]) -> Order:
+def read_request(content: bytes | dict[str, Any]) -> JobRequest:
     """Read what a page has sent.
 
     Raises
@@ -95,7 +95,7 @@ def read_order(content: bytes | dict[str, Any]) -> Order:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         path = [str(step) for step in first["loc"]]
-        orders = {_kind(each): each for each in get_args(Order)}
+        orders = {_kind(each): each for each in get_args(JobRequest)}
         keys = list(orders[path[0]].model_fields) if path else []
         message, hint = in_words(first, keys)
         place = f"`{'.'.join(path[1:])}` of what was asked for" if path[1:] else "what was asked for"
