@@ -18,9 +18,8 @@ from support.processes import run
 from support.queue_tasks import task
 from support.watchers import COMMAND
 
-from trackperm.automation.queue.database import QueueError
 from trackperm.automation.queue.queue import Queue
-from trackperm.errors import StorageError
+from trackperm.errors import QueueError, StorageError
 from trackperm.storage import temporary_files, write_whole
 from trackperm.tables import read_examples
 

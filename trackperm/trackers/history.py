@@ -18,10 +18,6 @@ from trackperm.trackers.publication import LoggedComparison
 from trackperm.trackers.references import TrackedRun
 
 
-class NoSuchAliasError(InputError):
-    """Nothing has the alias that was asked for, which may come."""
-
-
 @dataclass(frozen=True)
 class RunRecord:
     """A run as its tracker has it now.

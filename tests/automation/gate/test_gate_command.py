@@ -322,7 +322,7 @@ def evil_report(folder: Path) -> GateReport:
     run = TrackedRun(RunReference("file", "tiny.parquet"), EVIL, "", url="https://host/a) b")
     base = TrackedRun(RunReference("file", "tiny-base.parquet"), EVIL, "")
     baseline = compare_candidate.Baseline(base, EVIL)
-    return GateReport.of(compare_candidate.complete(policy, run, baseline))
+    return GateReport.of(compare_candidate.compare_and_log(policy, run, baseline))
 
 
 def test_names_are_no_markup_no_mention_and_no_command(folder: Path):

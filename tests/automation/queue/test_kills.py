@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from support.queue_tasks import claimed, task
 
-from trackperm.automation.queue.queue import Queue, ReplayError
+from trackperm.automation.queue.queue import Queue
+from trackperm.errors import ReplayError
 
 KILLED = """
 import os, signal, sqlite3, sys

@@ -12,7 +12,8 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 from support.budget import cases
 from support.queue_tasks import KEY, Clock, task
 
-from trackperm.automation.queue.queue import Entry, LeaseLostError, Queue
+from trackperm.automation.queue.queue import Entry, Queue
+from trackperm.errors import LeaseLostError
 
 
 class Model(RuleBasedStateMachine):

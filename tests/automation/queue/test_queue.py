@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from support.queue_tasks import KEY, Clock, claimed, task
 
-from trackperm.automation.queue.queue import LONGEST_WAIT, LeaseLostError, Queue, ReplayError, Task
-from trackperm.errors import InputError
+from trackperm.automation.queue.queue import LONGEST_WAIT, Queue, Task
+from trackperm.errors import InputError, LeaseLostError, ReplayError
 
 
 @pytest.fixture

@@ -18,12 +18,11 @@ from support.hooked_runs import Heard, HookedStore, once
 
 import trackperm
 from trackperm.automation.policy.edits import EditedPolicies
-from trackperm.automation.queue.database import QueueError
 from trackperm.automation.queue.health import Health, endpoint
 from trackperm.automation.queue.queue import Queue, Task
 from trackperm.automation.queue.watch import Watcher
 from trackperm.automation.queue.worker import Worker
-from trackperm.errors import InputError, MissingDependencyError, TrackerError
+from trackperm.errors import InputError, MissingDependencyError, QueueError, TrackerError
 
 pytestmark = pytest.mark.tracker
 

@@ -15,10 +15,9 @@ from support.hooked_runs import Heard, HookedStore, once
 from trackperm.automation.judging import compare_candidate as work_module
 from trackperm.automation.queue import watch as watch_module
 from trackperm.automation.queue import worker as worker_module
-from trackperm.automation.queue.database import QueueError
 from trackperm.automation.queue.queue import Queue, Task
 from trackperm.automation.queue.worker import Worker
-from trackperm.errors import InputError, TrackerError
+from trackperm.errors import InputError, QueueError, TrackerError
 
 pytestmark = pytest.mark.tracker
 

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mlflow.webhooks.delivery import _generate_hmac_signature
 
-from trackperm.automation.webhooks.signatures import SignatureError, verify_mlflow, verify_wandb
+from trackperm.automation.webhooks.signatures import verify_mlflow, verify_wandb
+from trackperm.errors import SignatureError
 
 SECRET = "the-shared-secret"
 BODY = '{"artifact": "team/digits/predictions:v3", "naïve": "ü"}'.encode()

@@ -23,11 +23,12 @@ from support.decimal_oracle import (
 )
 from support.oracles import Point
 
+from trackperm.errors import UndefinedError
 from trackperm.exact.functions.ball import Ball
 from trackperm.exact.functions.closed_form import ClosedForm, coprime_base
 from trackperm.exact.functions.power import perfect_root
 from trackperm.exact.functions.real import RealStatistic
-from trackperm.exact.functions.real_number import RealNumber, UndefinedError
+from trackperm.exact.functions.real_number import RealNumber
 
 
 def number(statistic: RealStatistic, point: Point) -> RealNumber | None:

@@ -20,7 +20,7 @@ from werkzeug.test import EnvironBuilder
 from trackperm.errors import StorageError
 from trackperm.server.jobs.limits import Limits
 from trackperm.server.jobs.pipe import Pipe
-from trackperm.server.jobs.pool import WorkerPool, _Process
+from trackperm.server.jobs.pool import WorkerPool, WorkerProcess
 from trackperm.server.jobs.process import ServerAdapter
 from trackperm.server.jobs.replay import Caller
 from trackperm.server.jobs.requests import read_request
@@ -57,11 +57,11 @@ def test_nobody_waits_for_a_job_whose_end_cannot_be_recorded(request: pytest.Fix
     """The disk fills while it waits: its record goes, and the thread that saw to it takes the next one."""
     store, pool = JobStore(), WorkerPool(Limits())
     caller = Caller.of(Flask(__name__), REQUEST, "")
-    order = read_request({"kind": "choices", "runs": ["a"]})
+    asked = read_request({"kind": "choices", "runs": ["a"]})
     jobs = [store.begin(SOMEBODY) for _ in range(3)]
     request.getfixturevalue("full_disk")
     for job in jobs:
-        pool.submit(job, caller, order)
+        pool.submit(job, caller, asked)
     deadline = time.monotonic() + 30
     while any(store.find(job.id) for job in jobs):
         assert time.monotonic() < deadline
@@ -72,7 +72,7 @@ def test_nobody_waits_for_a_job_whose_end_cannot_be_recorded(request: pytest.Fix
 def test_what_follows_an_answer_for_which_there_is_no_room_is_understood(full_disk: None) -> None:
     """Otherwise the rest of the answer is taken for messages, and nobody hears of the disk."""
     ours, theirs = multiprocessing.Pipe()
-    server, wire = Pipe(ours), Pipe(theirs)
+    server, worker = Pipe(ours), Pipe(theirs)
 
     def answer() -> None:
         server.receive()
@@ -82,11 +82,11 @@ def test_what_follows_an_answer_for_which_there_is_no_room_is_understood(full_di
         server.send({"type": "next"})
 
     threading.Thread(target=answer, daemon=True).start()
-    adapter = ServerAdapter(wire, threading.Lock())
+    adapter = ServerAdapter(worker, threading.Lock())
     adapter.base = "http://127.0.0.1"
     with pytest.raises(OSError, match="File too large"):
         adapter.send(requests.Request("GET", "http://127.0.0.1/get-artifact").prepare())
-    assert wire.receive() == {"type": "next"}
+    assert worker.receive() == {"type": "next"}
 
 
 ENDED = """\
@@ -94,10 +94,10 @@ import ctypes, os, sys, tempfile, time
 from pathlib import Path
 from support.processes import descendants
 from trackperm.server.jobs.limits import Limits
-from trackperm.server.jobs.pool import _Process
+from trackperm.server.jobs.pool import WorkerProcess
 
 ctypes.CDLL(None).prctl(36, 1)  # what loses its parent becomes a child of this process, as in a container
-process = _Process(Limits(), Path(tempfile.mkdtemp()))
+process = WorkerProcess(Limits(), Path(tempfile.mkdtemp()))
 while len(found := descendants(os.getpid())) < 2:
     time.sleep(0.01)
 print(process.end(), len(found))
@@ -117,7 +117,7 @@ def test_processes_of_jobs_have_no_secrets(folder: Path, monkeypatch: pytest.Mon
     for name in ("TRACKPERM_MLFLOW_WEBHOOK_SECRET", "MLFLOW_TRACKING_PASSWORD", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "planted-secret")
     monkeypatch.setenv("TRACKPERM_EXPANDED_MB", "77")
-    process = _Process(Limits(), folder)
+    process = WorkerProcess(Limits(), folder)
     try:
         shown = [Path(f"/proc/{each}/environ").read_bytes() for each in descendants(os.getpid())]
     finally:

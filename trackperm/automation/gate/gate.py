@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 
 from trackperm.automation.gate.report import GateReport
-from trackperm.automation.judging.baseline import NoBaselineError, file_run, find_baseline
+from trackperm.automation.judging.baseline import file_run, find_baseline
 from trackperm.automation.judging.compare_candidate import compare_and_log, loaded
 from trackperm.automation.policy.policy import Policy, hint_for_policies, in_policies, load_policies
-from trackperm.errors import FaultError, InputError, TrackpermError
+from trackperm.errors import FaultError, InputError, NoBaselineError, TrackpermError
 from trackperm.messages import without_secrets
 from trackperm.trackers.base import Tracker
 from trackperm.trackers.history import history_of

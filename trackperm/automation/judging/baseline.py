@@ -9,20 +9,12 @@ from pathlib import Path
 
 from trackperm.automation.policy.keys import BaselineRule
 from trackperm.automation.policy.policy import Policy
-from trackperm.errors import InputError
+from trackperm.errors import InputError, IsBaselineError, NoBaselineError, NoSuchAliasError
 from trackperm.tables import split_part
 from trackperm.tables.remote import shown_locator
 from trackperm.trackers.base import Tracker
-from trackperm.trackers.history import History, NoSuchAliasError, RunRecord, history_of
+from trackperm.trackers.history import History, RunRecord, history_of
 from trackperm.trackers.references import RunReference, TrackedRun
-
-
-class NoBaselineError(InputError):
-    """A candidate for which the rule of its policy finds no baseline."""
-
-
-class IsBaselineError(NoBaselineError):
-    """A candidate that is itself the baseline, by the rule of its policy."""
 
 
 @dataclass(frozen=True)

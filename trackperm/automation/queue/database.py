@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from trackperm.errors import InputError
+from trackperm.errors import QueueError
 from trackperm.messages import printable
 
 FILE = "queue.sqlite"
@@ -46,10 +46,6 @@ CREATE TABLE work (
 CREATE INDEX work_due ON work (state, due);
 CREATE TABLE delivery (id TEXT PRIMARY KEY, forgotten REAL NOT NULL) WITHOUT ROWID;
 """
-
-
-class QueueError(InputError):
-    """A queue that cannot be read or written now."""
 
 
 def default_folder(policies: Path | None = None) -> Path:

@@ -12,13 +12,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from trackperm.errors import InputError
+from trackperm.errors import HealthError, InputError
 
 _READ_SECONDS = 10
-
-
-class HealthError(InputError):
-    """A health file that cannot be written."""
 
 
 class Health:

@@ -15,7 +15,8 @@ What happens where a process dies, by ``kill -9`` or with its machine:
 * after :meth:`Queue.note_stamp`: the next worker looks at the run itself, and notes what it is like then.
 * after :meth:`Queue.fix_baseline`: the next worker is given the same baseline, whatever has finished since,
   so that it makes the same comparison, by the same key, and completes in the tracker what was begun.
-* after the comparison was logged and before :meth:`Queue.complete`: the next worker finds it in the tracker by
+* after the comparison was logged and before :meth:`Queue.complete`: the next worker finds it in the tracker
+by
   its policy and candidate, takes it as done, and settles the row.
 * after :meth:`Queue.complete`: the row is ``done`` and never claimed again.
 
@@ -37,7 +38,7 @@ from typing import Any, Literal
 
 from trackperm.automation.queue.backoff import delay
 from trackperm.automation.queue.database import BUSY_SECONDS, QueueFile
-from trackperm.errors import InputError, TrackpermError
+from trackperm.errors import LeaseLostError, ReplayError
 
 State = Literal["waiting", "claimed", "done", "refused"]
 
@@ -53,14 +54,6 @@ ON CONFLICT (queue_key, candidate) DO UPDATE
 SET {_AFRESH}, stamp = excluded.stamp, source = excluded.source, due = :now, changed = :now
 WHERE state = 'refused' AND excluded.stamp IS NOT NULL AND stamp IS NOT excluded.stamp
 """
-
-
-class LeaseLostError(TrackpermError):
-    """A change to a row that another worker has claimed meanwhile, or that is gone."""
-
-
-class ReplayError(InputError):
-    """A delivery that has been received before."""
 
 
 @dataclass(frozen=True)

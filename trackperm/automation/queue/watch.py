@@ -22,11 +22,10 @@ from trackperm.automation.judging.baseline import is_wanted
 from trackperm.automation.policy.edits import EditedPolicies
 from trackperm.automation.policy.policy import Policy, hint_for_policies
 from trackperm.automation.queue.backoff import delay, retry_after
-from trackperm.automation.queue.database import QueueError
-from trackperm.automation.queue.health import Health, HealthError
+from trackperm.automation.queue.health import Health
 from trackperm.automation.queue.queue import LONGEST_WAIT, Queue, Task
 from trackperm.automation.queue.worker import Worker, WorkerStep, stamp_of
-from trackperm.errors import TrackerError, TrackpermError
+from trackperm.errors import HealthError, QueueError, TrackerError, TrackpermError
 from trackperm.trackers.history import history_of
 from trackperm.trackers.references import RunReference
 

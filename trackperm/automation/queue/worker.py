@@ -31,21 +31,24 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from trackperm.automation.decision_log import DecisionLog, scrubbed
-from trackperm.automation.judging.baseline import (
-    Baseline,
-    IsBaselineError,
-    NoBaselineError,
-    file_run,
-    find_baseline,
-    is_wanted,
-)
+from trackperm.automation.judging.baseline import Baseline, file_run, find_baseline, is_wanted
 from trackperm.automation.judging.compare_candidate import JudgedComparison, compare_and_log, loaded
 from trackperm.automation.judging.duplicates import RULE_TAG, Group, baseline_of, withdraw_duplicates
 from trackperm.automation.policy.policy import Policy, hint_for_policies, in_policies
 from trackperm.automation.queue.backoff import MOST_SECONDS, delay, retry_after
-from trackperm.automation.queue.database import QueueError
-from trackperm.automation.queue.queue import LONGEST_WAIT, Entry, LeaseLostError, Queue, Task
-from trackperm.errors import InputError, MissingDependencyError, TrackerError, TrackpermError
+from trackperm.automation.queue.queue import LONGEST_WAIT, Entry, Queue, Task
+from trackperm.errors import (
+    InputError,
+    IsBaselineError,
+    LeaseLostError,
+    MissingDependencyError,
+    NoBaselineError,
+    QueueError,
+    SkippedTaskError,
+    TrackerError,
+    TrackpermError,
+    UnfinishedRunError,
+)
 from trackperm.trackers.base import Tracker
 from trackperm.trackers.history import RunRecord, history_of
 from trackperm.trackers.references import RunReference, TrackedRun
@@ -80,14 +83,6 @@ class WorkerStep:
     event: Event
     policy: Policy
     told_to_wait: float | None = None
-
-
-class _SkippedError(TrackpermError):
-    """The policy is not about this run."""
-
-
-class _UnfinishedError(TrackpermError):
-    """The run is still going."""
 
 
 def is_artifact(reference: RunReference) -> bool:
@@ -156,11 +151,11 @@ class Worker:
         except QueueError as error:  # what was logged is found by whoever claims the row next
             self._note("queue-failed", claim, policy, reason=error.message, hint=error.hint)
             return WorkerStep("retry", policy)
-        except _SkippedError as error:
+        except SkippedTaskError as error:
             self._queue.drop(claim)
             self._note("skipped", claim, policy, reason=error.message)
             return WorkerStep("skipped", policy)
-        except _UnfinishedError as error:
+        except UnfinishedRunError as error:
             wait = _look_again(time.time() - claim.added)
             self._queue.postpone(claim, error.message, wait)
             self._note("waiting", claim, policy, reason=error.message, wait=round(wait, 1))
@@ -327,17 +322,17 @@ def _wanted(claim: Entry, policy: Policy, tracker: Tracker, run: TrackedRun) -> 
     scheme = run.reference.scheme
     places = [place.locator for place in policy.runs if place.scheme == scheme]
     if not (is_own and not policy.runs) and not any(history.holds(place, run) for place in places):
-        raise _SkippedError("the run is in none of the experiments or projects of the policy")
+        raise SkippedTaskError("the run is in none of the experiments or projects of the policy")
     record = history.record(run)
     if not is_wanted(policy, replace(record, is_finished=True)):
-        raise _SkippedError("the run is not one of those that `only` selects")
+        raise SkippedTaskError("the run is not one of those that `only` selects")
     if record.is_failed:
-        raise _SkippedError("the run has failed")
+        raise SkippedTaskError("the run has failed")
     if record.is_finished or is_own:
         return record
     if time.time() - claim.added > PATIENCE_SECONDS:
-        raise _SkippedError("the run was announced a week ago, and has not ended")
-    raise _UnfinishedError("the run is still going")
+        raise SkippedTaskError("the run was announced a week ago, and has not ended")
+    raise UnfinishedRunError("the run is still going")
 
 
 def _judged_again(policy: Policy, run: TrackedRun, group: Group) -> str | None:

@@ -19,7 +19,8 @@ from email.message import Message
 from http.client import HTTPException, parse_headers
 from typing import Any
 
-from trackperm.automation.webhooks.receive import MOST_BYTES, RefusedError
+from trackperm.automation.webhooks.receive import MOST_BYTES
+from trackperm.errors import RefusedRequestError
 
 MOST_ARRIVING = 512
 MOST_REQUEST_BYTES = 32 * 1024 + MOST_BYTES
@@ -46,16 +47,16 @@ def stated_length(headers: Message) -> int:
 
     Raises
     ------
-    RefusedError
+    RefusedRequestError
         If there is none, or too many, or it is beyond the limit.
     """
     stated = headers.get_all("Content-Length", [])
     if "Transfer-Encoding" in headers or not stated:
-        raise RefusedError(411, "the length of the body is not stated")
+        raise RefusedRequestError(411, "the length of the body is not stated")
     if len(stated) != 1 or not (stated[0].isascii() and stated[0].isdecimal()):
-        raise RefusedError(400, "the stated length of the body is no number")
+        raise RefusedRequestError(400, "the stated length of the body is no number")
     if len(stated[0]) > 9 or int(stated[0]) > MOST_BYTES:
-        raise RefusedError(413, f"the body is longer than {MOST_BYTES} bytes")
+        raise RefusedRequestError(413, f"the body is longer than {MOST_BYTES} bytes")
     return int(stated[0])
 
 
@@ -117,7 +118,7 @@ def _body_length(head: bytes) -> int:
     """Return how many bytes of a body the answer depends on: none where it is refused by its head."""
     try:
         return stated_length(parse_headers(io.BytesIO(head.partition(b"\n")[2])))
-    except (RefusedError, HTTPException):
+    except (RefusedRequestError, HTTPException):
         return 0
 
 

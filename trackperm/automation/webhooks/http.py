@@ -29,8 +29,8 @@ from trackperm.automation.webhooks.arrivals import (
     Arrivals,
     stated_length,
 )
-from trackperm.automation.webhooks.receive import Receiver, RefusedError
-from trackperm.errors import InputError
+from trackperm.automation.webhooks.receive import Receiver
+from trackperm.errors import InputError, RefusedRequestError
 
 MOST_AT_ONCE = 128
 
@@ -153,7 +153,7 @@ class _Handler(BaseHTTPRequestHandler):
     def handle(self) -> None:
         try:
             self.handle_one_request()
-        except RefusedError as error:
+        except RefusedRequestError as error:
             self._is_unread &= error.status != HTTPStatus.REQUEST_TIMEOUT
             self._refuse(error.status, error.message)
         except OSError:
@@ -176,7 +176,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(length)
         self._is_unread = False
         if len(body) < length:
-            raise RefusedError(400, "the body is shorter than its stated length")
+            raise RefusedRequestError(400, "the body is shorter than its stated length")
         self._answer(*self.server.receiver.take(self._route, self.headers, body))
 
     def do_GET(self) -> None:
@@ -226,11 +226,11 @@ class _Incoming(io.RawIOBase):
 
         Raises
         ------
-        RefusedError
+        RefusedRequestError
             If it is too late, or too much.
         """
         if self._left <= 0:
-            raise RefusedError(
+            raise RefusedRequestError(
                 HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "the head of the request is too long"
             )
         part = memoryview(buffer)[: self._left]
@@ -243,7 +243,7 @@ class _Incoming(io.RawIOBase):
             self._connection.settimeout(max(0.0, self._deadline - time.monotonic()))
             return self._connection.recv_into(part)
         except (TimeoutError, BlockingIOError):
-            raise RefusedError(408, "the request did not come in time") from None
+            raise RefusedRequestError(408, "the request did not come in time") from None
 
 
 def _discard(connection: socket.socket) -> None:

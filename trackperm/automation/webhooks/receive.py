@@ -21,14 +21,9 @@ from typing import Any
 
 from trackperm.automation.decision_log import DecisionLog
 from trackperm.automation.policy.policy import Policy
-from trackperm.automation.queue.queue import Queue, ReplayError, Task
-from trackperm.automation.webhooks.signatures import (
-    REPLAY_SECONDS,
-    SignatureError,
-    verify_mlflow,
-    verify_wandb,
-)
-from trackperm.errors import InputError, TrackpermError
+from trackperm.automation.queue.queue import Queue, Task
+from trackperm.automation.webhooks.signatures import REPLAY_SECONDS, verify_mlflow, verify_wandb
+from trackperm.errors import InputError, RefusedRequestError, ReplayError, SignatureError, TrackpermError
 from trackperm.trackers.references import RunReference
 
 WANDB_SECRET, MLFLOW_SECRET = "TRACKPERM_WANDB_WEBHOOK_SECRET", "TRACKPERM_MLFLOW_WEBHOOK_SECRET"
@@ -41,14 +36,6 @@ _NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
 _WANDB_RUN = re.compile(rf"{_NAME}/{_NAME}/{_NAME}")
 _WANDB_ARTIFACT = re.compile(rf"{_NAME}/{_NAME}/{_NAME}:[A-Za-z0-9][A-Za-z0-9._-]{{0,63}}")
 _MLFLOW_RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-
-
-class RefusedError(TrackpermError):
-    """A delivery that is answered by an error status."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
 
 
 @dataclass(frozen=True)
@@ -144,7 +131,7 @@ class Receiver:
             return self.refused(path, 401, error.message, len(body))
         except ReplayError as error:
             return self.refused(path, 409, error.message, len(body))
-        except RefusedError as error:
+        except RefusedRequestError as error:
             return self.refused(path, error.status, error.message, len(body))
         except TrackpermError as error:  # the queue cannot be written to: the sender tries again
             return self.refused(path, 503, error.message, len(body))
@@ -173,7 +160,7 @@ class Receiver:
     def _added(self, tasks: list[Task], delivery: str, memory: float) -> list[Task]:
         """Add tasks, one delivery after the other: SQLite makes many writers wait much longer than few."""
         if not self._turn.acquire(timeout=_TURN_SECONDS):
-            raise RefusedError(503, "the queue is busy")
+            raise RefusedRequestError(503, "the queue is busy")
         try:
             return self.queue.add(tasks, "receive", delivery=delivery, window=memory)
         finally:
@@ -186,7 +173,7 @@ class Receiver:
         if path == "/mlflow" and self.secrets.mlflow is not None:
             delivery = verify_mlflow(headers, body, self.secrets.mlflow, time.time())
             return delivery, 3 * REPLAY_SECONDS
-        raise RefusedError(404, "nothing is received here")
+        raise RefusedRequestError(404, "nothing is received here")
 
     def _tasks(self, reference: RunReference) -> list[Task]:
         """One task for each policy that can be about the run; whether it is, the worker finds out."""
@@ -207,15 +194,15 @@ def _reference(path: str, body: bytes) -> RunReference | None:
 
     Raises
     ------
-    RefusedError
+    RefusedRequestError
         If it is not what these senders write.
     """
     try:
         document = json.loads(body.decode("utf-8"))
     except (ValueError, RecursionError):
-        raise RefusedError(400, "the body is not valid JSON") from None
+        raise RefusedRequestError(400, "the body is not valid JSON") from None
     if not isinstance(document, dict):
-        raise RefusedError(400, "the body is no JSON object")
+        raise RefusedRequestError(400, "the body is no JSON object")
     return _of_wandb(document) if path == "/wandb" else _of_mlflow(document)
 
 
@@ -223,12 +210,12 @@ def _of_wandb(document: Mapping[str, Any]) -> RunReference:
     """``{"artifact": "ENTITY/PROJECT/NAME:VERSION"}`` or ``{"run": "ENTITY/PROJECT/ID"}``."""
     given = [(name, document[name]) for name in ("artifact", "run") if document.get(name) not in (None, "")]
     if len(given) != 1:
-        raise RefusedError(400, "the body names not one `artifact` or `run`")
+        raise RefusedRequestError(400, "the body names not one `artifact` or `run`")
     name, text = given[0]
     pattern = _WANDB_ARTIFACT if name == "artifact" else _WANDB_RUN
     if not isinstance(text, str) or not pattern.fullmatch(text):
         form = "ENTITY/PROJECT/NAME:VERSION" if name == "artifact" else "ENTITY/PROJECT/RUN_ID"
-        raise RefusedError(400, f"`{name}` is not of the form {form}")
+        raise RefusedRequestError(400, f"`{name}` is not of the form {form}")
     return RunReference("wandb", text)
 
 
@@ -238,12 +225,12 @@ def _of_mlflow(document: Mapping[str, Any]) -> RunReference | None:
         return None
     data = document.get("data")
     if not isinstance(data, dict):
-        raise RefusedError(400, "`data` is no object")
+        raise RefusedRequestError(400, "`data` is no object")
     run_id = data.get("run_id")
     if run_id in (None, ""):
         return None
     if not isinstance(run_id, str) or not _MLFLOW_RUN.fullmatch(run_id):
-        raise RefusedError(400, "`data.run_id` is no id of a run")
+        raise RefusedRequestError(400, "`data.run_id` is no id of a run")
     return RunReference("mlflow", run_id)
 
 

@@ -19,16 +19,12 @@ import re
 from collections.abc import Mapping
 from email.message import Message
 
-from trackperm.errors import InputError
+from trackperm.errors import SignatureError
 
 REPLAY_SECONDS = 300.0
 
 _DELIVERY = re.compile(r"[\w-]{8,100}", re.ASCII)
 _DIGEST_BYTES = hashlib.sha256().digest_size
-
-
-class SignatureError(InputError):
-    """A body that is not proved to come, now, from who knows the secret."""
 
 
 def verify_wandb(headers: Message | Mapping[str, str], body: bytes, secret: str) -> str:

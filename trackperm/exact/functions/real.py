@@ -17,10 +17,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from trackperm.errors import UndefinedError
 from trackperm.exact.functions.enclosure import Enclosure, FloatArray, extreme_of
 from trackperm.exact.functions.operations import OperationTree
 from trackperm.exact.functions.rational import RationalStatistic
-from trackperm.exact.functions.real_number import Arithmetic, RealNumber, UndefinedError, Value, as_ball
+from trackperm.exact.functions.real_number import Arithmetic, RealNumber, Value, as_ball
 
 RealOperation = Literal[
     "variable",

@@ -12,6 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import total_ordering
 
+from trackperm.errors import UndefinedError
 from trackperm.exact.functions.ball import Ball
 from trackperm.exact.functions.closed_form import FEWEST_DIGITS, ClosedForm
 from trackperm.exact.functions.enclosure import LARGEST_EXPONENT
@@ -26,10 +27,6 @@ DIGITS = (120, 240, 480)
 
 TIED = Decimal("1e-100")
 """Relative difference below which values of no closed form count as tied."""
-
-
-class UndefinedError(ArithmeticError):
-    """A statistic has no value at a point."""
 
 
 class Arithmetic:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from trackperm.errors import UncountableError
 from trackperm.tables.column_types import ColumnType
 
 Integers = npt.NDArray[np.int64]
@@ -19,26 +20,6 @@ TEXTS = TEXT | {ColumnType.TEXT_LIST}
 ITEMS = TEXTS | {ColumnType.INTEGER_LIST}
 
 _WORD = r"[^\s\x1c-\x1f]+"  # what str.split() leaves
-
-
-class UncountableError(Exception):
-    """An example that a counter refuses.
-
-    Attributes
-    ----------
-    row : int
-        Which, from 0.
-    problem : str
-        Why: a clause that names the columns.
-    hint : str or None
-        What to do.
-    """
-
-    def __init__(self, row: int, problem: str, hint: str | None = None) -> None:
-        super().__init__(problem)
-        self.row = row
-        self.problem = problem
-        self.hint = hint
 
 
 @dataclass(frozen=True)
