@@ -382,7 +382,7 @@ def test_a_long_report_is_cut_to_what_a_comment_holds(folder: Path):
     assert result.exit_code == 4
     written = Path("out.md").read_text()
     assert len(written) <= 60_001
-    assert "and 11 more, which are no worse." in written
+    assert "and 11 more with the same or a better outcome." in written
     assert written.count("<details>") == written.count("</details>")
 
 

@@ -37,7 +37,7 @@ def test_a_queue_that_many_open_at_once_is_made_once(tmp_path: Path):
 
 def test_a_folder_that_cannot_be_written_to(tmp_path: Path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match=r"no queue can be kept in `.*/file`(?s:.*)`state=.FOLDER.`"):
+    with pytest.raises(InputError, match=r"the queue cannot be created in `.*/file`(?s:.*)`state=.FOLDER.`"):
         Queue(tmp_path / "file")
 
 
