@@ -364,7 +364,8 @@ def test_too_few_random_swaps_are_undecided(policy: Any):
     assert (found.outcome, found.exit_code) == ("undecided", 4)
     assert found.reasons == (
         "accuracy: too few random swaps to tell: with 103 no 99 % interval ends below 0.0501;"
-        " at least 104 are needed, which `trackperm compare --samples` draws; a policy needs a larger `alpha`",
+        " at least 104 are needed, which `trackperm compare --samples` draws;"
+        " a policy needs a larger `alpha`",
     )
     assert judge(policy(), [drawn[104]]).outcome == "fail"
     few = accuracy(0, 4, 40, method="monte-carlo", n_samples=10_000)
