@@ -71,7 +71,7 @@ class Destination:
         tracker = self.tracker or candidate.tracker
         if tracker is None:
             raise InputError(
-                "the candidate is not in a tracker, so nothing is logged; `--alert` and `--tag-runs` need that",
+                "the candidate is not in a tracker, so nothing is logged, as `--alert` and `--tag-runs` need",
                 hint="`--log-to` says where to log.",
             )
         require_options(tracker, alert=self.alert, tag_runs=self.tag_runs)

@@ -1,4 +1,4 @@
-"""What a job computes: choices for a page, comparisons and leaderboards, and their logging.
+"""Computations of a job: choices for a page, comparisons and leaderboards, and their logging.
 
 It runs in a worker process, where MLflow is reached as the user of the job.
 """
