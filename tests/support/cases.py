@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from fractions import Fraction
 
+import numpy as np
 from hypothesis import strategies as st
 
 from support.oracles import Point
 from trackperm.exact import RationalStatistic
+from trackperm.exact.intervals import AdditiveScores
+
+
+def mean_scores(
+    differences: Sequence[int], multiplicities: Sequence[int], unit: Fraction = Fraction(1)
+) -> AdditiveScores:
+    """Scores whose statistic is the mean of these differences, in integers of `unit`."""
+    counts = np.array(multiplicities, dtype=np.int64)
+    return AdditiveScores(np.array(differences), np.ones(counts.size, dtype=np.int64), counts, unit)
 
 
 @st.composite
 def paired_points(
     draw: st.DrawFn, m: int | None = None, max_examples: int = 9, low: int = -3, high: int = 3
 ) -> tuple[list[Point], list[Point]]:
-    """Lists `stay` and `swap` of N points of m integers; some pairs are equal, some repeat."""
+    """Lists `observed` and `swapped` of N points of m integers; some pairs are equal, some repeat."""
     m = draw(st.integers(1, 4)) if m is None else m
     point = st.tuples(*[st.integers(low, high)] * m)
     distinct = draw(st.lists(st.tuples(point, point), min_size=1, max_size=5))
@@ -46,8 +57,8 @@ def f1_difference(point: Point) -> Fraction:
 # (tp, incorrect) of six examples whose F1 differences tie in exact arithmetic only: p = 11/16
 F1_TIE_U = [(1, 0), (1, 2), (1, 3), (0, 3), (0, 0), (4, 4)]
 F1_TIE_V = [(1, 4), (0, 3), (0, 1), (1, 0), (0, 0), (1, 0)]
-F1_TIE_STAY = [a + b for a, b in zip(F1_TIE_U, F1_TIE_V, strict=True)]
-F1_TIE_SWAP = [b + a for a, b in zip(F1_TIE_U, F1_TIE_V, strict=True)]
+F1_TIE_OBSERVED = [a + b for a, b in zip(F1_TIE_U, F1_TIE_V, strict=True)]
+F1_TIE_SWAPPED = [b + a for a, b in zip(F1_TIE_U, F1_TIE_V, strict=True)]
 
 
 # --- rational statistics: one expression tree, read twice ------------------------------------------

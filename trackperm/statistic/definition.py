@@ -356,7 +356,7 @@ class Statistic:
     def pairs(
         self, candidate: npt.NDArray[np.int64], baseline: npt.NDArray[np.int64]
     ) -> tuple[Integers, Integers]:
-        """Return g of pairs of examples as they are (stay) and with outputs exchanged (swap).
+        """Return g of pairs of examples as they are (observed) and with outputs exchanged (swapped).
 
         Parameters
         ----------
@@ -365,7 +365,7 @@ class Statistic:
 
         Returns
         -------
-        stay, swap : ndarray of int64, shape (K, m)
+        observed, swapped : ndarray of int64, shape (K, m)
 
         Raises
         ------
@@ -389,7 +389,7 @@ class Statistic:
         return result
 
     def tested(
-        self, stay: Integers, swap: Integers, multiplicities: Integers
+        self, observed: Integers, swapped: Integers, multiplicities: Integers
     ) -> RationalStatistic | RealStatistic:
         """Return h for g of these pairs, with what no exchange changes put in if it is linear then.
 
@@ -398,8 +398,8 @@ class Statistic:
         if not isinstance(self.h, RationalStatistic) or self.h.affine is not None:
             return self.h
         n = len(self.g_names)
-        totals = exact_column_sums(stay, multiplicities)
-        moves = (stay != swap).any(axis=0)
+        totals = exact_column_sums(observed, multiplicities)
+        moves = (observed != swapped).any(axis=0)
         arguments = [
             RationalStatistic.variable(i, n) if moves[i] else RationalStatistic.constant(totals[i], n)
             for i in range(n)

@@ -26,12 +26,12 @@ def f1_difference() -> RationalStatistic:
     return f1_u - f1_v
 
 
-def pvalues_of_all_swaps(test, stay: np.ndarray, swap: np.ndarray) -> np.ndarray:
+def pvalues_of_all_swaps(test, observed: np.ndarray, swapped: np.ndarray) -> np.ndarray:
     """The p-value that `test` gives for each of the 2^n ways to exchange outputs."""
     return np.array(
         [
-            test(np.where(mask, swap, stay), np.where(mask, stay, swap)).pvalue
-            for mask in map(np.array, itertools.product([False, True], repeat=len(stay)))
+            test(np.where(mask, swapped, observed), np.where(mask, observed, swapped)).pvalue
+            for mask in map(np.array, itertools.product([False, True], repeat=len(observed)))
         ]
     )
 
@@ -67,8 +67,8 @@ def test_f1_against_all_swaps(alternative):
     u = np.array([[1, 0], [1, 2], [1, 3], [0, 3], [4, 4]])
     v = np.array([[1, 4], [0, 3], [0, 1], [1, 0], [1, 0]])
 
-    def test(stay, swap):
-        counts = np.hstack([stay, swap]), np.hstack([swap, stay])
+    def test(observed, swapped):
+        counts = np.hstack([observed, swapped]), np.hstack([swapped, observed])
         return structured_test(*counts, f1_difference(), alternative=alternative)
 
     pvalues = np.array(

@@ -19,8 +19,11 @@ CORRECT = RationalStatistic.variable(0, 2) - RationalStatistic.variable(1, 2)
 
 
 def permuted(h: RationalStatistic, table: CountTable) -> PermutationTest:
-    stay, swap = np.hstack([table.candidate, table.baseline]), np.hstack([table.baseline, table.candidate])
-    return structured_test(stay, swap, h, multiplicities=table.multiplicities)
+    observed, swapped = (
+        np.hstack([table.candidate, table.baseline]),
+        np.hstack([table.baseline, table.candidate]),
+    )
+    return structured_test(observed, swapped, h, multiplicities=table.multiplicities)
 
 
 def pilot(better: int, worse: int, both: int) -> CountTable:
@@ -123,12 +126,14 @@ def test_a_pvalue_counts_as_below_alpha_with_its_whole_interval():
     assert draw(partial(permuted, CORRECT), alpha=0.0626).power == 1.0
 
     def sampled(table: CountTable) -> PermutationTest:
-        stay, swap = (
+        observed, swapped = (
             np.hstack([table.candidate, table.baseline]),
             np.hstack([table.baseline, table.candidate]),
         )
         counts = table.multiplicities
-        return structured_test(stay, swap, CORRECT, multiplicities=counts, method="monte-carlo", n_samples=20)
+        return structured_test(
+            observed, swapped, CORRECT, multiplicities=counts, method="monte-carlo", n_samples=20
+        )
 
     drawn = partial(simulated_power, better, sampled, n_resamples=3)
     assert sampled(CountTable.from_counts(("correct",), [[1]], [[0]], [30])).pvalue < 0.05

@@ -82,7 +82,7 @@ CASES: dict[str, Callable[[Path], Comparison]] = {
     "one-sided": lambda _: accuracy(9, 4, alternative="greater", alpha=0.01),
     "margin": lambda _: accuracy(9, 8, both=400, margin=0.05),
     "corrected": lambda _: corrected([accuracy(20, 4, both=10, neither=3), accuracy(9, 4)])[0],
-    "step-up": lambda _: sliced("hsu"),
+    "discrete": lambda _: sliced("ahsd"),
     "slice": lambda _: sliced("tarone-holm"),
     "mid-p": lambda _: accuracy(9, 2, mid_p=True),
     "f1": lambda _: trackperm.compare(*frames(), "f1", parameters={"positive": "b"}),
