@@ -22,6 +22,7 @@ from trackperm.statistic.document import Document, dump
 from trackperm.statistic.expressions.arrays import integers
 from trackperm.statistic.expressions.equality import Equality
 from trackperm.statistic.expressions.frames import count_expression
+from trackperm.statistic.expressions.functions import NARWHALS, Functions
 from trackperm.statistic.expressions.parts import in_parts
 from trackperm.statistic.expressions.tree import Expression, Name, Node, transform
 from trackperm.statistic.expressions.types import Checker
@@ -142,7 +143,10 @@ class Statistic:
     found: tuple[str, ...] = ()
 
     def counts(
-        self, types: Mapping[str, ColumnType], located: Callable[[str], str] = str
+        self,
+        types: Mapping[str, ColumnType],
+        located: Callable[[str], str] = str,
+        functions: Functions = NARWHALS,
     ) -> dict[str, nw.Expr]:
         """Return the data frame expression of every count, of type int64, or float64 for decimals.
 
@@ -156,6 +160,8 @@ class Statistic:
             Types of the actual columns, at least of `used_columns`.
         located : callable
             Where a column, or that of a counter, is read, given its name.
+        functions : Functions
+            What the expressions are built with.
 
         Raises
         ------
@@ -166,7 +172,7 @@ class Statistic:
         expressions = {}
         for name, expression in self._counts.items():
             checker.result(expression, f"the count `{name}`")
-            expressions[name] = count_expression(expression, self._read_columns, types, located)
+            expressions[name] = count_expression(expression, self._read_columns, types, located, functions)
         return expressions
 
     @property
@@ -217,6 +223,7 @@ class Statistic:
         types: Mapping[str, ColumnType],
         outcome: Outcome = "missing",
         located: Callable[[str], str] = str,
+        functions: Functions = NARWHALS,
     ) -> dict[str, nw.Expr]:
         """Return the data frame expression of what a missing prediction counts, an int64 for every count.
 
@@ -226,7 +233,7 @@ class Statistic:
             Types of the actual columns, at least of the label if `missing_reads_label`.
         outcome : {'missing', 'worst', 'best'}
             What the prediction is taken for.
-        located : callable
+        located, functions
             As of :meth:`counts`.
 
         Raises
@@ -254,7 +261,9 @@ class Statistic:
         expressions = {}
         for name in self.count_names:
             checker.result(substitute[name], f"the {outcome} count `{name}`")
-            expressions[name] = count_expression(substitute[name], self._read_columns, types, located)
+            expressions[name] = count_expression(
+                substitute[name], self._read_columns, types, located, functions
+            )
         return expressions
 
     def _substitute(self, outcome: Outcome) -> Mapping[str, Expression]:

@@ -113,7 +113,7 @@ class DuckDB(Engine):
         columns = ", ".join(
             f"CASE WHEN {_quoted(name)} IS NULL THEN {NULL_WORD}"
             f" WHEN regexp_full_match({_quoted(name)}, '{pattern}') THEN TRY_CAST({_quoted(name)} AS BIGINT)"
-            f" ELSE CAST('0x' || sha256({_quoted(name)})[:{TEXT_DIGITS}] AS BIGINT) END AS {_quoted(word)}"
+            f" ELSE CAST('0x' || md5({_quoted(name)})[:{TEXT_DIGITS}] AS BIGINT) END AS {_quoted(word)}"
             for word, name in words.items()
         )
         return nw.from_native(relation.project(f"*, {columns}"))
