@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import math
+import posixpath
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
@@ -24,6 +28,9 @@ KEY_TAG = "trackperm.key"
 CREATED_TAG = "trackperm.created"
 """When the writing of a comparison was begun: read off after its run was there for all to see."""
 
+MAX_ROWS = 1_000
+"""Rows of a table that the pages of every tracker show in time; MLflow's take 50 kB of memory for each."""
+
 _BEGINNING = timedelta(seconds=60)
 
 
@@ -33,6 +40,19 @@ class Table:
 
     columns: tuple[str, ...]
     rows: Sequence[tuple[str | int | float | bool | None, ...]]
+
+    def finite(self) -> Table:
+        """Write infinities and NaN as text, as JSON has neither."""
+        rows = [
+            tuple(str(v) if isinstance(v, float) and not math.isfinite(v) else v for v in row)
+            for row in self.rows
+        ]
+        return Table(self.columns, rows)
+
+    def json(self) -> bytes:
+        """Encode a table of finite numbers as MLflow's ``log_table`` does, which pages of trackers show."""
+        shape = {"columns": self.columns, "data": self.rows}
+        return json.dumps(shape, ensure_ascii=False, allow_nan=False).encode()
 
 
 @dataclass(frozen=True)
@@ -103,6 +123,27 @@ class Publication:
     charts: Mapping[str, Chart] = field(default_factory=dict)
     kind: str = COMPARISON
     entrants: Sequence[tuple[TrackedRun, Mapping[str, str]]] = ()
+
+    def check(self) -> None:
+        """Check what no tracker can keep: the key, paths, numbers and sizes of tables.
+
+        Raises
+        ------
+        InputError
+            If the key is not hexadecimal, a path leaves the run, a metric is not finite, or a table is long.
+        """
+        if not re.fullmatch(r"[0-9a-f]{8,}", self.key):
+            raise InputError(f"`{self.key}` is not a comparison key; expected hexadecimal digits")
+        for path in self.files:
+            if not is_safe_path(path):
+                raise InputError(f"`{path}` is not an artifact path; expected one such as `folder/file.json`")
+        for name, value in self.metrics.items():
+            if not math.isfinite(value):
+                raise InputError(f"metric `{name}` is {value}; expected a finite number")
+        charts = {name: chart.table for name, chart in self.charts.items()}
+        for name, n_rows in ((name, len(table.rows)) for name, table in {**self.tables, **charts}.items()):
+            if n_rows > MAX_ROWS:
+                raise InputError(f"table `{name}` has {n_rows:,} rows; expected at most {MAX_ROWS:,}")
 
     @property
     def sources(self) -> list[TrackedRun]:
@@ -209,6 +250,13 @@ class LoggedComparison:
         """How many comparisons it is: 1, or the pairs of a leaderboard."""
         written = self.tags.get(PAIRS_TAG, "") if self.kind == LEADERBOARD else ""
         return max(int(written), 1) if written.isdecimal() else 1
+
+
+def is_safe_path(path: str) -> bool:
+    """Whether `path` is a plain relative artifact path that stays inside its run."""
+    return (
+        bool(path) and posixpath.normpath(path) == path and not path.startswith(("/", "..")) and path != "."
+    )
 
 
 def creation(tags: Mapping[str, str]) -> datetime | None:

@@ -23,6 +23,7 @@ from trackperm.tables import is_readable, tables_in_parts
 from trackperm.trackers.mlflow.evaluations import TRACES, has_assessed_traces
 from trackperm.trackers.mlflow.store import Store
 from trackperm.trackers.predictions import Predictions
+from trackperm.trackers.publication import is_safe_path
 from trackperm.trackers.references import TrackedRun
 
 _OURS = "trackperm"
@@ -65,13 +66,6 @@ class _Contents:
     others: list[str] = field(default_factory=list)
     complete: bool = True
     peeks: int = 0
-
-
-def is_safe_path(path: str) -> bool:
-    """Whether `path` is a plain relative artifact path that stays inside its run."""
-    return (
-        bool(path) and posixpath.normpath(path) == path and not path.startswith(("/", "..")) and path != "."
-    )
 
 
 class RunArtifacts:

@@ -35,7 +35,6 @@ _BLOCK = re.compile(
     rf"{re.escape(BEGIN)}(?:(?!{re.escape(BEGIN)})[\s\S])*?{re.escape(END)}",
 )
 _TRIES = 5
-_PAGE = 1000
 _UNKNOWN = datetime.max.replace(tzinfo=timezone.utc)
 
 
@@ -78,7 +77,7 @@ def describe_experiment(store: Store, experiment_id: str) -> tuple[str, ...]:
     limits = list(LIMITS)
     with store.calls(f"describing experiment `{experiment_id}`", writes=True) as client:
         for _ in range(_TRIES):
-            boards = [_board(client, run, read) for run in _newest(client, experiment_id)]
+            boards = [_board(client, run, read) for run in _newest(store, experiment_id)]
             held = client.get_experiment(experiment_id).tags.get(NOTE, "")
             wanted = described(held, boards, limits[0])
             if wanted == held:
@@ -135,26 +134,17 @@ def _no_room(boards: Sequence[Board]) -> str:
     return f"the description of the experiment has no room for a leaderboard; the whole is in {runs}"
 
 
-def _newest(client: MlflowClient, experiment_id: str) -> list[Run]:
+def _newest(store: Store, experiment_id: str) -> list[Run]:
     """Find the finished leaderboard that was begun last by each statistic, in the order of their names."""
     newest: dict[str, Run] = {}
-    token: str | None = None
-    while True:
-        page = client.search_runs(
-            [experiment_id],
-            filter_string=f"tags.`{KIND_TAG}` = '{LEADERBOARD}'",
-            max_results=_PAGE,
-            page_token=token,
-        )
-        for run in page:
-            tags = run.data.tags
-            if (tags.get(STATE_TAG), run.info.status) != (DONE, "FINISHED"):
-                continue
+    for run in store.search(
+        "looking up leaderboards", [experiment_id], f"tags.`{KIND_TAG}` = '{LEADERBOARD}'"
+    ):
+        tags = run.data.tags
+        if (tags.get(STATE_TAG), run.info.status) == (DONE, "FINISHED"):
             name = tags.get("trackperm.statistic", "")
             newest[name] = max(newest.get(name, run), run, key=_begun)
-        token = page.token
-        if not token:
-            return [newest[name] for name in sorted(newest)]
+    return [newest[name] for name in sorted(newest)]
 
 
 def _begun(run: Run) -> tuple[datetime, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import ClassVar
 
 from mlflow.entities import Run
@@ -12,7 +12,7 @@ from mlflow.exceptions import MlflowException
 
 from trackperm.errors import InputError
 from trackperm.trackers.history import NoSuchAliasError, RunRecord
-from trackperm.trackers.mlflow.store import Store
+from trackperm.trackers.mlflow.store import Store, moment
 from trackperm.trackers.mlflow.write import STATE_TAG
 from trackperm.trackers.publication import KIND_TAG, LoggedComparison
 from trackperm.trackers.references import TrackedRun
@@ -24,9 +24,8 @@ _ALIAS = re.compile(r"models:/([^@/:]+)@([^@/]+)")
 _VERSION = re.compile(r"models:/([^@/:]+)/([0-9]+)")
 _ABSENT = ("RESOURCE_DOES_NOT_EXIST", "NOT_FOUND", "INVALID_PARAMETER_VALUE")
 _GOING = ("RUNNING", "SCHEDULED")
+_FEW = 50  # runs of the first page, which the newest that fits is nearly always on
 _FAILED = ("FAILED", "KILLED")
-_PAGE = 1000
-_FEW = 50  # of which one is usually enough
 
 
 class MlflowHistory:
@@ -46,18 +45,18 @@ class MlflowHistory:
     def finished(self, container: str, since: datetime | None = None) -> list[RunRecord]:
         """List the finished runs of an experiment, the oldest first; what we logged is left out."""
         wanted = [] if since is None else [f"attributes.end_time >= {_milliseconds(since)}"]
-        return list(self._search(self._experiment_id(container), wanted, "ASC", _PAGE))
+        return list(self._search(self._store.experiment_id(container), wanted, "ASC"))
 
     def newest(
         self, near: TrackedRun | str, tags: Mapping[str, str], name: str | None, before: datetime | None
     ) -> RunRecord | None:
         """Find the finished run that was started last, of those which have `tags` and a matching name."""
-        experiment_id = self._experiment_id(near) if isinstance(near, str) else near.container
+        experiment_id = self._store.experiment_id(near) if isinstance(near, str) else near.container
         wanted = [_having(tag, value) for tag, value in tags.items()]
         if before is not None:
             wanted.append(f"attributes.start_time < {_milliseconds(before)}")
         own = None if isinstance(near, str) else near.reference
-        found = self._search(experiment_id, wanted, "DESC", _FEW)
+        found = self._search(experiment_id, wanted, "DESC", per_page=_FEW)
         return next((each for each in found if each.run.reference != own and each.has(tags, name)), None)
 
     def aliased(self, alias: str) -> TrackedRun:
@@ -125,41 +124,26 @@ class MlflowHistory:
                 if error.error_code not in _ABSENT:  # deleted for good meanwhile
                     raise
 
-    def _experiment_id(self, name: str) -> str:
-        experiment = self._store.experiment(name)
-        if experiment is None:
-            raise InputError(
-                f"MLflow at `{self._store.label}` has no experiment called `{name}`",
-                hint=f"`mlflow experiments create -n '{name}'` makes one.",
-            )
-        return str(experiment.experiment_id)
-
     def _search(
-        self, experiment_id: str, wanted: list[str], order: str, per_page: int
+        self, experiment_id: str, wanted: list[str], order: str, per_page: int = 1000
     ) -> Iterator[RunRecord]:
-        """Give the finished runs in the order of their start, page by page; none of ours."""
-        token: str | None = None
-        while True:
-            with self._store.calls(f"listing the runs of experiment {experiment_id}") as client:
-                page = client.search_runs(
-                    [experiment_id],
-                    filter_string=" and ".join(["attributes.status = 'FINISHED'", *wanted]),
-                    max_results=per_page,
-                    order_by=[f"attributes.start_time {order}"],
-                    page_token=token,
-                )
-            yield from (self._record(run) for run in page if KIND_TAG not in run.data.tags)
-            token = page.token
-            if not token:
-                return
+        """Yield the finished runs in the order of their start, without those that trackperm logged."""
+        runs = self._store.search(
+            f"listing the runs of experiment {experiment_id}",
+            [experiment_id],
+            " and ".join(["attributes.status = 'FINISHED'", *wanted]),
+            order,
+            per_page=per_page,
+        )
+        return (self._record(run) for run in runs if KIND_TAG not in run.data.tags)
 
     def _record(self, run: Run) -> RunRecord:
         return RunRecord(
             run=self._store.tracked(run),
             tags=dict(run.data.tags),
-            started=_moment(run.info.start_time),
+            started=moment(run.info.start_time),
             # of a run that is resumed MLflow keeps the time at which it ended before
-            ended=None if run.info.status in _GOING else _moment(run.info.end_time),
+            ended=None if run.info.status in _GOING else moment(run.info.end_time),
             is_finished=run.info.status == "FINISHED" and run.info.lifecycle_stage == "active",
             is_failed=run.info.status in _FAILED,
         )
@@ -181,7 +165,3 @@ def _having(tag: str, value: str) -> str:
 
 def _milliseconds(moment: datetime) -> int:
     return int(moment.timestamp() * 1000)
-
-
-def _moment(milliseconds: int | None) -> datetime | None:
-    return None if not milliseconds else datetime.fromtimestamp(milliseconds / 1000, tz=timezone.utc)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator
-from datetime import datetime, timezone
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,7 +11,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 
 from trackperm.errors import SourceError
-from trackperm.trackers.mlflow.store import Store
+from trackperm.trackers.mlflow.store import Store, moment
 from trackperm.trackers.mlflow.write import DONE, STATE_TAG
 from trackperm.trackers.publication import (
     KIND_TAG,
@@ -25,20 +24,19 @@ from trackperm.trackers.publication import (
 from trackperm.trackers.references import TrackedRun
 
 _FOLDER = "trackperm"
-_PAGE = 1000
 
 
 def logged_comparison(store: Store, run: Run) -> LoggedComparison:
     """Describe the run of a comparison."""
     tags = run.data.tags
-    created, started = creation(tags), datetime.fromtimestamp(run.info.start_time / 1000, tz=timezone.utc)
+    created, started = creation(tags), moment(run.info.start_time)
     return LoggedComparison(
         run=store.tracked(run),
         created=created,
         is_finished=(run.info.status, tags.get(STATE_TAG)) == ("FINISHED", DONE),
         tags={name: value for name, value in tags.items() if name.startswith("trackperm.")},
         metrics=dict(run.data.metrics),
-        is_beginning=created is None and is_recent(started),
+        is_beginning=created is None and started is not None and is_recent(started),
     )
 
 
@@ -47,17 +45,13 @@ def logged_comparisons(store: Store, experiment_id: str, test_set: str | None) -
     wanted = f"tags.`{KIND_TAG}` != ''"
     if test_set is not None:
         wanted += f" and tags.`{TEST_SET_TAG}` = '{test_set}'"
-    runs: list[Run] = []
-    token: str | None = None
-    with store.calls("looking up comparisons") as client:
-        while True:
-            page = client.search_runs(
-                [experiment_id], filter_string=wanted, max_results=_PAGE, page_token=token
-            )
-            runs += [run for run in page if run.data.tags.get(KIND_TAG) in KINDS]
-            token = page.token
-            if not token:
-                return [logged_comparison(store, run) for run in runs]
+    runs = store.search("looking up comparisons", [experiment_id], wanted)
+    return [logged_comparison(store, run) for run in runs if is_comparison(run)]
+
+
+def is_comparison(run: Run) -> bool:
+    """Whether trackperm logged `run`."""
+    return run.data.tags.get(KIND_TAG) in KINDS
 
 
 def logged_files(store: Store, run: TrackedRun) -> dict[str, bytes]:

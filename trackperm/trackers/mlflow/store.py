@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime, timezone
+from difflib import get_close_matches
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -20,15 +22,16 @@ from mlflow import MlflowClient
 from mlflow.entities import Experiment, Run
 from mlflow.exceptions import MlflowException
 
-from trackperm.errors import InputError, PermissionDeniedError, TrackerError, TrackpermError
+from trackperm.errors import InputError, TrackpermError
 from trackperm.messages import without_credentials, without_secrets
 from trackperm.storage import is_full, no_room_for_temporary_files
-from trackperm.trackers.missing_libraries import missing_library
+from trackperm.trackers.failures import Advice, causes, missing_library
 from trackperm.trackers.references import RunReference, TrackedRun
 
 _DATABASES = ("sqlite", "postgresql", "mysql", "mssql")
 _STATUS = {"UNAUTHENTICATED": 401, "CUSTOMER_UNAUTHORIZED": 401, "PERMISSION_DENIED": 403}
 _ENVIRONMENT = threading.RLock()
+_PAGE = 1000
 # No answer, too late an answer, and one that breaks off.
 _UNANSWERED = (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError)
 
@@ -45,6 +48,14 @@ _PATIENT = {
 _BRIEF = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "5", **_UNTOLD}
 # A request that is not idempotent is sent once: a lost answer must not create a second run.
 _ONCE = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0"}
+
+_ADVICE = Advice(
+    credentials="set `MLFLOW_TRACKING_USERNAME` and `MLFLOW_TRACKING_PASSWORD`, or `MLFLOW_TRACKING_TOKEN`.",
+    elsewhere="`--log-to mlflow:EXPERIMENT` writes to an experiment that you may edit, and nowhere else.",
+    container="experiment",
+    silence="is the server running, and is `--tracking-uri` right? `MLFLOW_HTTP_REQUEST_MAX_RETRIES` and"
+    " `MLFLOW_HTTP_REQUEST_TIMEOUT` make it wait longer.",
+)
 
 
 class Store:
@@ -123,6 +134,45 @@ class Store:
         with self.calls(f"looking up run `{run.reference}`") as client:
             return client.get_run(run.reference.locator)
 
+    def search(
+        self,
+        doing: str,
+        experiment_ids: Sequence[str],
+        wanted: str = "",
+        order: str = "DESC",
+        *,
+        per_page: int = _PAGE,
+    ) -> Iterator[Run]:
+        """Yield the active runs of experiments that a filter selects, a page at a time.
+
+        Parameters
+        ----------
+        doing : str
+            Completes "MLflow failed while ...".
+        experiment_ids : sequence of str
+            Where to search.
+        wanted : str
+            Filter in MLflow's language; by default all runs.
+        order : {'ASC', 'DESC'}
+            Order of their start times.
+        per_page : int
+            Runs that a request returns at most.
+        """
+        token: str | None = None
+        while True:
+            with self.calls(doing) as client:
+                page = client.search_runs(
+                    list(experiment_ids),
+                    filter_string=wanted,
+                    max_results=per_page,
+                    order_by=[f"attributes.start_time {order}"],
+                    page_token=token,
+                )
+            yield from page
+            token = page.token
+            if not token:
+                return
+
     def close_after_failure(self, run_id: str) -> None:
         """Mark `run_id` as failed, if the store still answers."""
         # the failure that led here is the one to report, not another one on the way out
@@ -148,6 +198,24 @@ class Store:
         with self.calls(f"looking up experiment `{name}`") as client:
             experiment = client.get_experiment_by_name(name)
         return experiment if experiment is not None and experiment.lifecycle_stage == "active" else None
+
+    def experiment_id(self, name: str) -> str:
+        """Return the id of the active experiment called `name`.
+
+        Raises
+        ------
+        InputError
+            If there is no such experiment.
+        """
+        experiment = self.experiment(name)
+        if experiment is not None:
+            return str(experiment.experiment_id)
+        with self.calls("listing experiments") as client:
+            names = [exp.name for exp in client.search_experiments(max_results=_PAGE)]
+        raise InputError(
+            f"MLflow at `{self.label}` has no experiment called `{name}`",
+            hint=suggestion(name, names) or f"`mlflow experiments create -n '{name}'` makes one.",
+        )
 
     def _reach(self) -> None:
         """Make sure, with little patience, that a server answers."""
@@ -203,49 +271,35 @@ class Store:
             raise self._failure(error, doing, writes=writes) from error
 
     def _failure(self, error: Exception, doing: str, *, writes: bool) -> TrackpermError:
-        causes = list(_causes(error))
-        if not writes and (full := next(filter(is_full, causes), None)) is not None:
+        found = list(causes(error))
+        if not writes and (full := next(filter(is_full, found), None)) is not None:
             return no_room_for_temporary_files(full)
-        if (lacking := missing_library(causes, doing)) is not None:
+        if (lacking := missing_library(found, doing)) is not None:
             return lacking
-        said = self._said(error)
-        where = f"MLflow at `{self.label}`"
-        if any(isinstance(cause, _UNANSWERED) for cause in causes):
-            return TrackerError(
-                f"{where} does not answer, while {doing}",
-                hint="is the server running, and is `--tracking-uri` right? "
-                "`MLFLOW_HTTP_REQUEST_MAX_RETRIES` and `MLFLOW_HTTP_REQUEST_TIMEOUT` make it wait longer.",
-            )
-        status = next(filter(None, map(_http_status, causes)), None)
-        if status == 401:
-            return TrackerError(
-                f"{where} does not accept these credentials, while {doing}: {said}",
-                hint="set `MLFLOW_TRACKING_USERNAME` and `MLFLOW_TRACKING_PASSWORD`, "
-                "or `MLFLOW_TRACKING_TOKEN`.",
-            )
-        if status == 403:
-            return PermissionDeniedError(
-                f"{where} denies permission, while {doing}: {said}",
-                hint="`--no-log` writes nothing; `--log-to mlflow:EXPERIMENT` writes to an "
-                "experiment that you may edit, and nowhere else."
-                if writes
-                else "ask for permission to read this experiment.",
-            )
-        origin = self._said(causes[-1])
+        said, origin = self._said(error), self._said(found[-1])
         if origin not in said:
             said = f"{said} ({origin})"
-        return TrackerError(
-            f"{where} failed while {doing}: {said}",
-            hint="nothing looks finished that is not; once the cause is mended, the next try completes it."
-            if writes
-            else None,
-        )
+        is_silent = any(isinstance(cause, _UNANSWERED) for cause in found)
+        status = None if is_silent else next(filter(None, map(_http_status, found)), None)
+        where = f"MLflow at `{self.label}`"
+        return _ADVICE.error(where, doing, said, status=status, is_silent=is_silent, writes=writes)
 
     def _said(self, error: BaseException) -> str:
         said = without_secrets(str(error))
         host = urlsplit(self.uri).netloc  # with the start of a password that has `/`, `?` or `#`
         said = said if host in self.label else said.replace(host, "…")
         return said.strip().split("\n")[0][:400]
+
+
+def suggestion(name: str, known: Sequence[str]) -> str | None:
+    """Ask whether one of the names most like `name` was meant; None where none is like it."""
+    close = get_close_matches(name, list(dict.fromkeys(known)), n=3)
+    return f"did you mean {' or '.join(f'`{match}`' for match in close)}?" if close else None
+
+
+def moment(milliseconds: int | None) -> datetime | None:
+    """Convert a time of MLflow's to a datetime in UTC; None where it has none."""
+    return datetime.fromtimestamp(milliseconds / 1000, tz=timezone.utc) if milliseconds else None
 
 
 @contextmanager
@@ -265,14 +319,6 @@ def _environment(*defaults: Mapping[str, str], forced: Mapping[str, str] | None 
                     os.environ[name] = before[name]
                 else:
                     os.environ.pop(name, None)
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        yield error
-        error = error.__cause__ or error.__context__
 
 
 def _http_status(error: BaseException) -> int | None:

@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import datetime, timezone
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -34,15 +32,19 @@ from trackperm.trackers.mlflow.description import describe_experiment
 from trackperm.trackers.mlflow.evaluated import as_evaluated
 from trackperm.trackers.mlflow.evaluations import TRACES, is_evaluation, read_evaluation
 from trackperm.trackers.mlflow.history import MlflowHistory
-from trackperm.trackers.mlflow.read_back import logged_comparison, logged_comparisons, logged_files
+from trackperm.trackers.mlflow.read_back import (
+    is_comparison,
+    logged_comparison,
+    logged_comparisons,
+    logged_files,
+)
 from trackperm.trackers.mlflow.statistics import store_statistic, stored_statistics
-from trackperm.trackers.mlflow.store import Store
+from trackperm.trackers.mlflow.store import Store, moment, suggestion
 from trackperm.trackers.mlflow.view import SavedView, set_up_view
 from trackperm.trackers.mlflow.write import write_comparison
 from trackperm.trackers.predictions import Predictions
 from trackperm.trackers.publication import (
     KIND_TAG,
-    KINDS,
     LEADERBOARD,
     LoggedComparison,
     Publication,
@@ -104,7 +106,7 @@ class MlflowTracker:
                 f"run `mlflow:{run.info.run_id}` is deleted",
                 hint=f"`mlflow runs restore --run-id {run.info.run_id}` brings it back.",
             )
-        if _is_comparison(run):
+        if is_comparison(run):
             kind = run.data.tags[KIND_TAG]
             raise InputError(
                 f"run `mlflow:{run.info.run_id}` is a {kind} that trackperm logged, not a run to compare",
@@ -242,9 +244,7 @@ class MlflowTracker:
             for run in (publication.candidate, publication.home)
         )
         if container is not None:
-            experiment_id = self._experiment_id(
-                container, advice=f"`mlflow experiments create -n '{container}'` makes one."
-            )
+            experiment_id = self._store.experiment_id(container)
         elif home is not None:
             experiment_id = home.container
         else:
@@ -260,11 +260,13 @@ class MlflowTracker:
 
     def set_up_view(self, experiment: str, statistics: Sequence[str] = ()) -> SavedView:
         """Save the view ``Significance`` in `experiment`, as :func:`set_up_view` does."""
-        return set_up_view(self._store, self._experiment_id(experiment), statistics)
+        return set_up_view(self._store, self._store.experiment_id(experiment), statistics)
 
     def store_statistic(self, experiment: str, file: Path, *, is_replaced: bool = False) -> str:
         """Store a spec in `experiment`, as :func:`store_statistic` does."""
-        return store_statistic(self._store, self._experiment_id(experiment), file, is_replaced=is_replaced)
+        return store_statistic(
+            self._store, self._store.experiment_id(experiment), file, is_replaced=is_replaced
+        )
 
     def stored_statistics(self, experiment_id: str) -> dict[str, Statistic | TrackpermError]:
         """Read the statistics that are stored in an experiment, as :func:`stored_statistics` does."""
@@ -281,9 +283,9 @@ class MlflowTracker:
             If MLflow cannot be reached or refuses.
         """
         run = self._identified(locator)
-        if not _is_comparison(run) or run.info.lifecycle_stage != "active":
+        if not is_comparison(run) or run.info.lifecycle_stage != "active":
             raise InputError(
-                f"run `mlflow:{locator}` is {'no' if not _is_comparison(run) else 'a deleted'} comparison",
+                f"run `mlflow:{locator}` is {'no' if not is_comparison(run) else 'a deleted'} comparison",
                 hint="name the run that trackperm logged; `trackperm family` lists those of a test set.",
             )
         return logged_comparison(self._store, run)
@@ -299,7 +301,7 @@ class MlflowTracker:
             If MLflow cannot be reached or refuses.
         """
         if isinstance(near, str):
-            experiment_id = self._experiment_id(near)
+            experiment_id = self._store.experiment_id(near)
         elif near.reference.scheme == "mlflow":
             experiment_id = near.container
         else:
@@ -328,23 +330,7 @@ class MlflowTracker:
         TrackerError
             If MLflow cannot be reached or refuses.
         """
-        experiment_id = self._experiment_id(container)
-        found: list[Run] = []
-        token: str | None = None
-        with self._store.calls(f"listing the runs of experiment `{container}`") as client:
-            while True:
-                page = client.search_runs(
-                    [experiment_id],
-                    filter_string="attributes.status = 'FINISHED'",
-                    max_results=_PAGE,
-                    order_by=["attributes.start_time ASC"],
-                    page_token=token,
-                )
-                found += [run for run in page if KIND_TAG not in run.data.tags]
-                token = page.token
-                if not token:
-                    break
-        return [self._store.tracked(run) for run in found]
+        return [record.run for record in self.history().finished(container)]
 
     def container_name(self, run: TrackedRun) -> str:
         """Return the name of the experiment that holds `run`.
@@ -405,7 +391,7 @@ class MlflowTracker:
         if not runs:
             raise InputError(
                 f"experiment `{experiment}` has no run called `{name}`",
-                hint=self._hint_for_run(name, self._run_names(self._experiment_id(experiment))),
+                hint=self._hint_for_run(name, self._run_names(self._store.experiment_id(experiment))),
             )
         raise InputError(
             f"{len(runs)} runs of experiment `{experiment}` are called `{name}`:\n\n{_listing(runs)}",
@@ -416,21 +402,10 @@ class MlflowTracker:
     def _hint_for_run(name: str, there: Sequence[str]) -> str:
         if not there:
             return "it has no run at all yet."
-        return _suggestion(name, there) or "a run is named by its id, or as `mlflow:<experiment>/<run name>`."
+        return suggestion(name, there) or "a run is named by its id, or as `mlflow:<experiment>/<run name>`."
 
     def _called(self, experiment: str, name: str) -> list[Run]:
-        return self._runs_called(name, [self._experiment_id(experiment)])
-
-    def _experiment_id(self, name: str, *, advice: str | None = None) -> str:
-        experiment = self._store.experiment(name)
-        if experiment is not None:
-            return str(experiment.experiment_id)
-        with self._store.calls("listing experiments") as client:
-            names = [exp.name for exp in client.search_experiments(max_results=_PAGE)]
-        raise InputError(
-            f"MLflow at `{self._store.label}` has no experiment called `{name}`",
-            hint=_suggestion(name, names) or advice,
-        )
+        return self._runs_called(name, [self._store.experiment_id(experiment)])
 
     def _runs_called(self, name: str, experiment_ids: list[str]) -> list[Run]:
         """List the active runs of that name which are no comparisons, newest first."""
@@ -439,46 +414,22 @@ class MlflowTracker:
             raise InputError(
                 f"MLflow cannot search for a run called `{name}`", hint="name the run by its id."
             )
-        runs: list[Run] = []
-        token: str | None = None
-        with self._store.calls(f"looking up runs called `{name}`") as client:
-            while True:
-                page = client.search_runs(
-                    experiment_ids,
-                    filter_string=f"attributes.run_name = {quote}{name}{quote}",
-                    max_results=_PAGE,
-                    order_by=["attributes.start_time DESC"],
-                    page_token=token,
-                )
-                runs += [run for run in page if run.info.run_name == name and not _is_comparison(run)]
-                token = page.token
-                if not token:
-                    return runs
+        wanted = f"attributes.run_name = {quote}{name}{quote}"
+        runs = self._store.search(f"looking up runs called `{name}`", experiment_ids, wanted)
+        return [run for run in runs if run.info.run_name == name and not is_comparison(run)]
 
     def _run_names(self, experiment_id: str) -> list[str]:
         with self._store.calls("listing runs") as client:
             runs = client.search_runs([experiment_id], max_results=_PAGE)
-        return [run.info.run_name for run in runs if not _is_comparison(run)]
-
-
-def _is_comparison(run: Run) -> bool:
-    return run.data.tags.get(KIND_TAG) in KINDS
-
-
-def _suggestion(name: str, known: Sequence[str]) -> str | None:
-    close = get_close_matches(name, list(dict.fromkeys(known)), n=3)
-    return f"did you mean {' or '.join(f'`{match}`' for match in close)}?" if close else None
+        return [run.info.run_name for run in runs if not is_comparison(run)]
 
 
 def _listing(runs: Sequence[Run]) -> str:
     lines = [
-        f"    mlflow:{run.info.run_id}  started {_moment(run.info.start_time)}  {run.info.status}"
+        f"    mlflow:{run.info.run_id}  started {moment(run.info.start_time):%Y-%m-%d %H:%M:%S UTC}"
+        f"  {run.info.status}"
         for run in runs[:_SHOWN]
     ]
     if len(runs) > _SHOWN:
         lines.append(f"    and {len(runs) - _SHOWN} more")
     return "\n".join(lines)
-
-
-def _moment(milliseconds: int) -> str:
-    return datetime.fromtimestamp(milliseconds / 1000, tz=timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -12,9 +12,8 @@ import time
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
-
-from mlflow.entities import Run, ViewType
 
 from trackperm.errors import InputError
 from trackperm.statistic import Statistic, builtin_names, load_statistic
@@ -32,8 +31,9 @@ _VERDICT = "sig."
 _BESIDE = (".vs", ".baseline_of")
 """Ends of the tags that stand beside a verdict."""
 
-_PAGE = 1000
-_MAX_PAGES = 10
+_MAX_RUNS = 10_000
+"""Newest runs whose tags and metrics become columns; older ones rarely have others."""
+
 _FIRST_STATE = {"searchFilter": ""}
 
 
@@ -171,23 +171,11 @@ def _logged(store: Store, experiment_id: str) -> _Logged:
     tags: set[str] = set()
     metrics: set[str] = set()
     of_comparisons: set[str] = set()
-    token: str | None = None
-    with store.calls(f"listing the runs of experiment `{experiment_id}`") as client:
-        for _ in range(_MAX_PAGES):  # the newest runs tell
-            page = client.search_runs(
-                [experiment_id], run_view_type=ViewType.ACTIVE_ONLY, max_results=_PAGE, page_token=token
-            )
-            for run in page:
-                _note(run, tags, of_comparisons if KIND_TAG in run.data.tags else metrics)
-            token = page.token
-            if not token:
-                break
+    runs = store.search(f"listing the runs of experiment `{experiment_id}`", [experiment_id])
+    for run in islice(runs, _MAX_RUNS):
+        tags.update(name for name in run.data.tags if "`" not in name)
+        (of_comparisons if KIND_TAG in run.data.tags else metrics).update(run.data.metrics)
     return _Logged(frozenset(tags), frozenset(metrics), frozenset(of_comparisons))
-
-
-def _note(run: Run, tags: set[str], metrics: set[str]) -> None:
-    tags.update(name for name in run.data.tags if "`" not in name)
-    metrics.update(run.data.metrics)
 
 
 def _read(held: str) -> tuple[dict[str, Any], dict[str, Any]]:

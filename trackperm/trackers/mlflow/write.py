@@ -25,7 +25,6 @@ from mlflow import MlflowClient
 from mlflow.entities import Metric, Run, RunTag
 
 from trackperm.errors import InputError, TrackerError
-from trackperm.trackers.mlflow.artifacts import is_safe_path
 from trackperm.trackers.mlflow.store import Store
 from trackperm.trackers.publication import (
     COMPARISON,
@@ -36,7 +35,7 @@ from trackperm.trackers.publication import (
     TEST_SET_TAG,
     Publication,
     Published,
-    Table,
+    is_safe_path,
     now,
 )
 from trackperm.trackers.references import TrackedRun
@@ -50,7 +49,6 @@ compares runs shows it."""
 
 _NAME = re.compile(r"[\w.\-:/ ]{1,250}")
 _MAX_VALUE = 8000
-_MAX_ROWS = 1000
 _METRICS_PER_REQUEST = 1000
 
 
@@ -143,18 +141,11 @@ def _content(publication: Publication) -> _Content:
     InputError
         If MLflow would refuse, cut or change any of it.
     """
-    if not re.fullmatch(r"[0-9a-f]{8,}", publication.key):
-        raise InputError(f"`{publication.key}` is no comparison key: hexadecimal digits were expected")
-    files = dict(publication.files)
-    for name, table in publication.tables.items():
-        files[f"{name}.json"] = _split_json(name, table)
-    for path in files:
-        if not is_safe_path(path):
-            raise InputError(f"`{path}` is no artifact path")
-    for name, value in publication.metrics.items():
+    publication.check()
+    for name in publication.metrics:
         _check_name("metric", name)
-        if not math.isfinite(value):
-            raise InputError(f"metric `{name}` is {value}, which MLflow would turn into another number")
+    tables = {f"{name}.json": table.finite().json() for name, table in publication.tables.items()}
+    files = {**publication.files, **tables}
     noted = [{"path": f"{name}.json", "type": "table"} for name in publication.tables]
     tags = {
         **publication.tags,
@@ -172,21 +163,6 @@ def _content(publication: Publication) -> _Content:
         ).encode()
     )
     return _Content(publication.metrics, tags, files, digest.hexdigest())
-
-
-def _split_json(name: str, table: Table) -> bytes:
-    """Write `table` as ``log_table`` does, which the pages of MLflow show as a table."""
-    if len(table.rows) > _MAX_ROWS:
-        raise InputError(f"table `{name}` has {len(table.rows)} rows; MLflow's pages can show {_MAX_ROWS}")
-    rows = [[_cell(value) for value in row] for row in table.rows]
-    return json.dumps(
-        {"columns": list(table.columns), "data": rows}, ensure_ascii=False, allow_nan=False
-    ).encode()
-
-
-def _cell(value: str | int | float | bool | None) -> str | int | float | bool | None:
-    """JSON has no infinity and no NaN: they become text."""
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _check_name(kind: str, name: str) -> None:

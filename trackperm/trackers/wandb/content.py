@@ -5,9 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import math
 import posixpath
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -26,7 +24,6 @@ _DRAWN: Mapping[str, Callable[[str], Any]] = {
     ".png": wandb.Image,
     ".html": partial(wandb.Html, inject=False),
 }
-_MAX_ROWS = 1000
 _MAX_TAG = 64
 _MAX_NAME = 128
 _MAX_KEY = 250
@@ -81,14 +78,17 @@ class Content:
         InputError
             If W&B would refuse, cut or change any of it.
         """
-        if not re.fullmatch(r"[0-9a-f]{8,}", publication.key):
-            raise InputError(f"`{publication.key}` is no comparison key: hexadecimal digits were expected")
-        _check(publication)
+        publication.check()
+        for name in publication.metrics:
+            if not 0 < len(name) <= _MAX_KEY or not all(part.strip() for part in name.split("/")):
+                raise InputError(
+                    f"W&B cannot keep a metric called `{name[:300]}`", hint="rename the statistic."
+                )
         files = dict(publication.files)
-        tables = {name: _plain(table) for name, table in publication.tables.items()}
+        tables = {name: table.finite() for name, table in publication.tables.items()}
         tables |= {f"{name}_table": chart.table for name, chart in publication.charts.items()}
         presets = {name: preset_of(chart) for name, chart in publication.charts.items()}
-        files |= {f"{name}.json": _json(table) for name, table in tables.items()}
+        files |= {f"{name}.json": table.json() for name, table in tables.items()}
         summary = {name: float(value) for name, value in publication.metrics.items()}
         statistic = publication.tags.get("trackperm.statistic", "")
         verdict = publication.tags.get("trackperm.verdict", "")
@@ -160,34 +160,3 @@ def _cut(name: str) -> str:
 def md5(data: bytes) -> str:
     """Digest of a file as W&B's manifests write it."""
     return base64.b64encode(hashlib.md5(data, usedforsecurity=False).digest()).decode()
-
-
-def _check(publication: Publication) -> None:
-    for path in publication.files:
-        if not path or posixpath.normpath(path) != path or path.startswith(("/", "..")) or path == ".":
-            raise InputError(f"`{path}` is no artifact path")
-    for name, value in publication.metrics.items():
-        if not 0 < len(name) <= _MAX_KEY or not all(part.strip() for part in name.split("/")):
-            raise InputError(f"W&B cannot keep a metric called `{name[:300]}`", hint="rename the statistic.")
-        if not math.isfinite(value):
-            raise InputError(f"metric `{name}` is {value}, which W&B would turn into text")
-    of_charts = {name: chart.table for name, chart in publication.charts.items()}
-    for name, table in {**publication.tables, **of_charts}.items():
-        if len(table.rows) > _MAX_ROWS:
-            raise InputError(
-                f"table `{name}` has {len(table.rows)} rows; {_MAX_ROWS} is what a page can show"
-            )
-
-
-def _plain(table: Table) -> Table:
-    """Cells as JSON holds them: it has no infinity and no NaN, so these become text."""
-    rows = [
-        tuple(str(v) if isinstance(v, float) and not math.isfinite(v) else v for v in row)
-        for row in table.rows
-    ]
-    return Table(table.columns, rows)
-
-
-def _json(table: Table) -> bytes:
-    shape = {"columns": list(table.columns), "data": [list(row) for row in table.rows]}
-    return json.dumps(shape, ensure_ascii=False, allow_nan=False).encode()

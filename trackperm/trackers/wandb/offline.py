@@ -18,11 +18,10 @@ from trackperm.tables.registry import recognised
 from trackperm.tables.table import ExampleTable
 from trackperm.tables.wandb.run_folder import RunFolder, is_run_folder
 from trackperm.tables.wandb.run_log import RunLog, read_run_log
-from trackperm.trackers.publication import KINDS, TEST_SET_TAG, LoggedComparison, creation, is_recent
+from trackperm.trackers.publication import GROUP, KINDS, TEST_SET_TAG, LoggedComparison, creation, is_recent
 from trackperm.trackers.references import RunReference, TrackedRun
 
 _QUIET_SECONDS, _MOST_SECONDS = 1.0, 5.0
-_GROUP = "trackperm"  # of what we logged; the adapter's own module imports wandb
 
 
 def is_offline_run(locator: str) -> bool:
@@ -41,17 +40,12 @@ def find_offline_run(locator: str) -> TrackedRun:
         If its log is empty or cannot be read, or it is a comparison.
     """
     folder = _open(locator)
-    log = folder.log
-    if _is_ours(log):
+    if _is_ours(folder.log):
         raise InputError(
-            f"run `wandb:{locator}` is a {log.job_type} that trackperm logged, not a run to compare",
+            f"run `wandb:{locator}` is a {folder.log.job_type} that trackperm logged, not a run to compare",
             hint="name the runs that made the predictions.",
         )
-    return TrackedRun(
-        reference=RunReference("wandb", str(folder.path)),
-        name=log.name or log.run_id,
-        container="/".join(part for part in (log.entity, log.project) if part),
-    )
+    return _tracked(folder)
 
 
 def read_offline_run(run: TrackedRun, artifact: str | None = None) -> ExampleTable:
@@ -78,14 +72,20 @@ def offline_comparison(locator: str) -> LoggedComparison:
     if not _is_ours(folder.log):
         raise InputError(f"run `wandb:{locator}` is no comparison", hint="name a run that trackperm logged.")
     tags = tags_of_config(folder.log.config)
-    run = TrackedRun(
-        reference=RunReference("wandb", str(folder.path)),
-        name=folder.log.name or folder.log.run_id,
-        container="/".join(part for part in (folder.log.entity, folder.log.project) if part),
-    )
     created = creation(tags)
     is_beginning = created is None and _is_recent(folder.path)
-    return LoggedComparison(run, created, folder.log.exit_code == 0, tags, is_beginning=is_beginning)
+    return LoggedComparison(
+        _tracked(folder), created, folder.log.exit_code == 0, tags, is_beginning=is_beginning
+    )
+
+
+def _tracked(folder: RunFolder) -> TrackedRun:
+    log = folder.log
+    return TrackedRun(
+        reference=RunReference("wandb", str(folder.path)),
+        name=log.name or log.run_id,
+        container="/".join(part for part in (log.entity, log.project) if part),
+    )
 
 
 def folders_of_comparisons(folder: Path, run_id: str = "trackperm-") -> list[Path]:
@@ -156,9 +156,9 @@ def offline_runs(container: str) -> list[TrackedRun]:
     for path in sorted(folder.glob("*run-*")):
         if not is_run_folder(path):
             continue
-        log = _open(str(path)).log
-        if log.exit_code == 0 and not _is_ours(log):
-            found.append(find_offline_run(str(path)))
+        opened = _open(str(path))
+        if opened.log.exit_code == 0 and not _is_ours(opened.log):
+            found.append(_tracked(opened))
     if not found:
         raise InputError(
             f"`{folder}` holds no finished run of W&B", hint="name the folder `wandb` of a project."
@@ -167,7 +167,7 @@ def offline_runs(container: str) -> list[TrackedRun]:
 
 
 def _is_ours(log: RunLog) -> bool:
-    return log.group == _GROUP and log.job_type in KINDS
+    return log.group == GROUP and log.job_type in KINDS
 
 
 def _open(locator: str, origin: str | None = None) -> RunFolder:

@@ -17,9 +17,9 @@ from trackperm.trackers.publication import (
 )
 from trackperm.trackers.references import TrackedRun
 from trackperm.trackers.wandb.offline import tags_of_config
-from trackperm.trackers.wandb.runs import find_comparison, list_comparisons
+from trackperm.trackers.wandb.runs import find_comparison, is_complete, list_comparisons
 from trackperm.trackers.wandb.store import Store
-from trackperm.trackers.wandb.write import UNFINISHED, newest_result
+from trackperm.trackers.wandb.write import newest_result
 
 _FOLDER = "trackperm/"
 
@@ -77,8 +77,7 @@ def _logged(store: Store, run: Any) -> LoggedComparison:
         for name, value in dict(run.summary_metrics).items()
         if isinstance(value, int | float) and not name.startswith("_")
     }
-    is_finished = run.state == "finished" and UNFINISHED not in run.tags
     created = creation(tags)
     begun = creation({CREATED_TAG: str(run.created_at).replace("Z", "+00:00")})
     is_beginning = created is None and begun is not None and is_recent(begun)
-    return LoggedComparison(store.tracked(run), created, is_finished, tags, metrics, is_beginning)
+    return LoggedComparison(store.tracked(run), created, is_complete(run), tags, metrics, is_beginning)

@@ -26,9 +26,9 @@ from trackperm.errors import InputError
 from trackperm.pairing import PairingReport
 from trackperm.trackers.publication import LEADERBOARD, TEST_SET_TAG, creation
 from trackperm.trackers.references import TrackedRun
-from trackperm.trackers.wandb.runs import find_comparison, find_run, list_comparisons
+from trackperm.trackers.wandb.runs import find_comparison, find_run, is_complete, list_comparisons
 from trackperm.trackers.wandb.store import Store, environment
-from trackperm.trackers.wandb.write import UNFINISHED, newest_result
+from trackperm.trackers.wandb.write import newest_result
 
 _DRAFT = "runs/draft"
 _MAX_TITLE = 128
@@ -81,7 +81,7 @@ class LoggedComparison:
         path = f"wandb:{run.entity}/{run.project}/{run.id}"
         with store.calls(f"reading {run.job_type} `{path}`"):
             config, summary = run.rawconfig, dict(run.summary_metrics)
-            if not _is_finished(run):
+            if not is_complete(run):
                 raise InputError(
                     f"{run.job_type} `{path}` is unfinished ({run.state})", hint="compare the runs again."
                 )
@@ -230,10 +230,6 @@ def _comparisons_of(store: Store, baseline: TrackedRun, candidate: TrackedRun) -
     return sorted(runs, key=lambda run: (run.name, run.id))
 
 
-def _is_finished(run: Any) -> bool:
-    return run.state == "finished" and UNFINISHED not in run.tags
-
-
 def _newest_leaderboard(store: Store, runs: Sequence[Any]) -> list[Any]:
     """Find the finished leaderboard on the test sets of comparisons that was begun last, if there is one."""
     if runs[0].job_type == LEADERBOARD:
@@ -244,7 +240,7 @@ def _newest_leaderboard(store: Store, runs: Sequence[Any]) -> list[Any]:
         found = [
             (moment, run.id, run)
             for run in list_comparisons(store, container, (LEADERBOARD,))
-            if _is_finished(run) and run.rawconfig.get(TEST_SET_TAG) in test_sets
+            if is_complete(run) and run.rawconfig.get(TEST_SET_TAG) in test_sets
             if (moment := creation(run.rawconfig)) is not None
         ]
     return [max(found)[-1]] if found else []

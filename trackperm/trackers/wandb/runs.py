@@ -17,6 +17,9 @@ from trackperm.trackers.references import TrackedRun
 from trackperm.trackers.wandb.store import Store
 
 _PAGE = re.compile(r"(?:/wandb)?/([^/]+)/([^/]+)/runs/([^/]+)(?:/.*)?")
+UNFINISHED = "unfinished"
+"""Tag of a comparison's run as long as it is being written."""
+
 _SHOWN = 20
 _MAX_NAMES = 1000
 
@@ -52,6 +55,11 @@ def find_run(store: Store, locator: str) -> TrackedRun:
             hint="name the runs that made the predictions.",
         )
     return store.tracked(run)
+
+
+def is_complete(run: Any) -> bool:
+    """Whether all of a comparison or leaderboard was written to its `run`."""
+    return run.state == "finished" and UNFINISHED not in run.tags
 
 
 def find_comparison(store: Store, locator: str) -> Any:
@@ -113,22 +121,6 @@ def require_project(store: Store, container: str) -> str:
         hint=did_you_mean(project, known).strip()
         or "the first run makes one, or `wandb.Api().create_project(name, entity)`.",
     )
-
-
-def finished_runs(store: Store, container: str) -> list[TrackedRun]:
-    """List the finished runs of a project, the oldest first; what trackperm logged is left out.
-
-    Raises
-    ------
-    InputError
-        If there is no such project.
-    TrackerError
-        If W&B cannot be reached or refuses.
-    """
-    project = require_project(store, container)
-    with store.calls(f"listing the runs of project `{project}`") as api:
-        found = list(api.runs(project, filters={"state": "finished"}, order="+created_at"))
-        return [store.tracked(run) for run in found if run.state == "finished" and not is_comparison(run)]
 
 
 def is_comparison(run: Any) -> bool:

@@ -17,13 +17,11 @@ from typing import Any
 import requests
 import wandb
 
-from trackperm.errors import PermissionDeniedError, TrackerError, TrackpermError
+from trackperm.errors import TrackerError, TrackpermError
 from trackperm.messages import without_credentials, without_secrets
 from trackperm.storage import is_full, no_room_for_temporary_files
-from trackperm.trackers.missing_libraries import missing_library
+from trackperm.trackers.failures import Advice, causes, missing_library
 from trackperm.trackers.references import RunReference, TrackedRun
-
-"""What the runs of comparisons and leaderboards have, and no other; their job type says which they are."""
 
 _UNANSWERED = re.compile(
     r"did not respond in time|connection refused|no such host|timed? ?out|EOF\b|connection reset",
@@ -35,6 +33,14 @@ _FORBIDDEN = re.compile(r"permission denied|forbidden|\b403\b", re.IGNORECASE)
 _IN_USE = "is in use"
 _NOT_FOUND = ("Could not find run", "Could not find project")
 _REACH_SECONDS, _START_SECONDS, _FINISH_SECONDS = 15, 60, 300
+
+_ADVICE = Advice(
+    credentials="`wandb login` stores an API key; `WANDB_API_KEY` gives one to a single command.",
+    elsewhere="`--log-to wandb:ENTITY/PROJECT` writes to a project that you may edit.",
+    container="project",
+    silence="is it up, and is `WANDB_BASE_URL` or `--tracking-uri` right? `WANDB_HTTP_TIMEOUT` makes it wait"
+    " longer; where a run was being written, the next try completes it.",
+)
 
 
 class Store:
@@ -130,47 +136,23 @@ class Store:
         return start_run("online", settings, **options)
 
     def _failure(self, error: Exception, doing: str, *, writes: bool) -> TrackpermError:
-        causes = list(_causes(error))
-        if (lacking := missing_library(causes, doing)) is not None:
+        found = list(causes(error))
+        if (lacking := missing_library(found, doing)) is not None:
             return lacking
         said = without_secrets(str(error)).strip().split("\n")[0][:400]
         where = f"W&B at `{self.base_url}`"
-        status = next(filter(None, map(_http_status, causes)), None)
-        unanswered = any(isinstance(cause, _SILENCE) or _UNANSWERED.search(str(cause)) for cause in causes)
-        if status == 401 or (not unanswered and _UNKNOWN_USER.search(said)):
-            return TrackerError(
-                f"{where} does not accept these credentials, while {doing}: {said}",
-                hint="`wandb login` stores an API key; `WANDB_API_KEY` gives one to a single command.",
-            )
-        if status == 403 or _FORBIDDEN.search(said):
-            return PermissionDeniedError(
-                f"{where} denies permission, while {doing}: {said}",
-                hint="`--no-log` writes nothing; `--log-to wandb:ENTITY/PROJECT` writes to a project "
-                "that you may edit."
-                if writes
-                else "ask for permission to read this project.",
-            )
-        if unanswered:
-            return TrackerError(
-                f"{where} does not answer, or not in time, while {doing}",
-                hint="is it up, and is `WANDB_BASE_URL` or `--tracking-uri` right?"
-                + (
-                    " Nothing looks finished that is not; the next try completes it."
-                    if writes
-                    else " `WANDB_HTTP_TIMEOUT` makes it wait longer."
-                ),
-            )
-        if said.endswith(_IN_USE):
+        is_silent = any(isinstance(cause, _SILENCE) or _UNANSWERED.search(str(cause)) for cause in found)
+        status = next(filter(None, map(_http_status, found)), None)
+        if not is_silent and _UNKNOWN_USER.search(said):
+            status = 401
+        elif status != 401 and _FORBIDDEN.search(said):
+            status = 403
+        if said.endswith(_IN_USE) and status not in (401, 403) and not is_silent:
             return TrackerError(
                 f"{where} cannot go on in this process while {doing}: an earlier try could not be started",
                 hint="try again in a new process, or after `wandb.teardown()`, which ends all runs of it.",
             )
-        return TrackerError(
-            f"{where} failed while {doing}: {said}",
-            hint="nothing looks finished that is not; once the cause is mended, the next try completes it."
-            if writes
-            else None,
-        )
+        return _ADVICE.error(where, doing, said, status=status, is_silent=is_silent, writes=writes)
 
 
 def start_run(mode: str, settings: Mapping[str, Any], **options: Any) -> Any:
@@ -260,17 +242,6 @@ def _patient() -> dict[str, Any]:
         for name, value in wanted.items()
         if name in known and f"WANDB_{name.upper()}" not in os.environ
     }
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        yield error
-        for further in (getattr(error, "exc", None), error.__context__):
-            if isinstance(further, BaseException) and id(further) not in seen:
-                yield further
-        error = error.__cause__ or error.__context__
 
 
 def _http_status(error: BaseException) -> int | None:

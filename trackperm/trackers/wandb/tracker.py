@@ -312,9 +312,7 @@ class WandbTracker:
         """
         if _is_folder(container):
             return offline_runs(container)
-        with _wandb():
-            from trackperm.trackers.wandb.runs import finished_runs
-        return finished_runs(self._store, container)
+        return [record.run for record in self.history().finished(container)]
 
     def history(self) -> History:
         """Return what the server knows of past runs and artifacts.

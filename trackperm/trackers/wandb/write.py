@@ -26,9 +26,8 @@ from trackperm.trackers.references import RunReference, TrackedRun
 from trackperm.trackers.wandb.charts import presets_in
 from trackperm.trackers.wandb.content import Content, md5
 from trackperm.trackers.wandb.offline import folders_of_comparisons
+from trackperm.trackers.wandb.runs import UNFINISHED
 from trackperm.trackers.wandb.store import Store, ended, environment, start_run
-
-UNFINISHED = "unfinished"
 
 _UNFINISHED_NOTES = "This {} is being written, or its writing broke off: run it again to complete it."
 _SETTLING_SECONDS = (0.0, 0.1, 0.4, 1.5, 3.0, 5.0)
