@@ -196,11 +196,6 @@ class Statistic:
         return bool(self._missing)
 
     @property
-    def is_bounded(self) -> bool:
-        """Whether it says what the worst prediction counts, and says, or one can tell, what the best does."""
-        return bool(self._worst and self._substitute("best"))
-
-    @property
     def divides_by_labels(self) -> bool:
         """Whether a score is divided by counts that read the label alone, or nothing: no prediction's."""
         score = self.part_score

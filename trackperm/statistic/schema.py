@@ -17,56 +17,37 @@ VERSION = 1
 Contrast = Literal["difference", "log ratio"]
 
 
-def _expression(value: object) -> object:
-    if isinstance(value, str | int | float) and not isinstance(value, bool):
-        return value
-    raise PydanticCustomError("expression", "expected an expression, found {found}", {"found": kind(value)})
+def _one_of(*types: type, expected: str) -> AfterValidator:
+    """Accept values of `types` alone, of which a boolean is not an integer."""
+
+    def check(value: object) -> object:
+        if type(value) in types:
+            return value
+        raise PydanticCustomError(
+            "kind", "expected {expected}, found {found}", {"expected": expected, "found": kind(value)}
+        )
+
+    return AfterValidator(check)
 
 
-def _number(value: object) -> object:
-    if isinstance(value, str | int | float) and not isinstance(value, bool):
-        return value
-    raise PydanticCustomError("number", "expected a number, found {found}", {"found": kind(value)})
-
-
-def _parameter(value: object) -> object:
-    if isinstance(value, str | int | float | bool):
-        return value
-    raise PydanticCustomError("parameter", "expected one value, found {found}", {"found": kind(value)})
-
-
-def _resolution(value: object) -> object:
-    if isinstance(value, str | int | float | dict) and not isinstance(value, bool):
-        return value
-    raise PydanticCustomError(
-        "resolution", "expected a number, or one for each count named, found {found}", {"found": kind(value)}
-    )
-
-
-def _classes(value: object) -> object:
-    if isinstance(value, str | list):
-        return value
-    raise PydanticCustomError(
-        "classes", "expected a column's name, or a list of classes, found {found}", {"found": kind(value)}
-    )
-
-
-_WRITTEN: dict[str, Any] = {"type": ["string", "number"]}
+_SCALARS: dict[str, Any] = {"type": ["string", "number"]}
 
 # The text of an expression is read from the document, so that `1` and `0.5` keep their digits.
-Expression = Annotated[object, AfterValidator(_expression), WithJsonSchema(_WRITTEN)]
-Number = Annotated[object, AfterValidator(_number), WithJsonSchema(_WRITTEN)]
+Expression = Annotated[object, _one_of(str, int, float, expected="an expression"), WithJsonSchema(_SCALARS)]
+Number = Annotated[object, _one_of(str, int, float, expected="a number"), WithJsonSchema(_SCALARS)]
 Parameter = Annotated[
-    object, AfterValidator(_parameter), WithJsonSchema({"type": ["string", "number", "boolean"]})
+    object,
+    _one_of(str, int, float, bool, expected="one value"),
+    WithJsonSchema({"type": ["string", "number", "boolean"]}),
 ]
 Resolution = Annotated[
     object,
-    AfterValidator(_resolution),
-    WithJsonSchema({"type": ["string", "number", "object"], "additionalProperties": _WRITTEN}),
+    _one_of(str, int, float, dict, expected="a number, or one for each count named"),
+    WithJsonSchema({"type": ["string", "number", "object"], "additionalProperties": _SCALARS}),
 ]
 Classes = Annotated[
     object,
-    AfterValidator(_classes),
+    _one_of(str, list, expected="a column's name, or a list of classes"),
     WithJsonSchema(
         {
             "type": ["string", "array"],

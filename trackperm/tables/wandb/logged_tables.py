@@ -9,7 +9,6 @@ rows that it notes. Of a table with that number, all rows are there or it is ref
 from __future__ import annotations
 
 import enum
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -18,8 +17,9 @@ from typing import Any
 
 from trackperm.errors import SourceError
 from trackperm.messages import did_you_mean, listed
+from trackperm.tables.formats.log_table import columns_and_rows, table_of_rows
 from trackperm.tables.formats.parquet import tables_in_parts
-from trackperm.tables.json_values import parsed, table
+from trackperm.tables.json_values import parsed
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.systems import of_system
 from trackperm.tables.table import ExampleTable
@@ -264,7 +264,7 @@ def _read_own_format(files: Sequence[SourceFile], origin: str) -> ExampleTable:
     names: list[str] = []
     rows: list[list[Any]] = []
     for number, file in enumerate(files):
-        columns, data = _shape(file, origin)
+        columns, data = columns_and_rows(_document(file, origin), origin)
         if number and columns != names:
             raise SourceError(
                 f"`{origin}`: part {number + 1} of {len(files)} of the table has the columns"
@@ -272,27 +272,18 @@ def _read_own_format(files: Sequence[SourceFile], origin: str) -> ExampleTable:
             )
         names = columns
         rows += data
-    values = zip(*rows, strict=True) if rows else [()] * len(names)
-    return table(dict(zip(names, values, strict=True)), lambda index: f"row {index}", origin)
+    return table_of_rows(names, rows, origin)
 
 
-def _shape(file: SourceFile, origin: str) -> tuple[list[str], list[list[Any]]]:
+def _document(file: SourceFile, origin: str) -> Any:
+    """Parse a table, whose columns may be called by integers, as wandb allows."""
     try:
         document = parsed(file.text)
-        columns, data = document["columns"], document["data"]
-    except (ValueError, TypeError, KeyError) as error:
-        raise SourceError(f"`{origin}` is no table as wandb writes it: {error}") from error
-    if not isinstance(columns, list) or not isinstance(data, list):
-        raise SourceError(f"`{origin}` is no table as wandb writes it: `columns` or `data` is no list")
-    names = [str(name) for name in columns]  # wandb allows integers
-    for name, times in Counter(names).items():
-        if times > 1:
-            raise SourceError(f"`{origin}` has more than one column `{name}`", hint="rename all but one.")
-    for index, row in enumerate(data):
-        if not isinstance(row, list) or len(row) != len(names):
-            found = f"{len(row)} values" if isinstance(row, list) else "no list"
-            raise SourceError(f"`{origin}`, row {index}: {found} for {len(names)} columns")
-    return names, data
+    except ValueError as error:
+        raise SourceError(f"`{origin}` is not JSON: {error}") from error
+    if isinstance(document, dict) and isinstance(document.get("columns"), list):
+        document["columns"] = [str(name) for name in document["columns"]]
+    return document
 
 
 def _require_all_rows(read: ExampleTable, logged: LoggedTable) -> None:
