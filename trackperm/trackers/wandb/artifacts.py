@@ -24,18 +24,14 @@ from trackperm.tables.registry import recognised
 from trackperm.tables.table import ExampleTable
 from trackperm.tables.wandb.logged_tables import (
     JOINED_SUFFIX,
-    NOT_PREDICTIONS,
-    PARTITIONED_SUFFIX,
     TABLE_SUFFIX,
-    Likelihood,
     LoggedTable,
     choose,
-    likelihood_of_file,
+    holds_predictions,
     likelihood_of_key,
-    parquet_parts,
     parts_of,
     read_table,
-    together,
+    tables_of_artifact,
 )
 from trackperm.tables.wandb.run_log import media_entries
 from trackperm.trackers.references import RunReference, TrackedRun
@@ -148,40 +144,15 @@ class _Logged:
     def _files(self, artifact: Any, prefix: str, n_versions: int = 1) -> list[LoggedTable]:
         """List the files in an artifact that can hold predictions."""
         entries = self._entries(artifact)
-        parts: dict[str, list[str]] = {}
-        for path in entries:
-            if path.endswith(PARTITIONED_SUFFIX):
-                with temporary_files(), TemporaryDirectory(prefix="trackperm-") as folder:
-                    parts[path] = parts_of(self._download_one(artifact, path, Path(folder)), entries)
-        in_parts = {part for paths in parts.values() for part in paths}
-        sharded = parquet_parts(entries)
-        in_parts |= {part for tables in sharded.values() for paths in tables for part in paths}
-        likely = {path: likelihood_of_file(path) for path in entries if path not in in_parts}
-        return [
-            LoggedTable(
-                prefix + path,
-                partial(self._download, [(artifact, file) for file in parts.get(path, [path])]),
-                is_own_format=path.endswith((TABLE_SUFFIX, PARTITIONED_SUFFIX)),
-                likelihood=likelihood or Likelihood.TABLE,
-                n_versions=n_versions,
-            )
-            for path, likelihood in likely.items()
-            if likelihood is not None or path in parts
-        ] + [
-            LoggedTable(
-                prefix + path,
-                partial(self._download_together, artifact, tables[0]),
-                is_own_format=False,
-                n_versions=n_versions,
-                parts=tuple(prefix + part for part in tables[0]),
-            )
-            for path, tables in sharded.items()
-            if len(tables) == 1
-        ]
 
-    def _download_together(self, artifact: Any, paths: Sequence[str], folder: Path) -> list[Path]:
-        files = self._download([(artifact, path) for path in paths], folder)
-        return [together(dict(zip(paths, files, strict=True)), folder)]
+        def parts(path: str) -> list[str]:
+            with temporary_files(), TemporaryDirectory(prefix="trackperm-") as folder:
+                return parts_of(self._download_one(artifact, path, Path(folder)), entries)
+
+        def fetch(paths: Sequence[str], folder: Path) -> list[Path]:
+            return self._download([(artifact, path) for path in paths], folder)
+
+        return tables_of_artifact(prefix, entries, parts, fetch, n_versions)
 
     def _entries(self, artifact: Any) -> Mapping[str, Any]:
         with self._store.calls(f"listing the files of artifact `{artifact.name}`"):
@@ -359,7 +330,7 @@ class _LoggedByRun(_Logged):
         return {
             name: versions
             for name, versions in self._versions.items()
-            if versions[-1].type not in NOT_PREDICTIONS and not versions[-1].type.startswith("wandb-run-")
+            if holds_predictions(versions[-1].type)
         }
 
     def _in_artifacts(self) -> list[LoggedTable]:
