@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from trackperm.choices import RepeatsInSpec
 from trackperm.errors import InputError, InputTypeError
 from trackperm.exact import RationalStatistic, RealStatistic
 from trackperm.exact.scores.resolution import Resolution, read_resolution
@@ -49,24 +48,12 @@ _ROLES = ("id", "prediction", "label")
 _MAX_NAMES = 200
 
 
-@dataclass(frozen=True)
-class _Groups:
-    """Repeats and column of clusters, in place of those of a spec."""
-
-    repeats: RepeatsInSpec | None = None
-    cluster: str | None = None
-
-    def put_into(self, spec: ShortSpec | LongSpec) -> ShortSpec | LongSpec:
-        given = {"repeats": self.repeats, "cluster": self.cluster}
-        return spec.model_copy(update={key: value for key, value in given.items() if value is not None})
-
-
 @dataclass
 class _Compiler:
     document: Document
     overriding_parameters: Mapping[str, object]
     overriding_columns: Mapping[str, object]
-    overriding_groups: _Groups = field(default_factory=_Groups)
+    overriding_groups: Mapping[str, str | None] = field(default_factory=dict)  # `repeats` and `cluster`
     overriding_resolution: Resolution | Mapping[str, Resolution] | None = None
     known_strata: Collection[str] | None = None
     known_classes: Collection[ClassValue] | None = None
@@ -78,7 +65,8 @@ class _Compiler:
 
     def statistic(self, name: str) -> Statistic:
         document = self.document
-        spec = self.overriding_groups.put_into(validate(document))
+        groups = {key: value for key, value in self.overriding_groups.items() if value is not None}
+        spec = validate(document).model_copy(update=groups)
         if spec.name is not None:
             if not re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", spec.name):
                 hint = "a name has up to 64 letters, digits, `_`, `-` and `.`."

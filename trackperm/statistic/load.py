@@ -11,7 +11,7 @@ from trackperm.choices import RepeatsInSpec
 from trackperm.errors import InputTypeError, SpecError
 from trackperm.exact.scores.resolution import Resolution
 from trackperm.messages import did_you_mean, listed, printable
-from trackperm.statistic.compile import _Compiler, _Groups
+from trackperm.statistic.compile import _Compiler
 from trackperm.statistic.definition import ClassValue, Statistic
 from trackperm.statistic.document import Document
 
@@ -78,8 +78,8 @@ def load_statistic(
         if not parameters and not columns and all(change is None for change in changes):
             return source
         document, name = source._source, source.name
-        groups = _Groups(repeats or source.repeats, cluster or source.cluster)
-        replaced = None if groups.cluster == source.cluster else source.cluster
+        repeats, cluster = repeats or source.repeats, cluster or source.cluster
+        replaced = None if cluster == source.cluster else source.cluster
         kept = {key: column for key, column in source.columns.items() if key != replaced}
         set_ = source.set_parameters | parameters.keys()
         parameters, columns = {**source.parameters, **parameters}, {**kept, **columns}
@@ -89,7 +89,8 @@ def load_statistic(
         document, name = _read(source)
         is_builtin = isinstance(source, str) and source in builtin_names()
         set_ = frozenset(parameters) if is_builtin else None
-        groups, chosen, found = _Groups(repeats, cluster), "", ()
+        chosen, found = "", ()
+    groups = {"repeats": repeats, "cluster": cluster}
     compiler = _Compiler(document, parameters, columns, groups, resolution, strata, classes, set_)
     return replace(compiler.statistic(name), chosen=chosen, found=found)
 

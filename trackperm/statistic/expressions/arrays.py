@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trackperm.statistic.expressions.tree import (
+    COMPARISONS,
     Binary,
     Call,
     Expression,
@@ -29,14 +30,9 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
     "&": operator.and_,
     "|": operator.or_,
+    **COMPARISONS,
 }
 
 

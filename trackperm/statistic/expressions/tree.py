@@ -8,11 +8,12 @@ such as ``a < b < c``. Nothing is ever evaluated as Python.
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from trackperm.errors import SpecError
 from trackperm.messages import did_you_mean, listed
@@ -28,7 +29,14 @@ IRRATIONAL = {"sqrt": (1, 1), "log": (1, 1), "exp": (1, 1)}
 FUNCTIONS = {"abs": (1, 1), "min": (2, 64), "max": (2, 64), "where": (3, 3)} | IRRATIONAL
 _ARITIES = FUNCTIONS | {name: counter.arity for name, counter in COUNTERS.items()}
 RESERVED = frozenset({"and", "or", "not"})
-COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
+COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 
 
 @dataclass(frozen=True)
