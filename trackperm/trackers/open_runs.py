@@ -1,4 +1,4 @@
-"""The runs that this process has open, or had, as MLflow and W&B know them: no library is imported for it."""
+"""Runs that this process has open, or had, in MLflow and W&B; neither library is imported to find them."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class OpenRun:
     reference : RunReference
         The run.
     is_offline : bool
-        Whether it is in a folder only, until it is synced.
+        Whether it is only in a folder until it is synced.
     environment : mapping of str to str
-        Variables by which another process finds the same server.
+        Environment variables with which another process reaches the same server.
     handle : object
-        What ``trackperm.log_predictions`` takes for it.
+        Argument for ``trackperm.log_predictions``.
     """
 
     reference: RunReference
@@ -40,12 +40,12 @@ class OpenRun:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What runs there were at one moment, in this thread.
+    """The active runs of this thread at one moment.
 
     Attributes
     ----------
     mlflow_active, mlflow_last : str or None
-        Id of MLflow's active run, and of the one that was active last.
+        Id of MLflow's active run; `mlflow_last` is that of the run that was active last.
     wandb : object
         W&B's active run.
     """
@@ -56,21 +56,21 @@ class Snapshot:
 
     @classmethod
     def taken(cls) -> Snapshot:
-        """Look at the libraries that are loaded; no server is asked."""
+        """Read the active runs from the libraries that are loaded; no server is contacted."""
         mlflow, wandb = sys.modules.get("mlflow"), sys.modules.get("wandb")
         active = mlflow.active_run() if mlflow is not None and hasattr(mlflow, "active_run") else None
         run = getattr(wandb, "run", None)
         return cls(
             mlflow_active=None if active is None else str(active.info.run_id),
             mlflow_last=_last_of_mlflow(),
-            wandb=None if getattr(run, "disabled", False) else run,  # of which nothing is kept
+            wandb=None if getattr(run, "disabled", False) else run,  # a disabled run is stored nowhere
         )
 
     def runs_since(self, earlier: Snapshot) -> list[OpenRun]:
-        """List the runs that are open now, were open at the `earlier` moment, or were begun since.
+        """List the runs that are open now, were open at the `earlier` moment, or started in between.
 
-        MLflow keeps which run was active last, and not when: if the same one was resumed since and has ended,
-        that is not seen.
+        MLflow stores which run was active last, but not when. A run that was last before, was resumed in
+        between and has ended is therefore missed.
         """
         found = []
         last = None if self.mlflow_last == earlier.mlflow_last else self.mlflow_last
@@ -82,13 +82,13 @@ class Snapshot:
 
 
 class RunsOfBlock:
-    """The runs that a block of code is about: those that it begins, or else the run around it.
+    """Runs that a block of code is about: those that it starts, or else the run around it.
 
-    It is asked of each library by itself. MLflow keeps one run that is active and one that was last, and W&B
-    one that is active, so that beginnings are noted as they happen: from :meth:`open` to :meth:`close`
-    ``mlflow.ActiveRun`` and ``wandb.init`` tell of the runs that this thread begins or resumes. A library
-    that is imported inside the block tells of none; then it is the run that is active at its end, or was
-    last. What trackperm itself logs does not count.
+    Each library is asked separately. MLflow stores one active run and one last run, and W&B one active run,
+    so starts are recorded as they happen: from :meth:`open` to :meth:`close`, ``mlflow.ActiveRun`` and
+    ``wandb.init`` report the runs that this thread starts or resumes. A library that is imported inside the
+    block reports nothing; its run is then the one that is active at the end, or was last. Runs that trackperm
+    itself logs are ignored.
     """
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ class RunsOfBlock:
         self._tells_of_mlflow = False
 
     def open(self) -> None:
-        """Look which runs there are, and note from now on which are begun."""
+        """Record the active runs, and from now on the runs that start."""
         self.thread = threading.get_ident()
         self._begun.clear()
         self._before = Snapshot.taken()
@@ -106,15 +106,15 @@ class RunsOfBlock:
         _BEGINNINGS.tell(self)
 
     def close(self) -> None:
-        """Note nothing any more."""
+        """Stop recording."""
         _BEGINNINGS.tell_no_more(self)
 
     def note(self, run: OpenRun) -> None:
-        """Note a run that was begun."""
+        """Record a run that has started."""
         self._begun.setdefault(str(run.reference), run)
 
     def runs(self) -> list[OpenRun]:
-        """List the runs that the block is about, in the order in which they were begun."""
+        """List the runs that the block is about, in the order in which they started."""
         before, now = self._before, Snapshot.taken()
         if not self._tells_of_mlflow:
             last = None if now.mlflow_last == before.mlflow_last else now.mlflow_last
@@ -132,7 +132,7 @@ class RunsOfBlock:
 
 
 class _Beginnings:
-    """Lets the libraries tell of the runs that are begun, as long as a block is open in any thread."""
+    """Wrappers around the libraries' functions that start runs, while a block is open in any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -140,7 +140,7 @@ class _Beginnings:
         self._placed: list[tuple[Any, str, Any, Any]] = []
 
     def tell(self, block: RunsOfBlock) -> None:
-        """Tell `block` of the runs that its thread begins."""
+        """Report to `block` the runs that its thread starts."""
         mlflow, wandb = sys.modules.get("mlflow"), sys.modules.get("wandb")
         with self._lock:
             self._blocks = (*self._blocks, block)
@@ -148,13 +148,13 @@ class _Beginnings:
             self._place(wandb, "init", _begun_in_wandb)
 
     def tell_no_more(self, block: RunsOfBlock) -> None:
-        """Leave `block` alone, and with the last one the libraries as they were."""
+        """Stop reporting to `block`; the last block restores the libraries' functions."""
         with self._lock:
             self._blocks = tuple(each for each in self._blocks if each is not block)
             if self._blocks:
                 return
             for owner, name, original, telling in self._placed:
-                if getattr(owner, name) is telling:  # and was not wrapped by somebody else meanwhile
+                if getattr(owner, name) is telling:  # not wrapped by other code in the meantime
                     setattr(owner, name, original)
             self._placed.clear()
 
@@ -166,7 +166,7 @@ class _Beginnings:
         @functools.wraps(original)
         def telling(*arguments: Any, **options: Any) -> Any:
             result = original(*arguments, **options)
-            with suppress(Exception):  # training goes on, whatever is not understood
+            with suppress(Exception):  # a failure here must not stop the training
                 self._note(describe, result, *arguments)
             return result
 
@@ -194,12 +194,12 @@ def _begun_in_wandb(run: Any, *_: object) -> OpenRun | None:
 
 
 def open_run(run: object) -> OpenRun:
-    """Describe a run that the user gives: a reference, or what ``start_run`` or ``wandb.init`` returned.
+    """Describe a run that is given as a reference, or as ``start_run`` or ``wandb.init`` returned it.
 
     Raises
     ------
     InputTypeError
-        If it is no run of MLflow or W&B.
+        If `run` is not a run of MLflow or W&B.
     """
     if isinstance(run, OpenRun):
         return run
@@ -211,15 +211,16 @@ def open_run(run: object) -> OpenRun:
     if "wandb" in library and hasattr(run, "settings"):
         return _of_wandb(run)
     raise InputTypeError(
-        f"{type(run).__module__}.{type(run).__qualname__} is no run of MLflow or W&B",
-        hint="give what `mlflow.start_run` or `wandb.init` returned, or `mlflow:RUN_ID`.",
+        f"{type(run).__module__}.{type(run).__qualname__} is not a run of MLflow or W&B",
+        hint="pass what `mlflow.start_run` or `wandb.init` returned, or `mlflow:RUN_ID`.",
     )
 
 
 def _last_of_mlflow() -> str | None:
-    """Id of the run that was active last in this thread.
+    """Return the id of the run that was active last in this thread.
 
-    ``mlflow.last_active_run()`` asks the server, for up to four minutes; what it asks for is kept here.
+    ``mlflow.last_active_run()`` asks the server, for up to four minutes; this reads the id that MLflow has
+    stored.
     """
     fluent = sys.modules.get("mlflow.tracking.fluent")
     kept: Any = getattr(fluent, "_last_active_run_id", None)
@@ -228,7 +229,15 @@ def _last_of_mlflow() -> str | None:
 
 
 def mlflow_run(run_id: str, uri: str | None = None) -> OpenRun:
-    """Describe a run of MLflow, which is recorded where `uri` says, or else where MLflow does."""
+    """Describe a run of MLflow.
+
+    Parameters
+    ----------
+    run_id : str
+        Its id.
+    uri : str, optional
+        Where it is recorded; by default MLflow's tracking URI.
+    """
     if uri is None:
         uri = str(sys.modules["mlflow"].get_tracking_uri()) if "mlflow" in sys.modules else ""
     reference = RunReference("mlflow", run_id)

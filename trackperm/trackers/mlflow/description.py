@@ -18,7 +18,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 from mlflow.exceptions import MlflowException
 
-from trackperm.trackers.markdown_limit import fitted
+from trackperm.trackers.markdown_limit import truncate_leaderboard
 from trackperm.trackers.mlflow.store import Store
 from trackperm.trackers.mlflow.write import DIGEST_TAG, DONE, STATE_TAG
 from trackperm.trackers.publication import KIND_TAG, LEADERBOARD, creation
@@ -123,7 +123,7 @@ def described(held: str, boards: Sequence[Board], limit: int) -> str:
 
 def _section(board: Board, limit: int) -> str:
     where = f"Logged as {board.link}."
-    text = fitted(board.text.rstrip(), limit - len(where) - 2, board.link)
+    text = truncate_leaderboard(board.text.rstrip(), limit - len(where) - 2, board.link)
     if text is None:
         return f"A leaderboard that is too long to be shown here is in {board.link}."
     return f"{text}\n\n{where}"
