@@ -1,4 +1,4 @@
-"""Comparisons and leaderboards that were logged in MLflow, read back."""
+"""Comparisons and leaderboards in MLflow, read back."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def logged_comparison(store: Store, run: Run) -> LoggedComparison:
 
 
 def logged_comparisons(store: Store, experiment_id: str, test_set: str | None) -> list[LoggedComparison]:
-    """Find all comparisons and leaderboards of an experiment, or those on one test set, by one search."""
+    """Find all comparisons and leaderboards of an experiment, or those on one test set."""
     wanted = f"tags.`{KIND_TAG}` != ''"
     if test_set is not None:
         wanted += f" and tags.`{TEST_SET_TAG}` = '{test_set}'"
@@ -50,17 +50,17 @@ def logged_comparisons(store: Store, experiment_id: str, test_set: str | None) -
 
 
 def is_comparison(run: Run) -> bool:
-    """Whether trackperm logged `run`."""
+    """Return whether trackperm logged `run`."""
     return run.data.tags.get(KIND_TAG) in KINDS
 
 
 def logged_files(store: Store, run: TrackedRun) -> dict[str, bytes]:
-    """Download the files that a comparison can be verified from, by artifact path.
+    """Download the files from which a comparison can be verified, by artifact path.
 
     Raises
     ------
     SourceError
-        If there are none.
+        If the run has no such files.
     """
     run_id, found = run.reference.locator, {}
     doing = f"downloading the files of comparison `{run.reference}`"

@@ -1,8 +1,8 @@
-"""One MLflow store: opened without ever being created, called with bounded patience.
+"""One MLflow store, which is never created, and calls to it with bounded waiting.
 
-MLflow makes a database wherever it is pointed, waits four minutes for a server that is down, prints
-progress bars, and raises whatever its transport raised. Every call of ours goes through
-:meth:`Store.calls`, which undoes these habits for the length of the call.
+MLflow creates a database wherever its URI points, waits four minutes for a server that is down, prints
+progress bars, and raises whatever its transport raised. Every call goes through :meth:`Store.calls`, which
+changes these habits for the length of the call.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _DATABASES = ("sqlite", "postgresql", "mysql", "mssql")
 _STATUS = {"UNAUTHENTICATED": 401, "CUSTOMER_UNAUTHORIZED": 401, "PERMISSION_DENIED": 403}
 _ENVIRONMENT = threading.RLock()
 _PAGE = 1000
-# No answer, too late an answer, and one that breaks off.
+# Exceptions for no answer, a late answer, and an answer that breaks off.
 _UNANSWERED = (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError)
 
-# What MLflow reads from the environment at each call; a value that the user has set stays.
+# MLflow reads these variables at each call; a value that the user has set stays.
 _QUIET = {"MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false", "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true"}
-# MLflow would sleep for as long as a server asks, and hear no signal meanwhile.
+# MLflow would sleep for as long as a server requests, and ignore signals in the meantime.
 _UNTOLD = {"MLFLOW_HTTP_RESPECT_RETRY_AFTER_HEADER": "false"}
 _PATIENT = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
@@ -46,7 +46,7 @@ _PATIENT = {
     **_UNTOLD,
 }
 _BRIEF = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "5", **_UNTOLD}
-# A request that is not idempotent is sent once: a lost answer must not create a second run.
+# A request that is not idempotent is sent once, as a lost answer must not create a second run.
 _ONCE = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0"}
 
 _ADVICE = Advice(
@@ -70,15 +70,15 @@ class Store:
     Raises
     ------
     InputError
-        If no URI is configured, or nothing is stored where it points.
+        If no URI is configured, or there is no store at it.
     TrackerError
-        If a database is out of reach.
+        If a database does not answer.
     """
 
     def __init__(self, tracking_uri: str | None = None) -> None:
         if not tracking_uri and not mlflow.is_tracking_uri_set():  # type: ignore[no-untyped-call]
             raise InputError(
-                "no MLflow store is configured, and none is created by accident",
+                "no MLflow store is configured, and trackperm does not create one",
                 hint="name it with `--tracking-uri`, such as `--tracking-uri http://127.0.0.1:5000`, "
                 "or set `MLFLOW_TRACKING_URI`.",
             )
@@ -93,16 +93,16 @@ class Store:
 
     @contextmanager
     def calls(self, doing: str, *, writes: bool = False, once: bool = False) -> Iterator[MlflowClient]:
-        """Lend the client, with bounded patience and errors that say what was being done.
+        """Lend the client, with bounded waiting and errors that name the operation.
 
         Parameters
         ----------
         doing : str
             Completes "MLflow failed while ...", with the run named.
         writes : bool
-            Whether refused permission is about writing.
+            Whether the operation writes, so that hints are about writing.
         once : bool
-            Whether a request may not be repeated.
+            Whether requests must not be repeated.
         """
         with self._translated(doing, writes=writes):
             if self._is_shared and not once:
@@ -114,9 +114,9 @@ class Store:
 
     @contextmanager
     def shared(self) -> Iterator[None]:
-        """Let threads call at the same time: what every call would set by itself is set once for all.
+        """Let threads call at the same time, by changing MLflow's settings once for all calls.
 
-        The calls of other stores wait meanwhile, since MLflow's switches are those of the process.
+        Calls of other stores wait in the meantime, as MLflow's settings are those of the process.
         """
         with self._translated("connecting", writes=False):
             self._reach()
@@ -128,7 +128,7 @@ class Store:
                 self._is_shared = False
 
     def run(self, run: TrackedRun) -> Run:
-        """Return what MLflow says of `run`: as it was found, where it was found here."""
+        """Return MLflow's record of `run`, from the object itself where it was found by this adapter."""
         if isinstance(run.details, Run):
             return run.details
         with self.calls(f"looking up run `{run.reference}`") as client:
@@ -175,12 +175,12 @@ class Store:
 
     def close_after_failure(self, run_id: str) -> None:
         """Mark `run_id` as failed, if the store still answers."""
-        # the failure that led here is the one to report, not another one on the way out
+        # the failure that led here is the one to report
         with suppress(Exception), _environment(_QUIET, forced={**_BRIEF, **_ONCE}):
             self._client.set_terminated(run_id, status="FAILED")
 
     def tracked(self, run: Run) -> TrackedRun:
-        """Describe `run` to the rest of trackperm."""
+        """Convert a run of MLflow's to a `TrackedRun`."""
         run_id, experiment_id = run.info.run_id, run.info.experiment_id
         return TrackedRun(
             reference=RunReference("mlflow", run_id),
@@ -218,7 +218,7 @@ class Store:
         )
 
     def _reach(self) -> None:
-        """Make sure, with little patience, that a server answers."""
+        """Check, with short timeouts, that the server answers."""
         if self._remote and not self._reached:
             with _environment(_QUIET, _BRIEF):
                 self._client.search_experiments(max_results=1)
@@ -246,7 +246,7 @@ class Store:
         try:
             if not inspect(engine).has_table("experiments"):
                 raise InputError(
-                    f"the database `{self.label}` holds no MLflow store, and none is created by accident",
+                    f"the database `{self.label}` holds no MLflow store, and trackperm does not create one",
                     hint="check `--tracking-uri` and `MLFLOW_TRACKING_URI`.",
                 )
         finally:
@@ -255,19 +255,19 @@ class Store:
     def _nothing_there(self, path: Path) -> InputError:
         return InputError(
             f"there is no MLflow store at `{self.label}` (looked for `{path.absolute()}`), "
-            "and none is created by accident",
+            "and trackperm does not create one",
             hint="check `--tracking-uri` and `MLFLOW_TRACKING_URI`; a relative path starts at the "
             "current directory.",
         )
 
     @contextmanager
     def _translated(self, doing: str, *, writes: bool) -> Iterator[None]:
-        """Turn whatever a call into MLflow raises into a `TrackerError`, or say which library it lacks."""
+        """Convert exceptions of a call into MLflow to a `TrackerError`, or name the missing library."""
         try:
             yield
         except TrackpermError:
             raise
-        except Exception as error:  # cloud stores raise errors of their own libraries
+        except Exception as error:  # object stores raise errors of their own libraries
             raise self._failure(error, doing, writes=writes) from error
 
     def _failure(self, error: Exception, doing: str, *, writes: bool) -> TrackpermError:
@@ -286,25 +286,25 @@ class Store:
 
     def _said(self, error: BaseException) -> str:
         said = without_secrets(str(error))
-        host = urlsplit(self.uri).netloc  # with the start of a password that has `/`, `?` or `#`
+        host = urlsplit(self.uri).netloc  # includes the start of a password that contains `/`, `?` or `#`
         said = said if host in self.label else said.replace(host, "…")
         return said.strip().split("\n")[0][:400]
 
 
 def suggestion(name: str, known: Sequence[str]) -> str | None:
-    """Ask whether one of the names most like `name` was meant; None where none is like it."""
+    """Return "did you mean" with the names most like `name`; None where none is similar."""
     close = get_close_matches(name, list(dict.fromkeys(known)), n=3)
     return f"did you mean {' or '.join(f'`{match}`' for match in close)}?" if close else None
 
 
 def moment(milliseconds: int | None) -> datetime | None:
-    """Convert a time of MLflow's to a datetime in UTC; None where it has none."""
+    """Convert a time of MLflow's, in milliseconds, to a datetime in UTC."""
     return datetime.fromtimestamp(milliseconds / 1000, tz=timezone.utc) if milliseconds else None
 
 
 @contextmanager
 def _environment(*defaults: Mapping[str, str], forced: Mapping[str, str] | None = None) -> Iterator[None]:
-    """Set MLflow's switches for the length of a call, where the user has not, and put them back."""
+    """Set MLflow's variables for the length of a call, where the user has not, and restore them."""
     with _ENVIRONMENT:
         before = dict(os.environ)
         for values in defaults:
