@@ -1,4 +1,4 @@
-"""What the run of a comparison or leaderboard holds in W&B, laid out before anything is written."""
+"""Content of the run of a comparison or leaderboard in W&B, prepared before anything is written."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ _DRAWN: Mapping[str, Callable[[str], Any]] = {
     ".png": wandb.Image,
     ".html": partial(wandb.Html, inject=False),
 }
+# Characters that W&B stores.
 _MAX_TAG = 64
 _MAX_NAME = 128
 _MAX_KEY = 250
@@ -31,30 +32,30 @@ _MAX_KEY = 250
 
 @dataclass(frozen=True)
 class Content:
-    """What the run of a comparison or leaderboard must hold in the end.
+    """Final content of a publication's run.
 
     Attributes
     ----------
     kind : {'comparison', 'leaderboard'}
-        The job type, and the type of the result artifact.
+        Job type, and type of the result artifact.
     run_id, name : str
-        The same comparison has the same id.
+        Id of the run, which is the same for the same comparison, and its name.
     summary : mapping of str to float
-        Columns of the runs table.
+        Numbers, which become columns of the runs table.
     config : mapping of str to str
-        What the comparison is of, and the digest of all this.
+        What was compared, and the digest of all content.
     tags : tuple of str
         Labels in the runs table.
     notes : str
         Markdown.
     tables : mapping of str to Table
-        With cells that JSON can hold; those of the charts among them.
+        Tables whose cells JSON can represent, including those of the charts.
     charts : mapping of str to Chart
-        What W&B's pages draw of these tables.
+        Charts that W&B's pages draw from these tables.
     presets : mapping of str to str
-        What they are drawn by.
+        Presets of the charts.
     files : mapping of str to bytes
-        Contents by path in the result artifact.
+        Files by path in the result artifact.
     """
 
     kind: str
@@ -71,18 +72,18 @@ class Content:
 
     @classmethod
     def of(cls, publication: Publication) -> Content:
-        """Lay out `publication` as W&B keeps it.
+        """Convert `publication` to what W&B stores.
 
         Raises
         ------
         InputError
-            If W&B would refuse, cut or change any of it.
+            If W&B would refuse, truncate or change any of it.
         """
         publication.check()
         for name in publication.metrics:
             if not 0 < len(name) <= _MAX_KEY or not all(part.strip() for part in name.split("/")):
                 raise InputError(
-                    f"W&B cannot keep a metric called `{name[:300]}`", hint="rename the statistic."
+                    f"W&B cannot store a metric called `{name[:300]}`", hint="rename the statistic."
                 )
         files = dict(publication.files)
         tables = {name: table.finite() for name, table in publication.tables.items()}
@@ -116,12 +117,12 @@ class Content:
 
     @property
     def media_keys(self) -> tuple[str, ...]:
-        """Keys of what :meth:`media` makes."""
+        """Keys of the values that :meth:`media` returns."""
         drawn = (posixpath.splitext(posixpath.basename(path)) for path in sorted(self.files))
         return (*self.tables, *(stem for stem, suffix in drawn if suffix in _DRAWN))
 
     def artifact(self, folder: Path) -> wandb.Artifact:
-        """Make the result artifact; its metadata say what was compared, for offline there is no lineage.
+        """Build the result artifact, whose metadata name what was compared; offline runs have no lineage.
 
         Parameters
         ----------
@@ -136,7 +137,7 @@ class Content:
         return made
 
     def media(self, folder: Path) -> dict[str, Any]:
-        """Values that W&B's pages draw, by key: tables, charts, pictures, self-contained pages."""
+        """Return the values that W&B's pages draw, by key: tables, charts, pictures and pages."""
         values: dict[str, Any] = {
             name: wandb.Table(columns=list(table.columns), data=list(table.rows), allow_mixed_types=True)
             for name, table in self.tables.items()
@@ -153,10 +154,10 @@ class Content:
 
 
 def _cut(name: str) -> str:
-    """Shorten a run's name to what W&B keeps of it."""
+    """Shorten a run's name to the length that W&B stores."""
     return name if len(name) <= _MAX_NAME else name[: _MAX_NAME - 1] + "…"
 
 
 def md5(data: bytes) -> str:
-    """Digest of a file as W&B's manifests write it."""
+    """Return the digest of a file in the form of W&B's manifests."""
     return base64.b64encode(hashlib.md5(data, usedforsecurity=False).digest()).decode()
