@@ -86,7 +86,7 @@ def _write_online(
             predictions.require_same(logged, reference)
             return reference
         file.write_bytes(predictions.data)
-        run.log_artifact(_made(name, file)).wait(timeout=_UPLOAD_SECONDS)
+        run.log_artifact(_new_artifact(name, file)).wait(timeout=_UPLOAD_SECONDS)
         for seconds in _SETTLING_SECONDS:
             time.sleep(seconds)
             kept = _artifact(store, path, name)
@@ -113,7 +113,7 @@ def _write_offline(run: wandb.Run, predictions: Predictions, name: str, file: Pa
             predictions.require_same(logged[name].read_bytes(), reference)
             return reference
         file.write_bytes(predictions.data)
-        artifact = _made(name, file)
+        artifact = _new_artifact(name, file)
         run.log_artifact(artifact)
         staged = Path(artifact.manifest.entries[predictions.file].local_path or "")
         is_kept = staged.is_file() and staged.read_bytes() == predictions.data
@@ -125,7 +125,7 @@ def _write_offline(run: wandb.Run, predictions: Predictions, name: str, file: Pa
     return reference
 
 
-def _made(name: str, file: Path) -> wandb.Artifact:
+def _new_artifact(name: str, file: Path) -> wandb.Artifact:
     artifact = wandb.Artifact(name, type=_TYPE, description="one row per example")
     artifact.add_file(str(file), name=file.name)
     return artifact

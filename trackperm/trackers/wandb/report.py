@@ -37,7 +37,7 @@ _TABLES = ("table-file", "partitioned-table", "joined-table")
 
 
 @dataclass(frozen=True)
-class LoggedComparison:
+class ReportSection:
     """Content of a finished comparison or leaderboard that a report shows.
 
     Attributes
@@ -68,7 +68,7 @@ class LoggedComparison:
     charts: Mapping[str, Mapping[str, Any]]
 
     @classmethod
-    def of(cls, store: Store, run: Any) -> LoggedComparison:
+    def of(cls, store: Store, run: Any) -> ReportSection:
         """Read the content of a run of :class:`wandb.Api`.
 
         Raises
@@ -154,8 +154,8 @@ def draft_of(store: Store, reference: str, candidate: str | None = None) -> Draf
         pair = find_run(store, reference), find_run(store, candidate)
         runs = _comparisons_of(store, *pair)
         title, about = f"{pair[1].name} vs {pair[0].name}", [str(run.reference) for run in pair]
-    sections = [LoggedComparison.of(store, run) for run in runs]
-    boards = [LoggedComparison.of(store, run) for run in _newest_leaderboard(store, runs)]
+    sections = [ReportSection.of(store, run) for run in runs]
+    boards = [ReportSection.of(store, run) for run in _newest_leaderboard(store, runs)]
     marker = f"trackperm-report-{hashlib.sha256(json.dumps(about).encode()).hexdigest()[:16]}"
     report = wr.Report(
         entity=runs[0].entity,
@@ -271,9 +271,9 @@ def _pairing(result: Mapping[str, Any], path: str) -> tuple[str, ...]:
 
 
 def _blocks(
-    sections: Sequence[LoggedComparison], boards: Sequence[LoggedComparison], entity: str, project: str
+    sections: Sequence[ReportSection], boards: Sequence[ReportSection], entity: str, project: str
 ) -> list[Any]:
-    def runs(*shown: LoggedComparison, columns: bool = False) -> Any:
+    def runs(*shown: ReportSection, columns: bool = False) -> Any:
         ids = ", ".join(repr(section.run_id) for section in shown)
         metrics = [f"summary:{name}" for section in shown for name in section.metrics]
         return wr.Runset(
@@ -310,7 +310,7 @@ def _blocks(
     return blocks
 
 
-def _panels(section: LoggedComparison) -> list[Any]:
+def _panels(section: ReportSection) -> list[Any]:
     """Return panels with what the comparison's run has logged, except its results."""
     of_charts = {f"{key}_table" for key in section.charts}
     panels = [

@@ -71,15 +71,15 @@ def write_online(
                 project=project,
                 dir=folder,
                 resume="allow",
-                **_first(content),
+                **_initial_options(content),
             )
             with ended(started) as run:
-                _date(run, None if before is None else before.config.get(CREATED_TAG))
+                _record_start(run, None if before is None else before.config.get(CREATED_TAG))
                 for name in used:
                     run.use_artifact(name)
-                result = run.log_artifact(content.artifact(_made(folder, "files")))
+                result = run.log_artifact(content.artifact(_subfolder(folder, "files")))
                 result.wait(timeout=_UPLOAD_SECONDS)
-                run.log(content.media(_made(folder, "media")))
+                run.log(content.media(_subfolder(folder, "media")))
                 run.summary.update(dict(content.summary))
                 if alert and before is None:
                     _alert(run, publication)
@@ -128,12 +128,17 @@ def write_offline(
         beside = os.environ.get("WANDB_DATA_DIR") or str((folder / "artifacts").resolve())
         with _scratch() as scratch, environment(WANDB_DATA_DIR=beside):
             started = start_run(
-                "offline", {}, entity=entity or None, project=project or None, dir=root, **_first(content)
+                "offline",
+                {},
+                entity=entity or None,
+                project=project or None,
+                dir=root,
+                **_initial_options(content),
             )
             with ended(started) as run:
-                _date(run, min(filter(None, map(_created_offline, earlier)), default=None))
-                run.log_artifact(content.artifact(_made(scratch, "files")))
-                run.log(content.media(_made(scratch, "media")))
+                _record_start(run, min(filter(None, map(_created_offline, earlier)), default=None))
+                run.log_artifact(content.artifact(_subfolder(scratch, "files")))
+                run.log(content.media(_subfolder(scratch, "media")))
                 run.summary.update(dict(content.summary))
                 if alert:
                     _alert(run, publication)
@@ -151,12 +156,12 @@ def write_offline(
     raise TrackerError(f"W&B did not store what was written to `{written}`: {', '.join(differences)}")
 
 
-def _date(run: Any, created: str | None) -> None:
+def _record_start(run: Any, created: str | None) -> None:
     """Record when writing began; a run that was begun before keeps its time."""
     run.config.update({CREATED_TAG: created or now()}, allow_val_change=True)
 
 
-def _first(content: Content) -> dict[str, Any]:
+def _initial_options(content: Content) -> dict[str, Any]:
     """Return the options of a comparison's run at its start, which mark it as unfinished."""
     return {
         "id": content.run_id,
@@ -175,7 +180,7 @@ def _scratch() -> TemporaryDirectory[str]:
     return TemporaryDirectory(prefix="trackperm-", ignore_cleanup_errors=True)
 
 
-def _made(folder: str, name: str) -> Path:
+def _subfolder(folder: str, name: str) -> Path:
     made = Path(folder, name)
     made.mkdir()
     return made
