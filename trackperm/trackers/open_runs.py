@@ -94,35 +94,35 @@ class RunsOfBlock:
     def __init__(self) -> None:
         self.thread = 0
         self._before = Snapshot(None, None, None)
-        self._begun: dict[str, OpenRun] = {}
-        self._tells_of_mlflow = False
+        self._started: dict[str, OpenRun] = {}
+        self._hooks_mlflow = False
 
     def open(self) -> None:
         """Record the active runs, and from now on the runs that start."""
         self.thread = threading.get_ident()
-        self._begun.clear()
+        self._started.clear()
         self._before = Snapshot.taken()
-        self._tells_of_mlflow = "mlflow" in sys.modules
-        _BEGINNINGS.tell(self)
+        self._hooks_mlflow = "mlflow" in sys.modules
+        _START_HOOKS.add(self)
 
     def close(self) -> None:
         """Stop recording."""
-        _BEGINNINGS.tell_no_more(self)
+        _START_HOOKS.remove(self)
 
     def note(self, run: OpenRun) -> None:
         """Record a run that has started."""
-        self._begun.setdefault(str(run.reference), run)
+        self._started.setdefault(str(run.reference), run)
 
     def runs(self) -> list[OpenRun]:
         """List the runs that the block is about, in the order in which they started."""
         before, now = self._before, Snapshot.taken()
-        if not self._tells_of_mlflow:
+        if not self._hooks_mlflow:
             last = None if now.mlflow_last == before.mlflow_last else now.mlflow_last
             if (run_id := now.mlflow_active or last) is not None:
                 self.note(mlflow_run(run_id))
         if now.wandb is not None and now.wandb is not before.wandb:
             self.note(_of_wandb(now.wandb))
-        found = list(self._begun.values())
+        found = list(self._started.values())
         schemes = {run.reference.scheme for run in found}
         if "mlflow" not in schemes and (run_id := before.mlflow_active) is not None:
             found.append(mlflow_run(run_id))
@@ -131,47 +131,47 @@ class RunsOfBlock:
         return found
 
 
-class _Beginnings:
+class _StartHooks:
     """Wrappers around the libraries' functions that start runs, while a block is open in any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._blocks: tuple[RunsOfBlock, ...] = ()
-        self._placed: list[tuple[Any, str, Any, Any]] = []
+        self._hooked: list[tuple[Any, str, Any, Any]] = []
 
-    def tell(self, block: RunsOfBlock) -> None:
+    def add(self, block: RunsOfBlock) -> None:
         """Report to `block` the runs that its thread starts."""
         mlflow, wandb = sys.modules.get("mlflow"), sys.modules.get("wandb")
         with self._lock:
             self._blocks = (*self._blocks, block)
-            self._place(getattr(mlflow, "ActiveRun", None), "__init__", _begun_in_mlflow)
-            self._place(wandb, "init", _begun_in_wandb)
+            self._hook(getattr(mlflow, "ActiveRun", None), "__init__", _started_in_mlflow)
+            self._hook(wandb, "init", _started_in_wandb)
 
-    def tell_no_more(self, block: RunsOfBlock) -> None:
+    def remove(self, block: RunsOfBlock) -> None:
         """Stop reporting to `block`; the last block restores the libraries' functions."""
         with self._lock:
             self._blocks = tuple(each for each in self._blocks if each is not block)
             if self._blocks:
                 return
-            for owner, name, original, telling in self._placed:
-                if getattr(owner, name) is telling:  # not wrapped by other code in the meantime
+            for owner, name, original, reporting in self._hooked:
+                if getattr(owner, name) is reporting:  # not wrapped by other code in the meantime
                     setattr(owner, name, original)
-            self._placed.clear()
+            self._hooked.clear()
 
-    def _place(self, owner: Any, name: str, describe: Callable[..., OpenRun | None]) -> None:
-        if not hasattr(owner, name) or any(owner is placed for placed, *_ in self._placed):
+    def _hook(self, owner: Any, name: str, describe: Callable[..., OpenRun | None]) -> None:
+        if not hasattr(owner, name) or any(owner is hooked for hooked, *_ in self._hooked):
             return
         original = getattr(owner, name)
 
         @functools.wraps(original)
-        def telling(*arguments: Any, **options: Any) -> Any:
+        def reporting(*arguments: Any, **options: Any) -> Any:
             result = original(*arguments, **options)
             with suppress(Exception):  # a failure here must not stop the training
                 self._note(describe, result, *arguments)
             return result
 
-        setattr(owner, name, telling)
-        self._placed.append((owner, name, original, telling))
+        setattr(owner, name, reporting)
+        self._hooked.append((owner, name, original, reporting))
 
     def _note(self, describe: Callable[..., OpenRun | None], *told: object) -> None:
         thread = threading.get_ident()
@@ -181,14 +181,14 @@ class _Beginnings:
                 block.note(run)
 
 
-_BEGINNINGS = _Beginnings()
+_START_HOOKS = _StartHooks()
 
 
-def _begun_in_mlflow(_: None, run: Any, *__: object) -> OpenRun:
+def _started_in_mlflow(_: None, run: Any, *__: object) -> OpenRun:
     return mlflow_run(str(run.info.run_id))
 
 
-def _begun_in_wandb(run: Any, *_: object) -> OpenRun | None:
+def _started_in_wandb(run: Any, *_: object) -> OpenRun | None:
     is_ours = getattr(run, "group", None) == GROUP and getattr(run, "job_type", None) in KINDS
     return None if is_ours or getattr(run, "disabled", False) else _of_wandb(run)
 

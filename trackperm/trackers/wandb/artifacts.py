@@ -293,7 +293,7 @@ class _LoggedByRun(_Logged):
         if len(references) == 1:
             return [self._copy_for_pages(key, entry, folder)]
         raise SourceError(
-            f"some of the {len(references)} parts of table `{key}` of run `{self._run.reference}` are missing",
+            f"table `{key}` of run `{self._run.reference}` lacks some of its {len(references)} parts",
             hint="was the run synced completely?",
         )
 

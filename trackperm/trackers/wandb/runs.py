@@ -178,9 +178,7 @@ def _called(store: Store, container: str, name: str, locator: str) -> Any:
     with store.calls("listing runs") as api:
         newest = islice(api.runs(container, order="-created_at"), _MAX_NAMES)
         known = [run.name for run in newest if not is_comparison(run)]
-    asked = (
-        f" (`{store.base_url}` was searched, whatever the host in the address)" if "://" in locator else ""
-    )
+    asked = f" (`{store.base_url}` was searched, not the host of the address)" if "://" in locator else ""
     raise InputError(
         f"project `{container}` has no run called `{name}`, and none with that id{asked}",
         hint=did_you_mean(name, known).strip() or "a run is named by its id, or by a name of its own.",
