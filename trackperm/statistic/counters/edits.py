@@ -13,7 +13,7 @@ from rapidfuzz.distance import Levenshtein
 from trackperm.statistic.counters.base import Integers, Items, numbered
 
 _ROWS = 2**14
-"""Rows compared at a time, so that few of their items are Python objects at once."""
+"""Rows that are compared at a time, which bounds the number of items that are Python objects at once."""
 
 
 def edit_operations(prediction: pl.Series, label: pl.Series) -> Integers:
@@ -37,7 +37,7 @@ def character_edit_operations(prediction: pl.Series, label: pl.Series) -> Intege
 
 
 def n_characters(column: pl.Series) -> Integers:
-    """Count the characters: code points of the text as it is, spaces too."""
+    """Count the characters: code points of the unchanged text, including spaces."""
     return column.str.len_chars().to_numpy().astype(np.int64)
 
 
