@@ -14,7 +14,7 @@ from trackperm.report import text
 from trackperm.report.leaderboard import cells as parts
 from trackperm.report.leaderboard import text as leaderboard_text
 from trackperm.report.leaderboard.formats import render
-from trackperm.trackers.markdown_limit import fitted
+from trackperm.trackers.markdown_limit import truncate_leaderboard
 from trackperm.trackers.publication import KIND_TAG, LEADERBOARD, PAIRS_TAG, TEST_SET_TAG, Publication, Table
 from trackperm.trackers.references import TrackedRun
 
@@ -67,7 +67,9 @@ def leaderboard_publication(board: Leaderboard, sentence: str | None = None) -> 
     if len(board.pairs) > MAX_ROWS:
         remarks.append(f"table of pairs: the {MAX_ROWS} with the smallest p; all are in {PAIRS_FILE}")
     whole = "the artifact `leaderboard.md`"
-    description = fitted(leaderboard_text.markdown(board, remarks=remarks), MAX_DESCRIPTION, whole)
+    description = truncate_leaderboard(
+        leaderboard_text.markdown(board, remarks=remarks), MAX_DESCRIPTION, whole
+    )
     differing = sum(pair.verdict != "undecided" for pair in board.pairs)
     return Publication(
         key=board.key,

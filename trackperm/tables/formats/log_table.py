@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,9 +24,13 @@ def read_split(file: SourceFile) -> ExampleTable:
     SourceError
         If the file is not of that shape.
     """
-    names, rows = _shape(file.document, file.origin)
+    return table_of_rows(*columns_and_rows(file.document, file.origin), file.origin)
+
+
+def table_of_rows(names: Sequence[str], rows: Sequence[Sequence[Any]], origin: str) -> ExampleTable:
+    """Make a table of rows that have a value for each of the columns `names`."""
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
-    return table(dict(zip(names, columns, strict=True)), lambda index: f"row {index}", file.origin)
+    return table(dict(zip(names, columns, strict=True)), lambda index: f"row {index}", origin)
 
 
 def read_log_table(file: SourceFile) -> ExampleTable:
@@ -44,13 +49,24 @@ def read_log_table(file: SourceFile) -> ExampleTable:
 
 
 def _recognises(file: SourceFile) -> bool:
-    return isinstance(file.document, dict) and {"columns", "data"} <= file.document.keys()
+    return _has_rows(file.document)
 
 
-def _shape(document: Any, origin: str) -> tuple[list[str], list[list[Any]]]:
+def _has_rows(document: Any) -> bool:
+    return isinstance(document, dict) and {"columns", "data"} <= document.keys()
+
+
+def columns_and_rows(document: Any, origin: str) -> tuple[list[str], list[list[Any]]]:
+    """Return the names of columns and the rows of a document in pandas' ``split`` layout.
+
+    Raises
+    ------
+    SourceError
+        If the document is not of that layout, or two columns have one name.
+    """
     hint = 'MLflow\'s `log_table` writes {"columns": [...], "data": [[...], ...]}.'
-    if not all(isinstance(document[key], list) for key in ("columns", "data")):
-        raise SourceError(f"`{origin}` has `columns` and `data`, but they are no lists", hint=hint)
+    if not _has_rows(document) or not all(isinstance(document[key], list) for key in ("columns", "data")):
+        raise SourceError(f"`{origin}` does not have the lists `columns` and `data`", hint=hint)
     names, rows = document["columns"], document["data"]
     require_columns(len(names), origin)
     for name in names:

@@ -9,17 +9,18 @@ rows that it notes. Of a table with that number, all rows are there or it is ref
 from __future__ import annotations
 
 import enum
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 from shutil import copyfile
 from typing import Any
 
 from trackperm.errors import SourceError
 from trackperm.messages import did_you_mean, listed
+from trackperm.tables.formats.log_table import columns_and_rows, table_of_rows
 from trackperm.tables.formats.parquet import tables_in_parts
-from trackperm.tables.json_values import parsed, table
+from trackperm.tables.json_values import parsed
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.systems import of_system
 from trackperm.tables.table import ExampleTable
@@ -28,10 +29,10 @@ Detect = Callable[[SourceFile], Source]
 """Returns the format of a file, as :func:`trackperm.tables.registry.recognised` does."""
 
 TABLE_SUFFIX = ".table.json"
-PARTITIONED_SUFFIX = ".partitioned-table.json"
+_PARTITIONED_SUFFIX = ".partitioned-table.json"
 JOINED_SUFFIX = ".joined-table.json"
 
-NOT_PREDICTIONS = ("code", "job", "model", "run_table", "wandb-events", "wandb-history")
+_NOT_PREDICTIONS = ("code", "job", "model", "run_table", "wandb-events", "wandb-history")
 """Types of artifacts that wandb writes by itself, or that hold no examples."""
 
 _FILES = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", TABLE_SUFFIX)
@@ -89,12 +90,12 @@ class LoggedTable:
         return self.name.partition("/")[0]
 
 
-def likelihood_of_file(path: str) -> Likelihood | None:
+def _likelihood_of_file(path: str) -> Likelihood | None:
     """Tell from its name whether a file in an artifact can hold predictions; None where it cannot."""
     name = PurePosixPath(path).name.lower().removesuffix(".gz")
     if name.endswith(_FILES):
         return Likelihood.TABLE
-    is_special = name.endswith((PARTITIONED_SUFFIX, JOINED_SUFFIX))
+    is_special = name.endswith((_PARTITIONED_SUFFIX, JOINED_SUFFIX))
     return Likelihood.PERHAPS if name.endswith(".json") and not is_special else None
 
 
@@ -106,7 +107,65 @@ def likelihood_of_key(key: str, config: Mapping[str, Any]) -> Likelihood:
     return Likelihood.CHART if is_chart else Likelihood.TABLE
 
 
-def parquet_parts(entries: Iterable[str]) -> dict[str, list[tuple[str, ...]]]:
+def holds_predictions(artifact_type: str) -> bool:
+    """Whether an artifact of this type can hold predictions: people log it, and wandb does not."""
+    return artifact_type not in _NOT_PREDICTIONS and not artifact_type.startswith("wandb-run-")
+
+
+def tables_of_artifact(
+    prefix: str,
+    entries: Collection[str],
+    parts: Callable[[str], Sequence[str] | None],
+    fetch: Callable[[Sequence[str], Path], list[Path]],
+    n_versions: int = 1,
+) -> list[LoggedTable]:
+    """List the files of an artifact that can hold predictions; files that are parts of one table are one.
+
+    Parameters
+    ----------
+    prefix : str
+        Start of the names of the tables: the name of the artifact and a slash, or nothing.
+    entries : collection of str
+        Paths in the artifact.
+    parts : callable
+        Returns the paths that a partitioned table points at, given its path; None where it cannot be read.
+    fetch : callable
+        Brings files, given their paths, to a folder or wherever they are, and returns where they are.
+    n_versions : int
+        How many versions the artifact has.
+    """
+    partitions = {
+        path: pointed_at
+        for path in entries
+        if path.endswith(_PARTITIONED_SUFFIX) and (pointed_at := parts(path)) is not None
+    }
+    sharded = _parquet_parts(entries)
+    in_parts = {part for paths in partitions.values() for part in paths}
+    in_parts |= {part for tables in sharded.values() for paths in tables for part in paths}
+    found = [
+        LoggedTable(
+            prefix + path,
+            partial(fetch, partitions.get(path, [path])),
+            is_own_format=path in partitions or path.endswith(TABLE_SUFFIX),
+            likelihood=likelihood or Likelihood.TABLE,
+            n_versions=n_versions,
+        )
+        for path, likelihood in ((path, _likelihood_of_file(path)) for path in entries)
+        if path in partitions or (likelihood is not None and path not in in_parts)
+    ]
+    for folder, tables in sharded.items():
+        if len(tables) == 1:
+            together = partial(_fetch_together, fetch, tables[0])
+            names = tuple(prefix + part for part in tables[0])
+            found.append(
+                LoggedTable(
+                    prefix + folder, together, is_own_format=False, n_versions=n_versions, parts=names
+                )
+            )
+    return found
+
+
+def _parquet_parts(entries: Iterable[str]) -> dict[str, list[tuple[str, ...]]]:
     """Group the entries of an artifact that are parts of Parquet tables by folder; ``.`` is the outermost."""
     folders: dict[str, list[str]] = {}
     for path in entries:
@@ -118,13 +177,15 @@ def parquet_parts(entries: Iterable[str]) -> dict[str, list[tuple[str, ...]]]:
     }
 
 
-def together(parts: Mapping[str, Path], folder: Path) -> Path:
-    """Copy the parts of a table, by the paths that they have in an artifact, to a folder of nothing else."""
+def _fetch_together(
+    fetch: Callable[[Sequence[str], Path], list[Path]], paths: Sequence[str], folder: Path
+) -> list[Path]:
+    """Fetch the parts of a table and copy them to a folder that holds nothing else."""
     target = folder / "parts"
     target.mkdir()
-    for path, file in parts.items():
+    for path, file in zip(paths, fetch(paths, folder), strict=True):
         copyfile(file, target / PurePosixPath(path).name)
-    return target
+    return [target]
 
 
 def parts_of(pointer: Path, entries: Iterable[str]) -> list[str]:
@@ -264,7 +325,7 @@ def _read_own_format(files: Sequence[SourceFile], origin: str) -> ExampleTable:
     names: list[str] = []
     rows: list[list[Any]] = []
     for number, file in enumerate(files):
-        columns, data = _shape(file, origin)
+        columns, data = columns_and_rows(_document(file, origin), origin)
         if number and columns != names:
             raise SourceError(
                 f"`{origin}`: part {number + 1} of {len(files)} of the table has the columns"
@@ -272,27 +333,18 @@ def _read_own_format(files: Sequence[SourceFile], origin: str) -> ExampleTable:
             )
         names = columns
         rows += data
-    values = zip(*rows, strict=True) if rows else [()] * len(names)
-    return table(dict(zip(names, values, strict=True)), lambda index: f"row {index}", origin)
+    return table_of_rows(names, rows, origin)
 
 
-def _shape(file: SourceFile, origin: str) -> tuple[list[str], list[list[Any]]]:
+def _document(file: SourceFile, origin: str) -> Any:
+    """Parse a table, whose columns may be called by integers, as wandb allows."""
     try:
         document = parsed(file.text)
-        columns, data = document["columns"], document["data"]
-    except (ValueError, TypeError, KeyError) as error:
-        raise SourceError(f"`{origin}` is no table as wandb writes it: {error}") from error
-    if not isinstance(columns, list) or not isinstance(data, list):
-        raise SourceError(f"`{origin}` is no table as wandb writes it: `columns` or `data` is no list")
-    names = [str(name) for name in columns]  # wandb allows integers
-    for name, times in Counter(names).items():
-        if times > 1:
-            raise SourceError(f"`{origin}` has more than one column `{name}`", hint="rename all but one.")
-    for index, row in enumerate(data):
-        if not isinstance(row, list) or len(row) != len(names):
-            found = f"{len(row)} values" if isinstance(row, list) else "no list"
-            raise SourceError(f"`{origin}`, row {index}: {found} for {len(names)} columns")
-    return names, data
+    except ValueError as error:
+        raise SourceError(f"`{origin}` is not JSON: {error}") from error
+    if isinstance(document, dict) and isinstance(document.get("columns"), list):
+        document["columns"] = [str(name) for name in document["columns"]]
+    return document
 
 
 def _require_all_rows(read: ExampleTable, logged: LoggedTable) -> None:

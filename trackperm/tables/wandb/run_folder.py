@@ -27,18 +27,14 @@ from trackperm.tables.remote import shown_locator
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
 from trackperm.tables.wandb.logged_tables import (
-    NOT_PREDICTIONS,
-    PARTITIONED_SUFFIX,
-    TABLE_SUFFIX,
     Detect,
     LoggedTable,
     choose,
-    likelihood_of_file,
+    holds_predictions,
     likelihood_of_key,
-    parquet_parts,
     parts_of,
     read_table,
-    together,
+    tables_of_artifact,
 )
 from trackperm.tables.wandb.run_log import (
     MAGIC,
@@ -159,36 +155,8 @@ class RunFolder:
         latest = {artifact.name: artifact for artifact in self._artifacts()}
         for name, artifact in latest.items():
             n_versions = len({each.digest for each in self._artifacts() if each.name == name})
-            entries = self._entries(artifact)
-            partitions = self._partitions(artifact, entries)
-            in_partitions = {path for paths in partitions.values() for path in paths}
-            for path, sharded in parquet_parts(entries).items():
-                in_partitions |= {part for parts in sharded for part in parts}
-                if len(sharded) == 1:
-                    tables.append(
-                        LoggedTable(
-                            f"{name}/{path}",
-                            partial(self._staged_together, artifact, sharded[0]),
-                            is_own_format=False,
-                            n_versions=n_versions,
-                            parts=tuple(f"{name}/{part}" for part in sharded[0]),
-                        )
-                    )
-            for path, parts in partitions.items():
-                fetch = partial(self._staged_files, artifact, parts)
-                tables.append(LoggedTable(f"{name}/{path}", fetch, n_versions=n_versions))
-            for path in entries:
-                likelihood = likelihood_of_file(path)
-                if likelihood is not None and path not in in_partitions:
-                    tables.append(
-                        LoggedTable(
-                            f"{name}/{path}",
-                            partial(self._staged_files, artifact, [path]),
-                            is_own_format=path.endswith(TABLE_SUFFIX),
-                            likelihood=likelihood,
-                            n_versions=n_versions,
-                        )
-                    )
+            parts, fetch = partial(self._parts, artifact), partial(self._staged_files, artifact)
+            tables += tables_of_artifact(f"{name}/", self._entries(artifact), parts, fetch, n_versions)
         return tables
 
     def _artifacts(self) -> list[LoggedArtifact]:
@@ -196,9 +164,7 @@ class RunFolder:
         return [
             artifact
             for artifact in self.log.artifacts
-            if artifact.type not in NOT_PREDICTIONS
-            and not artifact.type.startswith("wandb-run-")
-            and not artifact.is_input
+            if holds_predictions(artifact.type) and not artifact.is_input
         ]
 
     def _others(self) -> list[str]:
@@ -227,16 +193,11 @@ class RunFolder:
             return external_entries(manifest.read_bytes()) if manifest.is_file() else {}
         return {}
 
-    def _partitions(
-        self, artifact: LoggedArtifact, entries: Mapping[str, ManifestEntry]
-    ) -> dict[str, list[str]]:
-        """Paths of the parts by the path of each partitioned table of an artifact."""
-        result = {}
-        for path in entries:
-            with suppress(SourceError):
-                if path.endswith(PARTITIONED_SUFFIX):
-                    result[path] = parts_of(self.staged(artifact, path), entries)
-        return result
+    def _parts(self, artifact: LoggedArtifact, path: str) -> list[str] | None:
+        """Return the paths that a partitioned table points at; None where it is not there."""
+        with suppress(SourceError):
+            return parts_of(self.staged(artifact, path), self._entries(artifact))
+        return None
 
     def _logged_files(
         self, key: str, entry: Mapping[str, Any], previous: Sequence[str], _folder: Path
@@ -261,9 +222,6 @@ class RunFolder:
 
     def _staged_files(self, artifact: LoggedArtifact, paths: Sequence[str], _folder: Path) -> list[Path]:
         return [self.staged(artifact, path) for path in paths]
-
-    def _staged_together(self, artifact: LoggedArtifact, paths: Sequence[str], folder: Path) -> list[Path]:
-        return [together({path: self.staged(artifact, path) for path in paths}, folder)]
 
     def staged(self, artifact: LoggedArtifact, path: str) -> Path:
         """Find where a file of an artifact lies, unchanged since it was logged.
