@@ -18,9 +18,9 @@ import trackperm
 from trackperm.cli import commands
 from trackperm.comparison import Comparison
 from trackperm.errors import InputError
+from trackperm.ledger.entries import families
 from trackperm.ledger.family import family as listed
 from trackperm.ledger.family_text import families_csv
-from trackperm.ledger.looks import families
 from trackperm.trackers.publication import TEST_SET_TAG, Published
 
 pytestmark = pytest.mark.tracker

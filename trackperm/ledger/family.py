@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from trackperm.errors import InputError
-from trackperm.ledger.looks import TestFamily, families, without_test_set
+from trackperm.ledger.entries import TestFamily, families, without_test_set
 from trackperm.trackers.base import Tracker
 from trackperm.trackers.opened import comparison_or_run, opened
 from trackperm.trackers.publication import TEST_SET_TAG, LoggedComparison
@@ -108,7 +108,7 @@ def _of_run(run: str | Path | TrackedRun, tracking_uri: str | None) -> tuple[Tra
 
 def _names(found: TestFamily, reference: str, tracker: Tracker) -> bool:
     """Whether a run is in a comparison of a family, or in a pair of one of its leaderboards."""
-    if any(reference in (look.tag("baseline"), look.tag("candidate")) for look in found.looks):
+    if any(reference in (entry.tag("baseline"), entry.tag("candidate")) for entry in found.entries):
         return True
-    pairs = (pair for look in found.with_pairs(tracker).looks for pair in look.pairs)
+    pairs = (pair for entry in found.with_pairs(tracker).entries for pair in entry.pairs)
     return any(reference in (pair.baseline, pair.candidate) for pair in pairs)

@@ -16,8 +16,8 @@ from trackperm.ledger.comparison_publication import (
     looks_sentence,
     publication,
 )
+from trackperm.ledger.entries import LedgerEntry, TestFamily, families
 from trackperm.ledger.leaderboard_publication import leaderboard_publication, require_taggable
-from trackperm.ledger.looks import Look, TestFamily, families
 from trackperm.trackers.base import Tracker, require_options
 from trackperm.trackers.publication import KEY_TAG, LoggedComparison, Publication, Published
 from trackperm.trackers.references import TrackedRun
@@ -135,7 +135,7 @@ def _log_comparison(
 
 
 class Place(NamedTuple):
-    """Where a look stands: its number, and how many comparisons before it are pairs of leaderboards."""
+    """Where a entry stands: its number, and how many comparisons before it are pairs of leaderboards."""
 
     number: int
     in_leaderboards: int
@@ -169,7 +169,7 @@ def log_comparison(
         return tracker.publish(made, container, alert=alert, tag_runs=tag_runs)
     ledger = _Ledger(tracker, near, comparison.pairing.test_set, comparison.key)
 
-    def placed(place: Place, earlier: Look | None) -> Publication:
+    def placed(place: Place, earlier: LedgerEntry | None) -> Publication:
         # Second opinions that were asked for once stay there.
         found, asked = comparison, {} if earlier is None else earlier.tags
         if OPINIONS_TAG in asked:
@@ -201,7 +201,7 @@ def _log_leaderboard(
         require_taggable(board)
     ledger = _Ledger(target, near, board.test_set, board.key)
 
-    def made(place: Place, _: Look | None) -> Publication:
+    def made(place: Place, _: LedgerEntry | None) -> Publication:
         return leaderboard_publication(board, looks_sentence(place[0], len(board.pairs), place[1]))
 
     return ledger.log(made, container, tag_runs=tag_runs)
@@ -241,7 +241,7 @@ class _Ledger:
     key: str
 
     def log(
-        self, made: Callable[[Place, Look | None], Publication], container: str | None, **options: bool
+        self, made: Callable[[Place, LedgerEntry | None], Publication], container: str | None, **options: bool
     ) -> Published:
         """Publish what `made` returns for its place, and for what is there of it already."""
         earlier, following = self._looked_up()
@@ -258,7 +258,7 @@ class _Ledger:
             return published
         return replace(published, look=own.number, in_leaderboards=own.in_leaderboards)
 
-    def _looked_up(self) -> tuple[Look | None, Place]:
+    def _looked_up(self) -> tuple[LedgerEntry | None, Place]:
         """Return what is there of what is being written, and the place of a new one."""
         logged: list[LoggedComparison] = []
         for seconds in _SETTLING_SECONDS:
@@ -267,12 +267,12 @@ class _Ledger:
             if not any(each.is_beginning and each.tags.get(KEY_TAG) != self.key for each in logged):
                 break
         found = (each for each in families(logged) if each.test_set == self.test_set)
-        looks = next(found, TestFamily(self.test_set, ())).looks
-        begun = [look for look in looks if look.created is not None]
-        in_leaderboards = sum(look.n_pairs for look in begun if look.is_leaderboard)
-        following = Place(1 + sum(look.n_pairs for look in begun), in_leaderboards)
-        return next((look for look in looks if look.key == self.key), None), following
+        entries = next(found, TestFamily(self.test_set, ())).entries
+        begun = [entry for entry in entries if entry.created is not None]
+        in_leaderboards = sum(entry.n_pairs for entry in begun if entry.is_leaderboard)
+        following = Place(1 + sum(entry.n_pairs for entry in begun), in_leaderboards)
+        return next((entry for entry in entries if entry.key == self.key), None), following
 
 
-def _place(look: Look) -> Place:
-    return Place(look.number, look.in_leaderboards)
+def _place(entry: LedgerEntry) -> Place:
+    return Place(entry.number, entry.in_leaderboards)

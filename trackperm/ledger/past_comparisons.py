@@ -178,7 +178,7 @@ def plan_from_past(
     found, notes = _read(tracker, family)
     if not found:
         raise InputError(
-            f"no counts of {len(family.looks)} comparisons by `{statistic}` in `{container}` can be read"
+            f"no counts of {len(family.entries)} comparisons by `{statistic}` in `{container}` can be read"
             + "".join(f"; {note}" for note in notes),
             hint=_HINT,
         )
@@ -237,7 +237,7 @@ def _family(
     found = [each for each in families(whole) if each.test_set.startswith(test_set or "")]
     if len(found) == 1:
         return found[0]
-    sets = [f"{each.test_set[:_DIGEST]} ({len(each.looks)})" for each in found or families(chosen)]
+    sets = [f"{each.test_set[:_DIGEST]} ({len(each.entries)})" for each in found or families(chosen)]
     if not sets:
         raise InputError(
             f"the comparisons by `{statistic}` in `{container}` say no test set, as those of older versions",
@@ -256,11 +256,11 @@ def _read(tracker: Tracker, family: TestFamily) -> tuple[list[_Past], list[str]]
     """Read the counts of a family, those of the newest spec, and say what was left out."""
     found: dict[frozenset[str], _Past] = {}
     left_out = Counter[str]()
-    left_out["unfinished"] = len(family.looks) - len(family.finished)
+    left_out["unfinished"] = len(family.entries) - len(family.finished)
     document = None
-    for look in reversed(family.finished):
+    for entry in reversed(family.finished):
         try:
-            files = tracker.files(look.run)
+            files = tracker.files(entry.run)
         except SourceError:
             files = {}
         try:

@@ -10,14 +10,14 @@ from functools import partial
 import narwhals as nw
 import polars as pl
 
-from trackperm.errors import InputError
+from trackperm.errors import InputError, UncountableError
 from trackperm.exact.scores.scaling import scale_scores
 from trackperm.pairing.checks.differences import shown
 from trackperm.pairing.engines.base import Engine, Frame, Types
 from trackperm.pairing.internal_names import internal
 from trackperm.pairing.joined import SIDES, JoinedRows, of
 from trackperm.pairing.keyed_run import KEY
-from trackperm.statistic import OUT_OF_RANGE, Outcome, Statistic, UncountableError, load_statistic
+from trackperm.statistic import OUT_OF_RANGE, Outcome, Statistic, load_statistic
 from trackperm.statistic.definition import CLASS_COLUMN
 
 _INTEGER = "count_as_integer"

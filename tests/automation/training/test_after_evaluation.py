@@ -96,7 +96,7 @@ def test_a_tracker_that_does_not_answer_costs_the_budget_and_nothing_is_lost(
         began = time.monotonic()
         AfterEvaluation(runs.policy(tracking_uri=uri), budget_seconds=2).finish(columns, lambda: found)
         assert time.monotonic() - began < 20
-    assert "there was no answer within 2 seconds" in warnings.text
+    assert "the tracker did not answer within 2 seconds" in warnings.text
     [path] = kept(runs)
     assert "a" * 32 in path.name
     assert trackperm.compare(path, path).observed == 0

@@ -64,7 +64,7 @@ class LoggedPair:
 
 
 @dataclass(frozen=True)
-class Look:
+class LedgerEntry:
     """One logged comparison or leaderboard of a family.
 
     Attributes
@@ -74,7 +74,7 @@ class Look:
         begun, and by the id of its run where that is the same, from 1. An unfinished one has a place too, so
         that no other changes when it is completed.
     key : str
-        Digest of the comparison; several runs with one key are one look.
+        Digest of the comparison; several runs with one key are one entry.
     run : TrackedRun
         Its own run.
     created : datetime or None
@@ -140,7 +140,7 @@ class TestFamily:
     ----------
     test_set : str
         Digest of the examples; see :class:`trackperm.pairing.digests.Digests`.
-    looks : tuple of Look
+    entries : tuple of LedgerEntry
         In the order of their numbers.
     n_without_test_set : int
         Comparisons of the same experiment that name no test set, as older versions logged them, and are in
@@ -150,27 +150,27 @@ class TestFamily:
     __test__ = False  # or test tools would collect it
 
     test_set: str
-    looks: tuple[Look, ...]
+    entries: tuple[LedgerEntry, ...]
     n_without_test_set: int = 0
 
     @property
     def n_comparisons(self) -> int:
         """How many comparisons were logged, each pair of a leaderboard being one."""
-        return sum(look.n_pairs for look in self.looks)
+        return sum(entry.n_pairs for entry in self.entries)
 
     @property
-    def finished(self) -> tuple[Look, ...]:
+    def finished(self) -> tuple[LedgerEntry, ...]:
         """The looks that enter the adjustment."""
-        return tuple(look for look in self.looks if look.is_finished)
+        return tuple(entry for entry in self.entries if entry.is_finished)
 
     @property
-    def unreadable(self) -> tuple[Look, ...]:
-        """Finished looks whose p-value cannot be read; a family has no gaps, so they count with p = 1."""
-        return tuple(look for look in self.finished if look.log10_pvalue is None)
+    def unreadable(self) -> tuple[LedgerEntry, ...]:
+        """Finished entries whose p-value cannot be read; a family has no gaps, so they count with p = 1."""
+        return tuple(entry for entry in self.finished if entry.log10_pvalue is None)
 
     def place(self, key: str) -> int | None:
         """Return the number of the comparison with that key, or None where it is not logged."""
-        return next((look.number for look in self.looks if look.key == key), None)
+        return next((entry.number for entry in self.entries if entry.key == key), None)
 
     def with_pairs(self, tracker: Tracker) -> TestFamily:
         """Read the pairs of its leaderboards, without which they count with p = 1.
@@ -180,14 +180,16 @@ class TestFamily:
         TrackerError
             If `tracker`, which has them, cannot be reached or refuses.
         """
-        looks = (
-            replace(look, pairs=_pairs(look, tracker)) if look.is_leaderboard and look.is_finished else look
-            for look in self.looks
+        entries = (
+            replace(entry, pairs=_pairs(entry, tracker))
+            if entry.is_leaderboard and entry.is_finished
+            else entry
+            for entry in self.entries
         )
-        return replace(self, looks=tuple(looks))
+        return replace(self, entries=tuple(entries))
 
     def adjusted(self, method: str = "holm") -> dict[int, float]:
-        """Return decimal logarithms of adjusted p-values of the finished looks, by their numbers.
+        """Return decimal logarithms of adjusted p-values of the finished entries, by their numbers.
 
         That of a leaderboard is the smallest of its pairs.
 
@@ -201,13 +203,13 @@ class TestFamily:
     def adjusted_pairs(self, method: str = "holm") -> dict[int, list[float]]:
         """Return the same with one value for each pair of a leaderboard, in the order of its pairs."""
         finished = self.finished
-        adjusted = adjust_log10([value for look in finished for value in look.log10_pvalues], method)
-        return dict(zip((look.number for look in finished), _split(adjusted, finished), strict=True))
+        adjusted = adjust_log10([value for entry in finished for value in entry.log10_pvalues], method)
+        return dict(zip((entry.number for entry in finished), _split(adjusted, finished), strict=True))
 
     def spent(self) -> dict[int, float]:
-        """Return decimal logarithms of p-values adjusted by alpha spending, of the finished looks.
+        """Return decimal logarithms of p-values adjusted by alpha spending, of the finished entries.
 
-        Look i spends its share by its number, so that neither later looks nor the end of an earlier
+        Look i spends its share by its number, so that neither later entries nor the end of an earlier
         unfinished one change it. A leaderboard of m pairs spends the shares of m places, the same part on
         each pair: an order of the pairs that came from the data would not be one fixed beforehand.
         """
@@ -215,16 +217,18 @@ class TestFamily:
 
     def spent_pairs(self) -> dict[int, list[float]]:
         """Return the same with one value for each pair of a leaderboard, in the order of its pairs."""
-        looks = self.looks
-        adjusted = adjust_spending_log10([value for look in looks for value in look.log10_pvalues])
+        entries = self.entries
+        adjusted = adjust_spending_log10([value for entry in entries for value in entry.log10_pvalues])
         shares = spending_levels(self.n_comparisons, _HALF) / _HALF
         found = {}
-        for look, values, own in zip(looks, _split(adjusted, looks), _split(shares, looks), strict=True):
-            if look.n_pairs > 1:
-                share = math.log10(math.fsum(own) / look.n_pairs)
-                values = [min(value - share, 0.0) for value in look.log10_pvalues]
-            if look.is_finished:
-                found[look.number] = values
+        for entry, values, own in zip(
+            entries, _split(adjusted, entries), _split(shares, entries), strict=True
+        ):
+            if entry.n_pairs > 1:
+                share = math.log10(math.fsum(own) / entry.n_pairs)
+                values = [min(value - share, 0.0) for value in entry.log10_pvalues]
+            if entry.is_finished:
+                found[entry.number] = values
         return found
 
     def to_dict(self, method: str = "holm", *, spend: bool = False) -> dict[str, Any]:
@@ -233,23 +237,23 @@ class TestFamily:
         corrections = [adjustment(method), *([ALPHA_SPENDING] if spend else [])]
         return {
             "test_set": self.test_set,
-            "n_looks": len(self.looks),
+            "n_looks": len(self.entries),
             "n_finished": len(self.finished),
             "n_comparisons": self.n_comparisons,
             "adjustments": [correction_sentence(each) for each in corrections],
             "notes": self.notes(),
-            "comparisons": [_plain(look, columns) for look in self.looks],
+            "comparisons": [_plain(entry, columns) for entry in self.entries],
         }
 
     def notes(self) -> list[str]:
         """Say what a reader of the numbers must know."""
         notes = [ADAPTIVE, UNSEEN]
-        if any(look.is_leaderboard for look in self.looks):
+        if any(entry.is_leaderboard for entry in self.entries):
             notes.append(OF_LEADERBOARDS)
         if self.unreadable:
-            numbers = ", ".join(str(look.number) for look in self.unreadable)
+            numbers = ", ".join(str(entry.number) for entry in self.unreadable)
             notes.append(f"no p-value can be read of {numbers}, which count with p = 1")
-        mid_p = [str(look.number) for look in self.finished if "|p:mid|" in look.tag("signature")]
+        mid_p = [str(entry.number) for entry in self.finished if "|p:mid|" in entry.tag("signature")]
         if mid_p:
             notes.append(
                 f"mid-p: {', '.join(mid_p)}; adjusted or not, such p-values may be below their level"
@@ -280,8 +284,8 @@ def families(comparisons: Iterable[LoggedComparison]) -> list[TestFamily]:
     for each in comparisons:
         if TEST_SET_TAG in each.tags:
             by_test_set.setdefault(each.tags[TEST_SET_TAG], []).append(each)
-    found = [TestFamily(test_set, _looks(members)) for test_set, members in by_test_set.items()]
-    return sorted(found, key=lambda family: (family.looks[0].created or _UNKNOWN, family.test_set))
+    found = [TestFamily(test_set, _entries(members)) for test_set, members in by_test_set.items()]
+    return sorted(found, key=lambda family: (family.entries[0].created or _UNKNOWN, family.test_set))
 
 
 def without_test_set(comparisons: Iterable[LoggedComparison]) -> list[LoggedComparison]:
@@ -289,18 +293,18 @@ def without_test_set(comparisons: Iterable[LoggedComparison]) -> list[LoggedComp
     return [each for each in comparisons if TEST_SET_TAG not in each.tags]
 
 
-def _looks(comparisons: Sequence[LoggedComparison]) -> tuple[Look, ...]:
+def _entries(comparisons: Sequence[LoggedComparison]) -> tuple[LedgerEntry, ...]:
     """Give comparisons numbers by their beginning; of runs with one key, the newest finished counts."""
     by_key: dict[str, list[LoggedComparison]] = {}
     for each in sorted(comparisons, key=_order):
         by_key.setdefault(each.tags.get(KEY_TAG, str(each.run.reference)), []).append(each)
-    looks: list[Look] = []
+    entries: list[LedgerEntry] = []
     number, in_leaderboards = 1, 0
     for key, runs in by_key.items():
         shown = max(runs, key=lambda run: (run.is_finished, *_order(run)))
         n_pairs = max(run.n_pairs for run in runs)
-        looks.append(
-            Look(
+        entries.append(
+            LedgerEntry(
                 number,
                 key,
                 shown.run,
@@ -312,18 +316,18 @@ def _looks(comparisons: Sequence[LoggedComparison]) -> tuple[Look, ...]:
             )
         )
         number += n_pairs
-        in_leaderboards += n_pairs if looks[-1].is_leaderboard else 0
-    return tuple(looks)
+        in_leaderboards += n_pairs if entries[-1].is_leaderboard else 0
+    return tuple(entries)
 
 
-def _pairs(look: Look, tracker: Tracker) -> tuple[LoggedPair, ...]:
+def _pairs(entry: LedgerEntry, tracker: Tracker) -> tuple[LoggedPair, ...]:
     """Read the pairs of a leaderboard; none where they are gone, changed, or not as many as it counts for."""
     try:
-        frame = pl.read_parquet(io.BytesIO(tracker.files(look.run)[PAIRS_FILE]))
+        frame = pl.read_parquet(io.BytesIO(tracker.files(entry.run)[PAIRS_FILE]))
         columns = [frame["candidate_run"], frame["baseline_run"], frame[LOG10_COLUMN].cast(pl.Float64)]
     except (SourceError, KeyError, pl.exceptions.PolarsError):
         return ()
-    if any(column.null_count() for column in columns) or len(frame) != look.n_pairs:
+    if any(column.null_count() for column in columns) or len(frame) != entry.n_pairs:
         return ()
     pairs = tuple(LoggedPair(*row) for row in zip(*columns, strict=True))
     return pairs if all(-math.inf < pair.log10_pvalue <= 0.0 for pair in pairs) else ()
@@ -333,16 +337,16 @@ def _smallest(values: Mapping[int, Sequence[float]]) -> dict[int, float]:
     return {number: min(each) for number, each in values.items()}
 
 
-def _split(values: npt.NDArray[np.float64], looks: Sequence[Look]) -> list[list[float]]:
-    """Cut values of all hypotheses into those of each look."""
-    ends = np.cumsum([look.n_pairs for look in looks])
-    return [part.tolist() for part in np.split(values, ends[:-1])] if looks else []
+def _split(values: npt.NDArray[np.float64], entries: Sequence[LedgerEntry]) -> list[list[float]]:
+    """Cut values of all hypotheses into those of each entry."""
+    ends = np.cumsum([entry.n_pairs for entry in entries])
+    return [part.tolist() for part in np.split(values, ends[:-1])] if entries else []
 
 
-def _plain(look: Look, columns: Mapping[str, Mapping[int, list[float]]]) -> dict[str, Any]:
-    values = {f"log10_p_{name}": found.get(look.number) for name, found in columns.items()}
+def _plain(entry: LedgerEntry, columns: Mapping[str, Mapping[int, list[float]]]) -> dict[str, Any]:
+    values = {f"log10_p_{name}": found.get(entry.number) for name, found in columns.items()}
     of_pairs = {}
-    if look.is_leaderboard:
+    if entry.is_leaderboard:
         of_pairs["pairs"] = [
             {
                 "baseline": pair.baseline,
@@ -350,23 +354,23 @@ def _plain(look: Look, columns: Mapping[str, Mapping[int, list[float]]]) -> dict
                 "log10_p": pair.log10_pvalue,
                 **{name: found[i] for name, found in values.items() if found is not None},
             }
-            for i, pair in enumerate(look.pairs)
+            for i, pair in enumerate(entry.pairs)
         ]
     return {
-        "number": look.number,
-        "kind": LEADERBOARD if look.is_leaderboard else COMPARISON,
-        "n_pairs": look.n_pairs,
-        "reference": str(look.run.reference),
-        "name": look.run.name,
-        "created": None if look.created is None else look.created.isoformat(),
-        "finished": look.is_finished,
-        "statistic": look.tag("statistic"),
-        "baseline": look.tag("baseline"),
-        "candidate": look.tag("candidate"),
-        "verdict": look.tag("verdict") if look.is_finished else None,
-        "log10_p": look.log10_pvalue,
+        "number": entry.number,
+        "kind": LEADERBOARD if entry.is_leaderboard else COMPARISON,
+        "n_pairs": entry.n_pairs,
+        "reference": str(entry.run.reference),
+        "name": entry.run.name,
+        "created": None if entry.created is None else entry.created.isoformat(),
+        "finished": entry.is_finished,
+        "statistic": entry.tag("statistic"),
+        "baseline": entry.tag("baseline"),
+        "candidate": entry.tag("candidate"),
+        "verdict": entry.tag("verdict") if entry.is_finished else None,
+        "log10_p": entry.log10_pvalue,
         **{name: None if found is None else min(found) for name, found in values.items()},
-        "key": look.key,
+        "key": entry.key,
         **of_pairs,
     }
 
