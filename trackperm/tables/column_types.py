@@ -11,8 +11,8 @@ import narwhals as nw
 import polars as pl
 
 from trackperm.errors import InputTypeError
+from trackperm.tables.lazy_table import LazyTable
 from trackperm.tables.named_frame import named_frame
-from trackperm.tables.scan import Scan
 from trackperm.tables.table import ExampleTable, to_polars
 
 _INTEGER_TEXT = r"^(?:0|-?[1-9][0-9]*)$"
@@ -47,7 +47,7 @@ _DTYPES: dict[ColumnType, Any] = {
 
 def unusable(table: ExampleTable, name: str) -> str | None:
     """Say why the values of column `name` cannot be used; None where they can."""
-    if len(table) and isinstance(table.data, Scan) and table.has_witnesses([name]):
+    if len(table) and isinstance(table.data, LazyTable) and table.has_witnesses([name]):
         column = replace(table, data=nw.from_native(table.witnesses([name]), eager_only=True))
     else:
         column = table.only([name])

@@ -23,8 +23,8 @@ from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.definition import POSITIVE
 from trackperm.statistic.document import scalar
 from trackperm.tables.column_types import LISTS, ColumnType, typed_columns
+from trackperm.tables.lazy_table import LazyTable
 from trackperm.tables.named_frame import named_frame
-from trackperm.tables.scan import Scan
 from trackperm.tables.table import ExampleTable, id_columns
 
 MOST_CLASSES = 2**16
@@ -279,7 +279,7 @@ def _repeat(table: ExampleTable, statistic: Statistic, label: str, labels: _Valu
 
 def _parts(table: ExampleTable, names: Sequence[str]) -> Iterator[pl.DataFrame]:
     """Read columns part by part; those in memory are one part, whose values tell their types together."""
-    if isinstance(table.data, Scan):
+    if isinstance(table.data, LazyTable):
         yield from table.slices(names, _SLICE)
     else:
         yield named_frame(map(table.polars_column, names))
