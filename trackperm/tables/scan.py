@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,16 +11,17 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
-from trackperm.errors import SourceError
+from trackperm.errors import TrackpermError
 from trackperm.tables.expansion import Expansion
-from trackperm.tables.lazy_table import LazyTable
+from trackperm.tables.lazy_table import COUNT, LazyTable
 from trackperm.tables.panics import panics_unprinted
-from trackperm.tables.witnesses import has_witnesses, witnesses
+from trackperm.tables.witnesses import witnesses
 
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
 """What polars raises where a file is not what it should be."""
 
 _SLICE = 2**18  # rows that are looked at at once
+_COUNTED = 2**20  # rows whose values are counted at once
 _WIDTH = 16  # bytes of a text in polars, and the most of a number
 
 
@@ -50,7 +51,7 @@ class Scan(LazyTable):
     """
 
     lazy: pl.LazyFrame
-    unreadable: Callable[[BaseException], SourceError]
+    unreadable: Callable[[BaseException], TrackpermError]
     folder: object = None
     expansion: Expansion | None = None
     parquet: tuple[Path, ...] = ()
@@ -70,9 +71,19 @@ class Scan(LazyTable):
         """Number of rows."""
         return int(self._collected(self.lazy.select(pl.len())).item())
 
+    def dtypes(self, names: Collection[str]) -> dict[str, pl.DataType]:
+        """Types of the columns `names`."""
+        schema = self.schema.to_polars()
+        return {name: schema[name] for name in names}
+
     def head(self, n: int) -> Scan:
         """Take the first `n` rows."""
         return replace(self, lazy=self.lazy.head(n), parquet=())
+
+    def among(self, name: str, values: Sequence[Any]) -> Scan:
+        """Keep the rows whose value in the column `name` is one of `values`."""
+        kept = pl.col(name).is_in(pl.Series(values, dtype=self.dtypes([name])[name]))
+        return replace(self, lazy=self.lazy.filter(kept), parquet=())
 
     def read(self, names: Iterable[str]) -> nw.DataFrame[Any]:
         """Read the columns `names`, all at once.
@@ -102,10 +113,20 @@ class Scan(LazyTable):
         for start in range(0, self.n_rows, size):
             yield self._limited(lazy.slice(start, size))
 
-    def has_witnesses(self, names: Collection[str]) -> bool:
-        """Whether :meth:`witnesses` tell the types of the columns `names`."""
-        schema = self.lazy.collect_schema()
-        return all(has_witnesses(schema[name]) for name in names)
+    def repeats(self, names: Sequence[str]) -> bool:
+        """Whether two rows have the same values in all of the columns `names`."""
+        sizes = self.lazy.group_by(names).agg(pl.len().alias(COUNT))
+        return len(self._collected(sizes.filter(pl.col(COUNT) > 1).select(COUNT).head(1))) > 0
+
+    def value_counts(self, name: str, most: int) -> pl.DataFrame:
+        """Count how often each value of the column `name` occurs, up to the slice with too many of them."""
+        total = pl.DataFrame(schema={**self.dtypes([name]), COUNT: pl.Int64})
+        for part in self.slices([name], _COUNTED):
+            counts = part.group_by(name).agg(pl.len().cast(pl.Int64).alias(COUNT))
+            total = pl.concat([total, counts]).group_by(name).agg(pl.col(COUNT).sum())
+            if len(total) > most:
+                break
+        return total.head(most + 1)
 
     def witnesses(self, names: Collection[str], untyped: Collection[str]) -> pl.DataFrame:
         """Return few values of the columns `names` that tell their types, slice by slice."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -11,7 +11,8 @@ import narwhals as nw
 import polars as pl
 
 from trackperm.errors import InputError, InputTypeError, MissingDependencyError, SourceError
-from trackperm.tables.lazy_table import LazyTable
+from trackperm.tables.lazy_table import COUNT, LazyTable
+from trackperm.tables.named_frame import named_frame
 from trackperm.tables.query import Query
 from trackperm.tables.scan import Scan
 from trackperm.tables.witnesses import has_witnesses, witnesses
@@ -137,11 +138,7 @@ class ExampleTable:
         InputTypeError
             If its values are of several types, or cannot be used.
         """
-        if name in self.unusable:
-            raise InputTypeError(
-                f"column `{name}` of `{self.origin}` {self.unusable[name]}",
-                hint="give every value the same type.",
-            )
+        self._require_usable(name)
         return to_polars(self.only([name]).frame.get_column(name), f"column `{name}` of `{self.origin}`")
 
     def slices(self, names: Iterable[str], size: int) -> Iterator[pl.DataFrame]:
@@ -173,6 +170,49 @@ class ExampleTable:
             return False
         schema = self.data.to_polars().schema
         return all(has_witnesses(schema[name]) for name in names)
+
+    def repeats(self, names: Sequence[str]) -> bool:
+        """Whether two rows have the same values in all of the columns `names`.
+
+        Raises
+        ------
+        InputTypeError
+            If the values of one cannot be used.
+        """
+        for name in names:
+            self._require_usable(name)
+        if isinstance(self.data, LazyTable):
+            return self.data.repeats(names)
+        columns = [self.polars_column(name) for name in names]
+        rows = columns[0] if len(columns) == 1 else named_frame(columns)
+        return bool(rows.is_duplicated().any())
+
+    def value_counts(self, name: str, most: int) -> pl.DataFrame | None:
+        """Count the values of a column; None where they are nested.
+
+        Of more than `most` values of a file or a query `most` + 1 are returned, as
+        :meth:`~trackperm.tables.lazy_table.LazyTable.value_counts` says.
+
+        Raises
+        ------
+        InputTypeError
+            If its values cannot be used.
+        """
+        self._require_usable(name)
+        if isinstance(self.data, LazyTable):
+            is_nested = self.data.dtypes([name])[name].is_nested()
+            return None if is_nested else self.data.value_counts(name, most)
+        values = self.polars_column(name)
+        if values.dtype.is_nested() or values.dtype == pl.Object:
+            return None
+        return values.to_frame().group_by(name).agg(pl.len().cast(pl.Int64).alias(COUNT))
+
+    def _require_usable(self, name: str) -> None:
+        if name in self.unusable:
+            raise InputTypeError(
+                f"column `{name}` of `{self.origin}` {self.unusable[name]}",
+                hint="give every value the same type.",
+            )
 
     def head(self, n: int) -> ExampleTable:
         """Keep the first `n` rows."""

@@ -11,6 +11,7 @@ from trackperm.tables.named_frame import named_frame
 
 _INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)  # int64 holds all of them
 _PLAIN = (*_INTEGERS, pl.Boolean, pl.String)
+_WITNESSED = (*_PLAIN, pl.UInt64, pl.Float32, pl.Float64, pl.Categorical, pl.Enum, pl.Null)
 _DECIMAL_TEXT = r"^-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
 _MOST_DIGITS = 25  # of integers that are told apart by their length; int64 has 19
 
@@ -19,7 +20,7 @@ def has_witnesses(dtype: pl.DataType) -> bool:
     """Whether :func:`witnesses` tell all of a column of type `dtype`."""
     if isinstance(dtype, pl.List):
         return dtype.inner in _PLAIN
-    return dtype in (*_PLAIN, pl.Float32, pl.Float64)
+    return dtype.is_decimal() or dtype in _WITNESSED
 
 
 def witnesses(frame: pl.DataFrame, untyped: Collection[str] = ()) -> pl.DataFrame:
@@ -41,7 +42,7 @@ def witnesses(frame: pl.DataFrame, untyped: Collection[str] = ()) -> pl.DataFram
         found = [present.head(1)]
         if values.dtype.is_numeric() and len(present):
             found += [pl.Series(values.name, [present.min(), present.max()], values.dtype)]
-        if values.dtype.is_float():
+        if values.dtype.is_float() or values.dtype.is_decimal():
             found.append(present.filter(present != present.round()).head(1))
         if isinstance(values.dtype, pl.List):
             found.append(present.filter(present.list.len() > 0).head(1))
