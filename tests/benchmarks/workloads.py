@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
+from benchmarks.paper_algorithms import monte_carlo
 from scipy import stats
-from support.paper_algorithms import monte_carlo
 
 from trackperm.exact import PermutationTest, RationalStatistic, difference_test, structured_test
 
@@ -108,7 +108,7 @@ def scipy_resamples(
 def monte_carlo_difference(candidate: Integers, baseline: Integers, n_resamples: int) -> float:
     """P-value of the difference in mean by our reference of the paper's Monte Carlo test."""
     difference = (candidate - baseline)[:, None]
-    return monte_carlo(difference, -difference, lambda sums: abs(sums[0]), n_resamples=n_resamples, rng=0)
+    return monte_carlo(difference, -difference, lambda sums: abs(sums[0]), n_resamples)
 
 
 def seconds(function: Callable, *args, rounds: int = 1, **kwargs) -> float:

@@ -3,7 +3,7 @@
 Every number is an integer or a Fraction: no rounding, so no tolerance. The only exception is
 `histogram_pvalue_ends`, for multiplicities too large to count, whose two ends are proved.
 
-Three ways to count the 2**N swaps by their sum check one another in `exact/test_reference_algorithms.py`:
+Three ways to count the 2**N swaps by their sum check one another in `exact/test_oracles.py`:
 
 - `enumerated_sums`: each swap in turn (N up to 12 or so);
 - `sums_by_dictionary`: dynamic programming over a dictionary, for any m;
