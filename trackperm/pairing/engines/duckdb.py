@@ -65,7 +65,7 @@ class DuckDB(Engine):
                     "autoload_known_extensions": False,
                 },
             )
-            # Programs that Python was given as text are interactive to DuckDB, which draws bars in their output.
+            # DuckDB takes `python -c` for an interactive session, and draws progress bars in its output.
             self._connection.execute("SET enable_progress_bar = false")
         except BaseException:
             shutil.rmtree(self._folder, ignore_errors=True)
