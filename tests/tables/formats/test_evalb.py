@@ -9,7 +9,7 @@ from support.cli_comparison import compared
 
 from trackperm.errors import InputError, PairingError, SourceError
 from trackperm.tables import SourceFile, read_examples
-from trackperm.tables.registry import recognised
+from trackperm.tables.registry import detect_format
 
 EVALB = reference_data.DATA / "structured_counts/evalb"
 needs_data = pytest.mark.skipif(not reference_data.available(), reason=reference_data.ABSENT)
@@ -162,4 +162,4 @@ class TestPublished:
             assert found["pvalue"] == 1
 
     def test_documentation_that_shows_a_table_is_none(self) -> None:
-        assert recognised(SourceFile(EVALB / "README")).name != "evalb"
+        assert detect_format(SourceFile(EVALB / "README")).name != "evalb"

@@ -15,7 +15,7 @@ from support.wandb_offline_runs import COLUMNS, N_ROWS, OfflineRuns, rows
 
 from trackperm.errors import SourceError
 from trackperm.tables import read_examples, split_part
-from trackperm.tables.registry import recognised
+from trackperm.tables.registry import detect_format
 from trackperm.tables.table import ExampleTable
 from trackperm.tables.wandb.run_folder import RunFolder
 from trackperm.tables.wandb.run_log import LoggedArtifact, ManifestEntry, RunLog
@@ -109,7 +109,7 @@ def test_the_last_version_of_the_one_artifact_that_is_no_model(offline_runs: Off
 
 def test_a_system_in_a_table(offline_runs: OfflineRuns):
     folder = RunFolder.open(offline_runs["tables"], "run")
-    assert folder.read("final::label", "", recognised).frame["prediction"].to_list() == ["a"] * 3
+    assert folder.read("final::label", "", detect_format).frame["prediction"].to_list() == ["a"] * 3
 
 
 def test_several_tables_are_listed_and_none_is_preferred(offline_runs: OfflineRuns):
@@ -245,7 +245,7 @@ class TestRunsThatDidNotEnd:
     def test_failures_are_noted(self, offline_runs: OfflineRuns):
         run = RunFolder.open(offline_runs["forest"], "run")
         run.log.exit_code = 137
-        assert run.read(None, "", recognised).notes == ("the run failed, with exit code 137",)
+        assert run.read(None, "", detect_format).notes == ("the run failed, with exit code 137",)
 
     def test_without_a_table_it_is_said(self, offline_runs: OfflineRuns, tmp_path: Path):
         content = (offline_runs["forest"] / "run-forest.wandb").read_bytes()
@@ -284,7 +284,7 @@ def test_datasets_that_a_run_used_are_facts(offline_runs: OfflineRuns):
     for digest in ("7ac4", "00ff"):
         entries = {"data.csv": ManifestEntry("data.csv")}
         run.log.artifacts.append(LoggedArtifact("data", "dataset", digest, "c", True, entries))
-    assert run.read(None, "", recognised).facts == {"dataset artifact": "00ff, 7ac4"}
+    assert run.read(None, "", detect_format).facts == {"dataset artifact": "00ff, 7ac4"}
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
