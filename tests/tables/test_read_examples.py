@@ -231,7 +231,7 @@ REFUSED = {
     "json data are no list": (
         "a.json",
         '{"columns": ["a"], "data": {"a": 1}}',
-        "has `columns` and `data`, but they are no lists",
+        "does not have the lists `columns` and `data`",
     ),
     "json column names are numbers": (
         "a.json",
@@ -247,7 +247,7 @@ REFUSED = {
     "json row is no list": (
         "a.json",
         '{"columns": ["a"], "data": [[1], 2]}',
-        ", row 1: no list for 1 columns",
+        ", row 1 is not a list of values for 1 columns",
     ),
 }
 

@@ -98,7 +98,7 @@ def _places(file: SourceFile, sentences: list[list[_Line]], width: int) -> dict[
     places = [int(place) - 1 for place in chosen if re.fullmatch(r"[0-9]{1,3}", place)]
     if len(places) != len(chosen) or len(places) > 2 or not all(0 < place < width for place in places):
         raise SourceError(
-            f"`{file.part}` in `{file.origin}::{file.part}` is not a column of tags, or two of them",
+            f"`{file.origin}::{file.part}` does not select one or two columns of tags",
             hint=f"`::{width}` reads predictions from column {width}, `::{width - 1},{width}` also labels,"
             f" from the column before it; there are {width} columns, and the first holds the tokens.",
         )

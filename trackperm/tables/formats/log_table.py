@@ -77,8 +77,8 @@ def columns_and_rows(document: Any, origin: str) -> tuple[list[str], list[list[A
             raise SourceError(f"`{origin}` has more than one column `{name}`", hint="rename all but one.")
     for index, row in enumerate(rows):
         if not isinstance(row, list) or len(row) != len(names):
-            found = f"{len(row)} values" if isinstance(row, list) else "not a list"
-            raise SourceError(f"`{origin}`, row {index}: {found} for {len(names)} columns", hint=hint)
+            found = f": {len(row)} values" if isinstance(row, list) else " is not a list of values"
+            raise SourceError(f"`{origin}`, row {index}{found} for {len(names)} columns", hint=hint)
     return names, rows
 
 
