@@ -435,7 +435,7 @@ class TestRefused:
         sides = runs(0, 9, ["a", "b"])
         for weights, message in {
             "{a: 1}": r"1 classes of `spec` have no weight \(first: 'b'\)",
-            "{a: 1, b: 1, c: 1}": r"1 classes of `spec` have a weight and no example \(first: 'c'\)",
+            "{a: 1, b: 1, c: 1}": r"1 classes of `spec` have a weight but no example \(first: 'c'\)",
         }.items():
             with pytest.raises(InputError, match=message):
                 compared(sides, load(tmp_path, BY_LABEL + f"weights: {weights}\n"))

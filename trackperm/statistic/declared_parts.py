@@ -130,7 +130,8 @@ def exact_number(document: Document, path: tuple[str, ...]) -> Fraction:
     text = document.passage(path).text
     if re.fullmatch(r"[-+]?(\d{1,50}(/0*[1-9]\d{0,50})?|\d{0,50}\.\d{1,50})", text, re.ASCII):
         return Fraction(text)
-    raise document.error(f"`{text}` is not an exact number; expected one such as `0.5` or `1/2`", path)
+    hint = "expected one such as `0`, `0.5` or `1/2`."
+    raise document.error(f"`{text}` is not an exact number", path, hint=hint)
 
 
 def require_moderate_size(expression: Expression, n_parts: int) -> None:

@@ -211,7 +211,7 @@ def form(document: Document) -> type[ShortSpec] | type[LongSpec]:
     if type(version) is not int or version != VERSION:
         found = repr(version) if isinstance(version, str | int | float) else kind(version)
         raise document.error(
-            f"the version of the language is {found}; expected {VERSION}",
+            f"expected version {VERSION} of the language, found {found}",
             ("version",),
             hint=f"write `version: {VERSION}`, or install a newer trackperm.",
         )

@@ -168,7 +168,7 @@ def _refusal(h: Expression) -> SpecError:
         ratio = f"log({h})"
     return h.error(
         h.tree,
-        "this h does not change sign when the runs are exchanged, which a two-sided test requires",
+        "a two-sided test needs an h that changes sign when the runs are exchanged",
         hint=f"test the difference, `h: {difference}`, or the log ratio, `h: {ratio}`; or choose"
         " `alternative: greater` or `less`.",
     )

@@ -13,37 +13,37 @@ from trackperm.tables.json_values import table
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
 
-_CUT_BY_WANDB = 10_000
+_CUT_BY_WANDB = 10_000  # rows that W&B keeps in the copy of a table for its pages
 
 
 def read_split(file: SourceFile) -> ExampleTable:
-    """Read a table in pandas' ``split`` layout; every value stays what JSON says it is.
+    """Read a table in pandas' ``split`` layout; values keep their JSON types.
 
     Raises
     ------
     SourceError
-        If the file is not of that shape.
+        If the file is not in that layout.
     """
     return table_of_rows(*columns_and_rows(file.document, file.origin), file.origin)
 
 
 def table_of_rows(names: Sequence[str], rows: Sequence[Sequence[Any]], origin: str) -> ExampleTable:
-    """Make a table of rows that have a value for each of the columns `names`."""
+    """Build a table of rows, each with a value for every name."""
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
     return table(dict(zip(names, columns, strict=True)), lambda index: f"row {index}", origin)
 
 
 def read_log_table(file: SourceFile) -> ExampleTable:
-    """Read a table that does not say how many rows it has.
+    """Read a table without a stated number of rows.
 
     Raises
     ------
     SourceError
-        If the file is not of that shape.
+        If the file is not in that layout.
     """
     table = read_split(file)
     if len(table) == _CUT_BY_WANDB and file.path.name.endswith(".table.json"):
-        note = f"it has {_CUT_BY_WANDB:,} rows, at which W&B cuts the copy of a table in a run's files"
+        note = f"it has {_CUT_BY_WANDB:,} rows, to which W&B truncates the copy of a table in a run's files"
         table = replace(table, notes=(*table.notes, note))
     return table
 
@@ -77,8 +77,8 @@ def columns_and_rows(document: Any, origin: str) -> tuple[list[str], list[list[A
             raise SourceError(f"`{origin}` has more than one column `{name}`", hint="rename all but one.")
     for index, row in enumerate(rows):
         if not isinstance(row, list) or len(row) != len(names):
-            found = f"{len(row)} values" if isinstance(row, list) else "no list"
-            raise SourceError(f"`{origin}`, row {index}: {found} for {len(names)} columns", hint=hint)
+            found = f": {len(row)} values" if isinstance(row, list) else " is not a list of values"
+            raise SourceError(f"`{origin}`, row {index}{found} for {len(names)} columns", hint=hint)
     return names, rows
 
 

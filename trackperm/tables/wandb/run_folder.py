@@ -1,8 +1,7 @@
 """Folders of W&B runs, ``offline-run-<time>-<id>``, and the logs in them.
 
-Read without wandb and without a server. As a file, ``FOLDER`` or ``FOLDER::TABLE``, it is a format like any
-other; the adapter of W&B reads through :class:`RunFolder` what ``wandb:FOLDER`` names
-(:mod:`trackperm.trackers.wandb.offline`).
+They are read without wandb and without a server. ``FOLDER`` and ``FOLDER::TABLE`` are files like others; the
+adapter of W&B reads ``wandb:FOLDER`` through :class:`RunFolder` (:mod:`trackperm.trackers.wandb.offline`).
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ _INPUT = "dataset"
 
 
 def is_run_folder(path: Path) -> bool:
-    """Whether `path` is the folder of a W&B run, or the log in one."""
+    """Return whether `path` is the folder of a W&B run, or the log in one."""
     if path.is_dir():
         return any(path.glob("run-*.wandb"))
     return path.suffix == ".wandb" and path.is_file()
@@ -58,16 +57,16 @@ def is_run_folder(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class RunFolder:
-    """A run that lies in a folder.
+    """A run in a folder.
 
     Attributes
     ----------
     path : Path
         The folder.
     log : RunLog
-        What the log in it tells.
+        Content of its log.
     origin : str
-        What messages call the run.
+        Name of the run in messages.
     """
 
     path: Path
@@ -87,36 +86,36 @@ class RunFolder:
         if len(logs) != 1:
             raise SourceError(
                 f"`{origin}` has {len(logs)} logs of W&B runs",
-                hint=f"name one: {listed(log.name for log in logs)}." if logs else None,
+                hint=f"choose one: {listed(log.name for log in logs)}." if logs else None,
             )
         log = read_run_log(logs[0], origin)
         if not log.run_id:
             raise SourceError(
                 f"the log of `{origin}` is empty",
-                hint="wandb writes it some seconds apart: of a run that was killed early nothing is left.",
+                hint="wandb writes it every few seconds, so a run that was killed early leaves nothing.",
             )
         return cls(logs[0].parent, log, origin)
 
     def read(self, choice: str | None, chosen_by: str, detect: Detect) -> ExampleTable:
-        """Read the table that `choice` names, or the one there is.
+        """Read the table that `choice` names, or the only one.
 
         Parameters
         ----------
         choice : str or None
-            The key that the table was logged under, or ``<artifact>/<file>``; ``::PART`` may follow.
+            Key under which the table was logged, or ``<artifact>/<file>``; ``::PART`` may follow.
         chosen_by : str
-            What a user writes before it.
+            Text that a user writes before it.
         detect : callable
             Returns the format of a file.
 
         Raises
         ------
         SourceError
-            If there is no such table, or several and none was named; if its files are gone, or rows.
+            If there is no such table, or several and none was named, or files or rows are missing.
         """
         called = f"`{self.origin}`" + (f" ({self.log.name})" if self.log.name else "")
         if self.log.exit_code is None:
-            called += ", which has not come to its end,"
+            called += ", which has not ended,"
         logged, part = choose(
             self.tables(), choice, called, lambda name: f"`{chosen_by}{name}`", self._others()
         )
@@ -160,7 +159,7 @@ class RunFolder:
         return tables
 
     def _artifacts(self) -> list[LoggedArtifact]:
-        """Artifacts that people log, without those that the run took as input."""
+        """Return the artifacts that people log, without the run's inputs."""
         return [
             artifact
             for artifact in self.log.artifacts
@@ -181,20 +180,20 @@ class RunFolder:
 
     def _notes(self) -> list[str]:
         if self.log.exit_code is None:
-            return ["the run has not come to its end"]
+            return ["the run has not ended"]
         return [f"the run failed, with exit code {self.log.exit_code}"] if self.log.exit_code else []
 
     def _entries(self, artifact: LoggedArtifact) -> Mapping[str, ManifestEntry]:
         if not artifact.manifest_file:
             return artifact.entries
         manifest = _moved(Path(artifact.manifest_file), "artifact_manifests")
-        # This artifact need not be the one that is meant, and a log may name a pipe or a device.
+        # Another artifact may be meant, and a log may name a pipe or a device.
         with suppress(OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError):
             return external_entries(manifest.read_bytes()) if manifest.is_file() else {}
         return {}
 
     def _parts(self, artifact: LoggedArtifact, path: str) -> list[str] | None:
-        """Return the paths that a partitioned table points at; None where it is not there."""
+        """Return the paths to which a partitioned table points; None where it cannot be read."""
         with suppress(SourceError):
             return parts_of(self.staged(artifact, path), self._entries(artifact))
         return None
@@ -208,7 +207,7 @@ class RunFolder:
             copy = self.path / "files" / str(entry.get("path", ""))
             if previous or not copy.is_file() or _sha256(copy) != entry.get("sha256"):
                 raise
-            return [copy]  # whose number of rows tells whether it was cut
+            return [copy]  # its number of rows shows whether it was truncated
 
     def _referred(self, key: str, reference: str) -> Path:
         client_id, _, path = reference.removeprefix(_CLIENT_ARTIFACT).partition("/")
@@ -216,34 +215,34 @@ class RunFolder:
             if artifact.client_id == client_id and path in self._entries(artifact):
                 return self.staged(artifact, path)
         raise SourceError(
-            f"the log of `{self.origin}` does not say where the rows of table `{key}` are",
-            hint="the run was resumed, or its log is cut: read it from the server once it is synced.",
+            f"the log of `{self.origin}` does not contain the place of the rows of table `{key}`",
+            hint="the run was resumed, or its log is truncated: read it from the server once it is synced.",
         )
 
     def _staged_files(self, artifact: LoggedArtifact, paths: Sequence[str], _folder: Path) -> list[Path]:
         return [self.staged(artifact, path) for path in paths]
 
     def staged(self, artifact: LoggedArtifact, path: str) -> Path:
-        """Find where a file of an artifact lies, unchanged since it was logged.
+        """Return the path of a file of an artifact, unchanged since it was logged.
 
         Raises
         ------
         SourceError
-            If it is gone, was changed, or lies elsewhere than in a file.
+            If the file is missing, was changed, or is not a local file.
         """
         entry = self._entries(artifact)[path]
         what = f"file `{path}` of artifact `{artifact.name}` of `{self.origin}`"
         if entry.ref and not entry.ref.startswith("file:"):
             raise SourceError(
                 f"{what} is a reference to `{shown_locator(entry.ref)}`",
-                hint="fetch it, and compare the files.",
+                hint="download that file, and compare files.",
             )
         file = _path_of_url(entry.ref) if entry.ref else _moved(Path(entry.local_path), "")
         if not file.is_file():
             raise SourceError(
-                f"{what} is not at `{file}`, where it lay when it was logged",
-                hint="files of artifacts lie outside the run's folder: copy `WANDB_DATA_DIR`, which is"
-                " `~/.local/share/wandb` by default, as well, and set it to where the copy is.",
+                f"{what} is not at `{file}`, where it was when it was logged",
+                hint="files of artifacts are outside the run's folder: also copy `WANDB_DATA_DIR`, which is"
+                " `~/.local/share/wandb` by default, and set it to the copy.",
             )
         is_unchecked = bool(entry.ref) and entry.digest == _digest(str(file).encode())
         if not is_unchecked and entry.digest != _digest(file.read_bytes()):
@@ -255,11 +254,11 @@ def _path_of_url(url: str) -> Path:
     try:
         return Path(unquote(urlsplit(url).path))
     except ValueError as error:  # as of `file://[`
-        raise SourceError(f"`{shown_locator(url)}` is no address of a file: {error}") from error
+        raise SourceError(f"`{shown_locator(url)}` is not the address of a file: {error}") from error
 
 
 def _moved(file: Path, folder: str) -> Path:
-    """Find a staged file where ``WANDB_DATA_DIR`` says that data are now, if it is not where it was."""
+    """Return the path of a staged file, in ``WANDB_DATA_DIR`` if it is not at its old place."""
     data = os.environ.get("WANDB_DATA_DIR")
     if data is None or file.is_file():
         return file
@@ -268,7 +267,10 @@ def _moved(file: Path, folder: str) -> Path:
 
 
 def _digest(content: bytes) -> str:
-    """MD5 as manifests write it; of a reference that was not to be read, it is that of its path."""
+    """Return the MD5 in the form of manifests.
+
+    The digest of a reference that wandb did not read is that of its path.
+    """
     return base64.b64encode(hashlib.md5(content, usedforsecurity=False).digest()).decode()
 
 
@@ -277,9 +279,9 @@ def _sha256(file: Path) -> str:
 
 
 def wandb_run(detect: Detect) -> Source:
-    """Return the format of run folders, whose tables are files of the formats that `detect` tells apart.
+    """Return the format of run folders, whose tables are in formats that `detect` distinguishes.
 
-    ``FOLDER::TABLE`` chooses one table of several.
+    ``FOLDER::TABLE`` selects one table of several.
     """
 
     def read(file: SourceFile) -> ExampleTable:

@@ -116,7 +116,7 @@ def find_table(store: Store, run: TrackedRun, *, is_evaluation: bool = False) ->
     ``trackperm`` and JSON files that are not tables are ignored. A JSON array of objects may be anything, so
     it counts only where there is nothing else. No artifact is preferred: several are listed and refused.
 
-    ``traces`` stands for an evaluation, whose examples are traces and not an artifact. It is one of the
+    ``traces`` names an evaluation, whose examples are traces and not an artifact. It is one of the
     candidates where `is_evaluation` is set, and the fallback for any run without a table.
 
     Raises

@@ -20,7 +20,7 @@ from typing import Any
 
 from trackperm.errors import InputError, SourceError, TrackerError
 from trackperm.storage import temporary_files
-from trackperm.tables.registry import recognised
+from trackperm.tables.registry import detect_format
 from trackperm.tables.table import ExampleTable
 from trackperm.tables.wandb.logged_tables import (
     JOINED_SUFFIX,
@@ -108,7 +108,7 @@ def read_run(
         logged.tables(), choice, called, lambda name: f"`--artifact '{name}'`", logged.others()
     )
     with temporary_files(), TemporaryDirectory(prefix="trackperm-") as folder:
-        read = read_table(table, Path(folder), str(run.reference), recognised, part).loaded()
+        read = read_table(table, Path(folder), str(run.reference), detect_format, part).loaded()
     read = replace(read, facts={**read.facts, **logged.facts()}, notes=(*read.notes, *logged.notes()))
     return read, tuple(dict.fromkeys(logged.used))
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from trackperm.errors import InputError, SourceError
-from trackperm.tables.registry import recognised
+from trackperm.tables.registry import detect_format
 from trackperm.tables.table import ExampleTable
 from trackperm.tables.wandb.run_folder import RunFolder, is_run_folder
 from trackperm.tables.wandb.run_log import RunLog, read_run_log
@@ -58,7 +58,7 @@ def read_offline_run(run: TrackedRun, artifact: str | None = None) -> ExampleTab
         If several tables could be meant, files are missing, or W&B truncated the table.
     """
     folder = _open(run.reference.locator, str(run.reference))
-    return folder.read(artifact, "--artifact ", recognised)
+    return folder.read(artifact, "--artifact ", detect_format)
 
 
 def offline_comparison(locator: str) -> LoggedComparison:
