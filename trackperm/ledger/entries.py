@@ -1,4 +1,4 @@
-"""The looks at a test set that were logged, in their order, and p-values adjusted for all of them."""
+"""Entries of the ledger: the logged looks at a test set in order, and p-values adjusted for all of them."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from trackperm.trackers.publication import (
 from trackperm.trackers.references import TrackedRun
 
 UNSEEN = (
-    "counted is what is logged here: looks that were deleted, not logged, or logged in another experiment or "
-    "project are unseen"
+    "only comparisons that are logged in this experiment or project are counted, not those that were deleted, "
+    "never logged, or logged elsewhere"
 )
 ADAPTIVE = (
     "valid for hypotheses that were fixed beforehand, not for candidates that were built or chosen after "
     "looking at this test set"
 )
 OF_LEADERBOARDS = (
-    "a leaderboard counts once for each of its pairs, and is shown with the smallest p-value of them; a pair "
-    "that was looked at again counts again"
+    "a leaderboard counts once for each of its pairs, and is shown with their smallest p-value; a pair that "
+    "was compared again counts again"
 )
 _HALF = 0.5
 _UNKNOWN = datetime.max.replace(tzinfo=timezone.utc)
@@ -48,14 +48,14 @@ _UNKNOWN = datetime.max.replace(tzinfo=timezone.utc)
 
 @dataclass(frozen=True)
 class LoggedPair:
-    """One pair of a logged leaderboard.
+    """Pair of a logged leaderboard.
 
     Attributes
     ----------
     candidate, baseline : str
         References of the two runs.
     log10_pvalue : float
-        Decimal logarithm of the p-value, not corrected; its certified upper end where it is not exact.
+        Decimal logarithm of the uncorrected p-value, or of its certified upper end if it is not exact.
     """
 
     candidate: str
@@ -65,30 +65,30 @@ class LoggedPair:
 
 @dataclass(frozen=True)
 class LedgerEntry:
-    """One logged comparison or leaderboard of a family.
+    """Logged comparison or leaderboard of a family.
 
     Attributes
     ----------
     number : int
-        The place of the comparison, or of the first pair of the leaderboard, by the time when its writing was
-        begun, and by the id of its run where that is the same, from 1. An unfinished one has a place too, so
-        that no other changes when it is completed.
+        Place of the comparison, or of the first pair of the leaderboard, from 1, by the time at which its
+        logging began, then by the id of its run. An unfinished entry has a place too, so that the places of
+        others do not change when it is completed.
     key : str
         Digest of the comparison; several runs with one key are one entry.
     run : TrackedRun
-        Its own run.
+        Run that holds it.
     created : datetime or None
-        When its writing was begun; None where it broke off before that was written.
+        Time at which its logging began; None if logging broke off before that was recorded.
     is_finished : bool
-        Whether it was written to its end; one that was not has no p-value here.
+        Whether it was logged completely; an unfinished entry has no p-value here.
     tags : mapping of str to str
-        As logged.
+        Tags of the run.
     n_pairs : int
-        How many hypotheses it is: 1, or the pairs of a leaderboard.
+        Number of hypotheses: 1, or the pairs of a leaderboard.
     in_leaderboards : int
-        How many of the comparisons before it are pairs of leaderboards.
+        Number of earlier comparisons that are pairs of leaderboards.
     pairs : tuple of LoggedPair
-        Of a leaderboard, if they were read: see :meth:`TestFamily.with_pairs`.
+        Pairs of a leaderboard, if they were read by :meth:`TestFamily.with_pairs`.
     """
 
     number: int
@@ -103,14 +103,14 @@ class LedgerEntry:
 
     @property
     def is_leaderboard(self) -> bool:
-        """Whether it is a leaderboard."""
+        """Whether the entry is a leaderboard."""
         return self.tags.get(KIND_TAG) == LEADERBOARD
 
     @property
     def log10_pvalue(self) -> float | None:
-        """Decimal logarithm of the p-value, the smallest one of a leaderboard.
+        """Decimal logarithm of the p-value, for a leaderboard of its smallest one.
 
-        None of an unfinished comparison, or where it cannot be read.
+        None for an unfinished entry, and if it cannot be read.
         """
         if self.is_leaderboard:
             return min((pair.log10_pvalue for pair in self.pairs), default=None)
@@ -122,13 +122,13 @@ class LedgerEntry:
 
     @property
     def log10_pvalues(self) -> list[float]:
-        """Those of all its hypotheses; what cannot be read counts as p = 1."""
+        """Decimal logarithms of the p-values of all hypotheses; unreadable ones count as p = 1."""
         if self.is_leaderboard and self.pairs:
             return [pair.log10_pvalue for pair in self.pairs]
         return [self.log10_pvalue or 0.0] * self.n_pairs
 
     def tag(self, name: str) -> str:
-        """Return what is logged as ``trackperm.<name>``, or nothing."""
+        """Return the tag ``trackperm.<name>``, or empty text."""
         return self.tags.get(f"trackperm.{name}", "")
 
 
@@ -141,13 +141,13 @@ class TestFamily:
     test_set : str
         Digest of the examples; see :class:`trackperm.pairing.digests.Digests`.
     entries : tuple of LedgerEntry
-        In the order of their numbers.
+        Entries in the order of their numbers.
     n_without_test_set : int
-        Comparisons of the same experiment that name no test set, as older versions logged them, and are in
-        no family.
+        Number of comparisons in the same experiment without a test set, which older versions logged and which
+        are in no family.
     """
 
-    __test__ = False  # or test tools would collect it
+    __test__ = False  # test tools would collect the class by its name
 
     test_set: str
     entries: tuple[LedgerEntry, ...]
@@ -155,25 +155,25 @@ class TestFamily:
 
     @property
     def n_comparisons(self) -> int:
-        """How many comparisons were logged, each pair of a leaderboard being one."""
+        """Number of logged comparisons, where each pair of a leaderboard is one."""
         return sum(entry.n_pairs for entry in self.entries)
 
     @property
     def finished(self) -> tuple[LedgerEntry, ...]:
-        """The looks that enter the adjustment."""
+        """Entries that are adjusted."""
         return tuple(entry for entry in self.entries if entry.is_finished)
 
     @property
     def unreadable(self) -> tuple[LedgerEntry, ...]:
-        """Finished entries whose p-value cannot be read; a family has no gaps, so they count with p = 1."""
+        """Finished entries whose p-value cannot be read; they count with p = 1."""
         return tuple(entry for entry in self.finished if entry.log10_pvalue is None)
 
     def place(self, key: str) -> int | None:
-        """Return the number of the comparison with that key, or None where it is not logged."""
+        """Return the number of the comparison with that key, or None."""
         return next((entry.number for entry in self.entries if entry.key == key), None)
 
     def with_pairs(self, tracker: Tracker) -> TestFamily:
-        """Read the pairs of its leaderboards, without which they count with p = 1.
+        """Return the family with the pairs of its leaderboards, which otherwise count with p = 1.
 
         Raises
         ------
@@ -189,34 +189,34 @@ class TestFamily:
         return replace(self, entries=tuple(entries))
 
     def adjusted(self, method: str = "holm") -> dict[int, float]:
-        """Return decimal logarithms of adjusted p-values of the finished entries, by their numbers.
+        """Return decimal logarithms of adjusted p-values of the finished entries, by number.
 
-        That of a leaderboard is the smallest of its pairs.
+        The value of a leaderboard is the smallest of its pairs.
 
         Raises
         ------
         InputError
-            If there is no such method.
+            If `method` is not a correction.
         """
         return _smallest(self.adjusted_pairs(method))
 
     def adjusted_pairs(self, method: str = "holm") -> dict[int, list[float]]:
-        """Return the same with one value for each pair of a leaderboard, in the order of its pairs."""
+        """Return the values of :meth:`adjusted` with one value per pair of a leaderboard."""
         finished = self.finished
         adjusted = adjust_log10([value for entry in finished for value in entry.log10_pvalues], method)
         return dict(zip((entry.number for entry in finished), _split(adjusted, finished), strict=True))
 
     def spent(self) -> dict[int, float]:
-        """Return decimal logarithms of p-values adjusted by alpha spending, of the finished entries.
+        """Return decimal logarithms of p-values adjusted by alpha spending, by number of the finished entry.
 
-        Look i spends its share by its number, so that neither later entries nor the end of an earlier
-        unfinished one change it. A leaderboard of m pairs spends the shares of m places, the same part on
-        each pair: an order of the pairs that came from the data would not be one fixed beforehand.
+        The share of an entry depends on its number alone, so that neither later entries nor the completion of
+        an earlier one change it. A leaderboard of m pairs spends the shares of m places in equal parts: an
+        order of the pairs that depends on the data would not be fixed beforehand.
         """
         return _smallest(self.spent_pairs())
 
     def spent_pairs(self) -> dict[int, list[float]]:
-        """Return the same with one value for each pair of a leaderboard, in the order of its pairs."""
+        """Return the values of :meth:`spent` with one value per pair of a leaderboard."""
         entries = self.entries
         adjusted = adjust_spending_log10([value for entry in entries for value in entry.log10_pvalues])
         shares = spending_levels(self.n_comparisons, _HALF) / _HALF
@@ -232,7 +232,7 @@ class TestFamily:
         return found
 
     def to_dict(self, method: str = "holm", *, spend: bool = False) -> dict[str, Any]:
-        """Return the family with adjusted p-values as plain values that JSON can hold."""
+        """Return the family with adjusted p-values as JSON values."""
         columns = {method: self.adjusted_pairs(method), **({"spent": self.spent_pairs()} if spend else {})}
         corrections = [adjustment(method), *([ALPHA_SPENDING] if spend else [])]
         return {
@@ -246,39 +246,37 @@ class TestFamily:
         }
 
     def notes(self) -> list[str]:
-        """Say what a reader of the numbers must know."""
+        """Return what a reader of the numbers has to know, as sentences."""
         notes = [ADAPTIVE, UNSEEN]
         if any(entry.is_leaderboard for entry in self.entries):
             notes.append(OF_LEADERBOARDS)
         if self.unreadable:
             numbers = ", ".join(str(entry.number) for entry in self.unreadable)
-            notes.append(f"no p-value can be read of {numbers}, which count with p = 1")
+            notes.append(f"the p-values of {numbers} cannot be read, and count with p = 1")
         mid_p = [str(entry.number) for entry in self.finished if "|p:mid|" in entry.tag("signature")]
         if mid_p:
-            notes.append(
-                f"mid-p: {', '.join(mid_p)}; adjusted or not, such p-values may be below their level"
-            )
+            notes.append(f"mid-p: {', '.join(mid_p)}; mid-p-values, adjusted or not, may exceed their level")
         if not self.test_set.startswith(SUM):
             notes.append(
-                "logged by an earlier version, which digested test sets otherwise: comparisons on the same"
-                " examples that were logged since are in another family"
+                "logged by an earlier version, with another digest of the test set: later comparisons on the"
+                " same examples are in another family"
             )
         if self.n_without_test_set:
             notes.append(
-                f"in no family: {self.n_without_test_set} logged without a test set, as older versions did"
+                f"in no family: {self.n_without_test_set} logged by older versions without a test set"
             )
         return notes
 
 
 def correction_sentence(correction: Correction) -> str:
-    """Say what a correction controls, and when."""
+    """Return what a correction controls, and when it is valid, as a sentence."""
     return f"{correction.title}: {correction.controls}, valid under {correction.valid_under}"
 
 
 def families(comparisons: Iterable[LoggedComparison]) -> list[TestFamily]:
-    """Group logged comparisons by test set, the one that was looked at first first.
+    """Group logged comparisons by test set, in the order of their first comparisons.
 
-    Those without a test set, which older versions logged, are in none.
+    Comparisons without a test set, which older versions logged, are left out.
     """
     by_test_set: dict[str, list[LoggedComparison]] = {}
     for each in comparisons:
@@ -289,12 +287,12 @@ def families(comparisons: Iterable[LoggedComparison]) -> list[TestFamily]:
 
 
 def without_test_set(comparisons: Iterable[LoggedComparison]) -> list[LoggedComparison]:
-    """Return the comparisons that are in no family."""
+    """Return the comparisons without a test set, which are in no family."""
     return [each for each in comparisons if TEST_SET_TAG not in each.tags]
 
 
 def _entries(comparisons: Sequence[LoggedComparison]) -> tuple[LedgerEntry, ...]:
-    """Give comparisons numbers by their beginning; of runs with one key, the newest finished counts."""
+    """Assign numbers to comparisons by their beginning; among runs with one key, the newest finished one counts."""
     by_key: dict[str, list[LoggedComparison]] = {}
     for each in sorted(comparisons, key=_order):
         by_key.setdefault(each.tags.get(KEY_TAG, str(each.run.reference)), []).append(each)
@@ -321,7 +319,7 @@ def _entries(comparisons: Sequence[LoggedComparison]) -> tuple[LedgerEntry, ...]
 
 
 def _pairs(entry: LedgerEntry, tracker: Tracker) -> tuple[LoggedPair, ...]:
-    """Read the pairs of a leaderboard; none where they are gone, changed, or not as many as it counts for."""
+    """Read the pairs of a leaderboard; return none if they are missing, changed, or not `n_pairs` many."""
     try:
         frame = pl.read_parquet(io.BytesIO(tracker.files(entry.run)[PAIRS_FILE]))
         columns = [frame["candidate_run"], frame["baseline_run"], frame[LOG10_COLUMN].cast(pl.Float64)]
@@ -338,7 +336,7 @@ def _smallest(values: Mapping[int, Sequence[float]]) -> dict[int, float]:
 
 
 def _split(values: npt.NDArray[np.float64], entries: Sequence[LedgerEntry]) -> list[list[float]]:
-    """Cut values of all hypotheses into those of each entry."""
+    """Split values of all hypotheses by entry."""
     ends = np.cumsum([entry.n_pairs for entry in entries])
     return [part.tolist() for part in np.split(values, ends[:-1])] if entries else []
 

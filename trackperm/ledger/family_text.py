@@ -1,4 +1,4 @@
-"""Tables of a family of tests: lines for a terminal, and rows for a spreadsheet."""
+"""Tables of test families: lines for a terminal, and CSV."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from trackperm.choices import CorrectionOfLogged
 from trackperm.exact.result import format_log10_pvalue
 from trackperm.ledger.entries import LedgerEntry, TestFamily
 
-_DIGEST = 12  # digits of a test set that are shown
-_WIDEST = 60  # of a comparison's name
+_DIGEST = 12  # digits of a test set
+_WIDEST = 60  # characters of a comparison's name
 
 
 def family_lines(family: TestFamily, method: CorrectionOfLogged, *, spend: bool) -> Iterator[str]:
-    """Give a family as lines for a terminal: a heading, one row for each entry, and what to know of them."""
+    """Yield a family as lines: a heading, one row per entry, and notes."""
     data = family.to_dict(method, spend=spend)
     n, left = family.n_comparisons, sum(entry.n_pairs for entry in family.entries if not entry.is_finished)
     boards = [entry for entry in family.entries if entry.is_leaderboard]
     of_pairs = f", {sum(entry.n_pairs for entry in boards)} of them pairs of leaderboards" if boards else ""
-    state = f", {left} of them unfinished and in no adjustment" if left else ""
+    state = f", {left} of them unfinished and not adjusted" if left else ""
     yield f"test set {family.test_set[:_DIGEST]}: {n} logged comparison{'s' * (n != 1)}{of_pairs}{state}"
     columns = {method: family.adjusted(method), **({"spent": family.spent()} if spend else {})}
     rows = [("", "begun (UTC)", "comparison", "p", *columns, "verdict")]
@@ -40,7 +40,7 @@ def family_lines(family: TestFamily, method: CorrectionOfLogged, *, spend: bool)
 
 
 def families_csv(families: list[TestFamily], method: CorrectionOfLogged, *, spend: bool) -> str:
-    """Render families as CSV: one row for each entry, without the pairs of leaderboards."""
+    """Render families as CSV: one row per entry, without the pairs of leaderboards."""
     rows = [
         {"test_set": family.test_set, **{name: value for name, value in entry.items() if name != "pairs"}}
         for family in families

@@ -50,7 +50,7 @@ def test_a_damaged_file_and_one_of_another_version(tmp_path: Path):
     connection = sqlite3.connect(file)
     connection.execute("PRAGMA user_version = 7")
     connection.close()
-    with pytest.raises(InputError, match="its version is 7, expected 2"):
+    with pytest.raises(InputError, match="its version is 7; expected 2"):
         Queue(tmp_path)
 
 

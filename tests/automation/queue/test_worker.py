@@ -32,7 +32,7 @@ def test_a_retry_keeps_the_baseline_of_the_first_attempt(
     runs.store.client.create_model_version("m", runs.folder.as_uri(), run_id=baseline)
     runs.store.client.set_registered_model_alias("m", "champion", "1")
 
-    def broken(*arguments: Any) -> Any:
+    def broken(*arguments: Any, **options: Any) -> Any:
         raise TrackerError("MLflow at `…` does not answer")
 
     queue.add([Task(policy.queue_key, f"mlflow:{candidate}", policy.name)], "watch")
@@ -121,7 +121,7 @@ def test_what_becomes_of_errors(
     error: Exception,
     event: str,
 ):
-    def broken(*arguments: Any) -> Any:
+    def broken(*arguments: Any, **options: Any) -> Any:
         raise error
 
     runs.baseline()
@@ -138,7 +138,7 @@ def test_what_becomes_of_errors(
 def test_an_interrupted_worker_gives_its_row_back(
     runs: HookedStore, queue: Queue, heard: Heard, monkeypatch: pytest.MonkeyPatch
 ):
-    def interrupted(*arguments: Any) -> Any:
+    def interrupted(*arguments: Any, **options: Any) -> Any:
         raise KeyboardInterrupt
 
     runs.baseline()
@@ -161,7 +161,7 @@ def test_a_worker_that_stood_still_notices(
     policy = runs.policy()
     judged = threading.Event()
 
-    def slow(*arguments: Any) -> Any:
+    def slow(*arguments: Any, **options: Any) -> Any:
         if not judged.is_set():
             judged.set()
             other = Worker([policy], queue, Heard().log).step()
@@ -193,16 +193,16 @@ def test_a_row_that_was_taken_over_is_not_compared_again(
     owners: list[str] = []
     logged_before = worker_module._logged_before
 
-    def slow(*arguments: Any) -> Any:
+    def slow(*arguments: Any, **options: Any) -> Any:
         found = logged_before(*arguments)
         if not owners:
             assert queue.claim([policy.queue_key], "another") is not None
             owners.append("another")
         return found
 
-    def counted(*arguments: Any) -> Any:
+    def counted(*arguments: Any, **options: Any) -> Any:
         owners.append("this one")
-        return compare_and_log(*arguments)
+        return compare_and_log(*arguments, **options)
 
     monkeypatch.setattr(worker_module, "_logged_before", slow)
     monkeypatch.setattr(worker_module, "compare_and_log", counted)
@@ -222,10 +222,10 @@ def test_a_lease_is_renewed_while_a_comparison_takes_long(
     policy = runs.policy()
     taken = []
 
-    def slow(*arguments: Any) -> Any:
+    def slow(*arguments: Any, **options: Any) -> Any:
         time.sleep(4.0)
         taken.append(queue.claim([policy.queue_key], "another"))
-        return compare_and_log(*arguments)
+        return compare_and_log(*arguments, **options)
 
     monkeypatch.setattr(worker_module, "compare_and_log", slow)
     once(runs, queue, heard)
@@ -323,10 +323,10 @@ def test_one_run_that_cannot_be_read_does_not_keep_others_waiting(
     broken, *others = [f"mlflow:{runs.finished(seed=seed)}" for seed in (2, 3, 4)]
     compare_and_log = worker_module.compare_and_log
 
-    def judged(policy: Any, run: Any, baseline: Any) -> Any:
+    def judged(policy: Any, run: Any, baseline: Any, **options: Any) -> Any:
         if str(run.reference) == broken:
             raise TrackerError("its artifacts are out of reach")
-        return compare_and_log(policy, run, baseline)
+        return compare_and_log(policy, run, baseline, **options)
 
     monkeypatch.setattr(worker_module, "compare_and_log", judged)
     assert isinstance(once(runs, queue, heard), TrackerError)
@@ -337,7 +337,7 @@ def test_one_run_that_cannot_be_read_does_not_keep_others_waiting(
 def test_several_failures_in_a_row_are_the_trackers(
     runs: HookedStore, queue: Queue, heard: Heard, monkeypatch: pytest.MonkeyPatch
 ):
-    def down(*_: Any) -> Any:
+    def down(*_: Any, **__: Any) -> Any:
         raise TrackerError("it does not answer")
 
     runs.baseline()
@@ -353,7 +353,7 @@ def test_a_rate_limit_is_kept(runs: HookedStore, queue: Queue, heard: Heard, mon
     response = requests.Response()
     response.status_code, response.headers["Retry-After"] = 429, "77"
 
-    def limited(*arguments: Any) -> Any:
+    def limited(*arguments: Any, **options: Any) -> Any:
         raise TrackerError("too many requests") from requests.HTTPError(response=response)
 
     runs.baseline()

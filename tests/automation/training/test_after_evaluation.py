@@ -181,13 +181,13 @@ def test_whole_numbers_and_others_are_made_numbers(runs: HookedStore):
     [
         (
             {"id": ["a", 3]},
-            "column `id` of the predictions cannot be made of values of the types `int`, `str`",
+            "column `id` of the predictions mixes the types `int`, `str`",
         ),
         (
             {"prediction": [1, "b"]},
-            "column `prediction` of the predictions cannot be made of values of the types",
+            "column `prediction` of the predictions mixes the types",
         ),
-        ({"label": [2**60 + 1, 0.5]}, "of the types `float`, `int`, with whole numbers above 2**53"),
+        ({"label": [2**60 + 1, 0.5]}, "mixes the types `float`, `int`, with whole numbers above 2**53"),
         (
             {"label": [1]},
             "the columns of the predictions differ in length: `id` 2, `prediction` 2, `label` 1",

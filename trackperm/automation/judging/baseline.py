@@ -104,7 +104,7 @@ def _named(policy: Policy, tracker: Tracker | None, text: str) -> TrackedRun:
         file, _ = split_part(path)
         if isinstance(file, Path) and not file.exists():
             raise NoBaselineError(
-                f"the baseline is a file that does not exist: `{reference.locator}`",
+                f"no baseline: there is no file `{reference.locator}`",
                 hint="its path starts at the folder of the policy file.",
             )
         return file_run(path)
