@@ -325,6 +325,7 @@ class _Group:
         for side in reversed(SIDES):
             for name in names:
                 values = found[count_of(side, name)]
-                known = self._known.setdefault(name, found[count_of(SIDES[0], name)].rechunk())
+                known = self._known.setdefault(name, found[count_of(SIDES[0], name)].shrink_dtype().rechunk())
+                values = values.shrink_dtype()
                 columns.append((known if known.equals(values) else values).alias(f"{side}.{name}"))
         return PairedCounts(nw.from_native(pl.DataFrame(columns), eager_only=True), names)
