@@ -74,9 +74,9 @@ class Query(LazyTable):
         """Take `n` rows: of polars the first, of others in no certain order."""
         return replace(self, lazy=_called(self._anonymous.head(n), list(self.schema)))
 
-    def among(self, name: str, values: Sequence[Any]) -> Query:
+    def among(self, name: str, values: pl.Series) -> Query:
         """Keep the rows whose value in the column `name` is one of `values`."""
-        kept = self._anonymous.filter(nw.col(self._place(name)).is_in(values))
+        kept = self._anonymous.filter(nw.col(self._place(name)).is_in(values.to_list()))
         return replace(self, lazy=_called(kept, list(self.schema)))
 
     def read(self, names: Iterable[str]) -> nw.DataFrame[Any]:
@@ -195,7 +195,7 @@ class Query(LazyTable):
     def _unreadable(self, error: BaseException) -> SourceError:
         if isinstance(error, SourceError):
             return error
-        return SourceError(f"`{self.origin}` cannot be read: {_first_line(error)}")
+        return SourceError(f"`{self.origin}` cannot be read: {first_line(error)}")
 
 
 class ArrowStream:
@@ -266,5 +266,6 @@ def _duckdb_type(dtype: pl.DataType) -> str | None:
     return "VARCHAR" if dtype in (pl.String, pl.Categorical, pl.Enum) else None
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """Return the first line of a message of an engine, which may go on with its plan and stack."""
     return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
