@@ -11,7 +11,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from support import oracles
-from support.cases import F1_TIE_OBSERVED, F1_TIE_SWAPPED, f1_difference
+from support.cases import (
+    F1,
+    F1_TIE_OBSERVED,
+    F1_TIE_SWAPPED,
+    INCORRECT_U,
+    INCORRECT_V,
+    TP_U,
+    TP_V,
+    f1_difference,
+)
 from support.certificates import check_pvalue
 from support.oracles import ALTERNATIVES, Point
 
@@ -162,10 +171,6 @@ def test_two_sided_certainty(differences: list[int], observed: int, method: str)
 
 # --- statistics of several counts ------------------------------------------------------------------
 
-TP_U, INCORRECT_U, TP_V, INCORRECT_V = (RationalStatistic.variable(i, 4) for i in range(4))
-F1_DIFFERENCE = (2 * TP_U).divide(2 * TP_U + INCORRECT_U, undefined=0) - (2 * TP_V).divide(
-    2 * TP_V + INCORRECT_V, undefined=0
-)
 PRECISION_DIFFERENCE = TP_U.divide(TP_U + INCORRECT_U, undefined=0) - TP_V.divide(
     TP_V + INCORRECT_V, undefined=0
 )
@@ -211,9 +216,9 @@ def mirrored(u: list[Point], v: list[Point]) -> tuple[list[Point], list[Point]]:
 
 def test_f1_tie() -> None:
     """Six examples whose F1 differences tie in exact arithmetic only: 11/16, in floats 10/16."""
-    check_structured(F1_TIE_OBSERVED, F1_TIE_SWAPPED, F1_DIFFERENCE, f1_difference)
+    check_structured(F1_TIE_OBSERVED, F1_TIE_SWAPPED, F1, f1_difference)
     for method in ("auto", "enumerate", "lattice"):
-        result = structured_test(F1_TIE_OBSERVED, F1_TIE_SWAPPED, F1_DIFFERENCE, method=method)
+        result = structured_test(F1_TIE_OBSERVED, F1_TIE_SWAPPED, F1, method=method)
         assert result.pvalue == pytest.approx(11 / 16, rel=result.error_bound)
 
 
@@ -222,12 +227,10 @@ def test_identical_pairs_change_f1(identical: int) -> None:
     """A pair of equal counts is no part of the random sum, but moves the value of F1."""
     observed = F1_TIE_OBSERVED + [(5, 0, 5, 0)] * identical
     swapped = F1_TIE_SWAPPED + [(5, 0, 5, 0)] * identical
-    check_structured(observed, swapped, F1_DIFFERENCE, f1_difference)
+    check_structured(observed, swapped, F1, f1_difference)
 
 
-@pytest.mark.parametrize(
-    ("h", "truth"), [(F1_DIFFERENCE, f1_difference), (PRECISION_DIFFERENCE, precision_difference)]
-)
+@pytest.mark.parametrize(("h", "truth"), [(F1, f1_difference), (PRECISION_DIFFERENCE, precision_difference)])
 @pytest.mark.parametrize("n_examples", [1, 2, 3, 5, 8])
 @pytest.mark.parametrize("seed", range(4))
 def test_0_by_0_inside_the_region(
@@ -261,16 +264,14 @@ def test_far_tails_of_nonlinear_statistics(shift: int) -> None:
     v = rng.integers(0, 3, (70, 2))
     u = np.column_stack([v[:, 0] + rng.integers(0, shift + 1, 70), np.maximum(v[:, 1] - 1, 0)])
     observed, swapped = mirrored(list(map(tuple, u.tolist())), list(map(tuple, v.tolist())))
-    check_structured(observed, swapped, F1_DIFFERENCE, f1_difference)
+    check_structured(observed, swapped, F1, f1_difference)
     check_structured(observed, swapped, PRECISION_DIFFERENCE, precision_difference)
-    check_structured(swapped, observed, F1_DIFFERENCE, f1_difference)
+    check_structured(swapped, observed, F1, f1_difference)
 
 
 @pytest.mark.parametrize("alternative", ALTERNATIVES)
 def test_one_pair_of_many_counts(alternative: str) -> None:
-    check_structured(
-        [(3, 1, 0, 4)], [(0, 4, 3, 1)], F1_DIFFERENCE, f1_difference, alternatives=(alternative,)
-    )
+    check_structured([(3, 1, 0, 4)], [(0, 4, 3, 1)], F1, f1_difference, alternatives=(alternative,))
 
 
 @pytest.mark.extended
@@ -319,7 +320,7 @@ def test_statistic_that_no_swap_changes(n_examples: int, method: str) -> None:
 def test_points_that_no_swap_reaches_may_be_undefined() -> None:
     """The lattice goes on below zero counts, where F1 divides a non-zero number by zero."""
     observed, swapped = mirrored([(1, 0), (0, 0), (2, 0)], [(0, 0), (0, 1), (0, 1)])
-    check_structured(observed, swapped, F1_DIFFERENCE, f1_difference)
+    check_structured(observed, swapped, F1, f1_difference)
 
 
 def test_undefined_where_swaps_lead_is_refused() -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from support import oracles
 from support.budget import cases
 from support.cases import (
+    F1,
     Tree,
     f1_difference,
     mirrored_points,
@@ -239,16 +240,10 @@ def test_larger_score_differences(case: tuple[Pairs, Tree], alternative: str) ->
     check_larger_score(case, alternative)
 
 
-TP_U, INCORRECT_U, TP_V, INCORRECT_V = (RationalStatistic.variable(i, 4) for i in range(4))
-F1_DIFFERENCE = (2 * TP_U).divide(2 * TP_U + INCORRECT_U, undefined=0) - (2 * TP_V).divide(
-    2 * TP_V + INCORRECT_V, undefined=0
-)
-
-
 def check_f1(pairs: Pairs, method: str) -> None:
     counts = oracles.sums_by_dictionary(*pairs)
     for alternative, pvalue in oracles.structured_pvalues(counts, pairs[0], f1_difference).items():
-        check_pvalue(structured_test(*pairs, F1_DIFFERENCE, alternative=alternative, method=method), pvalue)
+        check_pvalue(structured_test(*pairs, F1, alternative=alternative, method=method), pvalue)
 
 
 @generated(100)
@@ -296,17 +291,17 @@ def same(one: PermutationTest, other: PermutationTest) -> bool:
 @generated(100)
 @given(mirrored_points(2, max_examples=12), st.data(), ANY_ALTERNATIVE)
 def test_order_of_examples_changes_nothing(pairs: Pairs, data: st.DataObject, alternative: str) -> None:
-    result = structured_test(*pairs, F1_DIFFERENCE, alternative=alternative)
+    result = structured_test(*pairs, F1, alternative=alternative)
     shuffled = data.draw(st.permutations(list(zip(*pairs, strict=True))))
     observed, swapped = zip(*shuffled, strict=True)
-    assert same(result, structured_test(observed, swapped, F1_DIFFERENCE, alternative=alternative))
+    assert same(result, structured_test(observed, swapped, F1, alternative=alternative))
     # nor does grouping them first
     table = CountTable.from_counts(("tp", "incorrect"), np.array(observed)[:, :2], np.array(observed)[:, 2:])
     u, v = table.candidate, table.baseline
     grouped = structured_test(
         np.hstack([u, v]),
         np.hstack([v, u]),
-        F1_DIFFERENCE,
+        F1,
         alternative=alternative,
         multiplicities=table.multiplicities,
     )
@@ -322,8 +317,8 @@ def test_exchanging_the_runs(pairs: Pairs, method: str) -> None:
     counts = oracles.sums_by_dictionary(*pairs)
     truth = oracles.structured_pvalues(counts, pairs[0], f1_difference)
     for alternative, mirror in exchanged.items():
-        one = structured_test(*pairs, F1_DIFFERENCE, alternative=alternative, method=method)
-        other = structured_test(*pairs[::-1], F1_DIFFERENCE, alternative=mirror, method=method)
+        one = structured_test(*pairs, F1, alternative=alternative, method=method)
+        other = structured_test(*pairs[::-1], F1, alternative=mirror, method=method)
         assert one.observed == -other.observed
         check_pvalue(one, truth[alternative])
         check_pvalue(other, truth[alternative])
@@ -333,7 +328,7 @@ def test_exchanging_the_runs(pairs: Pairs, method: str) -> None:
 @given(paired_points(m=4, low=0), ANY_ALTERNATIVE)
 def test_identical_runs_are_certainly_as_extreme(pairs: Pairs, alternative: str) -> None:
     observed = [point[:2] * 2 for point in pairs[0]]
-    result = structured_test(observed, observed, F1_DIFFERENCE, alternative=alternative)
+    result = structured_test(observed, observed, F1, alternative=alternative)
     assert (result.pvalue, result.error_bound, result.n_discordant, result.rank) == (1.0, 0.0, 0, 0)
 
 
@@ -355,7 +350,7 @@ def test_null_distribution_against_enumeration(pairs: Pairs) -> None:
     law: dict[Fraction, int] = {}
     for point, count in counts.items():
         law[f1_difference(point)] = law.get(f1_difference(point), 0) + count
-    found = structured_test(*pairs, F1_DIFFERENCE).null_distribution
+    found = structured_test(*pairs, F1).null_distribution
     assert found.mass.sum() == pytest.approx(1.0, abs=found.mass_error_bound + 1e-15)
     assert found.values == pytest.approx([float(v) for v in sorted(law)], abs=1e-11)
     below = np.cumsum(found.mass)

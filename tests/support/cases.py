@@ -39,7 +39,7 @@ def paired_points(
 def mirrored_points(
     draw: st.DrawFn, p: int = 2, max_examples: int = 9, high: int = 4
 ) -> tuple[list[Point], list[Point]]:
-    """The same from p counts of each of two systems: stay = (u, v) and swap = (v, u), so m = 2 p."""
+    """The same from p counts of each of two systems: observed (u, v) and swapped (v, u), so m = 2 p."""
     u, v = draw(paired_points(p, max_examples, 0, high))
     return [a + b for a, b in zip(u, v, strict=True)], [b + a for a, b in zip(u, v, strict=True)]
 
@@ -52,6 +52,11 @@ def f1_difference(point: Point) -> Fraction:
         return Fraction(2 * tp, 2 * tp + incorrect) if tp or incorrect else Fraction(0)
 
     return f1(tp_u, incorrect_u) - f1(tp_v, incorrect_v)
+
+
+TP_U, INCORRECT_U, TP_V, INCORRECT_V = (RationalStatistic.variable(i, 4) for i in range(4))
+F1 = TP_U.divide(TP_U + INCORRECT_U / 2, undefined=0) - TP_V.divide(TP_V + INCORRECT_V / 2, undefined=0)
+"""The same as a statistic."""
 
 
 # (tp, incorrect) of six examples whose F1 differences tie in exact arithmetic only: p = 11/16

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from scipy import stats
+from support.cases import F1
 
 from trackperm.choices import Alternative
 from trackperm.errors import CapacityError, InputError
@@ -35,8 +36,6 @@ from trackperm.exact.engines.monte_carlo import (
 from trackperm.exact.types import INSIDE, OUTSIDE, UNDEFINED, Membership, Region
 
 BUDGET = 2**28
-X = [RationalStatistic.variable(i, 4) for i in range(4)]
-F1 = X[0].divide(X[0] + X[1] / 2, undefined=0) - X[2].divide(X[2] + X[3] / 2, undefined=0)
 
 
 class Above:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pytest
 from scipy.stats import binom
 from support.budget import Measured, cases
+from support.cases import F1
 
 from trackperm.choices import Alternative
 from trackperm.errors import CapacityError, InputError, UndefinedStatisticError
@@ -22,7 +23,6 @@ Counts = npt.NDArray[np.int64]
 X = [RationalStatistic.variable(i, 4) for i in range(4)]
 Y = [RealStatistic.variable(i, 4) for i in range(4)]
 PRECISION = X[0].divide(X[1], undefined=0) - X[2].divide(X[3], undefined=0)
-F1 = X[0].divide(X[0] + X[1] / 2, undefined=0) - X[2].divide(X[2] + X[3] / 2, undefined=0)
 LOG_RATIO = ((Y[0] + 1) / (Y[1] + 2)).log() - ((Y[2] + 1) / (Y[3] + 2)).log()
 ROOTS = Y[0].divide((Y[1] * (Y[0] + 1)).sqrt(), undefined=0) - Y[2].divide(
     (Y[3] * (Y[2] + 1)).sqrt(), undefined=0

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 from scipy.stats import binom, poisson
 from support.budget import Measured, cases
-from support.cases import mean_scores
+from support.cases import F1, mean_scores
 
 from trackperm.exact import RationalStatistic
 from trackperm.exact.intervals import (
@@ -30,16 +30,6 @@ from trackperm.pairing.pair import pair
 from trackperm.statistic import load_statistic
 from trackperm.tables import ExampleTable
 
-
-def f1_difference() -> RationalStatistic:
-    def score(i: int) -> RationalStatistic:
-        tp, incorrect = (RationalStatistic.variable(j, 4) for j in (i, i + 1))
-        return tp.divide(tp + incorrect / 2, undefined=0)
-
-    return score(0) - score(2)
-
-
-F1 = f1_difference()
 TP, FN, TN = (1, 0), (0, 1), (0, 0)
 
 

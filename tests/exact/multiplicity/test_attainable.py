@@ -11,19 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 from support.budget import cases
+from support.cases import F1
 
 from trackperm.errors import CapacityError, InputError
-from trackperm.exact import RationalStatistic, difference_test, structured_test
+from trackperm.exact import difference_test, structured_test
 from trackperm.exact.multiplicity import AttainablePvalues, attainable_pvalues
 
 ALTERNATIVES = ["two-sided", "less", "greater"]
-
-
-def f1_difference() -> RationalStatistic:
-    tp_u, wrong_u, tp_v, wrong_v = (RationalStatistic.variable(i, 4) for i in range(4))
-    f1_u = tp_u.divide(tp_u + wrong_u / 2, undefined=0)
-    f1_v = tp_v.divide(tp_v + wrong_v / 2, undefined=0)
-    return f1_u - f1_v
 
 
 def pvalues_of_all_swaps(test, observed: np.ndarray, swapped: np.ndarray) -> np.ndarray:
@@ -69,7 +63,7 @@ def test_f1_against_all_swaps(alternative):
 
     def test(observed, swapped):
         counts = np.hstack([observed, swapped]), np.hstack([swapped, observed])
-        return structured_test(*counts, f1_difference(), alternative=alternative)
+        return structured_test(*counts, F1, alternative=alternative)
 
     pvalues = np.array(
         [

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from support.cases import F1
 
 from trackperm.choices import Alternative
 from trackperm.errors import InputError
@@ -17,9 +18,6 @@ from trackperm.exact.power import (
     minimum_detectable_effect,
     null_standard_deviation,
 )
-
-X = [RationalStatistic.variable(i, 4) for i in range(4)]
-F1 = X[0].divide(X[0] + X[1] / 2, undefined=0) - X[2].divide(X[2] + X[3] / 2, undefined=0)
 
 
 @pytest.mark.parametrize("discordance", [0.05, 0.15, 0.6])

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from support.cases import F1
 
 from trackperm.errors import InputError, UndefinedStatisticError
 from trackperm.exact import CountTable, PermutationTest, RationalStatistic, structured_test
@@ -14,7 +15,6 @@ from trackperm.exact.engines.monte_carlo import exact_interval
 from trackperm.exact.power import paired_power, simulated_power
 
 X = [RationalStatistic.variable(i, 4) for i in range(4)]
-F1 = X[0].divide(X[0] + X[1] / 2, undefined=0) - X[2].divide(X[2] + X[3] / 2, undefined=0)
 CORRECT = RationalStatistic.variable(0, 2) - RationalStatistic.variable(1, 2)
 
 
