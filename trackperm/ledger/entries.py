@@ -292,7 +292,7 @@ def without_test_set(comparisons: Iterable[LoggedComparison]) -> list[LoggedComp
 
 
 def _entries(comparisons: Sequence[LoggedComparison]) -> tuple[LedgerEntry, ...]:
-    """Number comparisons by their start; of several runs with one key, the newest finished one counts."""
+    """Assign numbers by the time of start; of several runs with one key, the newest finished one counts."""
     by_key: dict[str, list[LoggedComparison]] = {}
     for each in sorted(comparisons, key=_order):
         by_key.setdefault(each.tags.get(KEY_TAG, str(each.run.reference)), []).append(each)
