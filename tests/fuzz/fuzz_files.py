@@ -37,7 +37,7 @@ from trackperm.errors import RefusedRequestError, TrackpermError
 from trackperm.statistic.problems import problems
 from trackperm.tables import read_examples
 from trackperm.tables.column_types import typed_columns, unusable
-from trackperm.tables.registry import recognised
+from trackperm.tables.registry import detect_format
 from trackperm.tables.wandb.run_folder import RunFolder
 from trackperm.tables.wandb.run_log import LoggedArtifact, RunLog
 
@@ -145,7 +145,7 @@ def run_log(path: Path) -> None:
     log = path.with_name("run-x.wandb")
     log.write_bytes(framed([path.read_bytes()]))
     try:
-        RunFolder.open(log, "run").read(None, "", recognised)
+        RunFolder.open(log, "run").read(None, "", detect_format)
     except TrackpermError as error:
         assert str(error)
 

@@ -65,10 +65,10 @@ def inspect(
 ) -> None:
     """Say what a file or run holds: its format, examples and columns, and what can be tested with them."""
     from trackperm.comparison import load_run, reference_answers, require_artifacts_of_runs
-    from trackperm.tables.remote import is_url, shown_locator
+    from trackperm.tables.remote import is_remote, shown_locator
 
     require_formats(output, ("text", "json"))
-    shown = shown_locator(run) if is_url(run) else run
+    shown = shown_locator(run) if is_remote(run) else run
     require_artifacts_of_runs(artifact, run, run)
     gold = reference_answers(labels, {}, by_position=False)
     try:
@@ -222,14 +222,14 @@ def _lines(found: _Inspection) -> Iterator[str]:
 
 def _format(run: str, data: RunData | None) -> str:
     from trackperm.tables import SourceFile, split_part
-    from trackperm.tables.registry import recognised
+    from trackperm.tables.registry import detect_format
     from trackperm.trackers.references import RunReference
 
     reference = RunReference.parse(run)
     if reference.scheme != "file":
         return f"{reference.scheme} run" + (f" `{data.name}`" if data else "")
     path, part = split_part(reference.locator)
-    title = recognised(SourceFile.opened(path)).title if isinstance(path, Path) else "table at a URL"
+    title = detect_format(SourceFile.opened(path)).title if isinstance(path, Path) else "table at a URL"
     return title if part is None else f"{title}, part `{part}`"
 
 
@@ -380,12 +380,12 @@ def _systems(run: str, data: RunData) -> list[str]:
 def _source(run: str) -> str | None:
     """Name the format of a file; None where the run is of a tracker or at a URL."""
     from trackperm.tables import SourceFile, split_part
-    from trackperm.tables.registry import recognised
+    from trackperm.tables.registry import detect_format
     from trackperm.trackers.references import RunReference
 
     reference = RunReference.parse(run)
     path = split_part(reference.locator)[0] if reference.scheme == "file" else None
-    return recognised(SourceFile.opened(path)).name if isinstance(path, Path) else None
+    return detect_format(SourceFile.opened(path)).name if isinstance(path, Path) else None
 
 
 def _arguments(

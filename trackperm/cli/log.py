@@ -71,7 +71,8 @@ class Destination:
         tracker = self.tracker or candidate.tracker
         if tracker is None:
             raise InputError(
-                "the candidate is not in a tracker, so nothing is logged, as `--alert` and `--tag-runs` need",
+                "the candidate is not in a tracker, so nothing is logged, and `--alert` and `--tag-runs` have"
+                " no effect",
                 hint="`--log-to` says where to log.",
             )
         require_options(tracker, alert=self.alert, tag_runs=self.tag_runs)

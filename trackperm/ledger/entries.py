@@ -31,8 +31,8 @@ from trackperm.trackers.publication import (
 from trackperm.trackers.references import TrackedRun
 
 UNSEEN = (
-    "only comparisons that are logged in this experiment or project count, not those that were deleted, "
-    "never logged, or logged elsewhere"
+    "only comparisons that are logged in this experiment or project are counted, not those that were deleted,"
+    " never logged, or logged elsewhere"
 )
 ADAPTIVE = (
     "valid for hypotheses that were fixed beforehand, not for candidates that were built or chosen after "
@@ -292,7 +292,7 @@ def without_test_set(comparisons: Iterable[LoggedComparison]) -> list[LoggedComp
 
 
 def _entries(comparisons: Sequence[LoggedComparison]) -> tuple[LedgerEntry, ...]:
-    """Assign numbers by beginning; among runs with one key, the newest finished one counts."""
+    """Assign numbers by the time of start; of several runs with one key, the newest finished one counts."""
     by_key: dict[str, list[LoggedComparison]] = {}
     for each in sorted(comparisons, key=_order):
         by_key.setdefault(each.tags.get(KEY_TAG, str(each.run.reference)), []).append(each)

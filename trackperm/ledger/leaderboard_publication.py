@@ -11,7 +11,7 @@ from trackperm.leaderboards import Leaderboard
 from trackperm.ledger.comparison_publication import parquet
 from trackperm.report.leaderboard.rendered import MAX_ROWS, render_leaderboard
 from trackperm.report.text import shorten
-from trackperm.trackers.markdown_limit import fitted
+from trackperm.trackers.markdown_limit import truncate_leaderboard
 from trackperm.trackers.publication import KIND_TAG, LEADERBOARD, PAIRS_TAG, TEST_SET_TAG, Publication
 from trackperm.trackers.references import TrackedRun
 
@@ -52,7 +52,7 @@ def leaderboard_publication(board: Leaderboard, sentence: str | None = None) -> 
     if len(board.pairs) > MAX_ROWS:
         remarks.append(f"table of pairs: the {MAX_ROWS} with the smallest p; all are in {PAIRS_FILE}")
     whole = "the artifact `leaderboard.md`"
-    description = fitted(rendered.markdown(remarks), MAX_DESCRIPTION, whole)
+    description = truncate_leaderboard(rendered.markdown(remarks), MAX_DESCRIPTION, whole)
     differing = sum(pair.verdict != "undecided" for pair in board.pairs)
     return Publication(
         key=board.key,

@@ -1,4 +1,4 @@
-"""What is tested: specs in YAML, and the statistics that they compile to."""
+"""Specs in YAML, and the statistics into which they are compiled."""
 
 from trackperm.statistic.definition import Outcome, Statistic
 from trackperm.statistic.expressions.frames import OUT_OF_RANGE

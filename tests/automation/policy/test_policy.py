@@ -213,7 +213,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
     "unknown key": ("alpha: 0.05", "alhpa: 0.05", "edited.yaml:12:5: unknown key `alhpa`"),
     "unknown key inside": ("tags: {stage: prod}", "tag: {stage: prod}", "keys are `tags`, `name`. Did you"),
     "key of a statistic": ("columns: {label: y}", "column: {label: y}", "yaml:9:47: unknown key `column`"),
-    "twice": ("alpha: 0.05", "alpha: 0.05\n    alpha: 0.1", "the key `alpha` stands already in line 12"),
+    "twice": ("alpha: 0.05", "alpha: 0.05\n    alpha: 0.1", "the key `alpha` is already in line 12"),
     "not between": ("alpha: 0.05", "alpha: 0.7", "yaml:12:12: expected a number less than 0.5, found 0.7"),
     "not finite": ("alpha: 0.05", "alpha: .nan", "yaml:12:12: expected a finite number, found nan at"),
     "no number": ("margin: 0.01", "margin: small", "edited.yaml:13:13: expected a number, found text"),

@@ -10,7 +10,7 @@ from pathlib import Path
 from trackperm.automation.policy.policy import Policy, policy_tracker
 from trackperm.errors import InputError, IsBaselineError, NoBaselineError, NoSuchAliasError
 from trackperm.tables import split_part
-from trackperm.tables.remote import is_url, shown_locator
+from trackperm.tables.remote import is_remote, shown_locator
 from trackperm.trackers.base import Tracker
 from trackperm.trackers.history import History, RunRecord, history_of
 from trackperm.trackers.references import RunReference, TrackedRun
@@ -84,7 +84,7 @@ def file_run(path: str) -> TrackedRun:
 
 def policy_path(policy: Policy, path: str) -> str:
     """Return a path relative to the folder of the policy file as a whole path; URLs stay unchanged."""
-    return path if is_url(path) else str(policy.folder / Path(path).expanduser())
+    return path if is_remote(path) else str(policy.folder / Path(path).expanduser())
 
 
 def _is_same(first: RunReference, second: RunReference) -> bool:

@@ -114,6 +114,7 @@ def compare_and_log(
         correction=policy.correction,
         margin=policy.margin,
         missing=policy.missing,
+        engine=policy.engine,
     )
     require_declared_units(policy, comparisons)
     judged = JudgedComparison(policy, candidate, baseline, judge(policy, comparisons), tuple(comparisons))

@@ -24,14 +24,14 @@ from trackperm.automation.policy.keys import (
     Texts,
     as_tuple,
 )
-from trackperm.choices import Alternative, CorrectionInPolicy, MissingRule, Repeats, Unit
+from trackperm.choices import Alternative, CorrectionInPolicy, EngineName, MissingRule, Repeats, Unit
 from trackperm.comparison import Question
 from trackperm.errors import InputError, SpecError, TrackpermError
 from trackperm.messages import listed, printable, without_credentials
 from trackperm.option_names import COLUMNS, PAIRS, rewritten
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.document import Document, DocumentPath
-from trackperm.tables.remote import is_url
+from trackperm.tables.remote import is_remote
 from trackperm.trackers.base import Tracker, open_tracker
 from trackperm.trackers.references import RunReference
 
@@ -106,6 +106,9 @@ class Policy(Part):
     missing: MissingRule = "error"
     """Treatment of examples that only one run has."""
 
+    engine: EngineName = "auto"
+    """Where rows are joined and counted, which changes no result."""
+
     fail_on: Literal["regression", "not-shown-non-inferior"] = "regression"
     """`regression`: the candidate is significantly worse. `not-shown-non-inferior`: it is not shown to be at
     most `margin` worse."""
@@ -128,7 +131,7 @@ class Policy(Part):
     def digest(self) -> str:
         """Digest of all keys that change a comparison.
 
-        Name, selected runs and what counts as failure are not among them.
+        Name, selected runs, engine and what counts as failure are not among them.
         """
         parts = {
             "baseline": self.baseline.model_dump(mode="json", exclude_none=True),
@@ -215,7 +218,7 @@ class Policy(Part):
 
     def with_baseline(self, reference: str) -> Policy:
         """Return the policy with the run or file `reference` as its baseline, whose absence is an error."""
-        if RunReference.parse(reference).scheme == "file" and not is_url(reference):
+        if RunReference.parse(reference).scheme == "file" and not is_remote(reference):
             reference = str(Path(reference).absolute())
         policy = self.model_copy(update={"baseline": BaselineRule(run=reference), "if_no_baseline": "error"})
         policy._baseline_given_by = "named in place of the policy's"
@@ -393,7 +396,7 @@ def _compile(document: Document, at: DocumentPath, policy: Policy, file: Path) -
         )
         _require_no_credentials(document, (*at, "tracking_uri"), policy.tracking_uri, hint)
     run = policy.baseline.run
-    if run is not None and is_url(run):
+    if run is not None and is_remote(run):
         hint = "put them in the environment; `trackperm gate --baseline` takes a URL with credentials."
         _require_no_credentials(document, (*at, "baseline", "run"), run, hint)
     if not policy.statistics and "statistics" in policy.model_fields_set:

@@ -8,7 +8,15 @@ from typing import Any
 
 import polars as pl
 
-from trackperm.comparison import Case, Comparison, Corrected, Dependence, RunData, Slice, count_table_test
+from trackperm.comparison import (
+    AdjustedPValue,
+    Case,
+    Comparison,
+    Dependence,
+    RunData,
+    Slice,
+    count_table_test,
+)
 from trackperm.errors import InputError, TrackpermError
 from trackperm.exact import CountTable, TestOptions
 from trackperm.exact.options import N_SAMPLES
@@ -133,7 +141,7 @@ def of_family(data: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "margin": None if margin is None else float(margin),
         "part": None if part is None else Slice(**part),
-        "corrected": None if corrected is None else Corrected(**corrected),
+        "corrected": None if corrected is None else AdjustedPValue(**corrected),
     }
 
 

@@ -20,7 +20,7 @@ from mlflow.exceptions import MlflowException
 from mlflow.store.artifact.artifact_repo import ArtifactRepository
 from mlflow.store.artifact.artifact_repository_registry import _artifact_repository_registry
 
-from trackperm.trackers.mlflow.artifacts import is_safe_path
+from trackperm.trackers.publication import is_safe_path
 
 _OF_RUN = re.compile(r"(?:^|.*/)(?P<run>[a-zA-Z0-9][\w-]{0,255})/artifacts(?:/(?P<folder>.*))?")
 _OF_RUN_URI = re.compile(r"/*(?P<run>[a-zA-Z0-9][\w-]{0,255})(?:/(?P<folder>.*))?")
