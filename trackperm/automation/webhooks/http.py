@@ -216,7 +216,7 @@ class _Request:
         return True
 
     async def _read_head(self, reader: asyncio.StreamReader) -> bool:
-        """Read request line and headers; nothing of them is repeated in answers or decisions."""
+        """Read request line and headers; answers and decisions repeat no part of them."""
         line = await _read_line(reader, 414, "the address of the request is too long")
         if not line:
             return False
