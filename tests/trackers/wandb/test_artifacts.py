@@ -322,7 +322,7 @@ class TestNoRowIsLostUnnoticed:
         blobs = project.standin.state.blobs
         (name,) = [name for name, content in blobs.items() if content == b"id\n1\n2\n"]
         blobs[name] = b"id\n1\n"
-        with pytest.raises(TrackerError, match="came with 5 of its 7 bytes"):
+        with pytest.raises(TrackerError, match="arrived with 5 of its 7 bytes"):
             project.read(run)
 
     def test_failures_name_what_was_done(self, project: Project):
