@@ -32,8 +32,8 @@ from tables.wandb.test_run_log import field, framed, history
 
 import trackperm
 from trackperm.automation.policy.policy import read_policies
-from trackperm.automation.webhooks.receive import RefusedError, _reference
-from trackperm.errors import TrackpermError
+from trackperm.automation.webhooks.receive import _reference
+from trackperm.errors import RefusedRequestError, TrackpermError
 from trackperm.statistic.problems import problems
 from trackperm.tables import read_examples
 from trackperm.tables.column_types import typed_columns, unusable
@@ -162,7 +162,7 @@ def webhook(path: Path) -> None:
     for route in ("/wandb", "/mlflow"):
         try:
             _reference(route, path.read_bytes())
-        except RefusedError as error:
+        except RefusedRequestError as error:
             assert str(error)
 
 

@@ -365,8 +365,8 @@ class TestWhatIsShownAndLogged:
             frame["multiplicity"].to_numpy(),
         )
         statistic = load(tmp_path, comparison.statistic.document())
-        stay, swap = statistic.pairs(table.candidate, table.baseline)
-        test = structured_test(stay, swap, statistic.h, multiplicities=table.multiplicities)
+        observed, swapped = statistic.pairs(table.candidate, table.baseline)
+        test = structured_test(observed, swapped, statistic.h, multiplicities=table.multiplicities)
         assert test.pvalue == pytest.approx(comparison.pvalue, rel=1e-12)
 
 

@@ -158,12 +158,12 @@ def test_positive_against_text(name: str) -> None:
 def test_h_is_the_difference_of_scores() -> None:
     statistic = load_statistic("f1")
     candidate, baseline = np.array([[1, 0], [0, 2]]), np.array([[0, 1], [1, 1]])
-    stay, swap = statistic.pairs(candidate, baseline)
-    np.testing.assert_array_equal(stay, np.hstack([candidate, baseline]))
-    np.testing.assert_array_equal(swap, np.hstack([baseline, candidate]))
+    observed, swapped = statistic.pairs(candidate, baseline)
+    np.testing.assert_array_equal(observed, np.hstack([candidate, baseline]))
+    np.testing.assert_array_equal(swapped, np.hstack([baseline, candidate]))
     assert isinstance(statistic.h, RationalStatistic)
     expected = score(statistic, [1, 2]) - score(statistic, [1, 2])
-    assert statistic.h(stay.sum(axis=0)) == expected == 0
+    assert statistic.h(observed.sum(axis=0)) == expected == 0
     assert statistic.h([2, 0, 1, 2]) == Fraction(1, 2)
     assert statistic.h([0, 0, 1, 2]) == -Fraction(1, 2)
 

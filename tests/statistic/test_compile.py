@@ -46,10 +46,10 @@ def test_long_form_with_counts_of_its_own(tmp_path: Path) -> None:
     text = "counts: {c: prediction == label, n: 1}\ng: {d: u.c - v.c, n: u.n}\nh: d / n\n"
     statistic = load(tmp_path, text)
     assert statistic.count_names == ("c", "n")
-    stay, swap = statistic.pairs(np.array([[1, 1], [0, 1]]), np.array([[0, 1], [0, 1]]))
-    assert stay.tolist() == [[1, 1], [0, 1]]
-    assert swap.tolist() == [[-1, 1], [0, 1]]
-    assert stay.dtype == swap.dtype == np.int64
+    observed, swapped = statistic.pairs(np.array([[1, 1], [0, 1]]), np.array([[0, 1], [0, 1]]))
+    assert observed.tolist() == [[1, 1], [0, 1]]
+    assert swapped.tolist() == [[-1, 1], [0, 1]]
+    assert observed.dtype == swapped.dtype == np.int64
 
 
 def test_h_of_other_functions_is_a_function_of_arrays(tmp_path: Path) -> None:
@@ -293,9 +293,9 @@ def test_file_names_become_names(tmp_path: Path) -> None:
 
 def test_pairs_beyond_64_bits_are_refused(tmp_path: Path) -> None:
     statistic = load(tmp_path, "g: {x: u.a ** 3 - v.a ** 3}\nh: x\n")
-    stay, swap = statistic.pairs(np.array([[2**20]]), np.array([[1]]))
-    assert stay.tolist() == [[2**60 - 1]]
-    assert swap.tolist() == [[1 - 2**60]]
+    observed, swapped = statistic.pairs(np.array([[2**20]]), np.array([[1]]))
+    assert observed.tolist() == [[2**60 - 1]]
+    assert swapped.tolist() == [[1 - 2**60]]
     with pytest.raises(SpecError, match="`x` reaches"):
         statistic.pairs(np.array([[2**21]]), np.array([[1]]))
 

@@ -65,10 +65,10 @@ def inspect(
 ) -> None:
     """Say what a file or run holds: its format, examples and columns, and what can be tested with them."""
     from trackperm.comparison import load_run, reference_answers, require_artifacts_of_runs
-    from trackperm.tables.remote import is_url, shown_locator
+    from trackperm.tables.remote import is_remote, shown_locator
 
     require_formats(output, ("text", "json"))
-    shown = shown_locator(run) if is_url(run) else run
+    shown = shown_locator(run) if is_remote(run) else run
     require_artifacts_of_runs(artifact, run, run)
     gold = reference_answers(labels, {}, by_position=False)
     try:

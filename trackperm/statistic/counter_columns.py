@@ -8,7 +8,8 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
-from trackperm.statistic.counters import COUNTERS, UncountableError
+from trackperm.errors import UncountableError
+from trackperm.statistic.counters import COUNTERS
 from trackperm.statistic.expressions.frames import counter_column
 from trackperm.statistic.expressions.tree import Call, Expression, Literal, Name, children
 

@@ -22,6 +22,7 @@ from trackperm.statistic.document import Document, dump
 from trackperm.statistic.expressions.arrays import integers
 from trackperm.statistic.expressions.equality import Equality
 from trackperm.statistic.expressions.frames import count_expression
+from trackperm.statistic.expressions.functions import NARWHALS, Functions
 from trackperm.statistic.expressions.parts import in_parts
 from trackperm.statistic.expressions.tree import Expression, Name, Node, transform
 from trackperm.statistic.expressions.types import Checker
@@ -143,7 +144,10 @@ class Statistic:
     found: tuple[str, ...] = ()
 
     def counts(
-        self, types: Mapping[str, ColumnType], located: Callable[[str], str] = str
+        self,
+        types: Mapping[str, ColumnType],
+        located: Callable[[str], str] = str,
+        functions: Functions = NARWHALS,
     ) -> dict[str, nw.Expr]:
         """Return the data frame expression of every count, of type int64, or float64 for decimals.
 
@@ -157,6 +161,8 @@ class Statistic:
             Types of the columns, at least of `used_columns`.
         located : callable
             Returns the column from which a column, or that of a counter, is read, given its name.
+        functions : Functions
+            Builder of the expressions.
 
         Raises
         ------
@@ -167,7 +173,7 @@ class Statistic:
         expressions = {}
         for name, expression in self._counts.items():
             checker.result(expression, f"the count `{name}`")
-            expressions[name] = count_expression(expression, self._read_columns, types, located)
+            expressions[name] = count_expression(expression, self._read_columns, types, located, functions)
         return expressions
 
     @property
@@ -213,6 +219,7 @@ class Statistic:
         types: Mapping[str, ColumnType],
         outcome: Outcome = "missing",
         located: Callable[[str], str] = str,
+        functions: Functions = NARWHALS,
     ) -> dict[str, nw.Expr]:
         """Return the data frame expression of every count of a missing prediction, of type int64.
 
@@ -222,7 +229,7 @@ class Statistic:
             Types of the columns, at least of the label if `missing_reads_label`.
         outcome : {'missing', 'worst', 'best'}
             Value that replaces the prediction.
-        located : callable
+        located, functions
             As in :meth:`counts`.
 
         Raises
@@ -250,7 +257,9 @@ class Statistic:
         expressions = {}
         for name in self.count_names:
             checker.result(substitute[name], f"the {outcome} count `{name}`")
-            expressions[name] = count_expression(substitute[name], self._read_columns, types, located)
+            expressions[name] = count_expression(
+                substitute[name], self._read_columns, types, located, functions
+            )
         return expressions
 
     def _substitute(self, outcome: Outcome) -> Mapping[str, Expression]:
@@ -352,7 +361,7 @@ class Statistic:
     def pairs(
         self, candidate: npt.NDArray[np.int64], baseline: npt.NDArray[np.int64]
     ) -> tuple[Integers, Integers]:
-        """Return g of pairs of examples, with outputs as observed (stay) and exchanged (swap).
+        """Return g of pairs of examples, with outputs as logged (observed) and exchanged (swapped).
 
         Parameters
         ----------
@@ -361,7 +370,7 @@ class Statistic:
 
         Returns
         -------
-        stay, swap : ndarray of int64, shape (K, m)
+        observed, swapped : ndarray of int64, shape (K, m)
 
         Raises
         ------
@@ -385,7 +394,7 @@ class Statistic:
         return result
 
     def tested(
-        self, stay: Integers, swap: Integers, multiplicities: Integers
+        self, observed: Integers, swapped: Integers, multiplicities: Integers
     ) -> RationalStatistic | RealStatistic:
         """Return h for g of these pairs, simplified to a linear function where it is one.
 
@@ -395,8 +404,8 @@ class Statistic:
         if not isinstance(self.h, RationalStatistic) or self.h.affine is not None:
             return self.h
         n = len(self.g_names)
-        totals = exact_column_sums(stay, multiplicities)
-        moves = (stay != swap).any(axis=0)
+        totals = exact_column_sums(observed, multiplicities)
+        moves = (observed != swapped).any(axis=0)
         arguments = [
             RationalStatistic.variable(i, n) if moves[i] else RationalStatistic.constant(totals[i], n)
             for i in range(n)

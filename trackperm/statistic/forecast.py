@@ -84,14 +84,14 @@ def forecast_engine(statistic: Statistic) -> EngineForecast:
             candidate[:, i] = integers(expression, {}, 1)[0]
         if reads <= {"id", "label"} and all(other.tree == expression.tree for other in substitutes):
             baseline[:, i] = candidate[:, i]
-    stay, swap = statistic.pairs(candidate, baseline)
-    histogram = DifferenceHistogram.from_pairs(stay, swap)
+    observed, swapped = statistic.pairs(candidate, baseline)
+    histogram = DifferenceHistogram.from_pairs(observed, swapped)
     lattice = reduce_rank(histogram)
     rank = int(np.linalg.matrix_rank(lattice.coordinates))
     each = None
     if not statistic.weights and (statistic.has_classes or statistic.strata):
         each = CLASS if statistic.has_classes else statistic.strata
-    h = statistic.tested(stay, swap, np.ones(len(stay), dtype=np.int64))
+    h = statistic.tested(observed, swapped, np.ones(len(observed), dtype=np.int64))
     if not isinstance(h, RationalStatistic):
         return EngineForecast("irrational", rank, each)
     try:

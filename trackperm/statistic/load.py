@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from trackperm.choices import RepeatsInSpec
@@ -21,6 +22,7 @@ TEMPLATE = Path(__file__).parent / "template.yaml"
 """A commented spec, as a template for new ones."""
 
 
+@cache
 def builtin_names() -> tuple[str, ...]:
     """Return the names of the built-in statistics."""
     return tuple(sorted(path.stem for path in BUILTIN.glob("*.yaml")))
@@ -81,6 +83,8 @@ def load_statistic(
     """
     parameters, columns = dict(parameters or {}), dict(columns or {})
     set_: frozenset[str] | None
+    if isinstance(source, str) and source in builtin_names():
+        source = _builtin(source)
     if isinstance(source, Statistic):
         changes = (repeats, cluster, resolution, strata, classes)
         if not parameters and not columns and all(change is None for change in changes):
@@ -95,9 +99,7 @@ def load_statistic(
         chosen, found = source.chosen, source.found
     else:
         document, name = _read(source)
-        is_builtin = isinstance(source, str) and source in builtin_names()
-        set_ = frozenset(parameters) if is_builtin else None
-        chosen, found = "", ()
+        set_, chosen, found = None, "", ()
     groups = {"repeats": repeats, "cluster": cluster}
     compiler = _Compiler(document, parameters, columns, groups, resolution, strata, classes, set_)
     return replace(compiler.statistic(name), chosen=chosen, found=found)
@@ -130,14 +132,19 @@ def read_statistic(content: str | bytes, origin: str, name: str = "statistic") -
     return _Compiler(Document.parse(content, origin), {}, {}).statistic(name)
 
 
+@cache
+def _builtin(name: str) -> Statistic:
+    """Compile a statistic that comes with trackperm, once in a process."""
+    document = Document.read(BUILTIN / f"{name}.yaml", f"built-in {name}.yaml")
+    return _Compiler(document, {}, {}, set_parameters=frozenset()).statistic(name)
+
+
 def _read(source: str | Path) -> tuple[Document, str]:
-    builtins = builtin_names()
-    if isinstance(source, str) and source in builtins:
-        return Document.read(BUILTIN / f"{source}.yaml", f"built-in {source}.yaml"), source
     if not isinstance(source, str | Path):
         raise InputTypeError(f"a statistic is a name, a path or a `Statistic`, not `{type(source).__name__}`")
     path = Path(source)
     if isinstance(source, str) and path.suffix.lower() not in (".yaml", ".yml"):
+        builtins = builtin_names()
         raise SpecError(
             f"no statistic is called `{printable(source)}`; built in are {listed(builtins)}",
             hint=f"a spec of your own is a file ending in `.yaml`.{did_you_mean(source, builtins)}",

@@ -58,12 +58,12 @@ def require_antisymmetry(
     found: list[tuple[Fraction | float | None, Fraction | float | None]] = []
     for smallest in (0, 1):  # 1 where g divides by a count, or h by so many that it has no value
         try:
-            stay, swap = _samples(counts, g, shared, smallest)
+            observed, swapped = _samples(counts, g, shared, smallest)
         except SpecError:
             if smallest:
                 raise
             continue
-        values = [(_value(h, a), _value(h, b)) for a, b in zip(stay, swap, strict=True)]
+        values = [(_value(h, a), _value(h, b)) for a, b in zip(observed, swapped, strict=True)]
         found = [pair for pair in values if pair != (None, None)]
         if found:
             break
@@ -153,12 +153,12 @@ def _value(h: RationalStatistic | RealStatistic, point: Any) -> Fraction | float
     return value if math.isfinite(value) else None
 
 
-def _differ(stay: Fraction | float | None, swap: Fraction | float | None) -> bool:
-    if stay is None or swap is None:
+def _differ(observed: Fraction | float | None, swapped: Fraction | float | None) -> bool:
+    if observed is None or swapped is None:
         return True
-    if isinstance(stay, Fraction):
-        return stay != -swap
-    return not math.isclose(stay, -swap, rel_tol=1e-6, abs_tol=1e-9)
+    if isinstance(observed, Fraction):
+        return observed != -swapped
+    return not math.isclose(observed, -swapped, rel_tol=1e-6, abs_tol=1e-9)
 
 
 def _refusal(h: Expression) -> SpecError:

@@ -1,4 +1,4 @@
-"""Runs that are files: a reference without a scheme is a path."""
+"""Runs that are in no tracker: files, URLs and tables of Spark."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def read_file(locator: str, gold: Gold | None = None) -> ExampleTable:
     Parameters
     ----------
     locator : str
-        ``FILE``, or ``FILE::PART`` for one system, filter or scorer in it.
+        ``FILE``, ``FILE::PART`` for one system, filter or scorer in it, or ``spark:TABLE``.
     gold : Gold, optional
         Reference answers in another file.
 

@@ -18,10 +18,6 @@ from trackperm.trackers.publication import LoggedComparison
 from trackperm.trackers.references import TrackedRun
 
 
-class NoSuchAliasError(InputError):
-    """No model version or artifact has the alias; it may be set later."""
-
-
 @dataclass(frozen=True)
 class RunRecord:
     """State of a run when it was read.

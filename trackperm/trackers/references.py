@@ -10,19 +10,20 @@ from trackperm.errors import InputError, InputTypeError
 from trackperm.messages import without_credentials
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):(?!//|:)(.+)", re.DOTALL)
+_SPARK = "spark"
 _WANDB_PAGE = re.compile(r"https?://[^/]+(/wandb)?/[^/]+/[^/]+/runs/[^/]+(/.*)?")
 
 
 @dataclass(frozen=True)
 class RunReference:
-    """Reference to a run: ``mlflow:3f2a...``, ``wandb:entity/project/run`` or a path.
+    """Reference to a run: ``mlflow:3f2a...``, ``wandb:entity/project/run``, ``spark:a.table`` or a path.
 
     Attributes
     ----------
     scheme : str
-        Name of the tracker, or ``file``.
+        Name of the tracker, or ``file`` for runs outside trackers: files, URLs and tables of Spark.
     locator : str
-        Text after the colon, whose syntax the tracker defines; a path for ``file``.
+        Text after the colon, whose syntax the tracker defines; the whole text for ``file``.
     """
 
     scheme: str
@@ -32,7 +33,8 @@ class RunReference:
     def parse(cls, text: str) -> RunReference:
         """Split `text` at its scheme; text without a scheme is a path, or the address of a run's page in W&B.
 
-        ``models:/NAME/VERSION`` and ``models:/NAME@ALIAS`` belong to MLflow.
+        Tables of Spark are outside trackers. ``models:/NAME/VERSION`` and ``models:/NAME@ALIAS`` belong to
+        MLflow.
 
         Raises
         ------
@@ -44,7 +46,7 @@ class RunReference:
         if text.startswith("models:/"):  # as MLflow writes versions of registered models
             return cls("mlflow", text)
         match = _SCHEME.fullmatch(text)
-        if match is None:
+        if match is None or match[1] == _SPARK:
             if re.fullmatch(r"[a-z][a-z0-9+.-]+:", text):
                 raise InputError(
                     f"`{text}` names a tracker without a run", hint=f"write `{text}<run id>`, for example."

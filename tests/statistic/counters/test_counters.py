@@ -13,10 +13,10 @@ import pytest
 from support.specs import load, refusal, underlined
 
 import trackperm
-from trackperm.errors import InputError, InputTypeError, SpecError
+from trackperm.errors import InputError, InputTypeError, SpecError, UncountableError
 from trackperm.pairing.digests import _list_words
 from trackperm.pairing.pair import pair
-from trackperm.statistic import ColumnType, UncountableError, builtin_names, load_statistic
+from trackperm.statistic import ColumnType, builtin_names, load_statistic
 from trackperm.statistic.counters import COUNTERS
 from trackperm.tables.column_types import typed_columns
 from trackperm.tables.table import ExampleTable

@@ -111,7 +111,11 @@ def test_a_sentence_that_one_run_lacks_is_missing(output: Path, tmp_path: Path, 
         ("      5      9    7", "      6      9    7", r"line 9: the total of `matched` is 6, .* sum to 5"),
         ("     9     8    88.89", "     9     7    88.89", r"line 9: the total of `correct_tags` is 7"),
         ("sentence        =      3", "sentence        =      4", r"the total of `Number of sentence` is 4"),
-        ("Error sentence  =      1", "Error sentence  =      0", r"the total of `Number of Error sentence` is 0"),
+        (
+            "Error sentence  =      1",
+            "Error sentence  =      0",
+            r"the total of `Number of Error sentence` is 0",
+        ),
     ],
 )
 def test_rows_that_do_not_fit_are_refused(output: Path, old: str, new: str, message: str) -> None:

@@ -134,7 +134,11 @@ class TestPredictions:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"paragraphs": [{"context"', '"paragraphs": [3, {"context"', r"article 0: `paragraphs` contains values that are not objects"),
+        (
+            '"paragraphs": [{"context"',
+            '"paragraphs": [3, {"context"',
+            r"article 0: `paragraphs` contains values that are not objects",
+        ),
         ('"qas":', '"questions":', r"article 0, paragraph 0: `qas` is missing or not a list"),
         ('"id": "q2"', '"id": 2', r"article 0, paragraph 0, question 1: its `id`, `question` or the `text`"),
         ('{"text": "France", ', '{"txt": "France", ', r"question 0: its `id`, `question` or the `text`"),

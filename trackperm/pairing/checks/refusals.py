@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import Any
 
-import narwhals as nw
-
 from trackperm.choices import Missing
 from trackperm.errors import DisjointError, PairingError
 from trackperm.pairing.checks.differences import Differences, RunDifferences
@@ -66,7 +64,7 @@ def require_distinct_ids(engine: Engine, *runs: KeyedRun, id_: str) -> None:
         If a run has such ids.
     """
     for run in runs:
-        if run.frame.collect_schema()[KEY] != nw.String:
+        if run.frame.collect_schema()[KEY] != engine.functions.String:
             continue
         beyond_ascii = engine.beyond_ascii(run.frame, KEY).select(KEY).unique()
         seen: dict[str, str] = {}

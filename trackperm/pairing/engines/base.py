@@ -11,6 +11,7 @@ import narwhals as nw
 import polars as pl
 
 from trackperm.pairing.row_hashes import with_row_hash
+from trackperm.statistic.expressions.functions import NARWHALS, Functions
 from trackperm.tables.column_types import ColumnType
 from trackperm.tables.table import ExampleTable
 
@@ -27,10 +28,13 @@ class Engine(ABC):
         As ``--engine`` calls it.
     is_local : bool
         Whether all rows are in this process's memory, so that any number of them may be looked at.
+    functions : Functions
+        What expressions over its tables are built with.
     """
 
     name: str
     is_local: bool = False
+    functions: Functions = NARWHALS
 
     @abstractmethod
     def typed(
@@ -57,7 +61,7 @@ class Engine(ABC):
 
     def with_row_hash(self, frame: Frame, words: Sequence[str], name: str, rounds: int = 2) -> Frame:
         """Add the hashes of rows; see :func:`~trackperm.pairing.row_hashes.with_row_hash`."""
-        return with_row_hash(frame, words, name, rounds)
+        return with_row_hash(self.functions, frame, words, name, rounds)
 
     @abstractmethod
     def mapped(self, frame: Frame, function: Callable[[pl.DataFrame], pl.DataFrame]) -> Frame:

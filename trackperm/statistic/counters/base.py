@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from trackperm.errors import UncountableError
 from trackperm.tables.column_types import ColumnType
 
 Integers = npt.NDArray[np.int64]
@@ -19,26 +20,6 @@ TEXTS = TEXT | {ColumnType.TEXT_LIST}
 ITEMS = TEXTS | {ColumnType.INTEGER_LIST}
 
 _WORD = r"[^\s\x1c-\x1f]+"  # the words that str.split() returns
-
-
-class UncountableError(Exception):
-    """A counter refuses an example.
-
-    Attributes
-    ----------
-    row : int
-        Index of the example.
-    problem : str
-        Reason, as a clause that names the columns.
-    hint : str or None
-        Next step.
-    """
-
-    def __init__(self, row: int, problem: str, hint: str | None = None) -> None:
-        super().__init__(problem)
-        self.row = row
-        self.problem = problem
-        self.hint = hint
 
 
 @dataclass(frozen=True)

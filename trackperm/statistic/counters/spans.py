@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from trackperm.statistic.counters.base import Integers, Items, UncountableError, numbered
+from trackperm.errors import UncountableError
+from trackperm.statistic.counters.base import Integers, Items, numbered
 
 Prefixes = npt.NDArray[np.int8]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from trackperm.statistic.counters.base import Integers, Items, UncountableError
+from trackperm.errors import UncountableError
+from trackperm.statistic.counters.base import Integers, Items
 
 _HEAD = r"^[0-9]+(?::|$)"
 _ARC = r"^[0-9]+:."

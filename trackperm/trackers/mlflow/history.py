@@ -10,8 +10,8 @@ from typing import ClassVar
 from mlflow.entities import Run
 from mlflow.exceptions import MlflowException
 
-from trackperm.errors import InputError
-from trackperm.trackers.history import NoSuchAliasError, RunRecord
+from trackperm.errors import InputError, NoSuchAliasError
+from trackperm.trackers.history import RunRecord
 from trackperm.trackers.mlflow.store import Store, moment
 from trackperm.trackers.mlflow.write import STATE_TAG
 from trackperm.trackers.publication import KIND_TAG, LoggedComparison

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
 from typing import Any, ClassVar
 
-from trackperm.errors import InputError
-from trackperm.trackers.history import NoSuchAliasError, RunRecord
+from trackperm.errors import InputError, NoSuchAliasError
+from trackperm.trackers.history import RunRecord
 from trackperm.trackers.publication import LoggedComparison
 from trackperm.trackers.references import TrackedRun
 from trackperm.trackers.wandb.offline import is_offline_run
