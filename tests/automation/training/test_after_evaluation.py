@@ -78,7 +78,7 @@ def test_other_predictions_of_that_name_are_not_compared(
     with mlflow.start_run() as run:
         runs.log(run.info.run_id)
         AfterEvaluation(runs.policy(), budget_seconds=60).finish(columns)
-    assert "has logged something else as `predictions.parquet`" in warnings.text
+    assert "holds other predictions as `predictions.parquet`" in warnings.text
     assert runs.compared() == []
     [path] = kept(runs)
     assert pl.read_parquet(path).equals(pl.DataFrame(columns()))

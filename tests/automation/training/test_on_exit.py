@@ -357,7 +357,7 @@ def test_runs_of_wandb_without_a_server():
     assert "kkkk" not in repr(found)
     vars(run).update(offline=True, dir="/x/wandb/offline-run-1-abc/files")
     assert open_run(run).is_offline
-    with pytest.raises(InputTypeError, match=r"builtins\.int is no run"):
+    with pytest.raises(InputTypeError, match=r"builtins\.int is not a run"):
         open_run(5)
 
 
