@@ -70,7 +70,7 @@ def _fail_if_skipped(report: pytest.TestReport | pytest.CollectReport) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Keep the garbage collector from what stays: modules and tests, which it would search again and again."""
+    """Keep the garbage collector from modules and tests, which stay and which it would search again."""
     gc.disable()
     try:
         return (yield)
