@@ -10,7 +10,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy import stats
-from support.budget import Measured
 
 from trackperm.errors import InputError, UndefinedStatisticError
 from trackperm.exact import RationalStatistic
@@ -209,23 +208,3 @@ def test_refusals() -> None:
     weighted = AdditiveScores(np.array([1, 2]), np.array([1, 2]), np.array([3, 3]), Fraction(1))
     with pytest.raises(InputError, match="different weights"):
         exact_bootstrap_interval(weighted)
-
-
-@pytest.mark.slow
-def test_coverage_for_f1(measured: Measured) -> None:
-    """Share of 95 % intervals that hold the true difference, 400 data sets of 200 examples each."""
-    rng = np.random.default_rng(9)
-    h, n, hits, n_sets = f1_difference(), 200, 0, 400
-
-    def sample(size: int) -> np.ndarray:
-        label = rng.random(size) < 0.3
-        runs = [label ^ (rng.random(size) < rate) for rate in (0.12, 0.18)]
-        columns = [column for run in runs for column in (run & label, run != label)]
-        return np.stack(columns, axis=1).astype(np.int64)
-
-    truth = float(h.values(sample(4_000_000).sum(axis=0)[None].astype(float))[0])
-    for _ in range(n_sets):
-        distinct, counts = grouped(sample(n))
-        hits += truth in bootstrap_interval(distinct, h, multiplicities=counts, n_resamples=2000)
-    measured(f"BCa, F1 of {n} examples: {hits / n_sets:.3f} of 95 % intervals hold the truth")
-    assert 0.92 <= hits / n_sets <= 0.98

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 from scipy.stats import hypergeom
-from support.budget import cases
 from support.discrete_laws import outcomes, random_supports, sign_test_pvalues
 
 from trackperm.errors import InputError
@@ -191,27 +188,3 @@ def test_refusals_and_small_families():
     for procedure in PROCEDURES:
         assert reject_discrete([], [], 0.05, procedure).tolist() == []
         assert reject_discrete([1.0, 1.0], laws, 0.05, procedure).tolist() == [False, False]
-
-
-@pytest.mark.slow
-@pytest.mark.generated
-@pytest.mark.parametrize("procedure", PROCEDURES)
-def test_simulated_fdr_of_sign_tests(procedure):
-    rng = np.random.default_rng(11)
-    sizes = rng.integers(4, 30, 50)
-    supports = [sign_test_pvalues(int(n)) for n in sizes]
-    attainable = [AttainablePvalues.listed(support) for support in supports]
-    is_false, alpha, shares, power = np.arange(50) < 15, 0.1, [], []
-    for _ in range(cases(400)):
-        better = rng.binomial(sizes, np.where(is_false, 0.9, 0.5))
-        fewer = np.minimum(better, sizes - better)
-        pvalues = np.array([support[k] for support, k in zip(supports, fewer, strict=True)])
-        rejected = reject_discrete(pvalues, attainable, alpha, procedure)
-        shares.append(rejected[~is_false].sum() / max(rejected.sum(), 1))
-        power.append(rejected[is_false].mean())
-    error = float(np.std(shares) / np.sqrt(len(shares)))
-    sys.stdout.write(
-        f"{procedure}: FDR {np.mean(shares):.4f} +- {error:.4f}, level {alpha}; power {np.mean(power):.3f}\n"
-    )
-    assert np.mean(shares) <= alpha + 3 * error
-    assert np.mean(power) > 0.5
