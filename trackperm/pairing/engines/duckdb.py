@@ -17,10 +17,11 @@ import polars as pl
 from polars import selectors
 
 from trackperm.errors import StorageError
-from trackperm.pairing.engines.base import Engine, Frame, Types
+from trackperm.pairing.engines.base import Frame, Types
 from trackperm.pairing.engines.casts import cast_frame, types_of
+from trackperm.pairing.engines.sql import SqlEngine
 from trackperm.pairing.internal_names import internal
-from trackperm.pairing.row_hashes import INTEGER_TEXT, NULL_WORD, TEXT_DIGITS
+from trackperm.pairing.row_hashes import INTEGER_TEXT, TEXT_DIGITS
 from trackperm.tables.column_types import ColumnType
 from trackperm.tables.scan import Scan
 from trackperm.tables.table import ExampleTable
@@ -32,7 +33,7 @@ _SLICE = 2**18  # rows that are written, or looked at, at once
 _MEMORY = 2**32  # bytes that DuckDB takes at most, of a machine that has twice as many
 
 
-class DuckDB(Engine):
+class DuckDB(SqlEngine):
     """DuckDB on a database of its own, which is deleted at the end.
 
     Raises
@@ -106,17 +107,21 @@ class DuckDB(Engine):
         """Take a small table from memory."""
         return self._written(iter([frame]))
 
-    def with_text_words(self, frame: Frame, words: Mapping[str, str]) -> Frame:
-        """Add the words of columns of text."""
+    def with_sql(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
+        """Add columns of SQL expressions."""
         relation: duckdb.DuckDBPyRelation = frame.to_native()
-        pattern = INTEGER_TEXT.removeprefix("^").removesuffix("$")
-        columns = ", ".join(
-            f"CASE WHEN {_quoted(name)} IS NULL THEN {NULL_WORD}"
-            f" WHEN regexp_full_match({_quoted(name)}, '{pattern}') THEN TRY_CAST({_quoted(name)} AS BIGINT)"
-            f" ELSE CAST('0x' || sha256({_quoted(name)})[:{TEXT_DIGITS}] AS BIGINT) END AS {_quoted(word)}"
-            for word, name in words.items()
+        return nw.from_native(
+            relation.project(", ".join(["*", *(f"{sql} AS {name}" for name, sql in columns.items())]))
         )
-        return nw.from_native(relation.project(f"*, {columns}"))
+
+    def is_integer_text(self, name: str) -> str:
+        """Return the condition that a text is written as an integer."""
+        pattern = INTEGER_TEXT.removeprefix("^").removesuffix("$")
+        return f"regexp_full_match({name}, '{pattern}')"
+
+    def text_hash(self, name: str) -> str:
+        """Return the expression of a part of SHA-256 of a text."""
+        return f"CAST('0x' || sha256({name})[:{TEXT_DIGITS}] AS BIGINT)"
 
     def mapped(self, frame: Frame, function: Callable[[pl.DataFrame], pl.DataFrame]) -> Frame:
         """Add columns that `function` makes of batches of rows."""
