@@ -35,7 +35,7 @@ class Query:
     @property
     def is_spark(self) -> bool:
         """Whether Spark holds the rows, and not DuckDB."""
-        return self.lazy.implementation.is_spark_like()
+        return bool(self.lazy.implementation.is_spark_like())
 
     def head(self, n: int) -> Query:
         """Take `n` rows, in no certain order."""
