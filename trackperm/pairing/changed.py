@@ -11,7 +11,7 @@ from trackperm.pairing.joined import IN_TEST, SIDES, JoinedRows, of
 from trackperm.pairing.keyed_run import KEY, keys_of
 from trackperm.statistic import Statistic
 from trackperm.tables.column_types import typed_columns
-from trackperm.tables.scan import Scan
+from trackperm.tables.lazy_table import LazyTable
 from trackperm.tables.table import ExampleTable
 
 _FEW = 2**16  # rows of a file of which one more column is read: answers can be long
@@ -61,7 +61,7 @@ def is_changed(name: str) -> nw.Expr:
 
 
 def _is_cheap(table: ExampleTable, name: str) -> bool:
-    return name in table.columns and (not isinstance(table.data, Scan) or len(table) <= _FEW)
+    return name in table.columns and (not isinstance(table.data, LazyTable) or len(table) <= _FEW)
 
 
 def _by_key(table: ExampleTable, columns: PairedColumns, name: str) -> pl.DataFrame:

@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from tempfile import mkdtemp
@@ -23,6 +24,7 @@ from trackperm.pairing.engines.sql import SqlEngine
 from trackperm.pairing.internal_names import internal
 from trackperm.pairing.row_hashes import INTEGER_TEXT, TEXT_DIGITS
 from trackperm.tables.column_types import ColumnType
+from trackperm.tables.query import ArrowStream, Query, quoted
 from trackperm.tables.scan import Scan
 from trackperm.tables.table import ExampleTable
 
@@ -78,18 +80,35 @@ class DuckDB(SqlEngine):
         self, tables: Sequence[ExampleTable], columns: Sequence[str], texts: Sequence[str]
     ) -> tuple[list[Frame], Types]:
         """Bring `columns` of two tables to one type each."""
+        tables = [self._stored_here(table, columns) for table in tables]
         types = types_of(tables, columns, texts)
-        return [cast_frame(_renamed(self._source(table, columns), types), types) for table in tables], types
+        return [cast_frame(self._source(table, types), types) for table in tables], types
 
-    def _source(self, table: ExampleTable, columns: Sequence[str]) -> Frame:
-        paths = table.data.parquet if isinstance(table.data, Scan) else ()
-        if paths:
+    def _stored_here(self, table: ExampleTable, columns: Sequence[str]) -> ExampleTable:
+        """Write the columns of a query to a file, once: another engine or connection computes them.
+
+        Rows are not joined where they are, as the tables that pairing keeps would be created in the database
+        of the user, and compared by their settings.
+        """
+        if not isinstance(table.data, Query):
+            return table
+        path = self._folder / f"{next(self._numbers)}.parquet"
+        try:
+            names = table.data.write_parquet(columns, path)
+        except OSError as error:
+            raise _no_room(error) from error
+        lazy = pl.scan_parquet(path).rename(dict(zip(names, columns, strict=True)))
+        return replace(table, data=Scan(lazy, _no_room, parquet=(path,)))
+
+    def _source(self, table: ExampleTable, types: Types) -> Frame:
+        """Return the columns of `types` under their internal names."""
+        if isinstance(table.data, Scan) and table.data.parquet:
             with self._stored():
-                relation = self._connection.read_parquet(
-                    [str(path) for path in paths], hive_partitioning=False
-                )
-                return nw.from_native(relation)
-        return self._written(table.slices(columns, _SLICE))
+                paths = [str(path) for path in table.data.parquet]
+                relation = self._connection.read_parquet(paths, hive_partitioning=False)
+            return _renamed(relation, table.columns, table.schema, types)
+        frame = self._written(table.slices(types, _SLICE))
+        return _renamed(frame.to_native(), list(types), table.schema, types)
 
     def _written(self, parts: Iterator[pl.DataFrame]) -> Frame:
         """Write a table slice by slice, and read what was written."""
@@ -152,7 +171,7 @@ class DuckDB(SqlEngine):
     def beyond_ascii(self, frame: Frame, name: str) -> Frame:
         """Keep the rows whose text in a column has other characters than those of ASCII."""
         relation: duckdb.DuckDBPyRelation = frame.to_native()
-        return nw.from_native(relation.filter(f"strlen({_quoted(name)}) > length({_quoted(name)})"))
+        return nw.from_native(relation.filter(f"strlen({quoted(name)}) > length({quoted(name)})"))
 
     def sample(self, frame: Frame, name: str, n: int) -> pl.Series:
         """Take about `n` values of a column at random."""
@@ -164,7 +183,7 @@ class DuckDB(SqlEngine):
     def n_distinct(self, frame: Frame, name: str) -> int:
         """Count the distinct values of a column, to within a fifth."""
         relation: duckdb.DuckDBPyRelation = frame.to_native()
-        counted = relation.aggregate(f"approx_count_distinct({_quoted(name)}) AS n")
+        counted = relation.aggregate(f"approx_count_distinct({quoted(name)}) AS n")
         with self._stored():
             return int(_frame(counted)["n"].item())
 
@@ -178,52 +197,43 @@ class DuckDB(SqlEngine):
             raise
 
 
-def _renamed(frame: Frame, types: Types) -> Frame:
+def _renamed(
+    relation: duckdb.DuckDBPyRelation, names: Sequence[str], schema: nw.Schema, types: Types
+) -> Frame:
     """Select columns under their internal names; floats that are integers or NaN as integers.
 
     Other casts fail for a NaN that a dictionary holds, whether a row has it or not.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The columns of the relation by place: DuckDB calls one of two otherwise that differ in case alone.
     """
-    schema = frame.collect_schema()
     integral = (ColumnType.INTEGER, ColumnType.TEXT)
+    places = {name: f"#{place}" for place, name in enumerate(names, 1)}
     columns = ", ".join(
-        f"TRY_CAST({_quoted(name)} AS BIGINT) AS {internal(name)}"
+        f"TRY_CAST({places[name]} AS BIGINT) AS {internal(name)}"
         if schema[name].is_float() and type_ in integral
-        else f"{_quoted(name)} AS {internal(name)}"
+        else f"{places[name]} AS {internal(name)}"
         for name, type_ in types.items()
     )
-    relation: duckdb.DuckDBPyRelation = frame.to_native()
     return nw.from_native(relation.project(columns))
 
 
-class _Stream:
-    """A relation's Arrow stream: polars keeps the types of what it reads, and DuckDB calls its own leaks."""
-
-    def __init__(self, relation: duckdb.DuckDBPyRelation) -> None:
-        self._relation = relation
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self._relation.__arrow_c_stream__()
-
-
 def _frame(relation: duckdb.DuckDBPyRelation) -> pl.DataFrame:
-    return pl.DataFrame(_Stream(relation))
+    return pl.DataFrame(ArrowStream(relation))
 
 
 def _is_of_storage(error: Exception) -> bool:
     return type(error).__name__ in ("IOException", "OutOfMemoryException")
 
 
-def _no_room(error: Exception) -> StorageError:
+def _no_room(error: BaseException) -> StorageError:
     return StorageError(
         "runs that are too large for memory are paired in temporary files, which cannot be written:"
         f" {str(error).splitlines()[0]}",
         hint="the environment variable `TMPDIR` names a folder that has room for them.",
     )
-
-
-def _quoted(name: str) -> str:
-    escaped = name.replace('"', '""')
-    return f'"{escaped}"'
 
 
 def _memory() -> int:
