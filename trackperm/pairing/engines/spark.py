@@ -37,7 +37,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-_SLICE = 2**18  # rows that are handed over at once
+_SLICE = 2**18
+"""Rows that are handed over at once, in memory; more are in files where executors see them."""
+
 _REFUSAL = "refusal_of_batch"
 _INSTALL = "pip install 'trackperm[spark]'"
 _CHOSEN = (
@@ -58,6 +60,9 @@ _LOCAL = {
     "spark.ui.showConsoleProgress": "false",
 }
 """Settings of a session in this machine that nobody else asked for: it listens to nobody else either."""
+
+
+_PATTERN = set("*?[]{}\\")
 
 
 class Spark(SqlEngine):
@@ -86,6 +91,9 @@ class Spark(SqlEngine):
     def __init__(self, tables: Iterable[ExampleTable] = ()) -> None:
         self._session = _session(tables)
         self._loggers = _query_loggers()
+        # A session of Spark Connect has no context, and may be that of another machine.
+        context = getattr(self._session, "sparkContext", None)
+        self._is_local = context is not None and context.master.startswith("local")
         self._kept: list[DataFrame] = []
         self._numbers = count()
         try:
@@ -120,43 +128,52 @@ class Spark(SqlEngine):
 
     def _source(self, table: ExampleTable, names: Sequence[str]) -> Frame:
         """Return columns of a table under their internal names."""
-        if isinstance(table.data, Query) and table.data.is_spark:
-            return _renamed(table.data.lazy.to_native(), names)
-        if isinstance(table.data, Scan) and self._reads(table.data):
-            return _renamed(self._session.read.parquet(*map(_uri, table.data.parquet)), names)
+        data = table.data
+        if isinstance(data, Query) and data.is_spark:
+            return _renamed(data.lazy.to_native(), list(data.schema), names)
+        if isinstance(data, Query) and self._is_local:
+            path = self._folder / f"{next(self._numbers)}.parquet"
+            try:
+                data.write_parquet(names, path)
+            except OSError as error:
+                raise no_room_for_temporary_files(error) from error
+            return _renamed(self._read([path]), names, names)
+        if isinstance(data, Scan) and self._can_read(data):
+            return _renamed(self._read(data.parquet), list(data.schema), names)
         renamed = {name: internal(name) for name in names}
-        return self._written(part.rename(renamed) for part in table.slices(names, _SLICE))
+        parts = (part.rename(renamed) for part in table.slices(names, _SLICE))
+        is_written = self._is_local and len(table) > _SLICE
+        return self._written(parts) if is_written else self.local(pl.concat(parts))
 
-    def _reads(self, scan: Scan) -> bool:
+    def _can_read(self, scan: Scan) -> bool:
         """Whether Spark reads the Parquet files of a table as they are.
 
         Temporary files are in this machine alone. Names of columns that differ in case are the same to Spark;
         files whose names begin with an underscore or a dot are hidden to it, and a few characters are
         patterns.
         """
-        names = [path.name for path in scan.parquet]
-        is_seen = scan.folder is None or _is_local(self._session)
-        is_plain = not any(name.startswith(("_", ".")) for name in names)
-        is_plain = is_plain and not any(set("*?[]{}\\") & set(str(path)) for path in scan.parquet)
+        is_seen = scan.folder is None or self._is_local
+        is_plain = not any(path.name.startswith(("_", ".")) for path in scan.parquet)
+        is_plain = is_plain and not any(_PATTERN & set(str(path)) for path in scan.parquet)
         columns = [name.lower() for name in scan.schema]
-        return bool(names) and is_seen and is_plain and len(set(columns)) == len(columns)
+        return bool(scan.parquet) and is_seen and is_plain and len(set(columns)) == len(columns)
 
     def _written(self, parts: Iterable[pl.DataFrame]) -> Frame:
-        """Hand a table over: in a local session by files, slice by slice, and else whole.
-
-        Executors of other machines do not see the files of this one.
-        """
-        tables = (_signed(part) for part in parts)
-        if not _is_local(self._session):
-            return self.local(pl.concat(tables))
+        """Hand a table over by files, slice by slice, which executors of this machine read."""
         folder = self._folder / str(next(self._numbers))
+        paths = []
         try:
             folder.mkdir()
-            for i, part in enumerate(tables):
-                part.write_parquet(folder / f"{i}.parquet", compression="snappy")
+            for i, part in enumerate(parts):
+                paths.append(folder / f"{i}.parquet")
+                _signed(part).write_parquet(paths[-1], compression="snappy")
         except OSError as error:
             raise no_room_for_temporary_files(error) from error
-        return nw.from_native(self._session.read.parquet(_uri(folder)))
+        return nw.from_native(self._read(paths))
+
+    def _read(self, paths: Sequence[Path]) -> DataFrame:
+        """Read Parquet files of this machine, whatever file system Spark takes by default."""
+        return self._session.read.parquet(*(f"file://{path.absolute().as_posix()}" for path in paths))
 
     def local(self, frame: pl.DataFrame) -> Frame:
         """Take a small table from memory."""
@@ -286,14 +303,11 @@ def _query_loggers() -> list[logging.Logger]:
     return [PySparkLogger.getLogger(f"{kind}QueryContextLogger") for kind in ("SQL", "DataFrame")]
 
 
-def _is_local(session: SparkSession) -> bool:
-    """Whether the executors of a session run in this machine; a session of Spark Connect does not say so."""
-    context = getattr(session, "sparkContext", None)
-    return context is not None and context.master.startswith("local")
-
-
-def _renamed(frame: DataFrame, names: Sequence[str]) -> Frame:
-    return nw.from_native(frame.selectExpr(*(f"{_quoted(name)} AS {internal(name)}" for name in names)))
+def _renamed(frame: DataFrame, columns: Sequence[str], names: Sequence[str]) -> Frame:
+    """Select columns by their places: Spark takes some names for expressions, or for the same name."""
+    places = {name: f"column_{place}" for place, name in enumerate(columns)}
+    numbered = frame.toDF(*places.values())
+    return nw.from_native(numbered.selectExpr(*(f"{places[name]} AS {internal(name)}" for name in names)))
 
 
 def _signed(frame: pl.DataFrame) -> pl.DataFrame:
@@ -301,13 +315,3 @@ def _signed(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(
         selectors.unsigned_integer().cast(pl.Int64), selectors.by_dtype(pl.Null).cast(pl.String)
     )
-
-
-def _uri(path: Path) -> str:
-    """Return the address of a file or folder of this machine, whatever file system Spark takes by default."""
-    return f"file://{path.absolute().as_posix()}"
-
-
-def _quoted(name: str) -> str:
-    escaped = name.replace("`", "``")
-    return f"`{escaped}`"
