@@ -7,6 +7,7 @@ import io
 import json
 import math
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from trackperm.errors import InputTypeError, SourceError
-from trackperm.tables import Gold, SourceFile, is_readable, read_examples
+from trackperm.tables import Gold, SourceFile, is_readable, read_examples, text_parts
 from trackperm.tables.column_types import ColumnType, typed_columns
-from trackperm.tables.formats import json_lines, uniform_json_lines
-from trackperm.tables.formats.delimited import exact, fast
+from trackperm.tables.formats import json_lines
+from trackperm.tables.formats.delimited import exact, fast, scan_delimited
 from trackperm.tables.formats.json_lines import json_rows
 from trackperm.tables.formats.uniform_json_lines import read_uniform, scan_uniform
 from trackperm.tables.json_values import table
@@ -327,8 +328,14 @@ def test_csv_field_limit_is_put_back(write: Any) -> None:
 def test_polars_reads_csv_as_the_exact_reader_does_or_not_at_all(body: str, windows: bool) -> None:
     text = "p,q\n" + body.replace("\r", "\r\n" if windows else "\r")
     frame = fast(text.encode(), ",")
-    if frame is not None:
-        assert frame.fill_null("").rows() == exact(text, "a.csv", ",").rows()
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_parts, "_PART", 2)
+        path = Path(folder, "a.csv")
+        path.write_bytes(text.encode())
+        scan = scan_delimited(path, ",", "a.csv")
+        in_parts = None if scan is None else scan.read(["p", "q"]).to_polars()
+    for found in (frame, in_parts):
+        assert found is None or found.fill_null("").rows() == exact(text, "a.csv", ",").rows()
 
 
 JSON_VALUES = {
@@ -441,7 +448,7 @@ NOT_UNIFORM = {
 @pytest.fixture
 def in_small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let large JSON Lines be read a few bytes, and then to the end of the line, at a time."""
-    monkeypatch.setattr(uniform_json_lines, "_PART", 2)
+    monkeypatch.setattr(text_parts, "_PART", 2)
 
 
 @pytest.mark.parametrize("text", UNIFORM.values(), ids=UNIFORM)

@@ -55,6 +55,10 @@ def witnesses(frame: pl.DataFrame, untyped: Collection[str] = ()) -> pl.DataFram
 
 def _kinds_of_text(texts: pl.Series) -> pl.Series:
     """Return texts of each kind that numbers are told from: integers by sign and length, and others."""
+    integers = texts.cast(pl.Int64, strict=False)
+    if not integers.has_nulls() and (integers.cast(pl.String) == texts).all():
+        # All are integers of int64 in their one spelling: the least and the greatest tell the type.
+        return pl.Series(texts.name, [integers.min(), integers.max()], pl.Int64).drop_nulls().cast(pl.String)
     text = pl.col("text")
     kinds = (
         texts.alias("text")

@@ -8,7 +8,8 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from pathlib import Path
 
 import narwhals as nw
 import polars as pl
@@ -16,8 +17,10 @@ import polars as pl
 from trackperm.errors import SourceError
 from trackperm.tables.expansion import require_columns
 from trackperm.tables.formats.header_detection import FirstRow, first_row, separator_of
+from trackperm.tables.scan import Scan
 from trackperm.tables.source import Source, SourceFile, decoded
 from trackperm.tables.table import ExampleTable
+from trackperm.tables.text_parts import LARGE, scan_parts
 
 _BRACKETED = re.compile(r"[\[{][A-Za-z][^\[\]{}\":]*[\]}][^\t,;]*[\t,;]")  # a name, and no JSON
 
@@ -32,18 +35,46 @@ def read_delimited(file: SourceFile) -> ExampleTable:
     SourceError
         If rows differ in length, quotes do not close, or two columns have the same name or none.
     """
-    data, separator = file.path.read_bytes(), separator_of(file) or ","
+    separator = separator_of(file) or ","
+    notes = []
+    if first_row(file) is FirstRow.NUMERIC_HEADER:
+        notes.append("the first row holds numbers alone, and was taken for the header")
+    if file.path.stat().st_size > LARGE:
+        scan = scan_delimited(file.path, separator, file.origin)
+        if scan is not None:
+            table = ExampleTable.from_scan(scan, file.origin)
+            return replace(table, untyped=True, notes=tuple(notes))
+    data = file.path.read_bytes()
     require_width(data, separator, file.origin)
     frame = fast(data, separator)
     if frame is None:
         frame = exact(decoded(data, file.origin), file.origin, separator)
-    notes = []
-    if first_row(file) is FirstRow.NUMERIC_HEADER:
-        notes.append("the first row holds numbers alone, and was taken for the header")
     if "" in frame.columns:
         frame, name = _named(frame, file.origin)
         notes.append(f"the column without a name is called `{name}`")
     return ExampleTable(empty_is_null(frame), file.origin, untyped=True, notes=tuple(notes))
+
+
+def scan_delimited(path: Path, separator: str, origin: str) -> Scan | None:
+    """Copy what :func:`fast` reads of a file to temporary files.
+
+    Returns
+    -------
+    Scan or None
+        None if some of the file is in doubt, or a column has no name.
+    """
+    names: list[str] = []
+
+    def read(data: bytes, is_first: bool) -> pl.DataFrame | None:
+        if is_first:
+            require_width(data, separator, origin)
+        frame = fast(data, separator, names)
+        if frame is None or "" in frame.columns:
+            return None
+        names[:] = frame.columns
+        return empty_is_null(frame).to_native()
+
+    return scan_parts(path, read, origin)
 
 
 def _named(frame: pl.DataFrame, origin: str) -> tuple[pl.DataFrame, str]:
@@ -76,7 +107,7 @@ def require_width(data: bytes, separator: str, origin: str) -> None:
     require_columns(1 if line is None else 1 + line[1].count(separator.encode()), origin)
 
 
-def empty_is_null(frame: pl.DataFrame) -> nw.DataFrame[Any]:
+def empty_is_null(frame: pl.DataFrame) -> nw.DataFrame[pl.DataFrame]:
     """Read an empty field as null."""
     columns = {column.name: column.set(column == "", None) for column in frame}
     return nw.from_native(pl.DataFrame(columns), eager_only=True)

@@ -6,10 +6,11 @@ from typing import Any
 
 from trackperm.errors import SourceError
 from trackperm.tables.expansion import require_columns
-from trackperm.tables.formats.uniform_json_lines import LARGE, read_uniform, scan_uniform
+from trackperm.tables.formats.uniform_json_lines import read_uniform, scan_uniform
 from trackperm.tables.json_values import member_names, parsed, table
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
+from trackperm.tables.text_parts import LARGE
 
 
 def read_json_lines(file: SourceFile) -> ExampleTable:

@@ -1,25 +1,17 @@
-"""JSON Lines as programs write them: the same members with values of the same type on every line.
-
-Of a large file, parts are read one by one and put in temporary files, as Arrow, that polars scans.
-"""
+"""JSON Lines as programs write them: the same members with values of the same type on every line."""
 
 from __future__ import annotations
 
 import json
 import re
-import shutil
-import tempfile
-import weakref
-from collections.abc import Iterator, Mapping
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from trackperm.errors import SourceError
-from trackperm.storage import temporary_files
 from trackperm.tables.scan import Scan
+from trackperm.tables.text_parts import scan_parts
 
 # Values that both readers take alike: texts without escapes, integers far from the ends of int64, decimals
 # among which no integer is rounded and no exponent overflows.
@@ -29,10 +21,6 @@ _PATTERNS: dict[type, tuple[str, Any]] = {
     float: (r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,40})?(?:[eE][+-]?[0-9]{1,2})?", pl.Float64),
     bool: (r"true|false", pl.Boolean),
 }
-LARGE = 2**25
-"""Bytes of a file above which it is not read at once."""
-
-_PART = 2**23  # bytes that are read at once, and then to the end of the line
 _UNIT = "\x1f"  # separates nothing in JSON, where it has to be escaped
 
 
@@ -86,35 +74,4 @@ def scan_uniform(path: Path, first: Mapping[str, Any], origin: str) -> Scan | No
     origin : str
         What messages call it.
     """
-    folder = _Folder()
-    parts: list[Path] = []
-    for data in _parts(path):
-        frame = read_uniform(data, first)
-        if frame is None:
-            return None
-        parts.append(folder.path / f"{len(parts)}.arrow")
-        with temporary_files():
-            frame.write_ipc(parts[-1], compression="lz4")
-    return Scan(pl.scan_ipc(parts), partial(_unreadable, origin), folder)
-
-
-class _Folder:
-    """A temporary folder that is removed with the last reference to it."""
-
-    def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="trackperm-"))
-        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
-
-
-def _parts(path: Path) -> Iterator[bytes]:
-    """Parts of a file that end where a line does."""
-    with path.open("rb") as file:
-        while data := file.read(_PART):
-            yield data + file.readline()
-
-
-def _unreadable(origin: str, error: BaseException) -> SourceError:
-    return SourceError(
-        f"what was read of `{origin}` is not there any more: {error}",
-        hint="it was copied to the folder of temporary files.",
-    )
+    return scan_parts(path, lambda data, _: read_uniform(data, first), origin)
