@@ -112,6 +112,12 @@ class MissingDependencyError(TrackpermError, ImportError):
     """An optional library that the request needs is not installed."""
 
 
+class EngineError(TrackpermError, RuntimeError):
+    """A data frame engine that failed or is out of reach."""
+
+    exit_code = 3
+
+
 class TrackerError(TrackpermError, RuntimeError):
     """A tracker that failed, refused or is out of reach."""
 

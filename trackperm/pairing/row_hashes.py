@@ -77,33 +77,37 @@ def number_word(frame: FrameT, name: str, type_: ColumnType, word: str) -> Frame
     ).drop(m, e)
 
 
-def with_row_hash(frame: FrameT, words: Sequence[str], name: str, rounds: int = 2) -> FrameT:
-    """Add the hash of every row's `words` as columns :func:`hash_names`, of int64.
+def row_hash_sql(words: Sequence[str], name: str, rounds: int = 2) -> list[dict[str, str]]:
+    """Return the SQL expressions of the hash of every row's `words`, by the names of their columns.
+
+    Each list item reads columns of those before it; the last has the columns :func:`hash_names`.
 
     Parameters
     ----------
     rounds : int
         How often the combination of the words is raised to its fifth power.
     """
-    halves = hash_names(name)
-    square = {half: f"{half}_squared" for half in halves}
-    frame = frame.with_columns(
-        _combined(words, i, p).alias(half) for i, (p, half) in enumerate(zip(PRIMES, halves, strict=True))
-    )
-    for _ in range(rounds):
-        frame = frame.with_columns(
-            ((nw.col(half) * nw.col(half)) % p).alias(square[half])
-            for p, half in zip(PRIMES, halves, strict=True)
+    halves = list(enumerate(zip(PRIMES, hash_names(name), strict=True)))
+    results = [[f"{half}_of_round_{i}" for i in range(rounds)] + [half] for _, (_, half) in halves]
+    steps = [{results[i][0]: _combined(words, i, p) for i, (p, _) in halves}]
+    for i in range(rounds):
+        last = {half: results[half][i] for half, _ in halves}
+        steps.append(
+            {f"{last[half]}_squared": f"{last[half]} * {last[half]} % {p}" for half, (p, _) in halves}
         )
-        frame = frame.with_columns(
-            (((nw.col(square[half]) * nw.col(square[half])) % p * nw.col(half) + 1) % p).alias(half)
-            for p, half in zip(PRIMES, halves, strict=True)
+        steps.append(
+            {
+                results[half][
+                    i + 1
+                ]: f"({last[half]}_squared * {last[half]}_squared % {p} * {last[half]} + 1) % {p}"
+                for half, (p, _) in halves
+            }
         )
-    return frame.drop(*square.values())
+    return steps
 
 
 def row_hash(words: Sequence[npt.NDArray[Any]], n: int, rounds: int = 2) -> list[npt.NDArray[np.int64]]:
-    """Return what :func:`with_row_hash` adds, of the words of `n` rows as arrays of int64."""
+    """Return the hash of `n` rows, of their words as arrays of int64; see :func:`row_hash_sql`."""
     found = []
     for half, p in enumerate(PRIMES):
         h = np.full(n, _factor(half, -1, p), dtype=np.int64)
@@ -155,12 +159,11 @@ def digest(header: Sequence[object], sums: Mapping[str, int], name: str) -> str:
     return sha256(json.dumps(written).encode()).hexdigest()
 
 
-def _combined(words: Sequence[str], half: int, p: int) -> nw.Expr:
-    total = nw.lit(_factor(half, -1, p), nw.Int64)
-    for i, word in enumerate(words):
-        residue = nw.col(word) % p + p  # positive, whatever sign an engine gives remainders
-        total = total + (residue * _factor(half, i, p)) % p
-    return total % p
+def _combined(words: Sequence[str], half: int, p: int) -> str:
+    """Combine words whose remainders have the sign of the dividend, as SQL has it."""
+    terms = [f"CAST({_factor(half, -1, p)} AS BIGINT)"]
+    terms += [f"{word} % {p} * {_factor(half, i, p)} % {p}" for i, word in enumerate(words)]
+    return f"(({' + '.join(terms)}) % {p} + {p}) % {p}"
 
 
 def _factor(half: int, word: int, p: int) -> int:
