@@ -12,6 +12,7 @@ from trackperm.pairing.keyed_run import KEY, keys_of
 from trackperm.statistic import Statistic
 from trackperm.tables.column_types import typed_columns
 from trackperm.tables.lazy_table import LazyTable
+from trackperm.tables.query import Query
 from trackperm.tables.table import ExampleTable
 
 _FEW = 2**16  # rows of a file of which one more column is read: answers can be long
@@ -31,8 +32,8 @@ def n_changed(rows: JoinedRows, statistic: Statistic) -> int | None:
     Returns
     -------
     int or None
-        None where a run has no predictions, their types do not go together, they are many and were not read,
-        or an example has several rows, whose predictions have no partners.
+        None where a run has no predictions, their types do not go together, they are many or of a query and
+        were not read, or an example has several rows, whose predictions have no partners.
     """
     name, columns, engine = statistic.columns.get("prediction", "prediction"), rows.columns, rows.engine
     if columns.repeats:
@@ -61,7 +62,9 @@ def is_changed(name: str) -> nw.Expr:
 
 
 def _is_cheap(table: ExampleTable, name: str) -> bool:
-    return name in table.columns and (not isinstance(table.data, LazyTable) or len(table) <= _FEW)
+    if name not in table.columns or isinstance(table.data, Query):
+        return False
+    return not isinstance(table.data, LazyTable) or len(table) <= _FEW
 
 
 def _by_key(table: ExampleTable, columns: PairedColumns, name: str) -> pl.DataFrame:

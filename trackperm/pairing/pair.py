@@ -8,7 +8,7 @@ from typing import Any, get_args
 import narwhals as nw
 import numpy as np
 
-from trackperm.choices import Missing, require_choice
+from trackperm.choices import EngineName, Missing, require_choice
 from trackperm.errors import InputError, PairingError
 from trackperm.exact import CountTable
 from trackperm.pairing.by_unit import CountsByUnit
@@ -26,7 +26,7 @@ from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.counting import count_columns, counted
 from trackperm.pairing.digests import Digests, digests
 from trackperm.pairing.discordant import differ, discordant_rows, few_discordant_rows
-from trackperm.pairing.engines import Engine, EngineName, Frame, Types, engine_for
+from trackperm.pairing.engines import Engine, Frame, Types, engine_for
 from trackperm.pairing.grouping import STRATUM, count_table, summed
 from trackperm.pairing.joined import SIDES, JoinedRows, example, keyed, there
 from trackperm.pairing.keyed_run import KEY, KeyedRun, keyed_runs
@@ -134,7 +134,7 @@ def pair(
         candidate, as the worst possible one in one run and as the best possible one in the other.
     by_position : bool
         Whether rows are matched in the order in which they stand, instead of by id.
-    engine : {"auto", "polars", "duckdb"}
+    engine : {"auto", "polars", "duckdb", "spark"}
         Where the rows are joined and counted.
 
     Returns
@@ -156,7 +156,9 @@ def pair(
     """
     require_usable(baseline, candidate, missing, by_position=by_position)
     columns = PairedColumns.find(baseline, candidate, statistic, by_position, missing)
-    with engine_for(engine, (baseline, candidate), columns) as chosen:
+    # A query has no order, so that pairs by position are in memory.
+    named: EngineName = "polars" if columns.id is None else engine
+    with engine_for(named, (baseline, candidate), columns.names) as chosen:
         return _paired(chosen, (baseline, candidate), statistic, columns, missing)
 
 

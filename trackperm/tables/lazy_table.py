@@ -40,8 +40,8 @@ class LazyTable(ABC):
         """Take the first `n` rows, or any `n` where rows have no order."""
 
     @abstractmethod
-    def among(self, name: str, values: Sequence[Any]) -> LazyTable:
-        """Keep the rows whose value in the column `name` is one of `values`."""
+    def among(self, name: str, values: pl.Series) -> LazyTable:
+        """Keep the rows whose value in the column `name` is one of `values`, which are of its type."""
 
     @abstractmethod
     def read(self, names: Iterable[str]) -> nw.DataFrame[Any]:

@@ -80,10 +80,9 @@ class Scan(LazyTable):
         """Take the first `n` rows."""
         return replace(self, lazy=self.lazy.head(n), parquet=())
 
-    def among(self, name: str, values: Sequence[Any]) -> Scan:
-        """Keep the rows whose value in the column `name` is one of `values`."""
-        kept = pl.col(name).is_in(pl.Series(values, dtype=self.dtypes([name])[name]))
-        return replace(self, lazy=self.lazy.filter(kept), parquet=())
+    def among(self, name: str, values: pl.Series) -> Scan:
+        """Keep the rows whose value in the column `name` is one of `values`, which are of its type."""
+        return replace(self, lazy=self.lazy.filter(pl.col(name).is_in(values.implode())), parquet=())
 
     def read(self, names: Iterable[str]) -> nw.DataFrame[Any]:
         """Read the columns `names`, all at once.
@@ -130,7 +129,8 @@ class Scan(LazyTable):
 
     def witnesses(self, names: Collection[str], untyped: Collection[str]) -> pl.DataFrame:
         """Return few values of the columns `names` that tell their types, slice by slice."""
-        return pl.concat([witnesses(part, untyped) for part in self.slices(names, _SLICE)])
+        none = pl.DataFrame(schema=self.dtypes(names))
+        return pl.concat([none, *(witnesses(part, untyped) for part in self.slices(names, _SLICE))])
 
     def _require_held(self, names: Collection[str]) -> None:
         if self.expansion is None or self.held is None:

@@ -24,8 +24,9 @@ class ExampleTable:
 
     Attributes
     ----------
-    data : narwhals.DataFrame, Scan or Query
-        The columns as they were read, a file in which they are, or a query that returns them.
+    data : narwhals.DataFrame or LazyTable
+        The columns as they were read; or a file (:class:`~trackperm.tables.scan.Scan`) or a query
+        (:class:`~trackperm.tables.query.Query`) of which those are read that are used.
     origin : str
         What messages call the table: a path, ``mlflow:<run id>`` or ``baseline``.
     untyped : bool or frozenset of str
@@ -47,7 +48,7 @@ class ExampleTable:
         Built-in statistics that the columns of the format are made for.
     """
 
-    data: nw.DataFrame[Any] | Scan | Query
+    data: nw.DataFrame[Any] | LazyTable
     origin: str
     untyped: bool | frozenset[str] = False
     unusable: Mapping[str, str] = field(default_factory=dict)
@@ -213,6 +214,13 @@ class ExampleTable:
                 f"column `{name}` of `{self.origin}` {self.unusable[name]}",
                 hint="give every value the same type.",
             )
+
+    def among(self, name: str, values: pl.Series) -> ExampleTable:
+        """Keep the rows whose value in the column `name` is one of `values`, of :meth:`value_counts`."""
+        if isinstance(self.data, LazyTable):
+            return replace(self, data=self.data.among(name, values))
+        kept = self.polars_column(name).is_in(values.implode()).fill_null(False)
+        return replace(self, data=self.data.filter(kept.to_list()))
 
     def head(self, n: int) -> ExampleTable:
         """Keep the first `n` rows."""

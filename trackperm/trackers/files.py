@@ -1,4 +1,4 @@
-"""Runs that are files: a reference without a scheme is a path."""
+"""Runs that are in no tracker: files, URLs and tables of Spark."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from trackperm.tables.table import ExampleTable
 
 
 def read_file(locator: str, gold: Gold | None = None) -> ExampleTable:
-    """Read the per-example table at a path, as :func:`~trackperm.tables.split_part` understands it.
+    """Read the per-example table that a locator names, as :func:`~trackperm.tables.split_part` takes it.
 
     Parameters
     ----------
     locator : str
-        ``FILE``, or ``FILE::PART`` for one system, filter or scorer of several.
+        ``FILE``, or ``FILE::PART`` for one system, filter or scorer of several, or ``spark:TABLE``.
     gold : Gold, optional
         Reference answers that lie elsewhere.
 

@@ -87,7 +87,7 @@ def _checked(frame: Any, columns: Mapping[str, str]) -> pl.DataFrame:
             f"the predictions are text, {frame[:80]!r}, not a data frame",
             hint="read the file first, for example with `polars.read_csv`.",
         )
-    table = ExampleTable.from_native(frame, "predictions")
+    table = ExampleTable.from_native(frame, "predictions").loaded()
     require_ids(table, columns.get("id", "id"))
     renamed = {column: role for role, column in columns.items() if column != role and "," not in column}
     if absent := [column for column in renamed if column not in table.columns]:

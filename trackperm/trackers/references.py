@@ -10,19 +10,20 @@ from trackperm.errors import InputError, InputTypeError
 from trackperm.messages import without_credentials
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):(?!//|:)(.+)", re.DOTALL)
+_SPARK = "spark"
 _WANDB_PAGE = re.compile(r"https?://[^/]+(/wandb)?/[^/]+/[^/]+/runs/[^/]+(/.*)?")
 
 
 @dataclass(frozen=True)
 class RunReference:
-    """Where a run is: ``mlflow:3f2a...``, ``wandb:entity/project/run`` or a path.
+    """Where a run is: ``mlflow:3f2a...``, ``wandb:entity/project/run``, a path or ``spark:prod.eval.run``.
 
     Attributes
     ----------
     scheme : str
-        The tracker's name, or ``file``.
+        The tracker's name, or ``file`` for what is in none: files, URLs and tables of Spark.
     locator : str
-        What stands behind the colon, in the tracker's own words; a path for ``file``.
+        What stands behind the colon, in the tracker's own words; all of the text for ``file``.
     """
 
     scheme: str
@@ -32,7 +33,7 @@ class RunReference:
     def parse(cls, text: str) -> RunReference:
         """Split `text` at its scheme; text without one is a path, or the address of a run's page in W&B.
 
-        ``models:/NAME/VERSION`` and ``models:/NAME@ALIAS`` are in MLflow.
+        Tables of Spark are in no tracker. ``models:/NAME/VERSION`` and ``models:/NAME@ALIAS`` are in MLflow.
 
         Raises
         ------
@@ -44,7 +45,7 @@ class RunReference:
         if text.startswith("models:/"):  # as MLflow writes versions of registered models
             return cls("mlflow", text)
         match = _SCHEME.fullmatch(text)
-        if match is None:
+        if match is None or match[1] == _SPARK:
             if re.fullmatch(r"[a-z][a-z0-9+.-]+:", text):
                 raise InputError(
                     f"`{text}` names a tracker but no run", hint=f"write `{text}<run id>`, for example."

@@ -105,6 +105,7 @@ def settle(
         correction=policy.correction,
         margin=policy.margin,
         missing=policy.missing,
+        engine=policy.engine,
     )
     require_declared_units(policy, comparisons)
     settled = Settled(policy, candidate, baseline, judge(policy, comparisons), tuple(comparisons))

@@ -24,14 +24,14 @@ from trackperm.automation.policy.keys import (
     Texts,
     as_tuple,
 )
-from trackperm.choices import Alternative, CorrectionInPolicy, MissingRule, Repeats, Unit
+from trackperm.choices import Alternative, CorrectionInPolicy, EngineName, MissingRule, Repeats, Unit
 from trackperm.comparison import Question
 from trackperm.errors import InputError, SpecError, TrackpermError
 from trackperm.messages import listed, printable, without_credentials
 from trackperm.option_names import COLUMNS, PAIRS, rewritten
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.document import Document, DocumentPath
-from trackperm.tables.remote import is_url
+from trackperm.tables.remote import is_remote
 from trackperm.trackers.base import Tracker, open_tracker
 from trackperm.trackers.references import RunReference
 
@@ -107,6 +107,9 @@ class Policy(Part):
     missing: MissingRule = "error"
     """What to do with examples that only one run has."""
 
+    engine: EngineName = "auto"
+    """Where rows are joined and counted, which changes no result."""
+
     fail_on: Literal["regression", "not-shown-non-inferior"] = "regression"
     """`regression`: the candidate is significantly worse. `not-shown-non-inferior`: it is not shown to be at
     most `margin` worse."""
@@ -129,7 +132,7 @@ class Policy(Part):
     def digest(self) -> str:
         """Digest of what decides a comparison: equal digests compare a run in the same way.
 
-        The name, the runs that are selected and what counts as failure decide nothing of it.
+        The name, the runs that are selected, the engine and what counts as failure decide nothing of it.
         """
         parts = {
             "baseline": self.baseline.model_dump(mode="json", exclude_none=True),
@@ -214,7 +217,7 @@ class Policy(Part):
 
         That it is not there is an error then.
         """
-        if RunReference.parse(reference).scheme == "file" and not is_url(reference):
+        if RunReference.parse(reference).scheme == "file" and not is_remote(reference):
             reference = str(Path(reference).absolute())
         policy = self.model_copy(update={"baseline": BaselineRule(run=reference), "if_no_baseline": "error"})
         policy._baseline_given_by = "named in place of the policy's"
@@ -222,7 +225,7 @@ class Policy(Part):
 
     def resolved(self, path: str) -> str:
         """Return a path as it is seen from the folder of the policy file; an address stays as it is."""
-        return path if is_url(path) else str(self._folder / Path(path).expanduser())
+        return path if is_remote(path) else str(self._folder / Path(path).expanduser())
 
     def tracker_for(self, reference: RunReference) -> Tracker:
         """Open the tracker of a run, experiment or project.
@@ -387,7 +390,7 @@ def _require_sense(document: Document, at: DocumentPath, policy: Policy, file: P
         )
         _require_no_credentials(document, (*at, "tracking_uri"), policy.tracking_uri, hint)
     run = policy.baseline.run
-    if run is not None and is_url(run):
+    if run is not None and is_remote(run):
         hint = "a cloud store has them in the environment; `trackperm gate --baseline` takes a URL with them."
         _require_no_credentials(document, (*at, "baseline", "run"), run, hint)
     if not policy.statistics and "statistics" in policy.model_fields_set:

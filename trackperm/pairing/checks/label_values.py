@@ -252,8 +252,8 @@ def _unseen(table: ExampleTable, name: str, labels: _Values) -> _Values | None:
         return None
     if not isinstance(table.data, LazyTable) or len(counts) <= MOST_CLASSES:
         return _Values(values, type_)
-    others = table.data.among(name, _of_type(labels.counts, type_))
-    return None if others.n_rows else _Values(values, type_, is_all=False)
+    wanted = pl.Series(name, _of_type(labels.counts, type_)).cast(counts[name].dtype, strict=False)
+    return None if table.data.among(name, wanted).n_rows else _Values(values, type_, is_all=False)
 
 
 def _of_type(values: Iterable[Any], type_: ColumnType) -> list[Any]:

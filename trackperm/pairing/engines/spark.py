@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import logging
-import os
 import shutil
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -21,9 +18,9 @@ import polars as pl
 from polars import selectors
 
 from trackperm import errors
-from trackperm.errors import MissingDependencyError, TrackpermError
+from trackperm.errors import TrackpermError
 from trackperm.pairing.engines.base import Frame, Types
-from trackperm.pairing.engines.casts import cast_frame, types_of
+from trackperm.pairing.engines.casts import cast_frame, stored, types_of
 from trackperm.pairing.engines.sql import SqlEngine
 from trackperm.pairing.internal_names import internal
 from trackperm.pairing.row_hashes import INTEGER_TEXT, TEXT_DIGITS
@@ -31,6 +28,7 @@ from trackperm.storage import no_room_for_temporary_files
 from trackperm.tables.query import Query
 from trackperm.tables.scan import Scan
 from trackperm.tables.spark_failures import spark_failure
+from trackperm.tables.spark_session import spark_session, stack_traces_unlogged
 from trackperm.tables.table import ExampleTable
 
 if TYPE_CHECKING:
@@ -41,25 +39,6 @@ _SLICE = 2**18
 """Rows that are handed over at once, in memory; more are in files where executors see them."""
 
 _REFUSAL = "refusal_of_batch"
-_INSTALL = "pip install 'trackperm[spark]'"
-_CHOSEN = (
-    "PYSPARK_GATEWAY_PORT",
-    "PYSPARK_SUBMIT_ARGS",
-    "SPARK_CONF_DIR",
-    "SPARK_HOME",
-    "SPARK_REMOTE",
-    "MASTER",
-)
-"""Environment variables by which somebody chose where Spark runs; spark-submit sets the first."""
-
-_LOCAL = {
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
-    "spark.log.level": "OFF",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-}
-"""Settings of a session in this machine that nobody else asked for: it listens to nobody else either."""
 
 
 _PATTERN = set("*?[]{}\\")
@@ -90,10 +69,10 @@ class Spark(SqlEngine):
 
     def __init__(self, tables: Iterable[ExampleTable] = ()) -> None:
         self._session = _session(tables)
-        self._loggers = _query_loggers()
         # A session of Spark Connect has no context, and may be that of another machine.
         context = getattr(self._session, "sparkContext", None)
         self._is_local = context is not None and context.master.startswith("local")
+        self._quiet = ExitStack()
         self._kept: list[DataFrame] = []
         self._numbers = count()
         try:
@@ -102,8 +81,7 @@ class Spark(SqlEngine):
             raise no_room_for_temporary_files(error) from error
 
     def __enter__(self) -> Spark:
-        for logger in self._loggers:
-            logger.disabled = True
+        self._quiet.enter_context(stack_traces_unlogged())
         return self
 
     def __exit__(
@@ -114,8 +92,7 @@ class Spark(SqlEngine):
             for frame in self._kept:
                 frame.unpersist()
         shutil.rmtree(self._folder, ignore_errors=True)
-        for logger in self._loggers:
-            logger.disabled = False
+        self._quiet.close()
         if failure is not None:
             raise failure from None
 
@@ -123,21 +100,20 @@ class Spark(SqlEngine):
         self, tables: Sequence[ExampleTable], columns: Sequence[str], texts: Sequence[str]
     ) -> tuple[list[Frame], Types]:
         """Bring `columns` of two tables to one type each."""
+        tables = [
+            table if _is_of_spark(table) else stored(table, columns, self._new_path()) for table in tables
+        ]
         types = types_of(tables, columns, texts)
         return [cast_frame(self._source(table, list(types)), types) for table in tables], types
+
+    def _new_path(self) -> Path:
+        return self._folder / f"{next(self._numbers)}.parquet"
 
     def _source(self, table: ExampleTable, names: Sequence[str]) -> Frame:
         """Return columns of a table under their internal names."""
         data = table.data
-        if isinstance(data, Query) and data.is_spark:
+        if isinstance(data, Query):
             return _renamed(data.lazy.to_native(), list(data.schema), names)
-        if isinstance(data, Query) and self._is_local:
-            path = self._folder / f"{next(self._numbers)}.parquet"
-            try:
-                data.write_parquet(names, path)
-            except OSError as error:
-                raise no_room_for_temporary_files(error) from error
-            return _renamed(self._read([path]), names, names)
         if isinstance(data, Scan) and self._can_read(data):
             return _renamed(self._read(data.parquet), list(data.schema), names)
         renamed = {name: internal(name) for name in names}
@@ -268,39 +244,11 @@ def _session(tables: Iterable[ExampleTable]) -> SparkSession:
         if isinstance(table.data, Query) and table.data.is_spark:
             frame: DataFrame = table.data.lazy.to_native()
             return frame.sparkSession
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError as error:
-        raise MissingDependencyError(f"PySpark cannot be imported: {error}", hint=_INSTALL) from error
-    active = SparkSession.getActiveSession()
-    return _started(SparkSession.builder) if active is None else active
+    return spark_session()
 
 
-def _started(builder: SparkSession.Builder) -> SparkSession:
-    """Start a session: where nobody chose a cluster, in this machine."""
-    if not any(name in os.environ for name in _CHOSEN):
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        builder = builder.master("local[*]")
-        for name, value in _LOCAL.items():
-            builder = builder.config(name, value)
-    try:
-        return builder.getOrCreate()
-    except Exception as error:
-        if "JAVA_GATEWAY_EXITED" in str(error) or isinstance(error, FileNotFoundError):
-            raise MissingDependencyError(
-                "Spark could not start its Java process", hint=f"{_INSTALL}, and Java 17 or newer."
-            ) from None
-        failure = spark_failure(error)
-        if failure is None:
-            raise
-        raise failure from None
-
-
-def _query_loggers() -> list[logging.Logger]:
-    """Return the loggers by which PySpark writes the stack traces of Java to the standard error output."""
-    from pyspark.logger import PySparkLogger
-
-    return [PySparkLogger.getLogger(f"{kind}QueryContextLogger") for kind in ("SQL", "DataFrame")]
+def _is_of_spark(table: ExampleTable) -> bool:
+    return isinstance(table.data, Query) and table.data.is_spark
 
 
 def _renamed(frame: DataFrame, columns: Sequence[str], names: Sequence[str]) -> Frame:
