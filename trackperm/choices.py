@@ -51,9 +51,7 @@ MissingOfMany = Literal["error", "drop", "wrong"]
 """What to do with examples that only some of many runs have: list the run as incomplete, leave the examples
 out of all runs, or count a missing prediction."""
 
-CorrectionName = Literal[
-    "holm", "tarone-holm", "hommel", "bonferroni", "bh", "by", "hsd", "hsu", "ahsd", "ahsu", "none"
-]
+CorrectionName = Literal["holm", "tarone-holm", "hommel", "bonferroni", "bh", "by", "ahsd", "none"]
 """Corrections of several tests of the same two runs for each other."""
 
 CorrectionInPolicy = Literal["holm", "tarone-holm", "hommel", "bonferroni", "bh", "by", "none"]

@@ -225,7 +225,7 @@ REFUSED = {
     "log and do not log": (["cand.csv", "--no-log", "--log-to", "mlflow:x"], "contradict"),
     "alert and do not log": (["cand.csv", "--no-log", "--alert"], "`--no-log` and `--alert` contradict"),
     "tags and do not log": (["cand.csv", "--no-log", "--tag-runs"], "`--no-log` and `--tag-runs` contradict"),
-    "alert of nothing": (["cand.csv", "--alert"], "nothing is logged, for the candidate is in no tracker"),
+    "alert of nothing": (["cand.csv", "--alert"], "the candidate is not in a tracker, so nothing is logged"),
     "log to no tracker": (["cand.csv", "--log-to", "x"], "--log-to mlflow:EXPERIMENT"),
     "no candidate": ([], "candidate"),
     "unknown option": (["cand.csv", "--nope"], "--nope"),

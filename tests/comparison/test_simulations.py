@@ -58,8 +58,8 @@ def rate(draw: Draw, statistic: Statistic, n: int) -> float:
     rejected = 0
     for _ in range(n):
         table = CountTable.from_counts(statistic.count_names, *draw(rng))
-        stay, swap = statistic.pairs(table.candidate, table.baseline)
-        test = structured_test(stay, swap, statistic.h, multiplicities=table.multiplicities)
+        observed, swapped = statistic.pairs(table.candidate, table.baseline)
+        test = structured_test(observed, swapped, statistic.h, multiplicities=table.multiplicities)
         rejected += test.pvalue < ALPHA
     return rejected / n
 

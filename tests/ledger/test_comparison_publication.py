@@ -107,8 +107,8 @@ def test_the_test_can_be_repeated_from_the_count_table():
         frame.select(f"baseline.{name}" for name in names).to_numpy(),
         frame["multiplicity"].to_numpy(),
     )
-    stay, swap = comparison.statistic.pairs(table.candidate, table.baseline)
-    test = structured_test(stay, swap, comparison.statistic.h, multiplicities=table.multiplicities)
+    observed, swapped = comparison.statistic.pairs(table.candidate, table.baseline)
+    test = structured_test(observed, swapped, comparison.statistic.h, multiplicities=table.multiplicities)
     assert test.pvalue == comparison.pvalue
     assert table.n_examples == 37
 

@@ -13,7 +13,7 @@ ENOUGH = "test_counts_against_plain_python"
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run each test of a module that pairs runs with DuckDB beside polars, and marked for Spark, with Spark."""
+    """Run the tests of a module that pairs runs by polars and DuckDB, and by polars and Spark."""
     is_generated = hasattr(metafunc.function, "hypothesis")
     if hasattr(metafunc.module, "pair") and (not is_generated or metafunc.function.__name__ == ENOUGH):
         engines = ["duckdb", *([] if is_generated else [pytest.param("spark", marks=pytest.mark.spark)])]

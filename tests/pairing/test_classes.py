@@ -365,8 +365,8 @@ class TestWhatIsShownAndLogged:
             frame["multiplicity"].to_numpy(),
         )
         statistic = load(tmp_path, comparison.statistic.document())
-        stay, swap = statistic.pairs(table.candidate, table.baseline)
-        test = structured_test(stay, swap, statistic.h, multiplicities=table.multiplicities)
+        observed, swapped = statistic.pairs(table.candidate, table.baseline)
+        test = structured_test(observed, swapped, statistic.h, multiplicities=table.multiplicities)
         assert test.pvalue == pytest.approx(comparison.pvalue, rel=1e-12)
 
 
@@ -435,7 +435,7 @@ class TestRefused:
         sides = runs(0, 9, ["a", "b"])
         for weights, message in {
             "{a: 1}": r"1 classes of `spec` have no weight \(first: 'b'\)",
-            "{a: 1, b: 1, c: 1}": r"1 classes of `spec` have a weight and no example \(first: 'c'\)",
+            "{a: 1, b: 1, c: 1}": r"1 classes of `spec` have a weight but no example \(first: 'c'\)",
         }.items():
             with pytest.raises(InputError, match=message):
                 compared(sides, load(tmp_path, BY_LABEL + f"weights: {weights}\n"))

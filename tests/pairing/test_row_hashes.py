@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from hashlib import sha256
+from hashlib import md5
 
 import narwhals as nw
 import numpy as np
@@ -14,6 +14,7 @@ from support.engines import every_engine
 from trackperm.pairing.engines.base import Engine
 from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.row_hashes import NULL_WORD, PRIMES, hash_names, number_word, row_hash, text_word
+from trackperm.statistic.expressions.functions import NARWHALS
 from trackperm.tables.column_types import ColumnType
 
 INTEGERS = [1, -2, 0, 2**63 - 1, -(2**63), None]
@@ -26,7 +27,7 @@ TYPES = {"i": ColumnType.INTEGER, "d": ColumnType.DECIMAL, "w": ColumnType.DECIM
 def hashed(engine: Engine) -> pl.DataFrame:
     frame = engine.local(pl.DataFrame({"row": list(range(6)), "i": INTEGERS, "d": DECIMALS, "w": WHOLE}))
     for name, type_ in TYPES.items():
-        frame = number_word(frame, name, type_, f"word_{name}")
+        frame = number_word(engine.functions, frame, name, type_, f"word_{name}")
     words = [f"word_{name}" for name in TYPES]
     frame = engine.with_row_hash(frame, words, "hash")
     frame = engine.with_row_hash(frame, [], "no_words", 1)
@@ -46,7 +47,7 @@ def test_engines_agree(engine: Callable[[], Engine]) -> None:
 
 def test_words_of_numbers_are_different_and_those_of_whole_decimals_the_integers() -> None:
     frame = nw.from_native(pl.DataFrame({"d": [*DECIMALS, *WHOLE]}).lazy())
-    words = number_word(frame, "d", ColumnType.DECIMAL, "w").collect()["w"].to_list()
+    words = number_word(NARWHALS, frame, "d", ColumnType.DECIMAL, "w").collect()["w"].to_list()
     assert words[1] == 0
     assert words[5] == NULL_WORD
     assert words[6] == 2**53 - 1
@@ -63,7 +64,7 @@ def test_texts_that_are_integers_have_the_words_of_integers(engine: Callable[[],
     assert words == {text: text_word(text) for text in TEXTS if text is not None} | {
         "1": 1, "-2": -2, "9" * 18: 10**18 - 1, None: NULL_WORD,
     }  # fmt: skip
-    assert text_word("ß") == int(sha256("ß".encode()).hexdigest()[:15], 16)
+    assert text_word("ß") == int(md5("ß".encode()).hexdigest()[:15], 16)
 
 
 def test_hashes_of_few_different_rows_do_not_meet() -> None:

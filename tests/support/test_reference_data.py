@@ -72,9 +72,9 @@ def _structured_pvalues(
     reference: reference_data.Reference, count: Callable[..., dict[oracles.Point, int]]
 ) -> dict[str, Fraction]:
     """F1 or precision; what the baseline has follows from the totals, so two counts are enough."""
-    stay = [(tp, pred) for tp, pred, _ in reference.candidate]
-    swap = [(tp, pred) for tp, pred, _ in reference.baseline]
-    tp_both, pred_both = (sum(column) for column in zip(*stay, *swap, strict=True))
+    observed = [(tp, pred) for tp, pred, _ in reference.candidate]
+    swapped = [(tp, pred) for tp, pred, _ in reference.baseline]
+    tp_both, pred_both = (sum(column) for column in zip(*observed, *swapped, strict=True))
     gold = sum(gold for _, _, gold in reference.candidate)
 
     def score(tp: int, pred: int) -> Fraction:
@@ -84,6 +84,6 @@ def _structured_pvalues(
         tp, pred = point
         return score(tp, pred) - score(tp_both - tp, pred_both - pred)
 
-    observed = tuple(map(sum, zip(*stay, strict=True)))
-    assert difference(observed) == reference.observed
-    return oracles.structured_pvalues(count(stay, swap), stay, difference)
+    at = tuple(map(sum, zip(*observed, strict=True)))
+    assert difference(at) == reference.observed
+    return oracles.structured_pvalues(count(observed, swapped), observed, difference)

@@ -233,7 +233,7 @@ def _lines(found: _Inspection) -> Iterator[str]:
 
 def _format(run: str, data: RunData | None) -> str:
     from trackperm.tables import SourceFile, split_part
-    from trackperm.tables.registry import recognised
+    from trackperm.tables.registry import detect_format
     from trackperm.tables.spark_tables import is_spark_table
     from trackperm.trackers.references import RunReference
 
@@ -242,7 +242,7 @@ def _format(run: str, data: RunData | None) -> str:
         return f"{reference.scheme} run" + (f" `{data.name}`" if data else "")
     path, part = split_part(reference.locator)
     if isinstance(path, Path):
-        title = recognised(SourceFile.opened(path)).title
+        title = detect_format(SourceFile.opened(path)).title
     else:
         title = "table of Spark" if is_spark_table(path) else "table at a URL"
     return title if part is None else f"{title}, part `{part}`"
@@ -395,12 +395,12 @@ def _systems(run: str, data: RunData) -> list[str]:
 def _source(run: str) -> str | None:
     """Name the format of a file; None where the run is of a tracker or at a URL."""
     from trackperm.tables import SourceFile, split_part
-    from trackperm.tables.registry import recognised
+    from trackperm.tables.registry import detect_format
     from trackperm.trackers.references import RunReference
 
     reference = RunReference.parse(run)
     path = split_part(reference.locator)[0] if reference.scheme == "file" else None
-    return recognised(SourceFile.opened(path)).name if isinstance(path, Path) else None
+    return detect_format(SourceFile.opened(path)).name if isinstance(path, Path) else None
 
 
 def _arguments(

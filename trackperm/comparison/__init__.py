@@ -1,6 +1,6 @@
 """Comparisons of two runs: what is read, tested, concluded and corrected."""
 
-from trackperm.comparison.context import Case, Corrected, Slice
+from trackperm.comparison.context import AdjustedPValue, Case, Slice
 from trackperm.comparison.corrections import CORRECTIONS, corrected
 from trackperm.comparison.dependence import Dependence
 from trackperm.comparison.question import Question
@@ -12,9 +12,9 @@ from trackperm.comparison.slices import runs_of_slice
 
 __all__ = [
     "CORRECTIONS",
+    "AdjustedPValue",
     "Case",
     "Comparison",
-    "Corrected",
     "Dependence",
     "Question",
     "RunData",

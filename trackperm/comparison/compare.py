@@ -158,8 +158,8 @@ def compare(
         statistic or metric and without `slices`, all examples are compared and nothing else.
     correction : str
         How the p-values of several statistics and slices are corrected for each other: ``holm``, which holds
-        under any dependence, ``tarone-holm``, ``hommel``, ``bonferroni``, ``bh``, ``by``, ``hsd``, ``hsu``,
-        ``ahsd``, ``ahsu`` or ``none``.
+        under any dependence, ``tarone-holm``, ``hommel``, ``bonferroni``, ``bh``, ``by``, ``ahsd`` or
+        ``none``.
     alternative : {'two-sided', 'less', 'greater'}, optional
         By default as the spec says. ``greater``: the candidate's score is greater.
     alpha : float

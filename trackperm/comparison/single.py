@@ -174,12 +174,12 @@ def count_table_test(statistic: Statistic, table: CountTable, options: TestOptio
     """
     if statistic.repeats == "attempts":
         return _attempts_test(statistic, table, options)
-    stay, swap = statistic.pairs(table.candidate, table.baseline)
+    observed, swapped = statistic.pairs(table.candidate, table.baseline)
     try:
         return structured_test_of(
-            stay,
-            swap,
-            statistic.tested(stay, swap, table.multiplicities),
+            observed,
+            swapped,
+            statistic.tested(observed, swapped, table.multiplicities),
             options,
             multiplicities=table.multiplicities,
         )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import narwhals as nw
+from collections.abc import Mapping
+
 import polars as pl
 
 from trackperm.errors import InputTypeError
 from trackperm.pairing.columns import PairedColumns
-from trackperm.pairing.joined import IN_TEST, SIDES, JoinedRows, of
+from trackperm.pairing.joined import JoinedRows
 from trackperm.pairing.keyed_run import KEY, keys_of
 from trackperm.statistic import Statistic
 from trackperm.tables.column_types import typed_columns
@@ -19,7 +20,7 @@ _FEW = 2**16  # rows of a file of which one more column is read: answers can be 
 _CHANGED = "changed_prediction"
 
 
-def n_changed(rows: JoinedRows, statistic: Statistic) -> int | None:
+def n_changed(rows: JoinedRows, statistic: Statistic, n_different: Mapping[str, int]) -> int | None:
     """Count the rows in the test whose predictions differ; one that only one run has is another one.
 
     Parameters
@@ -28,6 +29,8 @@ def n_changed(rows: JoinedRows, statistic: Statistic) -> int | None:
         Baseline and candidate.
     statistic : Statistic
         Says which column has the predictions.
+    n_different : mapping of str to int
+        In how many rows the columns differ that the statistic reads of each run.
 
     Returns
     -------
@@ -38,8 +41,8 @@ def n_changed(rows: JoinedRows, statistic: Statistic) -> int | None:
     name, columns, engine = statistic.columns.get("prediction", "prediction"), rows.columns, rows.engine
     if columns.repeats:
         return None
-    if name in columns.of_runs:
-        return rows.counted(changed=is_changed(name))["changed"]
+    if name in n_different:
+        return n_different[name]
     tables = rows.runs[0].table, rows.runs[1].table
     if not engine.is_local or name in columns.names or not all(_is_cheap(table, name) for table in tables):
         return None
@@ -52,13 +55,6 @@ def n_changed(rows: JoinedRows, statistic: Statistic) -> int | None:
     both = keys.join(sides_by_key[0], on=KEY, how="left")
     both = both.join(sides_by_key[1], on=KEY, how="left", suffix=" of candidate")
     return int(both[_CHANGED].ne_missing(both[f"{_CHANGED} of candidate"]).sum())
-
-
-def is_changed(name: str) -> nw.Expr:
-    """Whether a row is in the test and its prediction, in the column `name`, another one in the candidate."""
-    sides = [nw.col(of(side, name)) for side in SIDES]
-    differ = (sides[0] != sides[1]).fill_null(False) | (sides[0].is_null() != sides[1].is_null())
-    return nw.col(IN_TEST) & differ
 
 
 def _is_cheap(table: ExampleTable, name: str) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 import polars as pl
@@ -22,7 +21,7 @@ from trackperm.pairing.counting import count_of, counted
 from trackperm.pairing.engines.base import Frame
 from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.grouping import MAX_CELLS, require_small_sums
-from trackperm.pairing.joined import SIDES, SIZE, JoinedRows, example, of
+from trackperm.pairing.joined import SIDES, SIZE, JoinedRows, of
 from trackperm.pairing.keyed_run import KEY
 from trackperm.statistic import Outcome, Statistic, load_statistic
 from trackperm.statistic.definition import CLASS_COLUMN, ClassValue
@@ -175,7 +174,7 @@ def counted_by_class(
     engine, columns = rows.engine, rows.columns
     classes: tuple[ClassValue, ...] = statistic.classes
     if columns.classes is not None:
-        found = rows.in_test.select(example(columns.classes).alias("class")).unique()
+        found = rows.in_test.select(rows.example(columns.classes).alias("class")).unique()
         classes = tuple(engine.collected(found)["class"].sort().to_list())
         statistic = load_statistic(statistic, classes=classes)
     read = [name for name in columns.used if name in statistic.used_columns or name == columns.label]
@@ -219,19 +218,19 @@ def _with_kinds(
 
     `require_few_kinds` is called with their number before they come into memory.
     """
-    engine, frame = rows.engine, rows.in_test
+    engine, f, frame = rows.engine, rows.functions, rows.in_test
     if rows.columns.repeats or any(types[name] in LISTS for name in read):
-        require_few_kinds(int(engine.collected(frame.select(nw.len())).item()))
+        require_few_kinds(int(engine.collected(frame.select(f.len())).item()))
         kinds = engine.collected(frame).sort(*rows.keys).with_row_index(KIND)
         kinds = kinds.with_columns(pl.col(KIND).cast(pl.Int64), pl.col(SIZE).alias(_SIZE))
         return engine.local(kinds.drop(_SIZE)), kinds
     first = "first_of_kind"
     alike = [of(side, name) for side in SIDES for name in read]
-    frame = engine.kept(frame.with_columns(nw.col(KEY).min().over(*alike).alias(first)))
-    require_few_kinds(int(engine.collected(frame.select(nw.col(first).n_unique())).item()))
-    sizes = engine.collected(frame.group_by(first).agg(nw.col(SIZE).sum().cast(nw.Int64).alias(_SIZE)))
+    frame = engine.kept(frame.with_columns(f.col(KEY).min().over(*alike).alias(first)))
+    require_few_kinds(int(engine.collected(frame.select(f.col(first).n_unique())).item()))
+    sizes = engine.collected(frame.group_by(first).agg(f.col(SIZE).sum().cast(f.Int64).alias(_SIZE)))
     sizes = sizes.sort(first).with_row_index(KIND).with_columns(pl.col(KIND).cast(pl.Int64))
-    examples = engine.collected(frame.filter(nw.col(KEY) == nw.col(first))).join(sizes, on=first).sort(KIND)
+    examples = engine.collected(frame.filter(f.col(KEY) == f.col(first))).join(sizes, on=first).sort(KIND)
     numbers = engine.local(sizes.select(first, KIND))
     return frame.join(numbers, on=first, how="left").drop(first), examples
 

@@ -10,14 +10,14 @@ from functools import partial
 import narwhals as nw
 import polars as pl
 
-from trackperm.errors import InputError
+from trackperm.errors import InputError, UncountableError
 from trackperm.exact.scores.scaling import scale_scores
 from trackperm.pairing.checks.differences import shown
 from trackperm.pairing.engines.base import Engine, Frame, Types
 from trackperm.pairing.internal_names import internal
-from trackperm.pairing.joined import SIDES, JoinedRows, of, padding, present
+from trackperm.pairing.joined import SIDES, JoinedRows, of
 from trackperm.pairing.keyed_run import KEY
-from trackperm.statistic import OUT_OF_RANGE, Outcome, Statistic, UncountableError, load_statistic
+from trackperm.statistic import OUT_OF_RANGE, Outcome, Statistic, load_statistic
 from trackperm.statistic.definition import CLASS_COLUMN
 
 _INTEGER = "count_as_integer"
@@ -95,7 +95,7 @@ def outcomes_of(
     outcomes: tuple[Outcome, Outcome] | None,
 ) -> tuple[Frame, frozenset[str]]:
     """Count as :func:`counted` does, but leave decimals as they are; return which counts these are, too."""
-    taken = (None, None) if outcomes is None else outcomes
+    f, taken = rows.functions, (None, None) if outcomes is None else outcomes
     # Types are checked before counters are called.
     expressions = {
         count_of(side, name): expression
@@ -113,7 +113,7 @@ def outcomes_of(
     )
     _require_known(rows, frame, statistic, decimals)
     frame = frame.with_columns(
-        nw.col(count_of(side, name)).cast(nw.Float64 if name in decimals else nw.Int64)
+        f.col(count_of(side, name)).cast(f.Float64 if name in decimals else f.Int64)
         for side in SIDES
         for name in statistic.count_names
     )
@@ -124,17 +124,18 @@ def _expressions(
     rows: JoinedRows, statistic: Statistic, types: Types, side: str, outcome: Outcome | None
 ) -> dict[str, nw.Expr]:
     """Return the expressions of the counts of one run; of padding, 0."""
-    expressions = statistic.counts(types, partial(of, side))
+    f = rows.functions
+    expressions = statistic.counts(types, partial(of, side), f)
     if outcome is not None:
-        instead = statistic.missing_counts(types, outcome, partial(of, side))
+        instead = statistic.missing_counts(types, outcome, partial(of, side), f)
         expressions = {
-            name: nw.when(present(side, rows.columns.of_runs)).then(expression).otherwise(instead[name])
+            name: f.when(rows.present(side, rows.columns.of_runs)).then(expression).otherwise(instead[name])
             for name, expression in expressions.items()
         }
     if rows.columns.repeats:
-        zero = nw.lit(0, nw.Int64)
+        zero = f.lit(0, f.Int64)
         expressions = {
-            name: nw.when(padding(side)).then(zero).otherwise(expression)
+            name: f.when(rows.padding(side)).then(zero).otherwise(expression)
             for name, expression in expressions.items()
         }
     return expressions
@@ -224,17 +225,17 @@ class _Counters:
 
 def _require_known(rows: JoinedRows, frame: Frame, statistic: Statistic, decimals: Iterable[str]) -> None:
     """Refuse counts that are undefined or out of range on an example."""
-    wrong = {}
+    f, wrong = rows.functions, {}
     for side in SIDES:
         for name in statistic.count_names:
-            values = nw.col(count_of(side, name))
+            values = f.col(count_of(side, name))
             known = (
                 values.is_finite() if name in decimals else (values < OUT_OF_RANGE) & (values > -OUT_OF_RANGE)
             )
             wrong[side, name] = ~known.fill_null(False)
     names = {f"n_{i}": condition for i, condition in enumerate(wrong.values())}
     found = rows.engine.collected(
-        frame.select(condition.cast(nw.Int64).sum().alias(name) for name, condition in names.items())
+        frame.select(condition.cast(f.Int64).sum().alias(name) for name, condition in names.items())
     )
     for (side, name), n in zip(wrong, found.row(0), strict=True):
         if not n:
@@ -312,11 +313,11 @@ def _in_unit(engine: Engine, frame: Frame, name: str, unit: Fraction) -> Frame:
 
 def _replaced(engine: Engine, frame: Frame, columns: Sequence[str], table: pl.DataFrame) -> Frame:
     """Replace each ``value`` of columns by the ``integer`` of it in a table."""
-    replacements = engine.local(table)
+    f, replacements = engine.functions, engine.local(table)
     for column in columns:
-        renamed = replacements.select(nw.col("value").alias(column), nw.col("integer").alias(_INTEGER))
+        renamed = replacements.select(f.col("value").alias(column), f.col("integer").alias(_INTEGER))
         frame = frame.join(renamed, on=column, how="left")
-        frame = frame.with_columns(nw.col(_INTEGER).alias(column)).drop(_INTEGER)
+        frame = frame.with_columns(f.col(_INTEGER).alias(column)).drop(_INTEGER)
     return engine.kept(frame)
 
 

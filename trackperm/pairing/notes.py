@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import narwhals as nw
-
 from trackperm.choices import Missing
 from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.engines import Frame, Types
 from trackperm.pairing.folds import MOST_FOLDS, are_folds, fold_warning
-from trackperm.pairing.joined import IN_TEST, SIDES, JoinedRows, padding, present
+from trackperm.pairing.joined import IN_TEST, SIDES, JoinedRows
 from trackperm.pairing.keyed_run import KEY
 from trackperm.pairing.report import OUTCOMES
 from trackperm.statistic import Statistic
@@ -30,7 +26,7 @@ def design(rows: JoinedRows, frame: Frame, statistic: Statistic) -> list[str]:
     """
     columns, notes = rows.columns, []
     if columns.cluster is not None:
-        n_clusters = int(rows.engine.collected(frame.select(nw.col("id").n_unique())).item())
+        n_clusters = int(rows.engine.collected(frame.select(rows.functions.col("id").n_unique())).item())
         notes.append(
             f"clusters: the examples of one `{columns.cluster}` are exchanged together, so that the"
             f" {n_clusters} clusters count as the examples"
@@ -49,21 +45,24 @@ def design(rows: JoinedRows, frame: Frame, statistic: Statistic) -> list[str]:
             " example depend on each other, so that p can be far too small"
         )
     unit = columns.id if columns.cluster is None else columns.cluster
-    if unit is not None and are_folds(unit, _few_ids(rows, frame)):
+    if unit is not None and _are_folds(rows, frame, unit):
         notes.append(fold_warning(unit))
     if statistic.contrast == "log ratio":
         notes.append("contrast: the difference is that of the logarithms of the scores")
     return notes
 
 
-def _few_ids(rows: JoinedRows, frame: Frame) -> nw.Series[Any]:
-    """Return what is exchanged, all of it or one more than there are folds in any cross-validation."""
+def _are_folds(rows: JoinedRows, frame: Frame, unit: str) -> bool:
+    """Whether what is exchanged is called a fold, of which one that is not mostly suffices to tell."""
     name = KEY if rows.columns.cluster is None else "id"
-    own = (rows.runs[0].frame if rows.columns.cluster is None else frame).select(nw.col(name).alias("id"))
-    ids = rows.engine.collected(own.head(_LOOKED_AT).unique().head(MOST_FOLDS + 1))
-    if len(ids) <= MOST_FOLDS:
-        ids = rows.engine.collected(own.unique().head(MOST_FOLDS + 1))
-    return nw.from_native(ids["id"].sort(), series_only=True)
+    own = (rows.runs[0].frame if rows.columns.cluster is None else frame).select(
+        rows.functions.col(name).alias("id")
+    )
+    for some in (own.head(1), own.head(_LOOKED_AT), own):
+        units = rows.engine.collected(some.unique().head(MOST_FOLDS + 1))["id"].to_list()
+        if not are_folds(unit, units):
+            return False
+    return True
 
 
 def lacking_predictions(rows: JoinedRows) -> tuple[int, int]:
@@ -71,7 +70,8 @@ def lacking_predictions(rows: JoinedRows) -> tuple[int, int]:
     if not rows.counts_missing:
         return 0, 0
     lacking = {
-        side: nw.col(IN_TEST) & ~present(side, rows.columns.of_runs) & ~padding(side) for side in SIDES
+        side: rows.functions.col(IN_TEST) & ~rows.present(side, rows.columns.of_runs) & ~rows.padding(side)
+        for side in SIDES
     }
     n = rows.counted(**lacking)
     return n["baseline"], n["candidate"]

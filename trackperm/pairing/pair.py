@@ -28,7 +28,7 @@ from trackperm.pairing.digests import Digests, digests
 from trackperm.pairing.discordant import differ, discordant_rows, few_discordant_rows
 from trackperm.pairing.engines import Engine, Frame, Types, engine_for
 from trackperm.pairing.grouping import STRATUM, count_table, summed
-from trackperm.pairing.joined import SIDES, JoinedRows, example, keyed, there
+from trackperm.pairing.joined import SIDES, JoinedRows
 from trackperm.pairing.keyed_run import KEY, KeyedRun, keyed_runs
 from trackperm.pairing.notes import design, lacking_predictions, predictions_missing, rewritten_ids
 from trackperm.pairing.paired_counts import PairedCounts
@@ -200,20 +200,22 @@ def _paired(
         own = counted(rows, rows.in_test, statistic, types, outcomes)
         frame, statistic, count_notes = own.frame, own.statistic, own.notes
     if has_strata:
-        frame = frame.with_columns(example(str(columns.strata)).cast(nw.String).alias(STRATUM))
+        frame = frame.with_columns(
+            rows.example(str(columns.strata)).cast(rows.functions.String).alias(STRATUM)
+        )
         names = engine.collected(frame.select(STRATUM).unique())[STRATUM].sort().to_list()
         statistic = load_statistic(statistic, strata=names)
     numbers = RowNumbers.of(rows) if columns.repeats else None
     if numbers is not None:
         _require_takeable(numbers, columns, statistic)
-    frame, statistic, is_unit, by_class = _by_unit(engine, rows, frame, statistic, by_class)
+    frame, statistic, is_unit, by_class = _by_unit(rows, frame, statistic, by_class)
     table = (
         count_table(engine, frame, statistic, strata=has_strata, units=is_unit)
         if by_class is None
         else by_class.count_table()
     )
     if by_class is None:
-        frame = frame.with_columns(differ(statistic).alias(DIFFERS))
+        frame = frame.with_columns(differ(rows.functions, statistic).alias(DIFFERS))
     notes = (
         *rewritten_ids(*tables, columns, types),
         *count_notes,
@@ -229,13 +231,13 @@ def _paired(
         missing,
         (*notes, *suspicions(evidence, columns, types)),
         digests(rows),
-        n_changed(rows, statistic),
+        n_changed(rows, statistic, evidence.n_different),
     )
     if numbers is not None:
         report = replace(report, asymptotic=asymptotic(numbers, columns.repeats))
     has_values = columns.cluster is None and not columns.repeats
     discordant = (
-        discordant_rows(engine, frame, columns, statistic, has_values=has_values)
+        discordant_rows(rows, frame, statistic, has_values=has_values)
         if engine.is_local or not has_values
         else few_discordant_rows(rows, statistic, read_types, outcomes)
     )
@@ -250,10 +252,11 @@ def _with_counts(
 ) -> Pairing:
     names = found.statistic.count_names
     order = ["id", STRATUM] if has_strata else ["id"]
-    rows = engine.collected(frame).sort(order)
+    kind = [KIND] if KIND in frame.collect_schema() else []
+    rows = engine.collected(frame.select(*order, *kind, *count_columns(names)).sort(order))
     of_classes = None
     if by_class is not None:
-        kinds = rows[KIND].to_numpy() if KIND in rows.columns else np.arange(len(rows))
+        kinds = rows[KIND].to_numpy() if kind else np.arange(len(rows))
         of_classes = CountsByUnit.of_classes(by_class.candidate, by_class.baseline, kinds)
     public = [f"{side}.{name}" for side in reversed(SIDES) for name in names]
     counted_rows = rows.select("id", *count_columns(names))
@@ -297,9 +300,9 @@ def _joined(
     if columns.repeats:
         require_equal_rows(rows)
     elif columns.id is not None and not engine.is_local:
-        alone = keyed("baseline") != keyed("candidate")
-        n = rows.counted(alone=alone, **{side: there(side) for side in SIDES})
-        repeated = rows.rows.filter(alone).group_by(KEY).agg(nw.len().alias("n")).filter(nw.col("n") > 1)
+        f, alone = rows.functions, rows.keyed("baseline") != rows.keyed("candidate")
+        n = rows.counted(alone=alone, **{side: rows.there(side) for side in SIDES})
+        repeated = rows.rows.filter(alone).group_by(KEY).agg(f.len().alias("n")).filter(f.col("n") > 1)
         is_repeated = any(n[side] != run.n_keyed for side, run in zip(SIDES, runs, strict=True))
         if is_repeated or (n["alone"] and len(engine.collected(repeated.head(1)))):
             require_unique_ids([ids_of(engine, run, columns.ids) for run in runs], columns.id)
@@ -321,7 +324,6 @@ def _some_repeat(engine: Engine, run: KeyedRun) -> bool:
 
 
 def _by_unit(
-    engine: Engine,
     rows: JoinedRows,
     frame: Frame,
     statistic: Statistic,
@@ -340,25 +342,26 @@ def _by_unit(
     by_class : ClassCounts or None
         The counts of the classes, of the same rows.
     """
-    columns, has_strata = rows.columns, rows.columns.strata is not None
+    engine, columns, f = rows.engine, rows.columns, rows.functions
+    has_strata = columns.strata is not None
     if columns.cluster is not None:
-        frame = frame.with_columns(example(columns.cluster).alias(_UNIT))
+        frame = frame.with_columns(rows.example(columns.cluster).alias(_UNIT))
     else:
-        frame = frame.with_columns(nw.col(KEY).alias(_UNIT))
+        frame = frame.with_columns(f.col(KEY).alias(_UNIT))
     if columns.repeats not in (None, *ADDED):
         units = frame.select(KEY, _UNIT).unique()
-        frame, statistic = combined(engine, frame, statistic, strata=has_strata)
+        frame, statistic = combined(rows, frame, statistic, strata=has_strata)
         frame = frame.join(units, on=KEY, how="left")
         if columns.cluster is None:
-            return frame.with_columns(nw.col(KEY).alias("id")), statistic, True, by_class
+            return frame.with_columns(f.col(KEY).alias("id")), statistic, True, by_class
     elif columns.cluster is None and not columns.repeats:
-        return frame.with_columns(nw.col(KEY).alias("id")), statistic, False, by_class
+        return frame.with_columns(f.col(KEY).alias("id")), statistic, False, by_class
     if by_class is None:
         return summed(engine, frame, _UNIT, statistic, strata=has_strata), statistic, True, None
     if not engine.is_local:
-        n_units = int(engine.collected(frame.select(nw.col(_UNIT).n_unique())).item())
+        n_units = int(engine.collected(frame.select(f.col(_UNIT).n_unique())).item())
         by_class.require_few_units(n_units)
-    sizes = frame.group_by(_UNIT, KIND).agg(nw.len().cast(nw.Int64).alias("n"))
+    sizes = frame.group_by(_UNIT, KIND).agg(f.len().cast(f.Int64).alias("n"))
     of_units = engine.collected(sizes).sort(_UNIT, KIND)
     numbers = np.unique(of_units[_UNIT].to_numpy(), return_inverse=True)[1]
     by_class = by_class.summed(numbers, of_units[KIND].to_numpy(), of_units["n"].to_numpy())

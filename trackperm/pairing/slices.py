@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import narwhals as nw
-
 from trackperm.choices import EngineName
 from trackperm.errors import PairingError
 from trackperm.pairing.engines import engine_for
@@ -53,15 +51,16 @@ def require_same_slices(
                 raise _differ(column, len(places), "", *(side[places[0]] for side in sides))
         return
     with engine_for(engine, tables, (*ids, column)) as chosen:
+        f = chosen.functions
         frames, _ = chosen.typed(tables, (*ids, column), (*ids, column))
         values = [
-            with_key(frame, ids).select(KEY, nw.col(internal(column)).alias(side)).unique()
+            with_key(f, frame, ids).select(KEY, f.col(internal(column)).alias(side)).unique()
             for frame, side in zip(frames, SIDES, strict=True)
         ]
-        a, b = (nw.col(side) for side in SIDES)
+        a, b = (f.col(side) for side in SIDES)
         differ = (a != b).fill_null(False) | (a.is_null() != b.is_null())
         found = values[0].join(values[1], on=KEY, how="inner").filter(differ)
-        n = int(chosen.collected(found.select(nw.col(KEY).n_unique())).item())
+        n = int(chosen.collected(found.select(f.col(KEY).n_unique())).item())
         if n:
             key, *both = chosen.collected(found.sort(KEY, *SIDES).head(1).select(KEY, *SIDES)).row(0)
             raise _differ(column, n, f" of example {key!r}", *both)

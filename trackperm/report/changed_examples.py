@@ -61,12 +61,12 @@ def directions(comparison: Comparison) -> list[str] | None:
     candidate, baseline = (_counts(comparison, run) for run in ("candidate", "baseline"))
     pairs, place = np.unique(np.concatenate([candidate, baseline], axis=1), axis=0, return_inverse=True)
     n_counts = len(statistic.count_names)
-    stay, swap = statistic.pairs(pairs[:, :n_counts], pairs[:, n_counts:])
+    observed, swapped = statistic.pairs(pairs[:, :n_counts], pairs[:, n_counts:])
     own, _ = statistic.pairs(table.candidate, table.baseline)
     totals = own.T.astype(np.float64) @ table.multiplicities
-    observed = float(statistic.h.values(totals[np.newaxis])[0])
-    change = observed - statistic.h.values(totals + (swap - stay))
-    change[np.abs(change) <= 1e-12 * max(1.0, abs(observed))] = 0.0
+    value = float(statistic.h.values(totals[np.newaxis])[0])
+    change = value - statistic.h.values(totals + (swapped - observed))
+    change[np.abs(change) <= 1e-12 * max(1.0, abs(value))] = 0.0
     better = change > 0 if statistic.greater_is_better else change < 0
     words = np.where(change == 0, CHANGED, np.where(better, BETTER, WORSE))[place.ravel()]
     counted = (int((words == BETTER).sum()), int((words == WORSE).sum()))

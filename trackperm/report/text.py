@@ -93,8 +93,6 @@ def short_pvalue(comparison: Comparison) -> str:
     found = comparison.corrected
     if found is None:
         written = pvalue(comparison, 2).replace(" ", "")
-    elif found.pvalue is None:
-        written = found.method
     else:
         written = f"adj. p{'≈' if found.is_drawn else '='}{found.format_pvalue(2, comparison.alpha)}"
     drawn = comparison.method == "monte-carlo" if found is None else found.is_drawn
@@ -165,8 +163,7 @@ def correction(comparison: Comparison) -> str:
     if found is None:
         return ""
     adjusted = f"{'≈ ' * found.is_drawn}{found.format_pvalue(level=comparison.alpha)}"
-    name = "adjusted" if found.pvalue is not None else f"{comparison.alpha:g} or"
-    return f"{name} {adjusted}: {found.title} over {found.n_tests} tests"
+    return f"adjusted {adjusted}: {found.title} over {found.n_tests} tests"
 
 
 def examples(comparison: Comparison) -> str:

@@ -12,7 +12,7 @@ from trackperm.messages import printable
 from trackperm.tables.formats.parquet import tables_in_parts
 from trackperm.tables.labels import Gold, with_labels
 from trackperm.tables.panics import panics_unprinted
-from trackperm.tables.registry import recognised
+from trackperm.tables.registry import detect_format
 from trackperm.tables.remote import is_remote, read_remote, shown_locator
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.spark_tables import is_spark_table
@@ -152,7 +152,7 @@ def _gold(file: SourceFile, source: Source, gold: Gold | None) -> SourceFile:
 
 def _source(file: SourceFile) -> Source:
     _require_file(file)
-    return recognised(file)
+    return detect_format(file)
 
 
 def _require_file(file: SourceFile) -> None:

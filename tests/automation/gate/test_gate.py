@@ -66,7 +66,7 @@ def test_a_fault_is_raised_as_it_is(folder: Path, monkeypatch: pytest.MonkeyPatc
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr(gate_module, "settle", broken)
+    monkeypatch.setattr(gate_module, "compare_and_log", broken)
     with pytest.raises(ZeroDivisionError, match="oops"):
         trackperm.gate("tiny.parquet", name="tiny")
 

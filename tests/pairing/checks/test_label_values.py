@@ -274,7 +274,7 @@ class TestTwoClasses:
         with pytest.raises(InputTypeError, match="column `label` is integer in `baseline`"):
             trackperm.compare(numbers[0], texts[1], "f1")
         mixed = [texts[0].with_columns(numbers[0]["prediction"]) for _ in range(2)]
-        with pytest.raises(SpecError, match="All that it is compared with has to be of one type"):
+        with pytest.raises(SpecError, match="All values that it is compared with need one type"):
             compared(mixed, "f1")
 
     @pytest.mark.parametrize("absent", ["label", "prediction"])
@@ -455,7 +455,7 @@ class TestUnseenLabels:
 
     def test_lists_are_left_to_the_pairing(self) -> None:
         frame = pl.DataFrame({"id": range(4), "prediction": [["a"]] * 4, "label": [["b"]] * 4})
-        with pytest.raises(SpecError, match="can be read by counters alone"):
+        with pytest.raises(SpecError, match="can only be read by a counter"):
             trackperm.compare(frame, frame, "accuracy")
 
 

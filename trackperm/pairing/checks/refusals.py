@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import Any
 
-import narwhals as nw
 import polars as pl
 
 from trackperm.choices import Missing
@@ -68,18 +67,19 @@ def require_distinct_ids(engine: Engine, *runs: KeyedRun, id_: str) -> None:
     PairingError
         If a run has such ids.
     """
+    f = engine.functions
     for run in runs:
-        if run.frame.collect_schema()[KEY] != nw.String:
+        if run.frame.collect_schema()[KEY] != f.String:
             continue
         beyond_ascii = engine.beyond_ascii(run.frame, KEY).select(KEY)
         if not len(engine.collected(beyond_ascii.head(1))):
             continue
-        ids = nw.col(KEY)
+        ids = f.col(KEY)
         twins = (
             engine.mapped(beyond_ascii.unique(), _with_normal_form)
             .group_by(_NORMAL_FORM)
-            .agg(nw.len().alias("n"), ids.min().alias("first"), ids.max().alias("last"))
-            .filter(nw.col("n") > 1)
+            .agg(f.len().alias("n"), ids.min().alias("first"), ids.max().alias("last"))
+            .filter(f.col("n") > 1)
         )
         for first, last in engine.collected(twins.sort("first").head(1).select("first", "last")).iter_rows():
             raise PairingError(

@@ -10,6 +10,7 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
+from trackperm.statistic.expressions.functions import NARWHALS, Functions
 from trackperm.tables.column_types import ColumnType
 from trackperm.tables.table import ExampleTable
 
@@ -26,10 +27,13 @@ class Engine(ABC):
         As ``--engine`` calls it.
     is_local : bool
         Whether all rows are in this process's memory, so that any number of them may be looked at.
+    functions : Functions
+        What expressions over its tables are built with.
     """
 
     name: str
     is_local: bool = False
+    functions: Functions = NARWHALS
 
     @abstractmethod
     def typed(

@@ -65,6 +65,8 @@ class DuckDB(SqlEngine):
                     "autoload_known_extensions": False,
                 },
             )
+            # DuckDB takes `python -c` for an interactive session, and draws progress bars in its output.
+            self._connection.execute("SET enable_progress_bar = false")
         except BaseException:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise
@@ -126,8 +128,8 @@ class DuckDB(SqlEngine):
         return f"regexp_full_match({name}, '{pattern}')"
 
     def text_hash(self, name: str) -> str:
-        """Return the expression of a part of SHA-256 of a text."""
-        return f"CAST('0x' || sha256({name})[:{TEXT_DIGITS}] AS BIGINT)"
+        """Return the expression of a part of MD5 of a text."""
+        return f"CAST('0x' || md5({name})[:{TEXT_DIGITS}] AS BIGINT)"
 
     def mapped(self, frame: Frame, function: Callable[[pl.DataFrame], pl.DataFrame]) -> Frame:
         """Add columns that `function` makes of batches of rows."""

@@ -165,8 +165,8 @@ class Spark(SqlEngine):
         return f"{name} RLIKE '(?s){INTEGER_TEXT.removesuffix('$')}(?!.)'"
 
     def text_hash(self, name: str) -> str:
-        """Return the expression of a part of SHA-256 of a text."""
-        return f"CAST(conv(left(sha2({name}, 256), {TEXT_DIGITS}), 16, 10) AS BIGINT)"
+        """Return the expression of a part of MD5 of a text."""
+        return f"CAST(conv(left(md5({name}), {TEXT_DIGITS}), 16, 10) AS BIGINT)"
 
     def mapped(self, frame: Frame, function: Callable[[pl.DataFrame], pl.DataFrame]) -> Frame:
         """Add columns that `function` makes of batches of rows, in Python processes of the executors.

@@ -133,7 +133,7 @@ class TestAdjusted:
         found = family(logged("a", 0, -3), logged("b", 1, log10_p))
         assert [look.number for look in found.unreadable] == [2]
         assert found.adjusted("bonferroni") == pytest.approx({1: -3 + math.log10(2), 2: 0.0})
-        assert "no p-value can be read of 2" in found.notes()[-1]
+        assert "the p-values of 2 cannot be read" in found.notes()[-1]
 
     def test_mid_p_is_said(self):
         signature = accuracy(9, 2, mid_p=True).signature
@@ -219,7 +219,7 @@ class TestLeaderboards:
         assert found.adjusted("bonferroni") == pytest.approx(
             {1: -3 + math.log10(5), 2: 0, 5: -2 + math.log10(5)}
         )
-        assert "no p-value can be read of 2" in found.notes()[-1]
+        assert "the p-values of 2 cannot be read" in found.notes()[-1]
         gone = family(board("x", 0, list(self.PAIRS))).with_pairs(Files())
         assert gone.adjusted_pairs() == {1: [0.0, 0.0, 0.0]}
 
@@ -353,7 +353,7 @@ class TestInMlflow:
             self.listed(f"mlflow:{lonely}", "--tracking-uri", tracked.uri)
         with pytest.raises(InputError, match="on the test set `ff`"):
             self.listed("--experiment", "mlflow:digits", "--test-set", "ff", "--tracking-uri", tracked.uri)
-        with pytest.raises(InputError, match="says where to look"):
+        with pytest.raises(InputError, match="expected one run, or"):
             self.listed()
         with pytest.raises(InputError, match="names no tracker"):
             self.listed("predictions.csv")
