@@ -1,4 +1,4 @@
-"""Pairing in memory and by DuckDB, whose results are the same to the byte."""
+"""Pairing in memory and by another engine, whose results are the same to the byte."""
 
 from __future__ import annotations
 
@@ -10,15 +10,21 @@ import polars as pl
 
 from trackperm.errors import TrackpermError
 from trackperm.pairing import PairedRuns, Pairing
+from trackperm.pairing.engines import EngineName
 from trackperm.pairing.pair import pair, pair_in_memory
 from trackperm.statistic import Statistic
 from trackperm.tables.table import ExampleTable
 
 
-def pair_on_each_engine(
-    baseline: ExampleTable, candidate: ExampleTable, statistic: Statistic, **options: Any
+def pair_alike(
+    baseline: ExampleTable,
+    candidate: ExampleTable,
+    statistic: Statistic,
+    *,
+    engine: EngineName,
+    **options: Any,
 ) -> Pairing:
-    """Pair two runs in memory, and by DuckDB where it can: same result, or same refusal."""
+    """Pair two runs in memory, and by another engine where it can: same result, or same refusal."""
 
     def outcome(way: Callable[..., PairedRuns], **more: Any) -> PairedRuns | TrackpermError:
         try:
@@ -31,17 +37,14 @@ def pair_on_each_engine(
         table.has_witnesses(table.columns) and len(table) for table in (baseline, candidate)
     )
     if can:
-        by_duckdb = outcome(pair, engine="duckdb")
+        found = outcome(pair, engine=engine)
         if isinstance(whole, TrackpermError):
-            assert isinstance(by_duckdb, TrackpermError)
-            assert (type(by_duckdb), by_duckdb.message, by_duckdb.hint) == (
-                type(whole),
-                whole.message,
-                whole.hint,
-            )
+            assert isinstance(found, TrackpermError)
+            assert (type(found), found.message, found.hint) == (type(whole), whole.message, whole.hint)
         else:
-            assert isinstance(by_duckdb, PairedRuns)
-            assert_same(by_duckdb, whole)
+            if isinstance(found, TrackpermError):
+                raise found
+            assert_same(found, whole)
     if isinstance(whole, TrackpermError):
         raise whole
     assert isinstance(whole, Pairing)
