@@ -69,8 +69,8 @@ def f1_difference() -> RationalStatistic:
     return tp_u.divide(tp_u + in_u / 2, undefined=0) - tp_v.divide(tp_v + in_v / 2, undefined=0)
 
 
-def f1_test(stay: Integers, swap: Integers) -> PermutationTest:
-    return structured_test(stay, swap, f1_difference())
+def f1_test(observed: Integers, swapped: Integers) -> PermutationTest:
+    return structured_test(observed, swapped, f1_difference())
 
 
 def f1_of_sums(point: tuple[int, ...]) -> float:

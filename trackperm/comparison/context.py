@@ -30,7 +30,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Corrected:
+class AdjustedPValue:
     """A p-value corrected for all the tests that were made together.
 
     Attributes
@@ -43,9 +43,8 @@ class Corrected:
         The dependence among the tests under which it does.
     n_tests : int
         Size of the family.
-    pvalue, log10_pvalue : float or None
-        The adjusted p-value, of the upper end of what is known of each, and its decimal logarithm; None for
-        step-up procedures of discrete tests, which have none.
+    pvalue, log10_pvalue : float
+        The adjusted p-value, of the upper end of what is known of each, and its decimal logarithm.
     rejected : bool
         Whether the hypothesis of no difference is rejected.
     is_drawn : bool
@@ -57,15 +56,13 @@ class Corrected:
     controls: str
     valid_under: str
     n_tests: int
-    pvalue: float | None
-    log10_pvalue: float | None
+    pvalue: float
+    log10_pvalue: float
     rejected: bool
     is_drawn: bool = False
 
     def format_pvalue(self, digits: int = 3, level: float = 1.0) -> str:
         """Write the adjusted p-value, as :meth:`PermutationTest.format_pvalue` does."""
-        if self.pvalue is None or self.log10_pvalue is None:
-            return "below" if self.rejected else "not below"
         return format_pvalue(self.pvalue, self.log10_pvalue, digits, level)
 
 

@@ -8,29 +8,27 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from trackperm.choices import require_choice
-from trackperm.comparison.context import Corrected
+from trackperm.comparison.context import AdjustedPValue
 from trackperm.comparison.result import Comparison
 from trackperm.errors import CapacityError, InputError
 from trackperm.exact.multiplicity import (
     ADJUSTMENTS,
-    DISCRETE_PROCEDURES,
+    AHSD,
     TARONE_HOLM,
     AttainablePvalues,
     Correction,
-    DiscreteProcedure,
     adjust,
     adjust_discrete,
     adjust_log10,
     attainable_pvalues,
     log10_smallest_pvalue,
-    reject_discrete,
     tarone_holm,
     tarone_holm_log10,
 )
 from trackperm.messages import listed
 
 CORRECTIONS: Mapping[str, Correction] = MappingProxyType(
-    {**ADJUSTMENTS, TARONE_HOLM.name: TARONE_HOLM, **DISCRETE_PROCEDURES}
+    {**ADJUSTMENTS, TARONE_HOLM.name: TARONE_HOLM, AHSD.name: AHSD}
 )
 """Corrections by name."""
 
@@ -65,16 +63,14 @@ def corrected(comparisons: Sequence[Comparison], method: str = "holm") -> list[C
     levels = {comparison.alpha for comparison in comparisons}
     if len(levels) > 1:
         raise InputError(f"the comparisons have the levels {listed(map(str, sorted(levels)))}")
-    if isinstance(rule, DiscreteProcedure):
+    if rule is AHSD:
         _require_disjoint(comparisons, rule)
     adjusted = _adjusted(comparisons, rule)
     drawn = _drawn(comparisons, adjusted)
     names = _names(comparisons)
     result = []
-    for comparison, (pvalue, logarithm, is_rejected), is_drawn in zip(
-        comparisons, adjusted, drawn, strict=True
-    ):
-        found = Corrected(
+    for comparison, (pvalue, logarithm), is_drawn in zip(comparisons, adjusted, drawn, strict=True):
+        found = AdjustedPValue(
             method=rule.name,
             title=rule.title,
             controls=rule.controls,
@@ -82,7 +78,7 @@ def corrected(comparisons: Sequence[Comparison], method: str = "holm") -> list[C
             n_tests=len(comparisons),
             pvalue=pvalue,
             log10_pvalue=logarithm,
-            rejected=is_rejected,
+            rejected=pvalue < comparison.alpha,
             is_drawn=is_drawn,
         )
         options = {**comparison.options, "correction": method, "family": names}
@@ -106,18 +102,12 @@ def _names(comparisons: Sequence[Comparison]) -> str:
     return ", ".join(sorted(comparison.title for comparison in comparisons))
 
 
-def _adjusted(
-    comparisons: Sequence[Comparison], rule: Correction
-) -> list[tuple[float | None, float | None, bool]]:
-    """Return adjusted p-values and their logarithms, None where a rule has none, and what is rejected."""
-    alpha = comparisons[0].alpha
+def _adjusted(comparisons: Sequence[Comparison], rule: Correction) -> list[tuple[float, float]]:
+    """Return adjusted p-values and their decimal logarithms."""
     pvalues = [max(comparison.pvalue, comparison.test.interval[1]) for comparison in comparisons]
     logs = [_log10_upper(comparison) for comparison in comparisons]
-    if isinstance(rule, DiscreteProcedure):
-        laws = [_attainable(comparison) for comparison in comparisons]
-        if rule.step_up:
-            return [(None, None, bool(r)) for r in reject_discrete(pvalues, laws, alpha, rule.name)]
-        linear = adjust_discrete(pvalues, laws, rule.name).tolist()
+    if rule is AHSD:
+        linear = adjust_discrete(pvalues, [_attainable(each) for each in comparisons]).tolist()
         found = [math.log10(p) if p > 0.0 else least for p, least in zip(linear, logs, strict=True)]
     elif rule is TARONE_HOLM:
         smallest = [log10_smallest_pvalue(comparison.test) for comparison in comparisons]
@@ -126,19 +116,16 @@ def _adjusted(
     else:
         linear, found = adjust(pvalues, rule.name).tolist(), adjust_log10(logs, rule.name).tolist()
     # The logarithm of a p-value below the range of floats is that of the p-value, not of the float.
-    pairs = [(p if log > -300.0 else 10.0**log, log) for p, log in zip(linear, found, strict=True)]
-    return [(p, log, p < alpha) for p, log in pairs]
+    return [(p if log > -300.0 else 10.0**log, log) for p, log in zip(linear, found, strict=True)]
 
 
-def _drawn(
-    comparisons: Sequence[Comparison], adjusted: Sequence[tuple[float | None, float | None, bool]]
-) -> list[bool]:
+def _drawn(comparisons: Sequence[Comparison], adjusted: Sequence[tuple[float, float]]) -> list[bool]:
     """Say of each adjusted p-value whether one by Monte Carlo is in it, as steps take over from others."""
     sampled = [comparison.method == "monte-carlo" for comparison in comparisons]
-    taken = {log for (_, log, _), is_drawn in zip(adjusted, sampled, strict=True) if is_drawn}
+    taken = {log for (_, log), is_drawn in zip(adjusted, sampled, strict=True) if is_drawn}
     return [
-        is_drawn or (log in taken and (pvalue is None or pvalue < 1.0))
-        for (pvalue, log, _), is_drawn in zip(adjusted, sampled, strict=True)
+        is_drawn or (log in taken and pvalue < 1.0)
+        for (pvalue, log), is_drawn in zip(adjusted, sampled, strict=True)
     ]
 
 

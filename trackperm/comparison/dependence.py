@@ -185,9 +185,9 @@ def shares_of(pairing: Pairing | PairedRun) -> npt.NDArray[np.float64] | None:
     if counts.candidate.size > MOST_CELLS:
         return None
     statistic = pairing.statistic
-    stay, swap = (g.astype(np.float64) for g in statistic.pairs(counts.candidate, counts.baseline))
-    weights = np.bincount(counts.rows, minlength=len(stay))
-    centre = weights @ (stay + swap) / 2.0
+    observed, swapped = (g.astype(np.float64) for g in statistic.pairs(counts.candidate, counts.baseline))
+    weights = np.bincount(counts.rows, minlength=len(observed))
+    centre = weights @ (observed + swapped) / 2.0
     steps = _STEP * np.maximum(np.abs(centre), 1.0)
     points = centre + np.concatenate([np.diag(steps), -np.diag(steps)])
     h = statistic.h
@@ -196,4 +196,4 @@ def shares_of(pairing: Pairing | PairedRun) -> npt.NDArray[np.float64] | None:
     slopes = (up - down) / (2.0 * steps)
     if not np.isfinite(slopes).all():
         return None
-    return ((stay - swap) @ slopes / 2.0)[counts.rows]
+    return ((observed - swapped) @ slopes / 2.0)[counts.rows]

@@ -42,15 +42,15 @@ def interval_of(
     """
     if statistic.repeats == "attempts":
         return "none is known where attempts are exchanged within examples"
-    stay, swap = statistic.pairs(table.candidate, table.baseline)
+    observed, swapped = statistic.pairs(table.candidate, table.baseline)
     unit = "example" if statistic.cluster is None else "cluster"
-    scores = additive_scores(stay, swap, statistic.h, table.multiplicities)
+    scores = additive_scores(observed, swapped, statistic.h, table.multiplicities)
     method = suited(scores)
 
     def found(method: Choice, n_resamples: int = N_RESAMPLES) -> Interval:
         return difference_interval(
-            stay,
-            swap,
+            observed,
+            swapped,
             statistic.h,
             multiplicities=table.multiplicities,
             alpha=alpha,
@@ -73,11 +73,13 @@ def interval_of(
         except CapacityError:
             pass  # a mean can be resampled
     counts = table.multiplicities
-    why = why_not_resampled(stay, swap, statistic.h, counts, alpha=alpha, alternative=alternative, unit=unit)
+    why = why_not_resampled(
+        observed, swapped, statistic.h, counts, alpha=alpha, alternative=alternative, unit=unit
+    )
     if why is not None:
         return why
     n_resamples = max(N_RESAMPLES, math.ceil(DRAWN_BEYOND / tail_level(alpha, alternative)))
-    if n_resamples > N_RESAMPLES and n_resamples * stay.size > MOST_DRAWN:
+    if n_resamples > N_RESAMPLES and n_resamples * observed.size > MOST_DRAWN:
         return f"at the level {alpha:.2g} it takes {n_resamples:,} resamples, which would take long"
     try:
         return found("bootstrap", n_resamples)
@@ -105,10 +107,10 @@ def effect_sizes_of(
     alternative: Alternative,
 ) -> EffectSizes:
     """Return the effect sizes that mean something; of an error rate, an example that lowers it is better."""
-    stay, swap = statistic.pairs(table.candidate, table.baseline)
+    observed, swapped = statistic.pairs(table.candidate, table.baseline)
     found = effect_sizes(
-        stay,
-        swap,
+        observed,
+        swapped,
         statistic.h,
         multiplicities=table.multiplicities,
         difference=difference,
@@ -138,7 +140,7 @@ def detectable_effect_of(
     """
     if not table.n_discordant:
         return None
-    stay, swap = statistic.pairs(table.candidate, table.baseline)
+    observed, swapped = statistic.pairs(table.candidate, table.baseline)
     return detectable_effect(
-        stay, swap, statistic.h, table.multiplicities, alpha=alpha, alternative=alternative
+        observed, swapped, statistic.h, table.multiplicities, alpha=alpha, alternative=alternative
     )

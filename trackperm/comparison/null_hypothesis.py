@@ -80,12 +80,12 @@ def remarks(
     """
     if statistic.repeats == "attempts":  # nothing is swapped as a whole
         return ()
-    stay, swap = statistic.pairs(table.candidate, table.baseline)
-    differences = Differences.of(statistic.h, stay, swap, table.multiplicities)
+    pairs = statistic.pairs(table.candidate, table.baseline)
+    differences = Differences.of(statistic.h, *pairs, table.multiplicities)
     if differences is not None:
         found = _of_skewness(differences, observed)
     else:
-        found = _of_ratio(statistic, table, stay, swap, alternative, alpha)
+        found = _of_ratio(statistic, table, *pairs, alternative, alpha)
     return () if found is None else (f"look: p can be small although the scores are equal: {found}",)
 
 
@@ -104,15 +104,15 @@ def _of_skewness(differences: Differences, observed: float) -> str | None:
 def _of_ratio(
     statistic: Statistic,
     table: CountTable,
-    stay: IntArray,
-    swap: IntArray,
+    observed: IntArray,
+    swapped: IntArray,
     alternative: Alternative,
     alpha: float,
 ) -> str | None:
     apart = _divisors_apart(statistic, table)
     if corners(statistic.h) or (apart is not None and apart < FAR_APART):
         return None
-    ratio = variance_ratio(stay, swap, statistic.h, table.multiplicities)
+    ratio = variance_ratio(observed, swapped, statistic.h, table.multiplicities)
     if ratio is None or (size := ratio.size(alpha, alternative)) < EXCESS * alpha:
         return None
     why = "the counts of the two runs are far apart"

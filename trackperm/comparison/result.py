@@ -14,7 +14,7 @@ from typing import Any
 import narwhals as nw
 
 from trackperm.choices import Alternative
-from trackperm.comparison.context import Case, Corrected, Slice
+from trackperm.comparison.context import AdjustedPValue, Case, Slice
 from trackperm.comparison.dependence import Dependence
 from trackperm.comparison.effect import detectable_effect_of, effect_sizes_of, interval_of
 from trackperm.comparison.evidence import SizeBounds, size_bounds
@@ -27,9 +27,8 @@ from trackperm.comparison.second_opinions import (
     studentized_opinion,
 )
 from trackperm.comparison.verdict import Verdict, Word, decide
-from trackperm.errors import InputError, TrackpermError
+from trackperm.errors import InputError, TrackpermError, UndefinedError
 from trackperm.exact import CountTable, NullDistribution, PermutationTest, RationalStatistic
-from trackperm.exact.functions.real_number import UndefinedError
 from trackperm.exact.intervals import EffectSizes, Interval
 from trackperm.exact.power import MinimumDetectableEffect
 from trackperm.pairing import PairingReport
@@ -68,7 +67,7 @@ class Comparison:
         The smallest difference that matters.
     part : Slice or None
         The slice of the examples that was compared; None for all.
-    corrected : Corrected or None
+    corrected : AdjustedPValue or None
         The p-value among all those of the tests that were made together.
     second_opinions : tuple of SecondOpinion
         What other tests say, where somebody asked; no part of `key`.
@@ -89,7 +88,7 @@ class Comparison:
     outcomes: tuple[Comparison, ...] = field(default=(), repr=False, compare=False)
     margin: float | None = None
     part: Slice | None = None
-    corrected: Corrected | None = None
+    corrected: AdjustedPValue | None = None
     second_opinions: tuple[SecondOpinion, ...] = ()
     dependence: tuple[Dependence, ...] = ()
 
@@ -225,8 +224,7 @@ class Comparison:
         """
         pvalue = max(self.pvalue, self.test.interval[1])
         if self.corrected is not None:
-            pvalue = self.corrected.pvalue if self.corrected.pvalue is not None else pvalue
-            pvalue = pvalue if self.corrected.rejected else 1.0
+            pvalue = self.corrected.pvalue if self.corrected.rejected else 1.0
         size = self.size if self.margin is not None else None
         lack = None if size is None or self.margin is None else size.lack(self.margin)
         return decide(

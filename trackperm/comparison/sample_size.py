@@ -284,8 +284,8 @@ def paired_discordance(statistic: Statistic, table: CountTable) -> tuple[float |
 
     The share is None for other than 0/1 scores, and where there are too many examples for the exact power.
     """
-    stay, swap = statistic.pairs(table.candidate, table.baseline)
-    scores = additive_scores(stay, swap, statistic.h, table.multiplicities)
+    observed, swapped = statistic.pairs(table.candidate, table.baseline)
+    scores = additive_scores(observed, swapped, statistic.h, table.multiplicities)
     is_paired = scores is not None and scores.gap == 1 and scores.equally_weighted
     if scores is None or not is_paired or table.n_examples > MOST_EXAMPLES:
         return None, table.n_examples
@@ -300,18 +300,18 @@ def null_deviation(statistic: Statistic, table: CountTable) -> float:
     UndefinedStatisticError
         If the statistic has no slopes at its mean.
     """
-    stay, swap = statistic.pairs(table.candidate, table.baseline)
-    return null_standard_deviation(stay, swap, statistic.h, table.multiplicities)
+    observed, swapped = statistic.pairs(table.candidate, table.baseline)
+    return null_standard_deviation(observed, swapped, statistic.h, table.multiplicities)
 
 
 def _tested(statistic: Statistic, like: PermutationTest, table: CountTable) -> PermutationTest:
     """Test counts as the pilot was tested."""
-    stay, swap = statistic.pairs(table.candidate, table.baseline)
+    observed, swapped = statistic.pairs(table.candidate, table.baseline)
     try:
         return structured_test(
-            stay,
-            swap,
-            statistic.tested(stay, swap, table.multiplicities),
+            observed,
+            swapped,
+            statistic.tested(observed, swapped, table.multiplicities),
             alternative=like.alternative,
             multiplicities=table.multiplicities,
             mid_p=like.mid_p,

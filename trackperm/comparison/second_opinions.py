@@ -110,10 +110,10 @@ def second_opinions(
     alpha : float
         Level of the verdict.
     """
-    stay, swap = statistic.pairs(table.candidate, table.baseline)
+    observed, swapped = statistic.pairs(table.candidate, table.baseline)
     reader = _Reader(test, alpha)
     units = _units(statistic)
-    differences = Differences.of(statistic.h, stay, swap, table.multiplicities)
+    differences = Differences.of(statistic.h, observed, swapped, table.multiplicities)
     refusal = ""
     if differences is None:
         refusal = f"`{statistic.name}` is not a mean of one difference for each of the {units}"
@@ -130,7 +130,7 @@ def second_opinions(
     ):
         said = refusal if differences is None or refusal else opinion(differences, test.alternative)
         found.append(reader.opinion(name, said))
-    said = _clustered(statistic, stay, table.multiplicities, test, is_linear=differences is not None)
+    said = _clustered(statistic, observed, table.multiplicities, test, is_linear=differences is not None)
     return (*found, reader.opinion("clustered standard error", said))
 
 
@@ -148,14 +148,16 @@ def studentized_opinion(
 
 
 def _studentized(statistic: Statistic, table: CountTable, test: PermutationTest) -> str | tuple[float, str]:
-    stay, swap = statistic.pairs(table.candidate, table.baseline)
-    if Differences.of(statistic.h, stay, swap, table.multiplicities) is not None:
+    observed, swapped = statistic.pairs(table.candidate, table.baseline)
+    if Differences.of(statistic.h, observed, swapped, table.multiplicities) is not None:
         return test.pvalue, (
             f"It is the same test: `{statistic.name}` adds up one difference for each of the"
             f" {_units(statistic)}, whose squares no swap changes"
         )
     try:
-        found = studentized_test(stay, swap, statistic.h, table.multiplicities, alternative=test.alternative)
+        found = studentized_test(
+            observed, swapped, statistic.h, table.multiplicities, alternative=test.alternative
+        )
     except TrackpermError as error:
         return error.message
     how = "all swaps listed"
@@ -307,7 +309,7 @@ def _not_mcnemar(differences: Differences) -> str:
 
 
 def _clustered(
-    statistic: Statistic, stay: IntArray, counts: IntArray, test: PermutationTest, *, is_linear: bool
+    statistic: Statistic, observed: IntArray, counts: IntArray, test: PermutationTest, *, is_linear: bool
 ) -> str | tuple[float, str]:
     from scipy import stats
 
@@ -318,12 +320,12 @@ def _clustered(
     n = int(counts.sum())
     if n < 2:
         return f"there is but one of the {units}"
-    sums = np.array(exact_column_sums(stay, counts), dtype=np.float64)
+    sums = np.array(exact_column_sums(observed, counts), dtype=np.float64)
     steps = STEP * np.maximum(np.abs(sums), 1.0)
     slopes = (h.values(sums + np.diag(steps)) - h.values(sums - np.diag(steps))) / (2.0 * steps)
     if not np.isfinite(slopes).all():
         return f"`{statistic.name}` is undefined near the observed counts"
-    parts = stay @ slopes
+    parts = observed @ slopes
     variance = n / (n - 1) * float(counts @ (parts - float(counts @ parts) / n) ** 2)
     if variance <= (STEP * test.observed) ** 2:
         return f"all {units} contribute the same"

@@ -10,7 +10,7 @@ import numpy as np
 
 from trackperm.choices import Alternative
 from trackperm.errors import InputError
-from trackperm.exact.distributions.characteristic import UNIT, FloatArray, SwapSum
+from trackperm.exact.distributions.characteristic import UNIT, FloatArray, SwapDistribution
 from trackperm.exact.distributions.pmf import BYTES_PER_CELL, LOG_WINDOW, lattice_pmf, open_mesh, plan_window
 from trackperm.exact.engines.linear.bracket import rounded
 from trackperm.exact.engines.linear.tails import LinearStatistic
@@ -79,13 +79,13 @@ class NullDistribution:
 
 
 def null_distribution(
-    law: SwapSum, values: Callable[[Sequence[IntArray]], FloatArray], memory_budget: int
+    law: SwapDistribution, values: Callable[[Sequence[IntArray]], FloatArray], memory_budget: int
 ) -> NullDistribution:
     """Compute the null distribution of a statistic on a window that holds all but 1e-20 of the mass.
 
     Parameters
     ----------
-    law : SwapSum
+    law : SwapDistribution
         The law of X.
     values : callable
         The statistic at lattice points, given as r broadcastable coordinate arrays.

@@ -194,12 +194,12 @@ class PairTester:
         if self.linear is not None:
             return self.linear.test(candidate, baseline, self.options, cross_table)
         table, statistic = self.counted.count_table(candidate, baseline, cross_table)
-        stay, swap = statistic.pairs(table.candidate, table.baseline)
+        observed, swapped = statistic.pairs(table.candidate, table.baseline)
         try:
             return structured_test_of(
-                stay,
-                swap,
-                statistic.tested(stay, swap, table.multiplicities),
+                observed,
+                swapped,
+                statistic.tested(observed, swapped, table.multiplicities),
                 self.options,
                 multiplicities=table.multiplicities,
             )

@@ -16,7 +16,8 @@ from trackperm.pairing.keyed_run import KEY, keys_of
 from trackperm.pairing.report import OUTCOMES
 from trackperm.statistic import Statistic
 from trackperm.tables.column_types import ColumnType, typed_columns
-from trackperm.tables.scan import Scan
+from trackperm.tables.lazy_table import LazyTable
+from trackperm.tables.query import Query
 from trackperm.tables.table import ExampleTable
 
 _FOLDS = r"(?:k|cv)?[ _.-]?(?:folds?|splits?|resamples?|resampling)"
@@ -189,7 +190,9 @@ def n_changed(rows: JoinedRows, statistic: Statistic, n_different: Mapping[str, 
 
 
 def _is_cheap(table: ExampleTable, name: str) -> bool:
-    return name in table.columns and (not isinstance(table.data, Scan) or len(table) <= _FEW)
+    if name not in table.columns or isinstance(table.data, Query):
+        return False
+    return not isinstance(table.data, LazyTable) or len(table) <= _FEW
 
 
 def _by_key(table: ExampleTable, columns: PairedColumns, name: str) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""No process of the workshop reads storage by itself, or anything else of the network."""
+"""No process of the pool reads storage by itself, or anything else of the network."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_paths_stay_in_the_run() -> None:
         "        except Exception as error:\n"
         "            print(error)\n"
     )
-    assert found.count("is no artifact path") == 6
+    assert found.count("is not a valid artifact path") == 6
 
 
 def test_storage_of_anything_else_is_refused() -> None:
@@ -50,7 +50,7 @@ def test_storage_of_anything_else_is_refused() -> None:
         "    except Exception as error:\n"
         "        print(error)\n"
     )
-    assert found.count("is no place of the artifacts of a run") == 3
+    assert found.count("is not the artifact URI of a run") == 3
 
 
 def test_other_hosts_are_out_of_reach() -> None:
@@ -66,4 +66,4 @@ def test_other_hosts_are_out_of_reach() -> None:
         "    except requests.ConnectionError as error:\n"
         "        print(error)\n"
     )
-    assert found.count("is out of reach") == 3
+    assert found.count("cannot be reached") == 3

@@ -11,7 +11,6 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import narwhals as nw
 
@@ -38,16 +37,7 @@ MAX_COST = 20_000
 _LARGEST_COUNT = 2**32  # of a counter: lists and texts are no longer than that
 _FLOAT_EXACT = 2**53
 _LARGEST_DIVISOR = 2**51
-_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_LINEAR: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub}
 
 
 @dataclass(frozen=True)
@@ -222,7 +212,7 @@ class _Compiler:
         if left.constant and not right.constant:
             # Polars 2.1 may fail on `literal == when(...)`, depending on the data; the reverse is safe.
             left, right, sign = right, left, _MIRRORED.get(sign, sign)
-        values = _COMPARE[sign](left.values, right.values)
+        values = COMPARISONS[sign](left.values, right.values)
         return _joined(values, ColumnType.BOOLEAN, 1, left, right)
 
     def arithmetic(self, node: Binary, sides: list[_Part]) -> _Part:
@@ -233,7 +223,7 @@ class _Compiler:
             return self.product(left, right)
         if node.operator in ("//", "%"):
             return self.division(node.operator, left, right)
-        values = _LINEAR[node.operator]
+        values = operator.add if node.operator == "+" else operator.sub
         if left.type is ColumnType.DECIMAL:
             return _joined(values(left.values, right.values), left.type, 0, left, right)
         left, right = (self.limited(side, OUT_OF_RANGE // 2) for side in (left, right))

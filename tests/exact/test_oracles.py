@@ -1,0 +1,92 @@
+"""Three ways of counting swaps against one another, and the paper's algorithms against them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from support import oracles
+from support.budget import cases
+from support.cases import f1_difference, paired_points
+from support.oracles import Point
+from support.paper_algorithms import convolve_dp, convolve_fft, exact_perm_test, monte_carlo
+
+Pairs = tuple[list[Point], list[Point]]
+
+
+@settings(max_examples=cases(100), deadline=None)
+@given(paired_points())
+def test_three_ways_of_counting_agree(pairs: Pairs) -> None:
+    by_enumeration = oracles.enumerated_sums(*pairs)
+    assert oracles.sums_by_dictionary(*pairs) == by_enumeration
+    assert oracles.sums_by_polynomial(*pairs) == by_enumeration
+
+
+@settings(max_examples=cases(60), deadline=None)
+@given(paired_points(m=1, low=-300, high=300))
+def test_difference_oracles_against_enumeration(pairs: Pairs) -> None:
+    differences = [a[0] - b[0] for a, b in zip(*pairs, strict=True)]
+    centre = sum(a[0] + b[0] for a, b in zip(*pairs, strict=True))
+    truth = oracles.structured_pvalues(
+        oracles.enumerated_sums(*pairs), pairs[0], lambda point: 2 * point[0] - centre
+    )
+    assert oracles.difference_pvalues(differences) == truth
+    histogram = {d: differences.count(d) for d in set(differences)}
+    for alternative, (low, high) in oracles.histogram_pvalue_ends(histogram, sum(differences)).items():
+        assert low <= truth[alternative] <= high
+        assert high - low < 1e-60
+
+
+@pytest.mark.parametrize(
+    ("histogram", "observed"),
+    [({1: 3, 2: 4, 5: 300}, 211), ({1: 200, 7: 3, 100_000: 30}, 100_211), ({3: 50, -3: 20, 10**6: 1}, 90)],
+)
+def test_large_differences_cost_no_large_polynomial(histogram: dict[int, int], observed: int) -> None:
+    differences = [(e,) for e, c in histogram.items() for _ in range(c)]
+    counts = oracles.sums_by_dictionary(differences, [(-e,) for (e,) in differences])
+    n_swaps = sum(counts.values())
+    for alternative, pvalue in oracles.histogram_pvalues(histogram, observed).items():
+        extreme = sum(n for (s,), n in counts.items() if oracles.rejects(s, observed, alternative))
+        assert pvalue == Fraction(extreme, n_swaps)
+
+
+def test_binomial_ends_against_scipy() -> None:
+    low, high = oracles.histogram_pvalue_ends({1: 10**6}, 3_000)["greater"]
+    assert high - low < 1e-60
+    assert float(low) == pytest.approx(stats.binom.sf(501_499, 10**6, 0.5), rel=1e-9)
+
+
+@settings(max_examples=cases(40), deadline=None)
+@given(st.lists(st.integers(-9, 9), min_size=1, max_size=50))
+def test_convolutions_against_integer_polynomials(differences: list[int]) -> None:
+    truth = oracles.difference_pvalues(differences)
+    statistics: dict[str, Callable[[Any], Any]] = {
+        "two-sided": np.abs, "greater": np.positive, "less": np.negative
+    }  # fmt: skip
+    for alternative, h in statistics.items():
+        for convolve, error in ((convolve_dp, 0.0), (convolve_fft, 1e-13)):
+            found = exact_perm_test(np.array(differences), -np.array(differences), h, convolve=convolve)
+            assert abs(found - truth[alternative]) <= error
+
+
+def test_monte_carlo_covers_the_exact_pvalue() -> None:
+    u, v = np.random.default_rng(11).integers(0, 5, (2, 40, 2))
+    observed, swapped = np.hstack([u, v]), np.hstack([v, u])
+    counts = oracles.sums_by_dictionary(*(list(map(tuple, x.tolist())) for x in (observed, swapped)))
+    truth = oracles.structured_pvalues(counts, list(map(tuple, observed.tolist())), f1_difference)[
+        "two-sided"
+    ]
+
+    def h(point: Point) -> Fraction:
+        return abs(f1_difference(tuple(map(int, point))))
+
+    n = 20_000
+    count = round(monte_carlo(observed, swapped, h, n_resamples=n, rng=3) * (n + 1)) - 1
+    interval = stats.binomtest(count, n).proportion_ci(1 - 1e-6)
+    assert interval.low <= truth <= interval.high
