@@ -263,7 +263,7 @@ class _Group:
         runs = np.searchsorted(numbers, table[_RUN].to_numpy())
         places = runs * n + table[_PLACE].to_numpy()
         has_each_once = (np.bincount(places, minlength=len(numbers) * n) == 1).reshape(-1, n).all(axis=1)
-        order = np.empty(len(places), dtype=np.int64)
+        order = np.zeros(len(places), dtype=np.int64)
         order[places] = np.arange(len(places))
         table = table.select(columns)[order]
         keys = [

@@ -182,7 +182,7 @@ def n_changed(rows: JoinedRows, statistic: Statistic, n_different: Mapping[str, 
         typed = typed_columns(*tables, [*columns.ids, name], text=columns.ids)[:2]
     except InputTypeError:
         return None
-    keys = engine.collected(rows.in_test.select(KEY))
+    keys = engine.collected(rows.rows_in_test.select(KEY))
     sides_by_key = [_by_key(table, columns, name) for table in typed]
     both = keys.join(sides_by_key[0], on=KEY, how="left")
     both = both.join(sides_by_key[1], on=KEY, how="left", suffix=" of candidate")

@@ -196,7 +196,7 @@ def _paired(
         frame, by_class = counted_by_class(rows, statistic, read_types, outcomes)
         statistic, count_notes = by_class.statistic, by_class.notes
     else:
-        own = counted(rows, rows.in_test, statistic, types, outcomes)
+        own = counted(rows, rows.examples, statistic, types, outcomes)
         frame, statistic, count_notes = own.frame, own.statistic, own.notes
     if has_strata:
         frame = frame.with_columns(
