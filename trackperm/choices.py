@@ -17,6 +17,9 @@ Alternative = Literal["two-sided", "less", "greater"]
 Method = Literal["auto", "binomial", "enumerate", "dp", "lattice", "bracket", "monte-carlo"]
 """Numerical engines."""
 
+EngineName = Literal["auto", "polars", "duckdb", "spark"]
+"""Where rows are joined and counted; ``auto`` goes by what holds them and by their number."""
+
 MethodOfResult = Literal[Method, "attempts"]
 """As `Method`; ``attempts`` is not for choice, for it tests another null hypothesis: that the attempts of an
 example are exchangeable, and not its outputs as a whole."""

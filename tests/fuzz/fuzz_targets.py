@@ -19,9 +19,8 @@ with atheris.instrument_imports(include=INSTRUMENTED):
     import numpy as np
     import polars as pl
 
-    from trackperm.errors import CapacityError, InputError, SpecError
+    from trackperm.errors import CapacityError, InputError, SpecError, UndefinedError
     from trackperm.exact import structured_test
-    from trackperm.exact.functions.real_number import UndefinedError
     from trackperm.statistic import OUT_OF_RANGE, ColumnType
     from trackperm.statistic.compile import _Compiler
     from trackperm.statistic.document import Document, Passage

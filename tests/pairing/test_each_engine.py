@@ -23,7 +23,7 @@ from trackperm.pairing.pair import Pairing
 from trackperm.pairing.pair import pair as pair_by
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.tables import read_examples
-from trackperm.tables.formats import json_lines
+from trackperm.tables.formats import delimited, json_lines
 from trackperm.tables.table import ExampleTable
 
 N = 240
@@ -226,7 +226,8 @@ def test_names_that_sql_takes_for_the_same_or_for_expressions() -> None:
 
 @pytest.mark.parametrize("kind", ["parquet", "jsonl", "csv"])
 def test_files(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_lines, "LARGE", 1000)
+    for module in (delimited, json_lines):
+        monkeypatch.setattr(module, "LARGE", 1000)
     text = chain(TEXT, IN_TEXT)
     tables = []
     for table in runs(text, text):

@@ -93,7 +93,7 @@ def table(frame: pl.DataFrame, origin: str, flaw: str, rng: np.random.Generator)
     together=st.sampled_from([1, 2000, 2**18]),
     seed=st.integers(0, 999),
 )
-@settings(max_examples=cases(15), deadline=None)
+@settings(max_examples=cases(8), deadline=None)
 def test_against_pairing_each(
     folder, name, ids, n, own_flaw, flaws, readings, decimals, missing, together, seed
 ):
@@ -128,7 +128,8 @@ def test_against_pairing_each(
             assert found.report == expected.report
             assert found.statistic.resolution == expected.statistic.resolution
             assert found.counts.names == expected.counts.names
-            assert found.counts.frame.to_native().equals(expected.counts.frame.to_native())
+            counts = found.counts.frame.to_native().with_columns(pl.exclude("id").cast(pl.Int64))
+            assert counts.equals(expected.counts.frame.to_native())
             assert found.strata is expected.strata is None
             tables_of_counts = found.count_table, expected.count_table
             for part in ("candidate", "baseline", "multiplicities"):

@@ -279,7 +279,7 @@ def test_large_artifact_is_refused(client: Client, store: MlflowStore, experimen
     columns = {**predictions(0, n=5000), "text": [uuid4().hex * 30 for _ in range(5000)]}
     runs = [store.run_with_predictions(experiment, name, columns, artifact="p.csv") for name in "ab"]
     error = client.error(compare(runs))
-    assert "more than 4 MB" in error["message"]
+    assert "at most 4 MB" in error["message"]
     assert "TRACKPERM_ARTIFACT_MB" in error["hint"]
 
 

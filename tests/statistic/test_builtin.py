@@ -66,7 +66,7 @@ def test_what_a_missing_prediction_counts(name: str) -> None:
     definition = DEFINITIONS[name]
     statistic = load_statistic(name, parameters=definition.parameters)
     if definition.missing is None:
-        with pytest.raises(InputError, match="does not say what a missing prediction counts"):
+        with pytest.raises(InputError, match="does not define the counts of a missing prediction"):
             statistic.missing_counts({})
         return
     rows, _ = random_runs(definition, np.random.default_rng(3), 20)
@@ -150,8 +150,8 @@ def test_positive_against_text(name: str) -> None:
     problem = "text column `prediction` is compared with integer parameter `positive` (1) at `$.counts.tp`"
     assert problem in caught.value.message
     assert caught.value.hint == (
-        "set the parameter `positive` to a text: `--set positive=yes`, for example. All that it is compared"
-        " with has to be of one type."
+        "set the parameter `positive` to a text: `--set positive=yes`, for example. All values that it is"
+        " compared with need one type."
     )
 
 

@@ -19,9 +19,8 @@ from support.oracles import Point
 from support.specs import load, parse
 from support.written_expressions import Written, join, power, same, whole
 
-from trackperm.errors import SpecError
+from trackperm.errors import SpecError, UndefinedError
 from trackperm.exact import structured_test
-from trackperm.exact.functions.real_number import UndefinedError
 from trackperm.statistic import ColumnType
 from trackperm.statistic.expressions.arrays import integers
 from trackperm.statistic.expressions.rational import is_rational, rational

@@ -6,8 +6,9 @@ from trackperm.comparison.dependence import Dependence
 from trackperm.comparison.question import Question
 from trackperm.comparison.result import Comparison
 from trackperm.comparison.runs import RunData, load_run, reference_answers, require_artifacts_of_runs
-from trackperm.comparison.several import compare_statistics, runs_of_slice
+from trackperm.comparison.several import compare_statistics
 from trackperm.comparison.single import compare_runs, count_table_test
+from trackperm.comparison.slices import runs_of_slice
 
 __all__ = [
     "CORRECTIONS",

@@ -10,6 +10,7 @@ import polars as pl
 
 from trackperm.errors import TrackpermError
 from trackperm.tables.column_types import LISTS, ColumnType, numbers_in_two_ways, typed_columns
+from trackperm.tables.query import Query
 from trackperm.tables.table import ExampleTable
 
 _LOOKED_AT = 100_000
@@ -38,7 +39,9 @@ def _any_equal(table: ExampleTable, prediction: str, label: str) -> bool:
     """Whether any prediction equals its label, or there is none with a label that could tell."""
     if prediction == label:
         return True
-    n = 0
+    n, whole = 0, table
+    if isinstance(table.data, Query):
+        table = table.head(_LOOKED_AT)
     for part in table.slices([prediction, label], _LOOKED_AT):
         both = part.drop_nulls()
         n += len(both)
@@ -50,4 +53,7 @@ def _any_equal(table: ExampleTable, prediction: str, label: str) -> bool:
         is_text = [types[name] is ColumnType.TEXT for name in (prediction, label)]
         if is_text[0] == is_text[1] and (first == second).any():
             return True
+    if isinstance(whole.data, Query):
+        n, n_same = whole.data.n_equal(prediction, label)
+        return n_same > 0 or n == 0
     return n == 0

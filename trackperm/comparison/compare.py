@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, get_args, overload
 
-from trackperm.choices import Alternative, CorrectionName, Method, MissingRule, Repeats, Unit, require_choice
+from trackperm.choices import (
+    Alternative,
+    CorrectionName,
+    EngineName,
+    Method,
+    MissingRule,
+    Repeats,
+    Unit,
+    require_choice,
+)
 from trackperm.comparison.question import Question, StatisticSource
 from trackperm.comparison.result import Comparison
 from trackperm.comparison.runs import load_run, reference_answers, require_artifacts_of_runs
@@ -35,6 +44,7 @@ class _Options(TypedDict, total=False):
     labels: Any
     missing: MissingRule
     by_position: bool
+    engine: EngineName
     mid_p: bool
     method: Method
     n_samples: int
@@ -117,6 +127,7 @@ def compare(
     labels: Any = None,
     missing: MissingRule = "error",
     by_position: bool = False,
+    engine: EngineName = "auto",
     mid_p: bool = False,
     method: Method = "auto",
     n_samples: int = N_SAMPLES,
@@ -185,6 +196,10 @@ def compare(
         cases, and concludes what they agree on.
     by_position : bool
         Pair rows by position where there is no id column.
+    engine : {'auto', 'polars', 'duckdb', 'spark'}
+        Where rows are joined and counted; the result is the same. ``auto`` takes Spark for its frames, DuckDB
+        for large runs and polars, in memory, for others. Of lazy frames and relations used columns alone are
+        read.
     mid_p : bool
         Count ties with the observed value half: less conservative, but no longer a valid p-value.
     method : {'auto', 'binomial', 'enumerate', 'dp', 'lattice', 'bracket', 'monte-carlo'}
@@ -234,6 +249,7 @@ def compare(
         exceedances=exceedances,
     )
     _require_names(statistic, metric, slices, correction)
+    require_choice("engine", engine, get_args(EngineName))
     require_artifacts_of_runs(artifact, baseline, candidate)
     question = Question(
         statistics=_sequence(statistic, StatisticSource),
@@ -256,7 +272,9 @@ def compare(
     tables = [run.table for run in runs]
     if slices is None and not isinstance(statistic, list | tuple) and not isinstance(metric, list | tuple):
         asked = question.statistic_of(tables)
-        return compare_runs(*runs, asked, options, margin=margin, missing=missing, by_position=by_position)
+        return compare_runs(
+            *runs, asked, options, margin=margin, missing=missing, by_position=by_position, engine=engine
+        )
     return compare_statistics(
         *runs,
         question.statistics_of(tables),
@@ -266,6 +284,7 @@ def compare(
         margin=margin,
         missing=missing,
         by_position=by_position,
+        engine=engine,
     )
 
 

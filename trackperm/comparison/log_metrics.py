@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from trackperm.errors import InputError
 from trackperm.messages import did_you_mean, listed
@@ -57,6 +58,7 @@ def metrics_of(table: ExampleTable) -> Mapping[str, str]:
     return {name.removeprefix(_SCORE): name for name in names if is_number(name, [table])}
 
 
+@lru_cache(maxsize=256)
 def mean_of_metric(name: str, column: str, why: str = "") -> Statistic:
     """Return the mean of a column of scores, under the name of the metric.
 

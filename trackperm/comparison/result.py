@@ -27,9 +27,8 @@ from trackperm.comparison.second_opinions import (
     studentized_opinion,
 )
 from trackperm.comparison.verdict import Verdict, Word, decide
-from trackperm.errors import InputError, TrackpermError
+from trackperm.errors import InputError, TrackpermError, UndefinedError
 from trackperm.exact import CountTable, NullDistribution, PermutationTest, RationalStatistic
-from trackperm.exact.functions.real_number import UndefinedError
 from trackperm.exact.intervals import EffectSizes, Interval
 from trackperm.exact.power import MinimumDetectableEffect
 from trackperm.pairing import PairingReport

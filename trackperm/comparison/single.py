@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from trackperm.choices import Missing, MissingRule
+from trackperm.choices import EngineName, Missing, MissingRule
 from trackperm.comparison.context import Case
 from trackperm.comparison.dependence import Dependence, dependence_of
 from trackperm.comparison.result import Comparison, score_of
@@ -40,6 +40,7 @@ def compare_runs(
     margin: float | None = None,
     missing: MissingRule = "error",
     by_position: bool = False,
+    engine: EngineName = "auto",
     look_for_clusters: bool = True,
 ) -> Comparison:
     """Compare two runs that were read before by one statistic.
@@ -52,7 +53,7 @@ def compare_runs(
         What is tested.
     options : TestOptions, optional
         Alternative, level and engine.
-    margin, missing, by_position
+    margin, missing, by_position, engine
         As in :func:`~trackperm.comparison.compare.compare`.
     look_for_clusters : bool
         Whether columns are looked at by which examples may hang together; see :mod:`.dependence`.
@@ -68,7 +69,14 @@ def compare_runs(
 
     def compared(case: Missing) -> Comparison:
         with named_test_sets(baseline, candidate):
-            pairing = pair(baseline.table, candidate.table, statistic, missing=case, by_position=by_position)
+            pairing = pair(
+                baseline.table,
+                candidate.table,
+                statistic,
+                missing=case,
+                by_position=by_position,
+                engine=engine,
+            )
         found = _tested(baseline, candidate, pairing, options, margin)
         if not look_for_clusters or by_position or statistic.cluster is not None:
             return found

@@ -144,11 +144,32 @@ def difference_test_of(
     else:
         moves, counts, unit = _stratified(differences(scores.candidate, scores.baseline), strata)
     unit *= scores.unit
+    note = "" if scores.how == "integers" else scores.note()
+    return sum_test_of(moves, counts, unit, options, note)
+
+
+def sum_test_of(
+    moves: npt.NDArray[Any], counts: IntArray, unit: Fraction, options: TestOptions, note: str = ""
+) -> PermutationTest:
+    """Test a sum of signed differences of examples.
+
+    Parameters
+    ----------
+    moves : ndarray of int64, or of Python integers, shape (K,)
+        The distinct differences.
+    counts : ndarray of int64, shape (K,)
+        How many examples have each.
+    unit : Fraction
+        What 1 adds to the statistic; positive.
+    options : TestOptions
+        Checked before.
+    note : str
+        What is said of how the differences were read.
+    """
     moved = sum(d * c for d, c in zip(moves.tolist(), counts.tolist(), strict=True))
     # A swap turns the difference d of an example into -d.
     statistic = LinearStatistic.from_differences(moves, counts, 2 * unit, moved * unit)
-    note = "" if scores.how == "integers" else scores.note()
-    return _linear_test(statistic, n_examples, statistic.law.n_coins, options, note)
+    return _linear_test(statistic, int(counts.sum()), statistic.law.n_coins, options, note)
 
 
 def _stratified(

@@ -19,6 +19,7 @@ from trackperm.exact import CountTable, RationalStatistic
 from trackperm.exact.counts import exact_column_sums, group_rows
 from trackperm.exact.scores.scaling import scale_scores
 from trackperm.exact.types import IntArray
+from trackperm.leaderboards.cross_tables import MOST_CODES, CrossTables
 from trackperm.leaderboards.paired_runs import Entry, Field, side_values
 from trackperm.pairing.counting import count_of
 from trackperm.pairing.engines.in_memory import InMemory
@@ -68,7 +69,7 @@ class Counted:
             for entry in runs.entries:
                 column = side_values(entry.pairing, name, "candidate")
                 if name in named:
-                    column = np.rint(column / float(named[name])).astype(np.int64)
+                    column = np.rint(column.astype(np.float64) / float(named[name])).astype(np.int64)
                 column = _narrowed(column.astype(np.float64) if name in read - named.keys() else column)
                 # What is the same in all runs is in memory once.
                 own.append(own[0] if own and np.array_equal(own[0], column) else column)
@@ -111,10 +112,13 @@ class Counted:
         first = self.values[0]
         return tuple(c for c in range(len(first)) if any(own[c] is not first[c] for own in self.values))
 
-    def count_table(self, candidate: int, baseline: int) -> tuple[CountTable, Statistic]:
+    def count_table(
+        self, candidate: int, baseline: int, cross_table: IntArray | None = None
+    ) -> tuple[CountTable, Statistic]:
         """Return the table of counts that :func:`trackperm.compare` makes of a pair, and the statistic.
 
-        Where counts are decimals, the statistic is that with the units of this pair.
+        Where counts are decimals, the statistic is that with the units of this pair. The table of
+        :attr:`cross_tables` may be known.
         """
         u, v = self.entries[candidate], self.entries[baseline]
         if self.statistic.has_classes:
@@ -125,7 +129,10 @@ class Counted:
             return pairing.count_table, pairing.statistic
         if self._codes is not None:
             codes, rows = self._codes
-            cells = np.bincount(codes[candidate] * len(rows) + codes[baseline], minlength=len(rows) ** 2)
+            if cross_table is None:
+                cells = np.bincount(codes[candidate] * len(rows) + codes[baseline], minlength=len(rows) ** 2)
+            else:
+                cells = cross_table.ravel()
             present = np.flatnonzero(cells)
             first, second = np.divmod(present, len(rows))
             counts = cells[present].astype(np.int64)
@@ -200,6 +207,13 @@ class Counted:
         return self._with_units[key]
 
     @cached_property
+    def cross_tables(self) -> CrossTables | None:
+        """Tables of which rows of counts two runs have; None where these are too many."""
+        if self._codes is None or len(self._codes[1]) > MOST_CODES:
+            return None
+        return CrossTables(self._codes[0], len(self._codes[1]))
+
+    @cached_property
     def _codes(self) -> tuple[list[Array], IntArray] | None:
         """By run and example, which of all distinct rows of counts it has, and these rows.
 
@@ -267,4 +281,4 @@ def _narrowed(column: Array) -> Array:
     if column.dtype.kind == "f":
         return column
     low, high = int(column.min()), int(column.max())
-    return column.astype(np.promote_types(np.min_scalar_type(low), np.min_scalar_type(high)))
+    return column.astype(np.promote_types(np.min_scalar_type(low), np.min_scalar_type(high)), copy=False)

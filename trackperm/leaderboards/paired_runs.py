@@ -356,8 +356,8 @@ def side_values(
         return np.asarray(values)
     unit = units[name]
     if max(unit.numerator, unit.denominator) < 2**53:
-        return np.asarray(values * float(unit.numerator) / float(unit.denominator))
-    return np.asarray(values * float(unit))
+        return np.asarray(values.astype(np.float64) * float(unit.numerator) / float(unit.denominator))
+    return np.asarray(values.astype(np.float64) * float(unit))
 
 
 def _on_common_examples(entries: Sequence[Entry]) -> list[Entry]:

@@ -3,15 +3,18 @@
 Where the statistic is a sum of scores of examples, up to what is the same in all runs, a run is one array of
 integers, and a pair costs what :func:`~trackperm.exact.difference_test` does. Any other statistic is tested
 as :func:`trackperm.compare` tests it. The p-values are the same: the law of a sum depends on the differences
-alone, whatever unit they are in.
+alone, whatever unit they are in. Where few scores or counts occur, examples are counted for many pairs
+together: see :mod:`~trackperm.leaderboards.cross_tables`.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -20,9 +23,11 @@ import numpy.typing as npt
 from trackperm.errors import CapacityError, InputError
 from trackperm.exact import PermutationTest, RationalStatistic, TestOptions
 from trackperm.exact.counts import LARGEST
-from trackperm.exact.permutation import difference_test_of, structured_test_of
+from trackperm.exact.permutation import difference_test_of, structured_test_of, sum_test_of
 from trackperm.exact.scores.scaling import scale_scores
+from trackperm.exact.types import IntArray
 from trackperm.leaderboards.counts import Counted
+from trackperm.leaderboards.cross_tables import MOST_CODES, CrossTables
 
 Array = npt.NDArray[Any]
 
@@ -116,8 +121,30 @@ class LinearScores:
             return None
         return [exact_sum(own) for own in self.values]
 
-    def test(self, candidate: int, baseline: int, options: TestOptions) -> PermutationTest:
-        """Test the difference of the scores of two runs."""
+    @cached_property
+    def cross_tables(self) -> CrossTables | None:
+        """Tables of which `values` two runs have; None where these are too many."""
+        if self.totals is None or any(own.dtype == object for own in self.values):
+            return None
+        least = min(int(own.min()) for own in self.values)
+        n_codes = max(int(own.max()) for own in self.values) - least + 1
+        if n_codes > MOST_CODES:
+            return None
+        return CrossTables([(own.astype(np.int64) - least).astype(np.uint8) for own in self.values], n_codes)
+
+    def test(
+        self, candidate: int, baseline: int, options: TestOptions, table: IntArray | None = None
+    ) -> PermutationTest:
+        """Test the difference of the scores of two runs, whose cross table may be known."""
+        if table is not None and self.totals is not None:
+            moved, unit = self.totals[candidate] - self.totals[baseline], self.unit
+            moves = np.subtract.outer(np.arange(len(table)), np.arange(len(table)))
+            reach = len(table) - 1
+            counts = np.bincount((moves + reach).ravel(), table.ravel(), 2 * reach + 1).astype(np.int64)
+            present = np.flatnonzero(counts)
+            moves = (present - reach) * (1 if unit > 0 else -1)
+            test = sum_test_of(moves, counts[present], Fraction(1, self.values[0].size), options)
+            return replace(test, observed=float(unit * moved))
         u, v, unit = self.values[candidate], self.values[baseline], self.unit
         if self.totals is None:
             scaled = scale_scores(u, v, None, wide=False)
@@ -151,17 +178,22 @@ class PairTester:
         """Choose the quick way where there is one."""
         return cls(counted, LinearScores.of(counted), options)
 
-    def __call__(self, candidate: int, baseline: int) -> PermutationTest:
-        """Test a pair, given by the places of the runs.
+    def tests(self, pairs: Sequence[tuple[int, int]]) -> list[PermutationTest]:
+        """Test pairs of candidate and baseline, given by the places of the runs.
 
         Raises
         ------
         UndefinedStatisticError
             If the statistic has no value after some swaps; names the pair.
         """
+        cross = self.counted.cross_tables if self.linear is None else self.linear.cross_tables
+        tables = repeat(None) if cross is None else cross.of_pairs(pairs)
+        return [self._test(*pair, table) for pair, table in zip(pairs, tables, strict=False)]
+
+    def _test(self, candidate: int, baseline: int, cross_table: IntArray | None) -> PermutationTest:
         if self.linear is not None:
-            return self.linear.test(candidate, baseline, self.options)
-        table, statistic = self.counted.count_table(candidate, baseline)
+            return self.linear.test(candidate, baseline, self.options, cross_table)
+        table, statistic = self.counted.count_table(candidate, baseline, cross_table)
         observed, swapped = statistic.pairs(table.candidate, table.baseline)
         try:
             return structured_test_of(

@@ -35,7 +35,7 @@ def best_first(counted: Counted) -> list[int]:
 
 
 def tested_pairs(
-    test: PairTester,
+    tester: PairTester,
     order: Sequence[int],
     reference: int | None,
     rule: Adjustment,
@@ -48,7 +48,7 @@ def tested_pairs(
         chosen = [(second, first) for first, second in combinations(places, 2)]
     else:
         chosen = [(place, reference) for place in places if place != reference]
-    tests = [test(order[candidate], order[baseline]) for candidate, baseline in chosen]
+    tests = tester.tests([(order[candidate], order[baseline]) for candidate, baseline in chosen])
     log10_upper = np.array([_log10_upper(found) for found in tests])
     log10_adjusted = adjust_log10(log10_upper, rule.name).tolist()
     upper_ends = [max(found.pvalue, found.interval[1]) for found in tests]

@@ -12,7 +12,7 @@ import polars as pl
 
 from trackperm.pairing.engines.base import Engine, Frame
 from trackperm.pairing.internal_names import internal
-from trackperm.pairing.joined import KEY_HASH, SIDES, JoinedRows, n_rows, of, there
+from trackperm.pairing.joined import KEY_HASH, SIDES, JoinedRows, of
 from trackperm.pairing.row_hashes import (
     NULL_WORD,
     digest,
@@ -21,6 +21,7 @@ from trackperm.pairing.row_hashes import (
     product_sums,
     text_word,
 )
+from trackperm.statistic.expressions.functions import Functions
 from trackperm.tables.column_types import LISTS, ColumnType
 
 SUM = "s"
@@ -68,21 +69,23 @@ def with_sums(
     parts : sequence of str
         Sides, and the test set, which needs both.
     """
-    own, frame = _own(rows), rows.frame
+    own, frame, f = _own(rows), rows.frame, rows.functions
     read = [(of(side, name), rows.types[name]) for side in SIDES if side in parts for name in own]
     frame = _with_words(rows.engine, frame, read)
-    conditions = {side: there(side) for side in SIDES} | {_TEST_SET: rows.is_first()}
+    conditions = {side: rows.there(side) for side in SIDES} | {_TEST_SET: rows.is_first()}
     words = {side: [_word(of(side, name)) for name in own] for side in SIDES}
     if _TEST_SET in parts:
         shared = _shared(rows)
-        frame = frame.with_columns(_of_either(name).alias(_word(internal("either", name))) for name in shared)
+        frame = frame.with_columns(
+            _of_either(f, name).alias(_word(internal("either", name))) for name in shared
+        )
         words[_TEST_SET] = [_word(internal("either", name)) for name in shared]
     sums: dict[str, nw.Expr] = {}
     for name in parts:
         values = f"{_HASH}_{name}"
         frame = rows.engine.with_row_hash(frame, words[name], values)
-        sums[f"n_{name}"] = n_rows(conditions[name])
-        sums |= zip(hash_names(values), product_sums(KEY_HASH, values, conditions[name]), strict=True)
+        sums[f"n_{name}"] = rows.n_rows(conditions[name])
+        sums |= zip(hash_names(values), product_sums(f, KEY_HASH, values, conditions[name]), strict=True)
     return frame, sums
 
 
@@ -117,7 +120,7 @@ def _with_words(engine: Engine, frame: Frame, columns: Iterable[tuple[str, Colum
         elif type_ in LISTS:
             frame = engine.mapped(frame, partial(_list_words, name=name))
         else:
-            frame = number_word(frame, name, type_, _word(name))
+            frame = number_word(engine.functions, frame, name, type_, _word(name))
     return engine.with_text_words(frame, texts) if texts else frame
 
 
@@ -129,10 +132,10 @@ def _list_words(batch: pl.DataFrame, name: str) -> pl.DataFrame:
     return batch.with_columns(pl.Series(_word(name), words, pl.Int64))
 
 
-def _of_either(name: str) -> nw.Expr:
+def _of_either(f: Functions, name: str) -> nw.Expr:
     """Return the word of the baseline's value, or of the candidate's where the baseline has none."""
-    baseline, candidate = (nw.col(_word(of(side, name))) for side in SIDES)
-    return nw.when(baseline == NULL_WORD).then(candidate).otherwise(baseline)
+    baseline, candidate = (f.col(_word(of(side, name))) for side in SIDES)
+    return f.when(baseline == NULL_WORD).then(candidate).otherwise(baseline)
 
 
 def _word(name: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 import polars as pl
@@ -37,14 +36,14 @@ def summed(engine: Engine, frame: Frame, unit: str, statistic: Statistic, *, str
     InputError
         If sums may reach 2^62.
     """
-    columns = count_columns(statistic.count_names)
-    frame = frame.select(nw.col(unit).alias("id"), *([STRATUM] if strata else []), *columns)
+    f, columns = engine.functions, count_columns(statistic.count_names)
+    frame = frame.select(f.col(unit).alias("id"), *([STRATUM] if strata else []), *columns)
     keys = ["id", STRATUM] if strata else ["id"]
-    reach = engine.collected(frame.select(nw.col(*columns).abs().max()))
-    sizes = engine.collected(frame.group_by(keys).agg(nw.len().alias("n")).select(nw.col("n").max()))
+    reach = engine.collected(frame.select(f.col(*columns).abs().max()))
+    sizes = engine.collected(frame.group_by(keys).agg(f.len().alias("n")).select(f.col("n").max()))
     require_small_sums(max(map(int, reach.row(0))), int(sizes.item()), statistic)
-    sums = frame.group_by(keys).agg(nw.col(column).sum().alias(column) for column in columns)
-    return engine.kept(sums.with_columns(nw.col(*columns).cast(nw.Int64), nw.lit(1, nw.Int64).alias(SIZE)))
+    sums = frame.group_by(keys).agg(f.col(column).sum().alias(column) for column in columns)
+    return engine.kept(sums.with_columns(f.col(*columns).cast(f.Int64), f.lit(1, f.Int64).alias(SIZE)))
 
 
 def require_small_sums(largest: int, n: int, statistic: Statistic) -> None:
@@ -79,27 +78,33 @@ def count_table(
     InputError
         If units that are in several strata are too many for that.
     """
-    columns = count_columns(statistic.count_names)
+    f, columns = engine.functions, count_columns(statistic.count_names)
     p = len(statistic.count_names)
     if not strata:
         groups = _multiplicities(engine, frame, columns)
         values = np.ascontiguousarray(groups.select(columns).to_numpy(), dtype=np.int64)
         sizes = groups["multiplicity"].to_numpy()
         return CountTable.from_counts(statistic.count_names, values[:, :p], values[:, p:], sizes)
-    alone, several = (
-        frame,
-        pl.DataFrame(schema={"id": pl.Int64, **dict.fromkeys([STRATUM, *columns], pl.Int64)}),
-    )
+    alone, n_spanning = frame, 0
+    several = pl.DataFrame(schema={"id": pl.Int64, **dict.fromkeys([STRATUM, *columns], pl.Int64)})
     if units:
-        spanning = frame.group_by("id").agg(nw.len().alias("n")).filter(nw.col("n") > 1).select("id")
+        spanning = frame.group_by("id").agg(f.len().alias("n")).filter(f.col("n") > 1).select("id")
         alone = frame.join(spanning, on="id", how="anti")
-        several = engine.collected(frame.join(spanning, on="id", how="semi").sort("id", STRATUM))
+        n_spanning = int(engine.collected(spanning.select(f.len())).item())
     groups = _multiplicities(engine, alone, [STRATUM, *columns])
+    n_units, n_strata = len(groups) + n_spanning, len(statistic.weights)
+    if n_units * n_strata * len(columns) > MAX_CELLS:
+        raise InputError(
+            f"{n_units} rows of counts in {n_strata} strata are too many", hint="use fewer strata."
+        )
+    if n_spanning:
+        several = engine.collected(frame.join(spanning, on="id", how="semi").sort("id", STRATUM))
     return _over_strata(groups, several, statistic)
 
 
 def _multiplicities(engine: Engine, frame: Frame, columns: Sequence[str]) -> pl.DataFrame:
-    groups = frame.group_by(columns).agg(nw.col(SIZE).sum().cast(nw.Int64).alias("multiplicity"))
+    f = engine.functions
+    groups = frame.group_by(columns).agg(f.col(SIZE).sum().cast(f.Int64).alias("multiplicity"))
     return engine.collected(groups).sort(columns)
 
 
@@ -115,10 +120,6 @@ def _over_strata(alone: pl.DataFrame, several: pl.DataFrame, statistic: Statisti
         [alone["multiplicity"].to_numpy(), np.ones(n_units - n_alone, dtype=np.int64)]
     )
     names = list(statistic.weights)
-    if n_units * len(names) * len(columns) > MAX_CELLS:
-        raise InputError(
-            f"{n_units} rows of counts in {len(names)} strata are too many", hint="use fewer strata."
-        )
     place = {name: i for i, name in enumerate(names)}
     at = np.array([place[name] for name in values[STRATUM].to_list()], dtype=np.int64)
     candidate, baseline = (

@@ -6,7 +6,10 @@ case, and a name with a dot may be a column of a table.
 
 from __future__ import annotations
 
+from functools import lru_cache
 
+
+@lru_cache(maxsize=2**12)
 def internal(*parts: str) -> str:
     """Return the name of a column that belongs to a run, a count or a hash, of small letters and digits.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import narwhals as nw
 import polars as pl
@@ -12,6 +13,7 @@ from trackperm.errors import PairingError
 from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.engines.base import Engine, Frame, Types
 from trackperm.pairing.internal_names import internal
+from trackperm.statistic.expressions.functions import POLARS, Functions
 from trackperm.tables.column_types import ColumnType
 from trackperm.tables.table import ExampleTable
 
@@ -79,14 +81,15 @@ def keyed_run(
     order : sequence of str
         Columns by which the rows of one key are numbered; empty where they need no number.
     """
-    frame = with_key(frame, ids)
-    sizes = engine.collected(frame.select(nw.len().alias("rows"), nw.col(KEY).count().alias("keyed")))
+    f = engine.functions
+    frame = with_key(f, frame, ids)
+    sizes = engine.collected(frame.select(f.len().alias("rows"), f.col(KEY).count().alias("keyed")))
     n_rows, n_keyed = map(int, sizes.row(0))
     if n_keyed < n_rows:
-        frame = frame.filter(~nw.col(KEY).is_null())
+        frame = frame.filter(~f.col(KEY).is_null())
     if order:
-        frame = frame.with_columns(nw.lit(1, nw.Int64).alias(NUMBER)).with_columns(
-            nw.col(NUMBER).cum_sum().over(KEY, order_by=[internal(name) for name in order]).cast(nw.Int64)
+        frame = frame.with_columns(f.lit(1, f.Int64).alias(NUMBER)).with_columns(
+            f.col(NUMBER).cum_sum().over(KEY, order_by=[internal(name) for name in order]).cast(f.Int64)
         )
     return KeyedRun(frame, table, n_rows, n_keyed)
 
@@ -100,30 +103,34 @@ def _keyed(engine: Engine, frame: Frame, table: ExampleTable, columns: PairedCol
 
 def _numbered(frame: Frame) -> Frame:
     """Take the number of the row, from 0, as key; rows that are paired by position are in memory."""
-    rows: pl.LazyFrame = frame.to_native()
-    return nw.from_native(rows.with_row_index(KEY).with_columns(pl.col(KEY).cast(pl.Int64)))
+    rows = cast(pl.LazyFrame, frame)
+    return cast(Frame, rows.with_row_index(KEY).with_columns(pl.col(KEY).cast(pl.Int64)))
 
 
-def with_key(frame: Frame, ids: Sequence[str]) -> Frame:
+def with_key(f: Functions, frame: Frame, ids: Sequence[str]) -> Frame:
     """Add the key of the columns `ids`.
 
     The key of several columns is their values with commas between them, such as ``7, 2``; one that lacks any
     of them is null.
     """
-    key = nw.col(internal(ids[0])) if len(ids) == 1 else nw.concat_str(map(_part_of_key, ids), separator=", ")
+    key = (
+        f.col(internal(ids[0]))
+        if len(ids) == 1
+        else f.concat_str([_part_of_key(f, name) for name in ids], separator=", ")
+    )
     return frame.with_columns(key.alias(KEY))
 
 
 def keys_of(table: ExampleTable, ids: Sequence[str]) -> pl.Series:
     """Return the keys of all rows of a typed table in memory."""
     frame = table.frame.to_polars().select(pl.col(name).alias(internal(name)) for name in ids)
-    keyed: pl.LazyFrame = with_key(nw.from_native(frame.lazy()), ids).to_native()
+    keyed = cast(pl.LazyFrame, with_key(POLARS, cast(Frame, frame.lazy()), ids))
     return keyed.select(KEY).collect()[KEY]
 
 
-def _part_of_key(name: str) -> nw.Expr:
+def _part_of_key(f: Functions, name: str) -> nw.Expr:
     """Text of a column with a backslash before its commas, so that no two keys are composed alike."""
-    text = nw.col(internal(name)).cast(nw.String)
+    text = f.col(internal(name)).cast(f.String)
     return text.str.replace_all("\\", "\\\\", literal=True).str.replace_all(",", "\\,", literal=True)
 
 

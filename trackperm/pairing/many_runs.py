@@ -14,13 +14,13 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import narwhals as nw
+import numpy as np
 import polars as pl
 
 from trackperm.choices import Missing
 from trackperm.errors import InputError, InputTypeError, PairingError
 from trackperm.exact import CountTable
 from trackperm.pairing.by_unit import CountsByUnit
-from trackperm.pairing.changed import is_changed, n_changed
 from trackperm.pairing.checks.differences import Differences, RunDifferences, disagree
 from trackperm.pairing.checks.refusals import require_distinct_ids
 from trackperm.pairing.checks.suspicions import (
@@ -37,9 +37,9 @@ from trackperm.pairing.counting import CountedRows, count_columns, count_of, out
 from trackperm.pairing.digests import digests_of, with_sums
 from trackperm.pairing.engines.base import Frame, Types
 from trackperm.pairing.engines.in_memory import InMemory
-from trackperm.pairing.joined import IN_TEST, SIDES, JoinedRows, n_rows
+from trackperm.pairing.joined import IN_TEST, SIDES, JoinedRows, with_key_hash
 from trackperm.pairing.keyed_run import KEY, KeyedRun, keyed_run, require_id_types, with_key
-from trackperm.pairing.notes import design, rewritten_ids
+from trackperm.pairing.notes import design, n_changed, rewritten_ids
 from trackperm.pairing.pair import reported
 from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.pairing.report import OUTCOMES, PairingReport
@@ -48,7 +48,6 @@ from trackperm.tables.table import ExampleTable
 
 _RUN = "run_number"
 _PLACE = "place_of_key"
-_CHANGED = "changed"
 _TOGETHER = 2**18  # rows of the long table
 
 
@@ -163,7 +162,7 @@ class _Group:
         self._statistic, self._missing = statistic, missing
         self._members: list[_Member] = []
         run = keyed_run(engine, engine.local(own), reference, columns.ids)
-        ordered = engine.collected(run.frame).sort(KEY).with_row_index(_PLACE)
+        ordered = engine.collected(with_key_hash(engine, run.frame)).sort(KEY).with_row_index(_PLACE)
         self._keys = ordered[KEY].alias("id")
         self._run = replace(run, frame=engine.local(ordered))
         self._known = dict[str, pl.Series]()
@@ -184,23 +183,23 @@ class _Group:
         if not members or not self._is_proper:
             return
         rows = self._joined(members.values())
-        answers = self._by_run(rows.frame, {**self._checks(), **questions(rows)})
-        complete = sorted(number for number, found in answers.items() if self._is_complete(found))
-        if not complete:
+        answers = self._by_run(rows.frame, {**self._checks(rows), **questions(rows)})
+        whole = sorted(number for number, found in answers.items() if self._is_complete(found))
+        if not whole:
             return
-        rows = self._only(rows, complete)
+        rows = self._only(rows, whole)
         try:
-            counted, decimals = outcomes_of(rows, rows.frame, self._statistic, self._types, None)
+            counted, decimals = outcomes_of(rows, rows.rows, self._statistic, self._types, None)
         except InputError:
             return
-        n, columns = self._run.n_rows, count_columns(self._statistic.count_names)
-        counted = counted.select(_RUN, _PLACE, KEY, IN_TEST, *columns).sort(_RUN, _PLACE)
-        together = self._engine.collected(counted)
-        first = self._only(rows, complete[:1])
-        sums, pairs = self._sums(rows, first, complete[0]), self._pairs(rows)
+        parts = self._in_order(counted, whole)
+        if not parts:
+            return
+        n, first = self._run.n_rows, self._only(rows, list(parts)[:1])
+        sums, pairs = self._sums(rows, first, next(iter(parts))), self._pairs(rows)
         shared, inputs = design(rows, rows.frame, self._statistic), shared_inputs(first, n)
-        for i, number in enumerate(complete):
-            member, part = members[number], self._engine.local(together[i * n : (i + 1) * n])
+        for number, own_rows in parts.items():
+            member, part = members[number], self._engine.local(own_rows)
             try:
                 scores = scaled(self._engine, part, self._statistic, decimals)
             except InputError:
@@ -214,14 +213,13 @@ class _Group:
                 *shared,
                 *suspicions(evidence, self._columns, self._types),
             )
-            changed = answers[number].get(_CHANGED)
             report = reported(
                 self._no_differences(member),
                 member.columns,
                 self._missing,
                 notes,
                 digests_of(rows, sums[number]),
-                n_changed(own, self._statistic) if changed is None else int(changed),
+                n_changed(own, self._statistic, evidence.n_different),
             )
             yield number, PairedRun(scores.statistic, report, self._counts(scores))
 
@@ -238,36 +236,65 @@ class _Group:
 
     def _joined(self, members: Iterable[_Member]) -> JoinedRows:
         """Join the rows of all members with those of the reference run."""
+        f = self._engine.functions
         numbered = [member.frame.with_columns(pl.lit(member.number).alias(_RUN)) for member in members]
         table = pl.concat(numbered)
-        frame = with_key(self._engine.local(table), self._columns.ids).filter(~nw.col(KEY).is_null())
+        frame = with_key(f, self._engine.local(table), self._columns.ids).filter(~f.col(KEY).is_null())
         run = KeyedRun(frame, self._run.table, len(table), len(table))
-        return JoinedRows.of(
-            self._engine, (self._run, run), self._columns, self._types, self._missing, beside=(_RUN, _PLACE)
+        return JoinedRows.of_many(
+            self._engine,
+            (self._run, run),
+            self._columns,
+            self._types,
+            self._missing,
+            by=_RUN,
+            beside=[_PLACE],
         )
 
     def _only(self, rows: JoinedRows, numbers: Sequence[int]) -> JoinedRows:
-        """Keep the rows of some runs, in the order that they are in."""
-        frame = self._engine.kept(rows.frame.filter(nw.col(_RUN).is_in(numbers)))
-        return replace(rows, rows=frame, frame=frame)
+        """Keep the rows of some runs."""
+        is_of_these = rows.functions.col(_RUN).is_in(numbers)
+        return replace(rows, rows=rows.rows.filter(is_of_these), frame=rows.frame.filter(is_of_these))
 
-    def _checks(self) -> dict[str, nw.Expr]:
+    def _in_order(self, counted: Frame, numbers: Sequence[int]) -> dict[int, pl.DataFrame]:
+        """Return the counts of the runs that have each example once, in the order of keys."""
+        n, columns = self._run.n_rows, count_columns(self._statistic.count_names)
+        table = self._engine.collected(counted.select(_RUN, _PLACE, *columns))
+        runs = np.searchsorted(numbers, table[_RUN].to_numpy())
+        places = runs * n + table[_PLACE].to_numpy()
+        has_each_once = (np.bincount(places, minlength=len(numbers) * n) == 1).reshape(-1, n).all(axis=1)
+        order = np.zeros(len(places), dtype=np.int64)
+        order[places] = np.arange(len(places))
+        table = table.select(columns)[order]
+        keys = [
+            self._keys.alias(KEY),
+            pl.Series(_PLACE, range(n)),
+            pl.Series(IN_TEST, [True]).new_from_index(0, n),
+        ]
+        return {
+            number: table[i * n : (i + 1) * n].hstack(keys)
+            for i, number in enumerate(numbers)
+            if has_each_once[i]
+        }
+
+    def _checks(self, rows: JoinedRows) -> dict[str, nw.Expr]:
         """Return what is asked of each run besides what warnings are drawn from."""
-        columns = self._columns
-        asked = {"in test": n_rows(nw.col(IN_TEST)), "examples": nw.col(_PLACE).n_unique()}
-        asked |= {f"disagrees {name}": n_rows(disagree(name, columns)) for name in columns.agreeing}
-        name = self._statistic.columns.get("prediction", "prediction")
-        return {**asked, _CHANGED: n_rows(is_changed(name))} if name in columns.of_runs else asked
+        columns, f = self._columns, rows.functions
+        asked = {"in test": rows.n_rows(f.col(IN_TEST))}
+        asked |= {f"disagrees {name}": rows.n_rows(disagree(rows, name)) for name in columns.agreeing}
+        return asked
 
     def _is_complete(self, found: Mapping[str, Any]) -> bool:
-        """Whether a run has every example once, with all values, and what should agree does."""
-        is_whole = found["in test"] == found["examples"] == found["n"] == self._run.n_rows
+        """Whether a run has as many rows as the reference run, with all values, and agrees with it."""
+        is_whole = found["in test"] == found["n"] == self._run.n_rows
         return is_whole and not any(found[f"disagrees {name}"] for name in self._columns.agreeing)
 
     def _by_run(self, frame: Frame, asked: Mapping[str, nw.Expr]) -> dict[int, dict[str, Any]]:
         """Compute expressions for the rows of each run."""
         values = (value.alias(f"answer_{i}") for i, value in enumerate(asked.values()))
-        found = self._engine.collected(frame.filter(~nw.col(_RUN).is_null()).group_by(_RUN).agg(*values))
+        found = self._engine.collected(
+            frame.filter(~self._engine.functions.col(_RUN).is_null()).group_by(_RUN).agg(*values)
+        )
         return {number: dict(zip(asked, row, strict=True)) for number, *row in found.iter_rows()}
 
     def _sums(self, rows: JoinedRows, first: JoinedRows, number: int) -> dict[int, dict[str, Any]]:
@@ -297,6 +324,7 @@ class _Group:
         for side in reversed(SIDES):
             for name in names:
                 values = found[count_of(side, name)]
-                known = self._known.setdefault(name, found[count_of(SIDES[0], name)].rechunk())
+                known = self._known.setdefault(name, found[count_of(SIDES[0], name)].shrink_dtype().rechunk())
+                values = values.shrink_dtype()
                 columns.append((known if known.equals(values) else values).alias(f"{side}.{name}"))
         return PairedCounts(nw.from_native(pl.DataFrame(columns), eager_only=True), names)

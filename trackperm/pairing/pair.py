@@ -8,11 +8,10 @@ from typing import Any, get_args
 import narwhals as nw
 import numpy as np
 
-from trackperm.choices import Missing, require_choice
+from trackperm.choices import EngineName, Missing, require_choice
 from trackperm.errors import InputError, PairingError
 from trackperm.exact import CountTable
 from trackperm.pairing.by_unit import CountsByUnit
-from trackperm.pairing.changed import n_changed
 from trackperm.pairing.checks.differences import Differences, differences, ids_of
 from trackperm.pairing.checks.refusals import (
     refuse_differences,
@@ -26,11 +25,11 @@ from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.counting import count_columns, counted
 from trackperm.pairing.digests import Digests, digests
 from trackperm.pairing.discordant import differ, discordant_rows, few_discordant_rows
-from trackperm.pairing.engines import Engine, EngineName, Frame, Types, engine_for
+from trackperm.pairing.engines import Engine, Frame, Types, engine_for
 from trackperm.pairing.grouping import STRATUM, count_table, summed
-from trackperm.pairing.joined import SIDES, JoinedRows, example, keyed, there
+from trackperm.pairing.joined import SIDES, JoinedRows
 from trackperm.pairing.keyed_run import KEY, KeyedRun, keyed_runs
-from trackperm.pairing.notes import design, lacking_predictions, predictions_missing, rewritten_ids
+from trackperm.pairing.notes import design, lacking_predictions, n_changed, predictions_missing, rewritten_ids
 from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.pairing.repeats import (
     ADDED,
@@ -45,8 +44,13 @@ from trackperm.statistic import Statistic, load_statistic
 from trackperm.tables.table import ExampleTable
 
 _UNIT = "unit"
-_MOSTLY_DISTINCT = {True: 1.0, False: 0.8}
-"""Share of distinct ids below which some are repeated, of an engine that counts exactly and of another."""
+_SAMPLED = 2**16
+"""Ids among which an engine that does not count exactly looks for some that are equal.
+
+A sample of m of n ids, among which k pairs are equal, has none of these pairs with probability
+exp(-k m^2 / n^2). Of 10^9 ids, 7 * 10^8 pairs that are equal, of which a join makes as many rows, are missed
+in one case of twenty.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +133,7 @@ def pair(
         candidate, as the worst possible one in one run and as the best possible one in the other.
     by_position : bool
         Whether rows are matched in the order in which they stand, instead of by id.
-    engine : {"auto", "polars", "duckdb"}
+    engine : {"auto", "polars", "duckdb", "spark"}
         Where the rows are joined and counted.
 
     Returns
@@ -151,7 +155,9 @@ def pair(
     """
     require_usable(baseline, candidate, missing, by_position=by_position)
     columns = PairedColumns.find(baseline, candidate, statistic, by_position, missing)
-    with engine_for(engine, (baseline, candidate), columns) as chosen:
+    # A query has no order, so that pairs by position are in memory.
+    named: EngineName = "polars" if columns.id is None else engine
+    with engine_for(named, (baseline, candidate), columns.names) as chosen:
         return _paired(chosen, (baseline, candidate), statistic, columns, missing)
 
 
@@ -190,23 +196,25 @@ def _paired(
         frame, by_class = counted_by_class(rows, statistic, read_types, outcomes)
         statistic, count_notes = by_class.statistic, by_class.notes
     else:
-        own = counted(rows, rows.in_test, statistic, types, outcomes)
+        own = counted(rows, rows.examples, statistic, types, outcomes)
         frame, statistic, count_notes = own.frame, own.statistic, own.notes
     if has_strata:
-        frame = frame.with_columns(example(str(columns.strata)).cast(nw.String).alias(STRATUM))
+        frame = frame.with_columns(
+            rows.example(str(columns.strata)).cast(rows.functions.String).alias(STRATUM)
+        )
         names = engine.collected(frame.select(STRATUM).unique())[STRATUM].sort().to_list()
         statistic = load_statistic(statistic, strata=names)
     numbers = RowNumbers.of(rows) if columns.repeats else None
     if numbers is not None:
         _require_takeable(numbers, columns, statistic)
-    frame, statistic, is_unit, by_class = _by_unit(engine, rows, frame, statistic, by_class)
+    frame, statistic, is_unit, by_class = _by_unit(rows, frame, statistic, by_class)
     table = (
         count_table(engine, frame, statistic, strata=has_strata, units=is_unit)
         if by_class is None
         else by_class.count_table()
     )
     if by_class is None:
-        frame = frame.with_columns(differ(statistic).alias(DIFFERS))
+        frame = frame.with_columns(differ(rows.functions, statistic).alias(DIFFERS))
     notes = (
         *rewritten_ids(*tables, columns, types),
         *count_notes,
@@ -222,13 +230,13 @@ def _paired(
         missing,
         (*notes, *suspicions(evidence, columns, types)),
         digests(rows),
-        n_changed(rows, statistic),
+        n_changed(rows, statistic, evidence.n_different),
     )
     if numbers is not None:
         report = replace(report, asymptotic=asymptotic(numbers, columns.repeats))
     has_values = columns.cluster is None and not columns.repeats
     discordant = (
-        discordant_rows(engine, frame, columns, statistic, has_values=has_values)
+        discordant_rows(rows, frame, statistic, has_values=has_values)
         if engine.is_local or not has_values
         else few_discordant_rows(rows, statistic, read_types, outcomes)
     )
@@ -243,10 +251,11 @@ def _with_counts(
 ) -> Pairing:
     names = found.statistic.count_names
     order = ["id", STRATUM] if has_strata else ["id"]
-    rows = engine.collected(frame).sort(order)
+    kind = [KIND] if KIND in frame.collect_schema() else []
+    rows = engine.collected(frame.select(*order, *kind, *count_columns(names)).sort(order))
     of_classes = None
     if by_class is not None:
-        kinds = rows[KIND].to_numpy() if KIND in rows.columns else np.arange(len(rows))
+        kinds = rows[KIND].to_numpy() if kind else np.arange(len(rows))
         of_classes = CountsByUnit.of_classes(by_class.candidate, by_class.baseline, kinds)
     public = [f"{side}.{name}" for side in reversed(SIDES) for name in names]
     counted_rows = rows.select("id", *count_columns(names))
@@ -272,8 +281,8 @@ def _joined(
 ) -> JoinedRows:
     """Join two runs whose examples are proved to have one row each, or as many as the statistic allows.
 
-    An engine may count distinct ids within a fifth, so that ids of many rows are refused before they are
-    joined with each other. A few that are left join to more rows than the runs have.
+    Ids that many rows have are refused before these rows are joined with each other. A few that are left join
+    to more rows than the runs have.
 
     Raises
     ------
@@ -282,9 +291,7 @@ def _joined(
     """
     if columns.id is None:
         require_same_length(*runs)
-    elif not columns.repeats and any(
-        engine.n_distinct(run.frame, KEY) < _MOSTLY_DISTINCT[engine.is_local] * run.n_keyed for run in runs
-    ):
+    elif not columns.repeats and any(_some_repeat(engine, run) for run in runs):
         require_unique_ids([ids_of(engine, run, columns.ids) for run in runs], columns.id)
     if columns.id is not None:
         require_distinct_ids(engine, *runs, id_=columns.id)
@@ -292,17 +299,30 @@ def _joined(
     if columns.repeats:
         require_equal_rows(rows)
     elif columns.id is not None and not engine.is_local:
-        alone = keyed("baseline") != keyed("candidate")
-        n = rows.counted(alone=alone, **{side: there(side) for side in SIDES})
-        repeated = rows.rows.filter(alone).group_by(KEY).agg(nw.len().alias("n")).filter(nw.col("n") > 1)
+        f, alone = rows.functions, rows.keyed("baseline") != rows.keyed("candidate")
+        n = rows.counted(alone=alone, **{side: rows.there(side) for side in SIDES})
+        repeated = rows.rows.filter(alone).group_by(KEY).agg(f.len().alias("n")).filter(f.col("n") > 1)
         is_repeated = any(n[side] != run.n_keyed for side, run in zip(SIDES, runs, strict=True))
         if is_repeated or (n["alone"] and len(engine.collected(repeated.head(1)))):
             require_unique_ids([ids_of(engine, run, columns.ids) for run in runs], columns.id)
+        changed = [run.origin for side, run in zip(SIDES, runs, strict=True) if n[side] != run.n_keyed]
+        if changed:
+            raise PairingError(
+                f"`{changed[0]}` does not have the same rows each time that it is read",
+                hint="a sample, or a limit without an order, is drawn anew: write the table, and read that.",
+            )
     return rows
 
 
+def _some_repeat(engine: Engine, run: KeyedRun) -> bool:
+    """Whether several rows have the same id, as all of them tell in memory, and a sample elsewhere."""
+    if engine.is_local:
+        return engine.n_distinct(run.frame, KEY) < run.n_keyed
+    ids = engine.sample(run.frame, KEY, _SAMPLED)
+    return ids.n_unique() < len(ids)
+
+
 def _by_unit(
-    engine: Engine,
     rows: JoinedRows,
     frame: Frame,
     statistic: Statistic,
@@ -321,22 +341,26 @@ def _by_unit(
     by_class : ClassCounts or None
         The counts of the classes, of the same rows.
     """
-    columns, has_strata = rows.columns, rows.columns.strata is not None
+    engine, columns, f = rows.engine, rows.columns, rows.functions
+    has_strata = columns.strata is not None
     if columns.cluster is not None:
-        frame = frame.with_columns(example(columns.cluster).alias(_UNIT))
+        frame = frame.with_columns(rows.example(columns.cluster).alias(_UNIT))
     else:
-        frame = frame.with_columns(nw.col(KEY).alias(_UNIT))
+        frame = frame.with_columns(f.col(KEY).alias(_UNIT))
     if columns.repeats not in (None, *ADDED):
         units = frame.select(KEY, _UNIT).unique()
-        frame, statistic = combined(engine, frame, statistic, strata=has_strata)
+        frame, statistic = combined(rows, frame, statistic, strata=has_strata)
         frame = frame.join(units, on=KEY, how="left")
         if columns.cluster is None:
-            return frame.with_columns(nw.col(KEY).alias("id")), statistic, True, by_class
+            return frame.with_columns(f.col(KEY).alias("id")), statistic, True, by_class
     elif columns.cluster is None and not columns.repeats:
-        return frame.with_columns(nw.col(KEY).alias("id")), statistic, False, by_class
+        return frame.with_columns(f.col(KEY).alias("id")), statistic, False, by_class
     if by_class is None:
         return summed(engine, frame, _UNIT, statistic, strata=has_strata), statistic, True, None
-    sizes = frame.group_by(_UNIT, KIND).agg(nw.len().cast(nw.Int64).alias("n"))
+    if not engine.is_local:
+        n_units = int(engine.collected(frame.select(f.col(_UNIT).n_unique())).item())
+        by_class.require_few_units(n_units)
+    sizes = frame.group_by(_UNIT, KIND).agg(f.len().cast(f.Int64).alias("n"))
     of_units = engine.collected(sizes).sort(_UNIT, KIND)
     numbers = np.unique(of_units[_UNIT].to_numpy(), return_inverse=True)[1]
     by_class = by_class.summed(numbers, of_units[KIND].to_numpy(), of_units["n"].to_numpy())

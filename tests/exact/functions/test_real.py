@@ -22,9 +22,10 @@ from support.decimal_oracle import (
 )
 from support.oracles import Point
 
+from trackperm.errors import UndefinedError
 from trackperm.exact.functions.ball import Ball
 from trackperm.exact.functions.real import RealStatistic
-from trackperm.exact.functions.real_number import RealNumber, UndefinedError, as_ball
+from trackperm.exact.functions.real_number import RealNumber, as_ball
 
 
 def number(statistic: RealStatistic, point: Point) -> RealNumber | None:

@@ -21,14 +21,7 @@ from trackperm.comparison import Comparison, RunData, compare_runs, compare_stat
 from trackperm.comparison.second_opinions import STUDENTIZED
 from trackperm.errors import InputError
 from trackperm.ledger.comparison_publication import evidence
-from trackperm.ledger.verification import (
-    Verification,
-    recomputation,
-    references,
-    verify_files,
-    verify_from_runs,
-)
-from trackperm.ledger.verification import files as verification_files
+from trackperm.ledger.verification import Verification, references, verify_files, verify_from_runs
 from trackperm.statistic import load_statistic
 from trackperm.tables.table import ExampleTable
 
@@ -133,16 +126,6 @@ def rewritten(
     return {**files, path: buffer.getvalue()}
 
 
-@pytest.fixture
-def read_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Read tables, which are whole, without a process that tries each first."""
-    for module in (recomputation, verification_files):
-        monkeypatch.setattr(
-            module, "read_damaged_parquet", lambda content: pl.read_parquet(io.BytesIO(content))
-        )
-
-
-@pytest.mark.usefixtures("read_here")
 @pytest.mark.parametrize("name", CASES)
 def test_what_was_logged_is_found_again(name: str, tmp_path: Path):
     comparison = CASES[name](tmp_path)
@@ -159,7 +142,6 @@ def files() -> dict[str, bytes]:
     return evidence(accuracy(20, 4, both=10, neither=3))
 
 
-@pytest.mark.usefixtures("read_here")
 @pytest.mark.parametrize(
     ("field", "value", "seen_as"),
     [
@@ -279,7 +261,6 @@ def test_changed_discordant_examples_are_seen(files: dict[str, bytes]):
     assert failures(verify_files(fewer)) == {"rows of discordant examples", "counts of discordant examples"}
 
 
-@pytest.mark.usefixtures("read_here")
 @pytest.mark.parametrize(
     ("old", "new", "seen_as"),
     [
@@ -316,7 +297,11 @@ def test_any_changed_byte_of_spec_or_counts_is_seen_or_says_the_same(data: st.Da
 
 
 @pytest.mark.parametrize("name", ["count_table", "discordant"])
-def test_a_table_on_which_the_reader_aborts_is_seen(files: dict[str, bytes], name: str):
+def test_a_table_on_which_the_reader_aborts_is_seen(
+    files: dict[str, bytes], name: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.undo()  # of `read_here`
+    assert verify_files(files).matches
     path, written = f"trackperm/{name}.parquet", io.BytesIO()
     pl.DataFrame({"n": [1, 2, 3]}).write_parquet(written, compression="uncompressed", statistics=False)
     of_page, changed = b"\x2c\x15\x06", b"\x2c\x15\x07"  # 3 values, -4 values, in Thrift's compact protocol
@@ -327,7 +312,7 @@ def test_a_table_on_which_the_reader_aborts_is_seen(files: dict[str, bytes], nam
 @pytest.mark.parametrize("path", ["comparison.json", "statistic.yaml", "count_table.parquet"])
 def test_files_that_lack_are_refused(files: dict[str, bytes], path: str):
     fewer = {name: content for name, content in files.items() if not name.endswith(path)}
-    with pytest.raises(InputError, match="is not there"):
+    with pytest.raises(InputError, match="is missing"):
         verify_files(fewer)
 
 
@@ -392,7 +377,7 @@ class TestClustersThatWereSeen:
         files, _ = self.logged()
         found = verify_files(files)
         assert found.matches
-        assert any("how examples hang together" in note for note in found.notes)
+        assert any("dependence of examples" in note for note in found.notes)
 
     def test_by_the_runs_they_are_seen_again(self) -> None:
         files, runs = self.logged()
@@ -415,7 +400,7 @@ class TestClustersThatWereSeen:
     def test_what_is_left_out_is_seen(self, value: Any) -> None:
         files, runs = self.logged()
         found = verify_from_runs(self.changed(files, value), *runs)
-        wanted = "columns by which examples hang together, from the runs"
+        wanted = "columns of dependent examples, from the runs"
         assert [check.what for check in found.checks if not check.matches] == [wanted]
 
     def test_logs_of_before_have_none(self) -> None:

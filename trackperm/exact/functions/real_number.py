@@ -12,6 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import total_ordering
 
+from trackperm.errors import UndefinedError
 from trackperm.exact.functions.ball import Ball
 from trackperm.exact.functions.closed_forms import (
     Logarithm,
@@ -36,10 +37,6 @@ FEWEST_DIGITS = 40
 
 TIED = Decimal("1e-100")
 """Relative difference below which values without a closed form count as tied."""
-
-
-class UndefinedError(ArithmeticError):
-    """A statistic has no value at a point."""
 
 
 class Arithmetic:

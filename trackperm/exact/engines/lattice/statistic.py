@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from trackperm.errors import InputError
+from trackperm.errors import InputError, UndefinedError
 from trackperm.exact.counts import LARGEST, DifferenceHistogram
 from trackperm.exact.distributions.characteristic import FloatArray
 from trackperm.exact.engines.lattice.basis import Lattice
@@ -21,7 +21,7 @@ from trackperm.exact.engines.lattice.rational_region import RationalRegion
 from trackperm.exact.engines.lattice.real_region import CallableRegion, ExactValues, RealRegion
 from trackperm.exact.functions.rational import Polynomial, RationalStatistic
 from trackperm.exact.functions.real import RealStatistic
-from trackperm.exact.functions.real_number import RealNumber, UndefinedError
+from trackperm.exact.functions.real_number import RealNumber
 from trackperm.exact.types import IntArray, Region
 
 Statistic = RationalStatistic | RealStatistic | Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
