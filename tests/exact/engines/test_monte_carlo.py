@@ -70,7 +70,7 @@ def fair(n_coins: int, step: int = 1) -> SwapDistribution:
     return law_of([[step]], [n_coins])
 
 
-def tail(law: SwapSum, region: Region, **options: Any) -> MonteCarloTail:
+def tail(law: SwapDistribution, region: Region, **options: Any) -> MonteCarloTail:
     return monte_carlo_tail(law, region, **{"two_sided": False, "seed": 0, "memory_budget": BUDGET} | options)
 
 
