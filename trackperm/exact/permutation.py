@@ -479,7 +479,7 @@ def _engines(
             seconds=1e-4 + 4e-6 * configurations if configurations <= LISTABLE else math.inf,
             n_bytes=configurations * (BYTES_PER_CONFIGURATION + law.n_coins // 4),
             refusal=None,
-            why=f"{ways} ways to swap, counted in integers",
+            why=f"{ways} configurations, counted in integers",
             run=counted,
         ),
         Engine(

@@ -128,7 +128,7 @@ class FrequencySearch:
     def survivors(self, limit: int) -> IntArray:
         """Return the frequencies, at most `limit`, or raise CapacityError."""
         if self.least_factors > MOST_FACTORS:
-            raise self._refusal(f"which frequencies matter takes {self.least_factors:.0e} factors to find")
+            raise self._refusal(f"the search for frequencies needs {self.least_factors:.0e} factors")
         found, n_found, n_factors, n_boxes = [], 0, 0, math.prod(self._shape)
         for first in range(0, n_boxes, BLOCK):
             widest = np.arange(first, min(first + BLOCK, n_boxes))
