@@ -385,7 +385,7 @@ def _characteristic(
 
 
 def _fitting(law: HypergeometricSum, point: int, n_cells: int) -> RoundedSum:
-    """Round steps so that the window of the tilt for a point has about `n_cells` integers at the most."""
+    """Round steps so that the window of the tilt for a point has about `n_cells` integers."""
     greatest = int(law.steps.max())
     rough = RoundedSum.of(law, max(greatest >> LOG2_GREATEST, 1))
     start, end = _window(rough.law, _tilt(rough.law, rough.point(Fraction(point))))
