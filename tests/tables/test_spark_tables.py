@@ -73,12 +73,10 @@ class TestTables:
         self, views: list[pa.Table], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(tmp_path)
-        policy = (
-            "policies: [{name: tables, baseline: {run: 'spark:cand'}, statistics: accuracy, engine: spark}]"
-        )
+        policy = "{name: tables, baseline: {run: 'spark:cand'}, statistics: [accuracy], engine: spark}"
         Path("trackperm.yaml").write_text(f"policies: [{policy}]")
         assert trackperm.gate("spark:base").outcome == "fail"
-        assert trackperm.gate("spark:base", baseline="spark:base").outcome == "pass"
+        assert trackperm.gate("spark:cand", baseline="spark:base").outcome == "pass"
         assert len(trackperm.leaderboard(["spark:base", "spark:cand"]).rows) == 2
 
     @pytest.mark.parametrize("format_", ["text", "json"])
