@@ -8,9 +8,9 @@ from typing import Any
 
 import polars as pl
 
+from trackperm.choices import EngineName
 from trackperm.errors import TrackpermError
 from trackperm.pairing import PairedRuns, Pairing
-from trackperm.pairing.engines import EngineName
 from trackperm.pairing.pair import pair, pair_in_memory
 from trackperm.statistic import Statistic
 from trackperm.tables.table import ExampleTable
