@@ -57,7 +57,7 @@ class TestInPython:
                 trackperm.verify(saved(files, tmp_path), **options)
 
     def test_something_else_is_refused(self):
-        with pytest.raises(InputTypeError, match="a run is given as 'int'; expected text"):
+        with pytest.raises(InputTypeError, match="'int' is not a run; expected text"):
             trackperm.verify(3)
 
     @pytest.mark.tracker
