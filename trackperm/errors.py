@@ -168,6 +168,12 @@ class MissingDependencyError(TrackpermError, ImportError):
     """An optional library that the request needs is not installed."""
 
 
+class EngineError(TrackpermError, RuntimeError):
+    """A data frame engine failed, or cannot be reached."""
+
+    exit_code = 3
+
+
 class TrackerError(TrackpermError, RuntimeError):
     """A tracker failed, refused a request, or cannot be reached."""
 

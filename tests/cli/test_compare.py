@@ -220,7 +220,7 @@ REFUSED = {
     "alpha in words": (["cand.csv", "--alpha", "high"], "--alpha"),
     "unknown alternative": (["cand.csv", "--alternative", "up"], "two-sided"),
     "three artifacts": (["cand.csv", "--artifact", "a,b,c"], "--artifact BASE,CAND"),
-    "tracker without run": (["mlflow:"], "names a tracker but no run"),
+    "tracker without run": (["mlflow:"], "names a tracker without a run"),
     "unknown tracker": (["tracker:1"], "known are"),
     "log and do not log": (["cand.csv", "--no-log", "--log-to", "mlflow:x"], "contradict"),
     "alert and do not log": (["cand.csv", "--no-log", "--alert"], "`--no-log` and `--alert` contradict"),
