@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 import pytest
-from pairing.engines_agree import assert_same, pair_on_each_engine
+from pairing.engines_agree import assert_same, pair_alike
 from support.specs import load
 
 from trackperm.errors import CapacityError, PairingError, TrackpermError
@@ -197,9 +197,8 @@ def statistic_of(case: Case, tmp_path: Path) -> Statistic:
 @pytest.mark.parametrize("name", SAME_RESULT)
 def test_the_result_is_the_same(name: str, tmp_path: Path) -> None:
     case = SAME_RESULT[name]
-    found = pair_on_each_engine(
-        *runs(case.first, case.second), statistic_of(case, tmp_path), missing=case.missing
-    )
+    statistic = statistic_of(case, tmp_path)
+    found = pair_alike(*runs(case.first, case.second), statistic, engine="duckdb", missing=case.missing)
     if name in SUSPICIONS:
         assert any(SUSPICIONS[name] in note for note in found.report.notes)
 
@@ -208,18 +207,16 @@ def test_the_result_is_the_same(name: str, tmp_path: Path) -> None:
 def test_so_are_twins_decimals_and_classes(name: str, tmp_path: Path) -> None:
     case = MORE[name]
     with contextlib.suppress(PairingError):
-        pair_on_each_engine(
-            *runs(case.first, case.second), statistic_of(case, tmp_path), missing=case.missing
-        )
+        statistic = statistic_of(case, tmp_path)
+        pair_alike(*runs(case.first, case.second), statistic, engine="duckdb", missing=case.missing)
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_refusals_say_the_same(name: str, tmp_path: Path) -> None:
     case = REFUSED[name]
+    statistic = statistic_of(case, tmp_path)
     with pytest.raises(TrackpermError):
-        pair_on_each_engine(
-            *runs(case.first, case.second), statistic_of(case, tmp_path), missing=case.missing
-        )
+        pair_alike(*runs(case.first, case.second), statistic, engine="duckdb", missing=case.missing)
 
 
 def test_names_that_sql_takes_for_the_same_or_for_expressions() -> None:
@@ -229,7 +226,7 @@ def test_names_that_sql_takes_for_the_same_or_for_expressions() -> None:
         ExampleTable.from_native(others(table.frame.to_polars().rename(names)), table.origin)
         for table in runs()
     ]
-    found = pair_on_each_engine(*tables, load_statistic("accuracy", columns=names))
+    found = pair_alike(*tables, load_statistic("accuracy", columns=names), engine="duckdb")
     assert found.report.n_paired == N
     assert found.discordant.columns[2] == "baseline.my.answer"
 
@@ -276,7 +273,7 @@ def test_files(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
             frame.write_csv(path)
         tables.append(read_examples(path, table.origin))
     assert all(table.has_witnesses(table.columns) for table in tables)
-    found = pair_on_each_engine(tables[0], tables[1], load_statistic("accuracy"))
+    found = pair_alike(tables[0], tables[1], load_statistic("accuracy"), engine="duckdb")
     assert_same(found, pair_by(*runs(text, text), load_statistic("accuracy")))
 
 
