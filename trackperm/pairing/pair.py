@@ -318,8 +318,9 @@ def _some_repeat(engine: Engine, run: KeyedRun) -> bool:
     """Whether several rows have the same id, as all of them tell in memory, and a sample elsewhere."""
     if engine.is_local:
         return engine.n_distinct(run.frame, KEY) < run.n_keyed
-    ids = engine.sample(run.frame, KEY, _SAMPLED)
-    return ids.n_unique() < len(ids)
+    f, ids = engine.functions, engine.sampled(run.frame.select(KEY), _SAMPLED)
+    repeated = ids.group_by(KEY).agg(f.len().alias("n")).filter(f.col("n") > 1)
+    return len(engine.collected(repeated.head(1))) > 0
 
 
 def _by_unit(

@@ -83,8 +83,8 @@ class Engine(ABC):
         """Keep the rows whose text in a column has other characters than those of ASCII."""
 
     @abstractmethod
-    def sample(self, frame: Frame, name: str, n: int) -> pl.Series:
-        """Take about `n` values of a column at random, or all."""
+    def sampled(self, frame: Frame, n: int) -> Frame:
+        """Take about `n` rows at random, or all."""
 
     @abstractmethod
     def n_distinct(self, frame: Frame, name: str) -> int:
