@@ -68,7 +68,7 @@ class SizeBounds:
         return SizeBounds(low, high, basis, max(self.least, other.least), weaker.unseen)
 
     def lack(self, margin: float) -> str | None:
-        """Return the reason why the bounds cannot support this margin; None if they can be compared with it."""
+        """Return the reason why the bounds cannot support this margin; None if they could support it."""
         if isinstance(self.basis, str):
             return None if max(-self.low, self.high) < margin else f"no interval is shown, {self.unseen}"
         return None if self.least < margin else self.unseen
@@ -125,7 +125,7 @@ def _largest_change(statistic: Statistic, table: CountTable, share: float) -> fl
 def _changes(
     statistic: Statistic, moved: npt.NDArray[np.float64], totals: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """Return the contrasts of runs with the totals `moved`, shape (k, m), to a run with `totals`, shape (m,)."""
+    """Return the contrasts of runs with totals `moved`, shape (k, m), to one with `totals`, shape (m,)."""
     scores = _scores(statistic, np.vstack([moved, totals]))
     if statistic.contrast == "log ratio":
         with np.errstate(all="ignore"):

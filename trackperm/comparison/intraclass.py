@@ -39,7 +39,7 @@ import numpy.typing as npt
 SYMMETRIC = 1e-4
 """Skewness below which the normal distribution replaces the shifted gamma distribution.
 
-The shape 4 / skewness^2 of the gamma is above 4e8 there, and the tails differ by about skewness / 6.
+The shape 4 / skewness^2 of the gamma is above 4e8 there, and the tails differ by less than 1e-5.
 """
 
 

@@ -57,7 +57,7 @@ def own_metrics(tables: Sequence[ExampleTable]) -> list[Statistic]:
 
 
 def metrics_of(table: ExampleTable) -> Mapping[str, str]:
-    """Return the columns of metrics that a log declares, by name, or else the columns with the prefix of scores."""
+    """Return the columns of the metrics that a log declares, or else those with the prefix of scores."""
     if table.metrics:
         return table.metrics
     names = [name for name in table.columns if name.startswith(_SCORE) and len(name) > len(_SCORE)]
