@@ -6,8 +6,8 @@ with their approximations, and explains each difference from the exact p-value.
 
 *Bikel's comparator* compares evalb's recall and precision of two parsers. A shuffle counts if its difference
 is at least the observed one, on the side of the observed one (one tail). The program computes matched
-brackets from the recall and precision that evalb prints, with two decimals. p = (nc + 1) / (nt + 1), with 10,000
-shuffles.
+brackets from the recall and precision that evalb prints, with two decimals. p = (nc + 1) / (nt + 1), with
+10,000 shuffles.
 
 *sacrebleu* compares corpus scores in floating point. A shuffle counts if its absolute difference is greater
 than the observed one; equal ones do not count. p = (c + 1) / (n + 1), with 10,000 shuffles of seed 12345. The

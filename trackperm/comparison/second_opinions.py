@@ -1,8 +1,8 @@
 """Results of other tests on the same counts, for comparison; they do not affect the verdict.
 
 Each test uses one difference for each example, or for each cluster if clusters are exchanged as a whole. A
-statistic has such differences if exchanging the outputs of an example always changes it by the same amount, as
-for means and shares. Ranks, moments and signs are computed from the distinct differences and their
+statistic has such differences if exchanging the outputs of an example always changes it by the same amount,
+as for means and shares. Ranks, moments and signs are computed from the distinct differences and their
 multiplicities, so that the cost does not grow with the number of examples.
 
 For ratios such as F1, a standard error is known to first order. Let v be the gradient of h at the observed
@@ -43,7 +43,7 @@ STUDENTIZED = "studentised permutation test"
 """Name of the second opinion that has its own option."""
 
 SAME = 0.01
-"""Largest relative difference of p-values that count as equal: three digits of a table show no more."""
+"""Largest relative difference of p-values that count as equal; less is of no practical importance."""
 
 FEW = 30
 """Nonzero differences below which a normal mean is called doubtful: the usual rule of textbooks."""
@@ -54,7 +54,7 @@ FEW_CLUSTERS = 40
 LARGE_SHARE = 0.1
 """Share of one difference in the sum of squares above which a normal mean is called doubtful.
 
-A normal limit needs this share to vanish; at 0.1 the mean has the freedom of about ten differences.
+A normal limit needs this share to vanish; 0.1 is the share of each of ten equal differences.
 """
 
 RANKED_EXACTLY = 50
