@@ -18,7 +18,7 @@
     │   ├── SignatureError               the signature of a webhook
     │   └── ReplayError                  a webhook that arrived before
     ├── InputTypeError (TypeError)
-    ├── CapacityError (MemoryError)      memory, time and places
+    ├── CapacityError (MemoryError)      limits of memory, disk and time
     │   ├── StorageError (OSError)       files that cannot be written
     │   └── TooManyJobsError
     ├── MissingDependencyError (ImportError)
@@ -166,6 +166,12 @@ class TooManyJobsError(CapacityError):
 
 class MissingDependencyError(TrackpermError, ImportError):
     """An optional library that the request needs is not installed."""
+
+
+class EngineError(TrackpermError, RuntimeError):
+    """A data frame engine failed, or cannot be reached."""
+
+    exit_code = 3
 
 
 class TrackerError(TrackpermError, RuntimeError):

@@ -24,6 +24,9 @@ _WIDEST = 40  # of what is shown of a value
 _TRIED = 1_000
 """Examples on which statistics are tried."""
 
+_DESCRIBED = 100_000
+"""Rows of a query by which its columns are described."""
+
 _COMMON = ("accuracy", "span_f1", "las", "bracket_f1", "pooled_error_rate", "pass_at_1", "mean")
 """Statistics of which an example is shown, the first that can be tested."""
 
@@ -145,14 +148,21 @@ class _Inspection:
     run: str
     format: str
     data: RunData
+    n_examples: int
     columns: tuple[_Column, ...]
     tests: _Tests
 
     @classmethod
     def of(cls, run: str, data: RunData, options: Sequence[str]) -> _Inspection:
+        from trackperm.tables.query import Query
+
+        n_examples = len(data.table)
+        if isinstance(data.table.data, Query):
+            data = replace(data, table=data.table.head(_DESCRIBED).loaded())
         table = data.table
         columns = tuple(_described(table.only([name]), name) for name in table.columns)
-        return cls(run, _format(run, data), data, columns, _tests(run, data, columns, options))
+        tests = _tests(run, data, columns, options)
+        return cls(run, _format(run, data), data, n_examples, columns, tests)
 
     def renderers(self) -> Renderers:
         return {
@@ -165,7 +175,7 @@ class _Inspection:
         return {
             "run": self.run,
             "format": self.format,
-            "n_examples": len(table),
+            "n_examples": self.n_examples,
             "columns": [
                 {**asdict(column), "example": _shown(column.example), "why_not": column.why_not or None}
                 for column in self.columns
@@ -187,8 +197,9 @@ def _option(name: str, value: str | None) -> list[str]:
 
 def _lines(found: _Inspection) -> Iterator[str]:
     run, table, columns = found.run, found.data.table, found.columns
-    number = "1 example" if len(table) == 1 else f"{len(table):,} examples"
-    yield f"{run}: {found.format}, {number}"
+    number = "1 example" if found.n_examples == 1 else f"{found.n_examples:,} examples"
+    described = f", described by {len(table):,} of them" if len(table) < found.n_examples else ""
+    yield f"{run}: {found.format}, {number}{described}"
     yield ""
     yield from _grid(columns)
     yield ""
@@ -223,13 +234,17 @@ def _lines(found: _Inspection) -> Iterator[str]:
 def _format(run: str, data: RunData | None) -> str:
     from trackperm.tables import SourceFile, split_part
     from trackperm.tables.registry import detect_format
+    from trackperm.tables.spark_tables import is_spark_table
     from trackperm.trackers.references import RunReference
 
     reference = RunReference.parse(run)
     if reference.scheme != "file":
         return f"{reference.scheme} run" + (f" `{data.name}`" if data else "")
     path, part = split_part(reference.locator)
-    title = detect_format(SourceFile.opened(path)).title if isinstance(path, Path) else "table at a URL"
+    if isinstance(path, Path):
+        title = detect_format(SourceFile.opened(path)).title
+    else:
+        title = "table of Spark" if is_spark_table(path) else "table at a URL"
     return title if part is None else f"{title}, part `{part}`"
 
 

@@ -6,7 +6,7 @@ as there are triples of a label and two predictions, the kinds of examples.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -77,7 +77,7 @@ class ClassCounts:
             If sums may reach 2^62, or the units are too many for counts of every class.
         """
         n_units = int(units.max()) + 1
-        require_few(n_units, "units that are exchanged together", self.statistic, self.baseline.shape[1])
+        self.require_few_units(n_units)
         largest = max(int(np.abs(counts).max()) for counts in (self.baseline, self.candidate))
         of_unit = np.bincount(units, weights=sizes)
         require_small_sums(largest, int(of_unit.max()), self.statistic)
@@ -89,6 +89,16 @@ class ClassCounts:
             for counts in (self.baseline, self.candidate)
         )
         return replace(self, baseline=baseline, candidate=candidate, sizes=np.ones(n_units, dtype=np.int64))
+
+    def require_few_units(self, n_units: int) -> None:
+        """Refuse more units than there can be counts of every class of.
+
+        Raises
+        ------
+        InputError
+            If there are more.
+        """
+        require_few(n_units, "units that are exchanged together", self.statistic, self.baseline.shape[1])
 
     def pooled(self) -> pl.DataFrame:
         """Return the counts of each kind, added up over the classes, and whether any of them differs.
@@ -168,8 +178,11 @@ def counted_by_class(
         classes = tuple(engine.collected(found)["class"].sort().to_list())
         statistic = load_statistic(statistic, classes=classes)
     read = [name for name in columns.used if name in statistic.used_columns or name == columns.label]
-    frame, kinds = _with_kinds(rows, read, types)
-    require_few(len(kinds), "different examples", statistic, len(classes))
+
+    def require_few_kinds(n: int) -> None:
+        require_few(n, "different examples", statistic, len(classes))
+
+    frame, kinds = _with_kinds(rows, read, types, require_few_kinds)
     in_memory = InMemory()
     of_kinds = replace(rows, engine=in_memory, types={**rows.types, **types})
     own = counted(of_kinds, in_memory.local(_for_every(classes, kinds)), statistic, dict(types), outcomes)
@@ -196,17 +209,25 @@ def counted_by_class(
 
 
 def _with_kinds(
-    rows: JoinedRows, read: Sequence[str], types: Mapping[str, ColumnType]
+    rows: JoinedRows,
+    read: Sequence[str],
+    types: Mapping[str, ColumnType],
+    require_few_kinds: Callable[[int], None],
 ) -> tuple[Frame, pl.DataFrame]:
-    """Give rows the number of their kind, alike in all that is read of both runs; return one of each kind."""
-    engine, f, frame = rows.engine, rows.functions, rows.in_test
+    """Give rows the number of their kind, alike in all that is read of both runs; return one of each kind.
+
+    `require_few_kinds` is called with their number before they come into memory.
+    """
+    engine, f, frame = rows.engine, rows.functions, rows.examples
     if rows.columns.repeats or any(types[name] in LISTS for name in read):
+        require_few_kinds(int(engine.collected(frame.select(f.len())).item()))
         kinds = engine.collected(frame).sort(*rows.keys).with_row_index(KIND)
         kinds = kinds.with_columns(pl.col(KIND).cast(pl.Int64), pl.col(SIZE).alias(_SIZE))
         return engine.local(kinds.drop(_SIZE)), kinds
     first = "first_of_kind"
     alike = [of(side, name) for side in SIDES for name in read]
     frame = engine.kept(frame.with_columns(f.col(KEY).min().over(*alike).alias(first)))
+    require_few_kinds(int(engine.collected(frame.select(f.col(first).n_unique())).item()))
     sizes = engine.collected(frame.group_by(first).agg(f.col(SIZE).sum().cast(f.Int64).alias(_SIZE)))
     sizes = sizes.sort(first).with_row_index(KIND).with_columns(pl.col(KIND).cast(pl.Int64))
     examples = engine.collected(frame.filter(f.col(KEY) == f.col(first))).join(sizes, on=first).sort(KIND)

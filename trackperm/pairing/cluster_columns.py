@@ -4,7 +4,8 @@ Whoever calls a column ``document`` says what it is; so does the first part of a
 of text with another name may be one as well, if its values repeat and its name does not sort the examples by
 kind, as ``language`` does. Inputs that repeat under different ids are clusters too: those of identity
 columns, and of columns that are called as inputs are, unless another part of the input tells the examples
-apart.
+apart. Of a query, which would have to compute a column before its size is known, those are looked at that are
+called as clusters.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from trackperm.tables.column_names import (
     names_clusters,
 )
 from trackperm.tables.column_types import typed_columns
+from trackperm.tables.lazy_table import LazyTable
 from trackperm.tables.table import ExampleTable, id_columns
 
 FEWEST = 5
@@ -160,6 +162,7 @@ def _names(tables: Tables, statistic: Statistic, ids: tuple[str, ...]) -> Iterat
     taken |= set(ids) if whole is None else {name for name in ids[1:] if not names_clusters(name)}
     taken -= {whole}
     inputs, schemas = _inputs(tables), [table.schema for table in tables]
+    is_query = any(isinstance(table.data, LazyTable) and table.data.is_query for table in tables)
     called: list[str] = []
     others: list[str] = []
     for name in schemas[0]:
@@ -171,6 +174,8 @@ def _names(tables: Tables, statistic: Statistic, ids: tuple[str, ...]) -> Iterat
         is_text = all(type_ in (nw.String, nw.Categorical, nw.Enum) for type_ in types)
         if name == whole or names_clusters(name):
             called += [name] if is_text or all(type_.is_integer() for type_ in types) else []
+        elif is_query:
+            continue
         elif is_text and (name in inputs or name in CONTEXTS):
             called.append(name)
         elif is_text and not names_categories(name) and not name.startswith("score."):

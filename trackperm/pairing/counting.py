@@ -145,51 +145,82 @@ def _with_counters(
     rows: JoinedRows, frame: Frame, statistic: Statistic, outcomes: Sequence[Outcome | None]
 ) -> Frame:
     """Add the columns of counters, which are computed in batches of rows."""
-    sides = dict(zip(SIDES, outcomes, strict=True))
+    if not statistic.has_counters:
+        return frame
+    counters = [
+        _Counters(statistic, side, run.origin, outcome, rows.columns.names, rows.columns.of_runs)
+        for side, run, outcome in zip(SIDES, rows.runs, outcomes, strict=True)
+    ]
+    return rows.engine.mapped(frame, partial(_counted, counters=counters))
 
-    def with_counters(batch: pl.DataFrame) -> pl.DataFrame:
-        for side, outcome in sides.items():
-            batch = batch.with_columns(_counters(rows, batch, statistic, side, outcome))
-        return batch
 
-    return rows.engine.mapped(frame, with_counters) if statistic.has_counters else frame
+def _counted(batch: pl.DataFrame, counters: Sequence[_Counters]) -> pl.DataFrame:
+    for each in counters:
+        batch = batch.with_columns(each.count(batch))
+    return batch
 
 
-def _counters(
-    rows: JoinedRows, batch: pl.DataFrame, statistic: Statistic, side: str, outcome: Outcome | None
-) -> list[pl.Series]:
-    """Return the counters of one run; of rows without a prediction, those of what they are taken for."""
-    names = [*rows.columns.names, CLASS_COLUMN]
-    own = batch.select(
-        pl.col(of(side, name)).alias(name) for name in names if of(side, name) in batch.columns
-    )
-    if outcome is None:
-        parts: list[tuple[pl.Series, Outcome | None]] = [(batch[KEY].is_not_null(), None)]
-    else:
-        has_value = [pl.col(name).is_not_null() for name in rows.columns.of_runs]
-        is_there = batch[KEY].is_not_null()
-        if has_value:
-            is_there = is_there & own.select(pl.all_horizontal(has_value)).to_series()
-        parts = [(is_there, None), (~is_there, outcome)]
-    found: dict[str, pl.Series] = {}
-    for chosen, missing in parts:
-        where = chosen.arg_true()
-        part = own.filter(chosen)
+@dataclass(frozen=True)
+class _Counters:
+    """Counters of one run: plain values, which an engine may send to other processes.
+
+    Attributes
+    ----------
+    side, origin : str
+        Which run, and what messages call it.
+    outcome : Outcome or None
+        What missing predictions are taken for, where they are counted.
+    names, of_runs : tuple of str
+        Columns that were read, and those that the statistic reads of each run.
+    """
+
+    statistic: Statistic
+    side: str
+    origin: str
+    outcome: Outcome | None
+    names: tuple[str, ...]
+    of_runs: tuple[str, ...]
+
+    def count(self, batch: pl.DataFrame) -> list[pl.Series]:
+        """Return the counters of rows; of rows without a prediction, those of what they are taken for.
+
+        Raises
+        ------
+        InputError
+            If one cannot be counted.
+        """
+        own = batch.select(
+            pl.col(of(self.side, name)).alias(name)
+            for name in (*self.names, CLASS_COLUMN)
+            if of(self.side, name) in batch.columns
+        )
+        if self.outcome is None:
+            parts: list[tuple[pl.Series, Outcome | None]] = [(batch[KEY].is_not_null(), None)]
+        else:
+            has_value = [pl.col(name).is_not_null() for name in self.of_runs]
+            is_there = batch[KEY].is_not_null()
+            if has_value:
+                is_there = is_there & own.select(pl.all_horizontal(has_value)).to_series()
+            parts = [(is_there, None), (~is_there, self.outcome)]
+        found: dict[str, pl.Series] = {}
+        for chosen, missing in parts:
+            where = chosen.arg_true()
+            for series in self._of_part(own.filter(chosen), missing, batch[KEY].gather(where)):
+                name = of(self.side, series.name)
+                column = found.get(name, pl.Series(name, [None] * len(batch), dtype=series.dtype))
+                found[name] = column.scatter(where, series)
+        return list(found.values())
+
+    def _of_part(self, part: pl.DataFrame, missing: Outcome | None, keys: pl.Series) -> list[pl.Series]:
         try:
-            with_counters = statistic.with_counters(nw.from_native(part, eager_only=True), missing=missing)
+            counted = self.statistic.with_counters(nw.from_native(part, eager_only=True), missing=missing)
         except UncountableError as error:
-            key = batch[KEY][int(where[error.row])]
-            origin = rows.runs[SIDES.index(side)].origin
             raise InputError(
-                f"`{statistic.name}` cannot be counted on example {shown(key)} of `{origin}`:"
-                f" {error.problem}",
+                f"`{self.statistic.name}` cannot be counted on example {shown(keys[error.row])} of"
+                f" `{self.origin}`: {error.problem}",
                 hint=error.hint,
             ) from None
-        for series in with_counters.to_polars().select(pl.exclude(own.columns)):
-            name = of(side, series.name)
-            column = found.get(name, pl.Series(name, [None] * len(batch), dtype=series.dtype))
-            found[name] = column.scatter(where, series)
-    return list(found.values())
+        return counted.to_polars().select(pl.exclude(part.columns)).get_columns()
 
 
 def _require_known(rows: JoinedRows, frame: Frame, statistic: Statistic, decimals: Iterable[str]) -> None:

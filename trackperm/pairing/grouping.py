@@ -85,15 +85,20 @@ def count_table(
         values = np.ascontiguousarray(groups.select(columns).to_numpy(), dtype=np.int64)
         sizes = groups["multiplicity"].to_numpy()
         return CountTable.from_counts(statistic.count_names, values[:, :p], values[:, p:], sizes)
-    alone, several = (
-        frame,
-        pl.DataFrame(schema={"id": pl.Int64, **dict.fromkeys([STRATUM, *columns], pl.Int64)}),
-    )
+    alone, n_spanning = frame, 0
+    several = pl.DataFrame(schema={"id": pl.Int64, **dict.fromkeys([STRATUM, *columns], pl.Int64)})
     if units:
         spanning = frame.group_by("id").agg(f.len().alias("n")).filter(f.col("n") > 1).select("id")
         alone = frame.join(spanning, on="id", how="anti")
-        several = engine.collected(frame.join(spanning, on="id", how="semi").sort("id", STRATUM))
+        n_spanning = int(engine.collected(spanning.select(f.len())).item())
     groups = _multiplicities(engine, alone, [STRATUM, *columns])
+    n_units, n_strata = len(groups) + n_spanning, len(statistic.weights)
+    if n_units * n_strata * len(columns) > MAX_CELLS:
+        raise InputError(
+            f"{n_units} rows of counts in {n_strata} strata are too many", hint="use fewer strata."
+        )
+    if n_spanning:
+        several = engine.collected(frame.join(spanning, on="id", how="semi").sort("id", STRATUM))
     return _over_strata(groups, several, statistic)
 
 
@@ -115,10 +120,6 @@ def _over_strata(alone: pl.DataFrame, several: pl.DataFrame, statistic: Statisti
         [alone["multiplicity"].to_numpy(), np.ones(n_units - n_alone, dtype=np.int64)]
     )
     names = list(statistic.weights)
-    if n_units * len(names) * len(columns) > MAX_CELLS:
-        raise InputError(
-            f"{n_units} rows of counts in {len(names)} strata are too many", hint="use fewer strata."
-        )
     place = {name: i for i, name in enumerate(names)}
     at = np.array([place[name] for name in values[STRATUM].to_list()], dtype=np.int64)
     candidate, baseline = (

@@ -12,7 +12,6 @@ from trackperm.choices import EngineName, Missing, require_choice
 from trackperm.errors import InputError, PairingError
 from trackperm.exact import CountTable
 from trackperm.pairing.by_unit import CountsByUnit
-from trackperm.pairing.changed import n_changed
 from trackperm.pairing.checks.differences import Differences, differences, ids_of
 from trackperm.pairing.checks.refusals import (
     refuse_differences,
@@ -30,7 +29,7 @@ from trackperm.pairing.engines import Engine, Frame, Types, engine_for
 from trackperm.pairing.grouping import STRATUM, count_table, summed
 from trackperm.pairing.joined import SIDES, JoinedRows
 from trackperm.pairing.keyed_run import KEY, KeyedRun, keyed_runs
-from trackperm.pairing.notes import design, lacking_predictions, predictions_missing, rewritten_ids
+from trackperm.pairing.notes import design, lacking_predictions, n_changed, predictions_missing, rewritten_ids
 from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.pairing.repeats import (
     ADDED,
@@ -45,8 +44,13 @@ from trackperm.statistic import Statistic, load_statistic
 from trackperm.tables.table import ExampleTable
 
 _UNIT = "unit"
-_MOSTLY_DISTINCT = {True: 1.0, False: 0.8}
-"""Share of distinct ids below which some are repeated, of an engine that counts exactly and of another."""
+_SAMPLED = 2**16
+"""Ids among which an engine that does not count exactly looks for some that are equal.
+
+A sample of m of n ids, among which k pairs are equal, has none of these pairs with probability
+exp(-k m^2 / n^2). Of 10^9 ids, 7 * 10^8 pairs that are equal, of which a join makes as many rows, are missed
+in one case of twenty.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +196,7 @@ def _paired(
         frame, by_class = counted_by_class(rows, statistic, read_types, outcomes)
         statistic, count_notes = by_class.statistic, by_class.notes
     else:
-        own = counted(rows, rows.in_test, statistic, types, outcomes)
+        own = counted(rows, rows.examples, statistic, types, outcomes)
         frame, statistic, count_notes = own.frame, own.statistic, own.notes
     if has_strata:
         frame = frame.with_columns(
@@ -277,8 +281,8 @@ def _joined(
 ) -> JoinedRows:
     """Join two runs whose examples are proved to have one row each, or as many as the statistic allows.
 
-    An engine may count distinct ids within a fifth, so that ids of many rows are refused before they are
-    joined with each other. A few that are left join to more rows than the runs have.
+    Ids that many rows have are refused before these rows are joined with each other. A few that are left join
+    to more rows than the runs have.
 
     Raises
     ------
@@ -287,9 +291,7 @@ def _joined(
     """
     if columns.id is None:
         require_same_length(*runs)
-    elif not columns.repeats and any(
-        engine.n_distinct(run.frame, KEY) < _MOSTLY_DISTINCT[engine.is_local] * run.n_keyed for run in runs
-    ):
+    elif not columns.repeats and any(_some_repeat(engine, run) for run in runs):
         require_unique_ids([ids_of(engine, run, columns.ids) for run in runs], columns.id)
     if columns.id is not None:
         require_distinct_ids(engine, *runs, id_=columns.id)
@@ -303,7 +305,22 @@ def _joined(
         is_repeated = any(n[side] != run.n_keyed for side, run in zip(SIDES, runs, strict=True))
         if is_repeated or (n["alone"] and len(engine.collected(repeated.head(1)))):
             require_unique_ids([ids_of(engine, run, columns.ids) for run in runs], columns.id)
+        changed = [run.origin for side, run in zip(SIDES, runs, strict=True) if n[side] != run.n_keyed]
+        if changed:
+            raise PairingError(
+                f"`{changed[0]}` does not have the same rows each time that it is read",
+                hint="a sample, or a limit without an order, is drawn anew: write the table, and read that.",
+            )
     return rows
+
+
+def _some_repeat(engine: Engine, run: KeyedRun) -> bool:
+    """Whether several rows have the same id, as all of them tell in memory, and a sample elsewhere."""
+    if engine.is_local:
+        return engine.n_distinct(run.frame, KEY) < run.n_keyed
+    f, ids = engine.functions, engine.sampled(run.frame.select(KEY), _SAMPLED)
+    repeated = ids.group_by(KEY).agg(f.len().alias("n")).filter(f.col("n") > 1)
+    return len(engine.collected(repeated.head(1))) > 0
 
 
 def _by_unit(
@@ -341,6 +358,9 @@ def _by_unit(
         return frame.with_columns(f.col(KEY).alias("id")), statistic, False, by_class
     if by_class is None:
         return summed(engine, frame, _UNIT, statistic, strata=has_strata), statistic, True, None
+    if not engine.is_local:
+        n_units = int(engine.collected(frame.select(f.col(_UNIT).n_unique())).item())
+        by_class.require_few_units(n_units)
     sizes = frame.group_by(_UNIT, KIND).agg(f.len().cast(f.Int64).alias("n"))
     of_units = engine.collected(sizes).sort(_UNIT, KIND)
     numbers = np.unique(of_units[_UNIT].to_numpy(), return_inverse=True)[1]

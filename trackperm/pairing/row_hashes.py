@@ -84,35 +84,30 @@ def number_word(
     ).drop(m, e)
 
 
-def with_row_hash(
-    f: Functions, frame: nw.LazyFrame[Any], words: Sequence[str], name: str, rounds: int = 2
-) -> nw.LazyFrame[Any]:
-    """Add the hash of every row's `words` as columns :func:`hash_names`, of int64.
+def row_hash_sql(words: Sequence[str], name: str, rounds: int = 2) -> list[dict[str, str]]:
+    """Return the SQL expressions of the hash of every row's `words`, by the names of their columns.
+
+    Each item of the list reads columns of the items before it; the last has the columns :func:`hash_names`.
 
     Parameters
     ----------
     rounds : int
         How often the combination of the words is raised to its fifth power.
     """
-    halves = hash_names(name)
-    square = {half: f"{half}_squared" for half in halves}
-    frame = frame.with_columns(
-        _combined(f, words, i, p).alias(half) for i, (p, half) in enumerate(zip(PRIMES, halves, strict=True))
-    )
-    for _ in range(rounds):
-        frame = frame.with_columns(
-            ((f.col(half) * f.col(half)) % p).alias(square[half])
-            for p, half in zip(PRIMES, halves, strict=True)
-        )
-        frame = frame.with_columns(
-            (((f.col(square[half]) * f.col(square[half])) % p * f.col(half) + 1) % p).alias(half)
-            for p, half in zip(PRIMES, halves, strict=True)
-        )
-    return frame.drop(*square.values())
+    halves = list(zip(PRIMES, hash_names(name), strict=True))
+    steps = [{f"{half}_0": _combined(words, i, p) for i, (p, half) in enumerate(halves)}]
+    for i in range(rounds):
+        squares, powers = dict[str, str](), dict[str, str]()
+        for p, half in halves:
+            x, square = f"{half}_{i}", f"{half}_{i}_squared"
+            squares[square] = f"{x} * {x} % {p}"
+            powers[f"{half}_{i + 1}"] = f"({square} * {square} % {p} * {x} + 1) % {p}"
+        steps += [squares, powers]
+    return [*steps, {half: f"{half}_{rounds}" for _, half in halves}]
 
 
 def row_hash(words: Sequence[npt.NDArray[Any]], n: int, rounds: int = 2) -> list[npt.NDArray[np.int64]]:
-    """Return what :func:`with_row_hash` adds, of the words of `n` rows as arrays of int64."""
+    """Return the hash of `n` rows, of their words as arrays of int64; see :func:`row_hash_sql`."""
     found = [np.empty(n, dtype=np.int64) for _ in PRIMES]
     for start in range(0, n, _TOGETHER):
         part = slice(start, min(start + _TOGETHER, n))
@@ -173,12 +168,11 @@ def digest(header: Sequence[object], sums: Mapping[str, int], name: str) -> str:
     return sha256(json.dumps(written).encode()).hexdigest()
 
 
-def _combined(f: Functions, words: Sequence[str], half: int, p: int) -> nw.Expr:
-    total = f.lit(_factor(half, -1, p), f.Int64)
-    for i, word in enumerate(words):
-        residue = f.col(word) % p + p  # positive, whatever sign an engine gives remainders
-        total = total + (residue * _factor(half, i, p)) % p
-    return total % p
+def _combined(words: Sequence[str], half: int, p: int) -> str:
+    """Combine words whose remainders have the sign of the dividend, as SQL has it."""
+    terms = [f"CAST({_factor(half, -1, p)} AS BIGINT)"]
+    terms += [f"{word} % {p} * {_factor(half, i, p)} % {p}" for i, word in enumerate(words)]
+    return f"(({' + '.join(terms)}) % {p} + {p}) % {p}"
 
 
 @lru_cache(maxsize=2**10)

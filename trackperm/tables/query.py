@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,10 +12,14 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import polars as pl
 
-from trackperm.errors import SourceError
+from trackperm.errors import SourceError, TrackpermError
+from trackperm.storage import is_full, no_room_for_temporary_files
 from trackperm.tables.lazy_table import COUNT, LazyTable
 from trackperm.tables.named_frame import named_frame
 from trackperm.tables.panics import panics_unprinted
+from trackperm.tables.scan import Scan
+from trackperm.tables.spark_failures import spark_failure
+from trackperm.tables.spark_session import stack_traces_unlogged
 from trackperm.tables.witnesses import witnesses
 
 if TYPE_CHECKING:
@@ -37,6 +42,7 @@ class Query(LazyTable):
         What messages call it.
     """
 
+    is_query = True
     lazy: nw.LazyFrame[Any]
     origin: str = "query"
 
@@ -86,6 +92,8 @@ class Query(LazyTable):
         ------
         SourceError
             If their engine cannot compute them.
+        EngineError, MissingDependencyError, CapacityError
+            If Spark says so.
         """
         return nw.from_native(self._read(self._anonymous, list(names)), eager_only=True)
 
@@ -140,8 +148,8 @@ class Query(LazyTable):
         n = max(map(len, together), default=0)
         return named_frame(values.extend_constant(None, n - len(values)) for values in together)
 
-    def write_parquet(self, names: Sequence[str], path: Path) -> list[str]:
-        """Write the columns `names` to a file as their engine streams them, and return their names there.
+    def stored(self, names: Sequence[str], path: Path) -> Scan:
+        """Write the columns `names` to a file as their engine streams them, and return what reads it.
 
         Those of Spark, and of a DuckDB connection that may write no files, come through memory.
 
@@ -149,7 +157,7 @@ class Query(LazyTable):
         ------
         SourceError
             If their engine cannot compute them.
-        OSError
+        StorageError
             If the file cannot be written.
         """
         selected = self._anonymous.select(list(map(self._place, names)))
@@ -160,10 +168,11 @@ class Query(LazyTable):
                 elif not (self.is_duckdb and _write(selected.to_native(), self.dtypes(names), path)):
                     self._collected(selected).write_parquet(path, compression="lz4")
         except (Exception, pl.exceptions.PanicException) as error:
-            if str(path) in str(error) or "No space left" in str(error):
-                raise OSError(str(error)) from error
+            if str(path) in str(error) or is_full(error):
+                raise no_room_for_temporary_files(error) from error
             raise self._unreadable(error) from error
-        return [self._place(name) for name in names]
+        lazy = pl.scan_parquet(path).rename({self._place(name): name for name in names})
+        return Scan(lazy, no_room_for_temporary_files, folder=path, parquet=(path,))
 
     @cached_property
     def _anonymous(self) -> nw.LazyFrame[Any]:
@@ -185,16 +194,18 @@ class Query(LazyTable):
 
     def _collected(self, lazy: nw.LazyFrame[Any]) -> pl.DataFrame:
         try:
-            with panics_unprinted():
+            with panics_unprinted(), stack_traces_unlogged() if self.is_spark else nullcontext():
                 if self.is_duckdb:
                     return pl.DataFrame(ArrowStream(lazy.to_native()))
                 return lazy.collect("polars").to_polars()
         except (Exception, pl.exceptions.PanicException) as error:
             raise self._unreadable(error) from error
 
-    def _unreadable(self, error: BaseException) -> SourceError:
-        if isinstance(error, SourceError):
+    def _unreadable(self, error: BaseException) -> TrackpermError:
+        if isinstance(error, TrackpermError):
             return error
+        if self.is_spark and (failure := spark_failure(error)) is not None:
+            return failure
         return SourceError(f"`{self.origin}` cannot be read: {first_line(error)}")
 
 

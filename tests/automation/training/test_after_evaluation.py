@@ -31,6 +31,7 @@ def columns() -> Any:
     return dict(predictions(2, rate=0.5))
 
 
+@pytest.mark.slow
 def test_the_active_run_is_logged_and_compared(runs: HookedStore, warnings: pytest.LogCaptureFixture):
     runs.baseline()
     after = AfterEvaluation(runs.policy_file(), budget_seconds=60)

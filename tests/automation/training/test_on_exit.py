@@ -174,6 +174,7 @@ class TestRunsOfTheBlock:
         assert not [text for text in said if "no policy selects" in text]
 
 
+@pytest.mark.slow
 def test_the_refusal_of_one_run_is_not_that_of_another(runs: HookedStore, warnings: pytest.LogCaptureFixture):
     runs.baseline()
     with _sixty(runs.policy_file()):
@@ -187,6 +188,7 @@ def test_the_refusal_of_one_run_is_not_that_of_another(runs: HookedStore, warnin
     assert compared.startswith(f"compared: mlflow:{with_predictions} under policy `nightly`: fail")
 
 
+@pytest.mark.slow
 def test_a_refusal_at_the_end_of_an_earlier_block_does_not_answer(
     runs: HookedStore, warnings: pytest.LogCaptureFixture
 ):

@@ -115,7 +115,7 @@ class TestWhatWasTakenAsLogged:
         found = trackperm.verify(folder, from_runs=True)
         assert found.matches
         recomputed, *logged = found.notes
-        assert recomputed.startswith("recomputed from the predictions: the lines that end in `from the runs`")
+        assert recomputed.startswith("recomputed from the predictions: all lines that end in `from the runs`")
         assert logged == [
             "taken as logged: names of the runs, spec and options",
             "taken as logged: the effect of the other test on the corrected p-value",

@@ -50,7 +50,8 @@ class Evidence:
         Of columns of decimals, the least and the greatest difference between the runs.
     pairs : mapping of str to DataFrame
         Of columns that the statistic reads of each run, the pairs of values ``a`` and ``b`` in the two runs
-        without nulls, and the number ``n`` of their rows; of very many numbers, some.
+        without nulls, and the number ``n`` of their rows; of very many numbers, some; of texts in an engine,
+        their words.
     in_order : DataFrame
         The columns of both runs in the order of rows, where these are paired by position.
     inputs : tuple of str
@@ -84,7 +85,7 @@ class Evidence:
         in_order = pl.DataFrame()
         if rows.columns.id is None and n >= ENOUGH and names:
             in_order = rows.engine.collected(
-                rows.in_test.sort(KEY).select(of(side, name) for side in SIDES for name in names)
+                rows.rows_in_test.sort(KEY).select(of(side, name) for side in SIDES for name in names)
             )
         return cls.answered(rows, found, pairs, in_order, shared_inputs(rows, n))
 
@@ -163,7 +164,9 @@ def pairs_of_values(rows: JoinedRows, name: str, *by: str) -> pl.DataFrame:
     pairs = pairs.filter(has_values).select(*by, f.col(sides[0]).alias("a"), f.col(sides[1]).alias("b"), "n")
     if not rows.engine.is_local:
         if rows.types[name] is ColumnType.TEXT:
-            pairs = pairs.head(N_SAMPLED)  # as many texts are not compared, whichever they are
+            # As many texts are not compared, whichever they are; of others it is told which are equal.
+            pairs = rows.engine.with_text_words(pairs.head(N_SAMPLED), {"word_a": "a", "word_b": "b"})
+            pairs = pairs.select(nw.col("word_a").alias("a"), nw.col("word_b").alias("b"), "n")
         else:
             pairs = rows.engine.kept(pairs)
             every = rows.engine.n_distinct(pairs, "a") // N_SAMPLED

@@ -6,7 +6,6 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from tempfile import mkdtemp
@@ -18,12 +17,13 @@ import polars as pl
 from polars import selectors
 
 from trackperm.errors import StorageError
-from trackperm.pairing.engines.base import Engine, Frame, Types
-from trackperm.pairing.engines.casts import cast_frame, types_of
+from trackperm.pairing.engines.base import Frame, Types
+from trackperm.pairing.engines.casts import cast_frame, stored, types_of
+from trackperm.pairing.engines.sql import SqlEngine
 from trackperm.pairing.internal_names import internal
-from trackperm.pairing.row_hashes import INTEGER_TEXT, NULL_WORD, TEXT_DIGITS
+from trackperm.pairing.row_hashes import INTEGER_TEXT, TEXT_DIGITS
 from trackperm.tables.column_types import ColumnType
-from trackperm.tables.query import ArrowStream, Query, quoted
+from trackperm.tables.query import ArrowStream, quoted
 from trackperm.tables.scan import Scan
 from trackperm.tables.table import ExampleTable
 
@@ -34,7 +34,7 @@ _SLICE = 2**18  # rows that are written, or looked at, at once
 _MEMORY = 2**32  # bytes that DuckDB takes at most, of a machine that has twice as many
 
 
-class DuckDB(Engine):
+class DuckDB(SqlEngine):
     """DuckDB on a database of its own, which is deleted at the end.
 
     Raises
@@ -81,30 +81,18 @@ class DuckDB(Engine):
         self, tables: Sequence[ExampleTable], columns: Sequence[str], texts: Sequence[str]
     ) -> tuple[list[Frame], Types]:
         """Bring `columns` of two tables to one type each."""
-        tables = [self._stored_here(table, columns) for table in tables]
+        # A query is not joined where it is: tables that pairing keeps would be in the database of the user.
+        tables = [stored(table, columns, self._new_path()) for table in tables]
         types = types_of(tables, columns, texts)
         return [cast_frame(self._source(table, types), types) for table in tables], types
 
-    def _stored_here(self, table: ExampleTable, columns: Sequence[str]) -> ExampleTable:
-        """Write the columns of a query to a file, once: another engine or connection computes them.
-
-        Rows are not joined where they are, as the tables that pairing keeps would be created in the database
-        of the user, and compared by their settings.
-        """
-        if not isinstance(table.data, Query):
-            return table
-        path = self._folder / f"{next(self._numbers)}.parquet"
-        try:
-            names = table.data.write_parquet(columns, path)
-        except OSError as error:
-            raise _no_room(error) from error
-        lazy = pl.scan_parquet(path).rename(dict(zip(names, columns, strict=True)))
-        return replace(table, data=Scan(lazy, _no_room, parquet=(path,)))
+    def _new_path(self) -> Path:
+        return self._folder / f"{next(self._numbers)}.parquet"
 
     def _source(self, table: ExampleTable, types: Types) -> Frame:
         """Return the columns of `types` under their internal names."""
         if isinstance(table.data, Scan) and table.data.parquet:
-            with self._stored():
+            with self._storing():
                 paths = [str(path) for path in table.data.parquet]
                 relation = self._connection.read_parquet(paths, hive_partitioning=False)
             return _renamed(relation, table.columns, table.schema, types)
@@ -115,35 +103,41 @@ class DuckDB(Engine):
         """Write a table slice by slice, and read what was written."""
         paths = []
         for part in parts:
-            paths.append(str(self._folder / f"{next(self._numbers)}.parquet"))
+            paths.append(str(self._new_path()))
             try:
                 part.write_parquet(paths[-1], compression="lz4")
             except OSError as error:
                 raise _no_room(error) from error
-        with self._stored():
+        with self._storing():
             return nw.from_native(self._connection.read_parquet(paths, hive_partitioning=False))
 
     def local(self, frame: pl.DataFrame) -> Frame:
         """Take a small table from memory."""
         return self._written(iter([frame]))
 
-    def with_text_words(self, frame: Frame, words: Mapping[str, str]) -> Frame:
-        """Add the words of columns of text."""
+    def with_sql(self, frame: Frame, *steps: Mapping[str, str]) -> Frame:
+        """Add columns of SQL expressions."""
         relation: duckdb.DuckDBPyRelation = frame.to_native()
+        for columns in steps:
+            relation = relation.project(
+                ", ".join(["*", *(f"{sql} AS {name}" for name, sql in columns.items())])
+            )
+        return nw.from_native(relation)
+
+    def is_integer_text(self, name: str) -> str:
+        """Return the condition that a text is written as an integer."""
         pattern = INTEGER_TEXT.removeprefix("^").removesuffix("$")
-        columns = ", ".join(
-            f"CASE WHEN {quoted(name)} IS NULL THEN {NULL_WORD}"
-            f" WHEN regexp_full_match({quoted(name)}, '{pattern}') THEN TRY_CAST({quoted(name)} AS BIGINT)"
-            f" ELSE CAST('0x' || md5({quoted(name)})[:{TEXT_DIGITS}] AS BIGINT) END AS {quoted(word)}"
-            for word, name in words.items()
-        )
-        return nw.from_native(relation.project(f"*, {columns}"))
+        return f"regexp_full_match({name}, '{pattern}')"
+
+    def text_hash(self, name: str) -> str:
+        """Return the expression of a part of MD5 of a text."""
+        return f"CAST('0x' || md5({name})[:{TEXT_DIGITS}] AS BIGINT)"
 
     def mapped(self, frame: Frame, function: Callable[[pl.DataFrame], pl.DataFrame]) -> Frame:
         """Add columns that `function` makes of batches of rows."""
         relation: duckdb.DuckDBPyRelation = frame.to_native()
-        path = str(self._folder / f"{next(self._numbers)}.parquet")
-        with self._stored():
+        path = str(self._new_path())
+        with self._storing():
             relation.write_parquet(path, compression="lz4")
         lazy = pl.scan_parquet(path)
         n_rows = int(lazy.select(pl.len()).collect().item())
@@ -154,14 +148,14 @@ class DuckDB(Engine):
         """Compute a table that several queries read."""
         relation: duckdb.DuckDBPyRelation = frame.to_native()
         name = f"kept_{next(self._numbers)}"
-        with self._stored():
+        with self._storing():
             relation.create(name)
             return nw.from_native(self._connection.table(name))
 
     def collected(self, frame: Frame) -> pl.DataFrame:
         """Bring few rows into memory."""
         relation: duckdb.DuckDBPyRelation = frame.to_native()
-        with self._stored():
+        with self._storing():
             found = _frame(relation)
         return found.with_columns(selectors.decimal().cast(pl.Int64))  # sums are of 128 bits
 
@@ -170,22 +164,22 @@ class DuckDB(Engine):
         relation: duckdb.DuckDBPyRelation = frame.to_native()
         return nw.from_native(relation.filter(f"strlen({quoted(name)}) > length({quoted(name)})"))
 
-    def sample(self, frame: Frame, name: str, n: int) -> pl.Series:
-        """Take about `n` values of a column at random."""
-        relation: duckdb.DuckDBPyRelation = frame.select(name).to_native()
-        with self._stored():
+    def sampled(self, frame: Frame, n: int) -> Frame:
+        """Take about `n` rows at random, others whenever they are read."""
+        relation: duckdb.DuckDBPyRelation = frame.to_native()
+        with self._storing():
             n_rows = int(_frame(relation.aggregate("count(*) AS n"))["n"].item())
-            return _frame(relation.filter(f"random() * {n_rows} < {n}"))[name]
+        return nw.from_native(relation.filter(f"random() * {n_rows} < {n}"))
 
     def n_distinct(self, frame: Frame, name: str) -> int:
         """Count the distinct values of a column, to within a fifth."""
         relation: duckdb.DuckDBPyRelation = frame.to_native()
         counted = relation.aggregate(f"approx_count_distinct({quoted(name)}) AS n")
-        with self._stored():
+        with self._storing():
             return int(_frame(counted)["n"].item())
 
     @contextmanager
-    def _stored(self) -> Iterator[None]:
+    def _storing(self) -> Iterator[None]:
         try:
             yield
         except self._error as error:
