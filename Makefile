@@ -6,8 +6,8 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= python3
 # one more than two processors, for tests of servers and watchers wait
 PROCESSES ?= 3
-# what a module sets up, such as a server or a store, is set up by one process
-PARALLEL = -n $(PROCESSES) --dist loadscope --no-loadscope-reorder --max-worker-restart 0 --durations=12
+# what a module sets up, such as a server or a store, is set up by one process (tests/conftest.py)
+PARALLEL = -n $(PROCESSES) --dist loadgroup --no-loadscope-reorder --max-worker-restart 0 --durations=12
 MINUTES ?= 5
 VENV := .venv
 OLD_MLFLOW := 3.10

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -67,6 +68,32 @@ def _fail_if_skipped(report: pytest.TestReport | pytest.CollectReport) -> None:
         report.longrepr = f"skipped although TRACKPERM_REQUIRE_ALL=1: {report.longrepr}"
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Keep the garbage collector from modules and tests, which stay and which it would search again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give each process whole modules, and one process all tests of the session's server."""
+    if config.getoption("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadGroupScheduling
+
+    class ByModule(LoadGroupScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            scope: str = super()._split_scope(nodeid)  # the group, or else the whole id
+            return scope.partition("::")[0]
+
+    return ByModule(config, log)
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m chooses by what is marked here
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what needs an account; let trackers have habits that are warned of, which else are errors."""
@@ -75,6 +102,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=live)
         items[:] = [item for item in items if item not in live]
     for item in items:
+        if "mlflow_server" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("mlflow_server"))
         if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
             item.add_marker("generated")
         if item.get_closest_marker("tracker"):

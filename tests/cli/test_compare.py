@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -220,7 +221,7 @@ REFUSED = {
     "alpha in words": (["cand.csv", "--alpha", "high"], "--alpha"),
     "unknown alternative": (["cand.csv", "--alternative", "up"], "two-sided"),
     "three artifacts": (["cand.csv", "--artifact", "a,b,c"], "--artifact BASE,CAND"),
-    "tracker without run": (["mlflow:"], "names a tracker but no run"),
+    "tracker without run": (["mlflow:"], "names a tracker without a run"),
     "unknown tracker": (["tracker:1"], "known are"),
     "log and do not log": (["cand.csv", "--no-log", "--log-to", "mlflow:x"], "contradict"),
     "alert and do not log": (["cand.csv", "--no-log", "--alert"], "`--no-log` and `--alert` contradict"),
@@ -271,6 +272,14 @@ def test_a_fault_is_called_a_fault(
     monkeypatch.setenv("TRACKPERM_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):
         cli.main()
+
+
+def test_duckdb_reports_no_leaks_at_the_end():
+    command = (
+        "import duckdb, sys; from trackperm import cli; sys.argv[1:] = ['compare', '--help']; cli.main()"
+    )
+    result = run([sys.executable, "-c", command])
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 def test_a_reader_may_leave(folder: Path):

@@ -99,9 +99,13 @@ FILES: dict[str, tuple[str, str, str]] = {
     ),
     "a name with blanks": ("id,prediction,label\n1,a,a\n2,b,a\n3,b,b\n", "cohen_kappa", "CSV or TSV"),
 }
+USUAL = {"a name with blanks", "no ids", "a column of numbers"}
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize(
+    "name",
+    [name if name in USUAL else pytest.param(name, marks=pytest.mark.extended) for name in FILES],
+)
 def test_the_printed_command_runs(name: str, tmp_path: Path) -> None:
     content, statistic, title = FILES[name]
     (tmp_path / name).write_text(content)

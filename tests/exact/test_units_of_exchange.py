@@ -16,11 +16,13 @@ from scipy.special import expit
 from scipy.stats import binom
 from support.budget import Measured, cases
 
-from trackperm.exact import attempts_test, difference_test
+from trackperm.exact import RationalStatistic, attempts_test, difference_test, structured_test
 
 pytestmark = [pytest.mark.slow, pytest.mark.generated]
 
 ALPHA = 0.05
+A, B, C, D = (RationalStatistic.variable(i, 4) for i in range(4))
+F1_DIFFERENCE = (2 * A).divide(2 * A + B, undefined=0) - (2 * C).divide(2 * C + D, undefined=0)
 Ints = npt.NDArray[np.int64]
 Draw = Callable[[np.random.Generator], float]
 """Draws two runs and returns the p-value of their difference."""
@@ -71,6 +73,15 @@ def whole_documents(rng: np.random.Generator) -> float:
     return difference_test(np.add.reduceat(u, firsts), np.add.reduceat(v, firsts)).pvalue
 
 
+def f1_of_examples(rng: np.random.Generator) -> float:
+    """F1 of two noisy copies of one system, with one label in ten positive."""
+    label = rng.random(150) < 0.1
+    chance = np.where(label, rng.beta(3, 1, 150), rng.beta(1, 12, 150))
+    predicted = rng.random((2, 150)) < chance
+    u, v = (np.column_stack([run & label, run != label]).astype(np.int64) for run in predicted)
+    return structured_test(np.hstack([u, v]), np.hstack([v, u]), F1_DIFFERENCE).pvalue
+
+
 def attempts(chances: Callable[[np.random.Generator], npt.NDArray[np.float64]], a: int, b: int) -> Draw:
     """Permute attempts of examples that either run attempts with the same chance, a and b times."""
 
@@ -96,6 +107,7 @@ def means(rng: np.random.Generator) -> float:
 
 
 VALID: dict[str, tuple[Draw, int]] = {
+    "F1, by example": (f1_of_examples, cases(200)),
     "epochs, by example": (bundles_of_epochs, cases(2_000)),
     "questions, by document": (whole_documents, cases(2_000)),
     "3 attempts against 5": (attempts(lambda rng: rng.beta(1, 1, 100), 3, 5), cases(2_000)),

@@ -123,7 +123,7 @@ def test_labels_of_one_run_alone_are_no_part_of_the_test_set():
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.strip().splitlines()[0])
 @given(runs=fields())
-@settings(max_examples=cases(5), deadline=None)
+@settings(max_examples=cases(2), deadline=None)
 def test_pairs_are_those_of_compare(folder: Path, spec: str, runs: dict[str, pl.DataFrame]):
     name = statistic(folder, spec)
     board = trackperm.leaderboard(runs, name, intervals=False)

@@ -117,7 +117,7 @@ def test_a_count_table_that_is_too_large_is_left_out_and_that_is_said(monkeypatc
     monkeypatch.setattr(comparison_publication, "MAX_COUNT_ROWS", 2)
     result = publication(accuracy(20, 4, both=10))
     assert "trackperm/count_table.parquet" not in result.files
-    assert "Count table: not logged, for its 3 distinct rows exceed 2." in result.description.replace(
+    assert "Count table: not logged, because its 3 distinct rows exceed 2." in result.description.replace(
         "\\", ""
     )
 

@@ -115,7 +115,7 @@ def test_the_command_writes_files(ledger: Ledger, tmp_path: Path):
     assert json.loads(data) == json.loads(json.dumps([each.to_dict(spend=True) for each in found]))
     assert table == families_csv(found, "holm", spend=True)
     rows = list(csv.DictReader(io.StringIO(table)))
-    assert [row["test_set"] for row in rows] == [each.test_set for each in found for _ in each.looks]
+    assert [row["test_set"] for row in rows] == [each.test_set for each in found for _ in each.entries]
     assert float(rows[0]["log10_p_spent"]) == found[0].spent()[1]
     refused = CliRunner().invoke(commands.app, [*where, "-o", "family.html"])
     assert "`family.html` does not say its format" in str(refused.exception)

@@ -50,11 +50,18 @@ def test_one_run_is_all_wrong_and_the_other_all_right(name: str) -> None:
     assert found.pvalue == max(worst.pvalue, best.pvalue)
 
 
-BINARY = ["accuracy", "recall", "specificity", "precision", "f1", "f_beta", "jaccard", "mcc", "cohen_kappa"]
+BINARY = ["f1", "mcc", "cohen_kappa"]
+MORE = ["accuracy", "recall", "specificity", "precision", "f_beta", "jaccard"]
 
 
-@pytest.mark.parametrize("name", BINARY)
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.extended) for seed in (1, 2))])
+@pytest.mark.parametrize(
+    ("name", "seed"),
+    [
+        *((name, 0) for name in BINARY),
+        *(pytest.param(name, 0, marks=pytest.mark.extended) for name in MORE),
+        *(pytest.param(name, seed, marks=pytest.mark.extended) for seed in (1, 2) for name in BINARY + MORE),
+    ],
+)
 def test_no_way_to_fill_in_lies_outside(name: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     n = 24

@@ -89,11 +89,10 @@ def compared(sides: Any, statistic: Any, **options: Any) -> Any:
 @pytest.mark.parametrize("values", [["a", "b", "c"], [2, 1, 10], [False, True]], ids=["text", "int", "bool"])
 @pytest.mark.parametrize("group", [None, "cluster", "repeats"])
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("seed", range(2))
-def test_against_enumeration(
-    tmp_path: Path, values: list[Any], group: str | None, weighted: bool, seed: int
-) -> None:
-    baseline, candidate = runs(seed, 9 if group is None else 21, values, 0 if group is None else 7)
+def test_against_enumeration(tmp_path: Path, values: list[Any], group: str | None, weighted: bool) -> None:
+    baseline, candidate = runs(
+        len(str(group)) + weighted, 9 if group is None else 21, values, 0 if group is None else 7
+    )
     names = {value: str(value).lower() if isinstance(value, bool) else str(value) for value in values}
     weights = {value: i + 1 for i, value in enumerate(values)} if weighted else None
     text = BY_LABEL
@@ -118,7 +117,7 @@ def test_against_enumeration(
     assert len(found.discordant) == found.n_discordant
 
 
-@settings(deadline=None, max_examples=cases(60))
+@settings(deadline=None, max_examples=cases(25))
 @given(
     st.lists(st.tuples(*[st.sampled_from("abcd")] * 3, st.integers(0, 3)), min_size=2, max_size=7).filter(
         lambda rows: any(label in (first, second) for label, first, second, _ in rows)
@@ -417,7 +416,7 @@ class TestRefused:
     def test_too_many(self) -> None:
         with pytest.raises(InputError, match="`macro_f1` has 501 classes; the limit is 500") as caught:
             compared(runs(0, 501, list(range(501))), "macro_f1")
-        assert "is it the right one?" in str(caught.value.hint)
+        assert "the right one?" in str(caught.value.hint)
 
     def test_too_many_counts(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setattr(classes, "MAX_CELLS", 200)

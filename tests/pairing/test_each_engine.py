@@ -90,6 +90,9 @@ TEXT = columns(*(pl.format("{}-ß{}", pl.lit(name), name).alias(name) for name i
 IN_TEXT = columns(pl.format("q-{}", "id").alias("id"))
 DECOMPOSED = pl.format("e\u0301{}", "id")
 LISTS = columns(pl.col("prediction", "label").cast(pl.String).repeat_by(pl.col("id").abs() % 3))
+DECIMALS = columns(
+    prediction=pl.when(pl.col("id") == 7).then(0.5).otherwise("prediction").cast(pl.Decimal(20, 2))
+)
 TWO_IDS = columns(a=pl.col("id") // 10, b=pl.format("x,{}\\", "id"))
 PERFECT = columns(prediction=pl.col("label"))
 SOME = chain(put(None, "prediction", 0, 1, 90), leave(0, 180))
@@ -102,6 +105,13 @@ SAME_RESULT = {
         put(0.5, "prediction", N - 1), columns(pl.col("label").cast(pl.Float32))
     ),
     "not a number": Case(put(float("nan"), "prediction", 5, 200), same, missing="drop"),
+    "decimals of databases": Case(DECIMALS, columns(pl.col("prediction").cast(pl.Decimal(9, 1)))),
+    "decimals of databases that are integers": Case(columns(pl.col("label").cast(pl.Decimal(38, 0))), same),
+    "unsigned integers": Case(columns(pl.col("prediction", "label").cast(pl.UInt64)), same),
+    "categories": Case(
+        columns(pl.col("prediction", "label").cast(pl.String).cast(pl.Categorical)),
+        columns(pl.col("prediction", "label").cast(pl.String).cast(pl.Enum(["0", "1", "2"]))),
+    ),
     "booleans": Case(*(columns(pl.col("prediction") > 0, pl.col("label") > 0),) * 2),
     "a column without values": Case(columns(prediction=pl.lit(None, pl.Int64)), same, missing="wrong"),
     "examples left out": Case(put(None, "prediction", 3, 100), leave(20, 230), missing="drop"),
@@ -205,8 +215,9 @@ def test_so_are_twins_decimals_and_classes(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", REFUSED)
 def test_refusals_say_the_same(name: str, tmp_path: Path) -> None:
     case = REFUSED[name]
+    statistic = statistic_of(case, tmp_path)
     with pytest.raises(TrackpermError):
-        pair(*runs(case.first, case.second), statistic_of(case, tmp_path), missing=case.missing)
+        pair(*runs(case.first, case.second), statistic, missing=case.missing)
 
 
 def test_names_that_sql_takes_for_the_same_or_for_expressions() -> None:
@@ -219,6 +230,32 @@ def test_names_that_sql_takes_for_the_same_or_for_expressions() -> None:
     found = pair(*tables, load_statistic("accuracy", columns=names))
     assert found.report.n_paired == N
     assert found.discordant.columns[2] == "baseline.my.answer"
+
+
+def test_names_that_differ_in_case_alone(tmp_path: Path) -> None:
+    tables = []
+    for table in runs():
+        frame = table.frame.to_polars().rename({"id": "ID", "label": "Label"})
+        frame = frame.select(pl.lit(1).alias("id"), "ID", pl.lit(0).alias("LABEL"), "Label", "prediction")
+        frame.write_parquet(tmp_path / f"{table.origin}.parquet")
+        tables.append(read_examples(tmp_path / f"{table.origin}.parquet", table.origin))
+    found = pair_by(
+        *tables, load_statistic("accuracy", columns={"id": "ID", "label": "Label"}), engine="duckdb"
+    )
+    expected = pair_by(*runs(), load_statistic("accuracy"))
+    assert found.count_table.multiplicities.tolist() == expected.count_table.multiplicities.tolist()
+
+
+def test_one_system_of_a_file(tmp_path: Path) -> None:
+    """The column of a system is its predictions, whatever column is called so."""
+    tables = []
+    for table in runs():
+        frame = table.frame.to_polars().with_columns(system="prediction", prediction=pl.lit(0))
+        frame.write_parquet(tmp_path / f"{table.origin}.parquet")
+        tables.append(read_examples(tmp_path / f"{table.origin}.parquet", part="system"))
+    found = pair_by(*tables, load_statistic("accuracy"), engine="duckdb")
+    expected = pair_by(*runs(), load_statistic("accuracy"))
+    assert found.count_table.multiplicities.tolist() == expected.count_table.multiplicities.tolist()
 
 
 @pytest.mark.parametrize("kind", ["parquet", "jsonl", "csv"])

@@ -93,7 +93,7 @@ def table(frame: pl.DataFrame, origin: str, flaw: str, rng: np.random.Generator)
     together=st.sampled_from([1, 2000, 2**18]),
     seed=st.integers(0, 999),
 )
-@settings(max_examples=cases(15), deadline=None)
+@settings(max_examples=cases(8), deadline=None)
 def test_against_pairing_each(
     folder, name, ids, n, own_flaw, flaws, readings, decimals, missing, together, seed
 ):

@@ -70,7 +70,7 @@ def counted(engine: str, text: str, data: dict[str, list[Any]] = DATA) -> list[i
 COUNTS = INTEGERS | conditions(INTEGERS)
 
 
-@settings(deadline=None, max_examples=cases(40))
+@settings(deadline=None, max_examples=cases(15))
 @given(COUNTS)
 def test_counts_against_python_on_every_engine(expression: Written) -> None:
     check_counts(expression, DATA, ENGINES)

@@ -23,7 +23,16 @@ from trackperm.pairing.engines.duckdb import DuckDB
 from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.engines.spark import Spark
 
-ENGINES = ("polars", "pandas", "pandas nullable", "pandas pyarrow", "pandas object", "pyarrow", "duckdb")
+ENGINES = (
+    "polars",
+    "polars lazy",
+    "pandas",
+    "pandas nullable",
+    "pandas pyarrow",
+    "pandas object",
+    "pyarrow",
+    "duckdb",
+)
 SPARK = "pyspark"
 each_engine = pytest.mark.parametrize("engine", [*ENGINES, pytest.param(SPARK, marks=pytest.mark.spark)])
 
@@ -49,6 +58,8 @@ def native(engine: str, data: Mapping[str, Sequence[Any]] | pa.Table) -> Any:
     """`data` as a table of `engine`; values without a common type give an object column in pandas."""
     if engine == "polars":
         return pl.from_arrow(data) if isinstance(data, pa.Table) else pl.DataFrame(data)
+    if engine == "polars lazy":
+        return native("polars", data).lazy()
     if engine in ("pandas", "pandas object"):
         table = (
             data.to_pandas(integer_object_nulls=True) if isinstance(data, pa.Table) else pd.DataFrame(data)

@@ -51,19 +51,6 @@ def test_what_it_does_not_model_is_recorded(own: Standin):
     assert any("colour" in entry for entry in own.unmodelled)
 
 
-def test_contents_have_to_have_their_digest(own: Standin):
-    md5 = "900150983cd24fb0d6963f7d28e17f72"  # of "abc", RFC 1321
-    assert send(f"{own.url}/blobs/md5/{md5}", b"abd", "PUT")[0] == 400
-    assert send(f"{own.url}/blobs/md5/{md5}", b"abc", "PUT")[0] == 200
-    assert own.state.blobs == {f"md5/{md5}": b"abc"}
-
-
-def test_faults_are_used_up_in_order(own: Standin):
-    own.fail("POST /graphql#Q", [503, 429])
-    query = json.dumps({"query": "query Q { viewer { name } }"}).encode()
-    assert [send(f"{own.url}/graphql", query)[0] for _ in range(3)] == [503, 429, 200]
-
-
 @pytest.mark.slow
 def test_wandbs_own_check_of_a_server(own: Standin, tmp_path: Path):
     """All but encryption, cross-origin headers and sweeps, which trackperm does not use."""

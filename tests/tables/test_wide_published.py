@@ -23,7 +23,7 @@ def columns(file: Path, candidate: str, baseline: str) -> tuple[str, str]:
     return f"{file}::{baseline}", f"{file}::{candidate}"
 
 
-@pytest.mark.parametrize("identifier", named("urbano"))
+@pytest.mark.parametrize("identifier", reference_data.spread(named("urbano"), 2))
 def test_topics_of_trec(identifier: str) -> None:
     candidate, _, baseline = identifier.partition("/")[2].partition("__vs__")
     collection, _, candidate = candidate.rpartition("_")
@@ -31,7 +31,7 @@ def test_topics_of_trec(identifier: str) -> None:
     check_reference(identifier, *files, "-s", "mean", "--by-position")
 
 
-@pytest.mark.parametrize("identifier", reference_data.spread(named("wmt17_ter"), 5))
+@pytest.mark.parametrize("identifier", reference_data.spread(named("wmt17_ter"), 2))
 def test_edits_of_translations(identifier: str) -> None:
     """Corpus TER is edits over words of the references, the same for all: the p-value is that of the sum."""
     with TER.open(encoding="utf-8") as file:

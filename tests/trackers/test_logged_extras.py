@@ -53,7 +53,7 @@ def test_second_opinions_are_added_once_and_stay(store: TrackerStore, experiment
     first = trackperm.log(comparison, tracker, experiment)
     assert "second_opinions" not in store.comparisons(experiment)[0].tables
     added = trackperm.log(asked, tracker, experiment)
-    (look,) = families(tracker.comparisons(experiment))[0].looks
+    (look,) = families(tracker.comparisons(experiment))[0].entries
     assert (first.look, added.look, look.run.reference) == (1, 1, added.run.reference)
     before = store.snapshot(added.run.reference.locator)
     again = trackperm.log(comparison, tracker, experiment)

@@ -82,9 +82,7 @@ class Destination:
         for comparison in comparisons if self.wanted else ():
             if self.tracker is None and comparison.candidate_run is None:
                 if comparison.baseline_run is not None:
-                    typer.echo(
-                        "not logged: the candidate is not in a tracker; `--log-to` names one", err=True
-                    )
+                    typer.echo("not logged: the candidate is not in a tracker; add `--log-to`", err=True)
                 continue
             # Comparisons of files are logged nowhere, and need no ledger.
             from trackperm.ledger.comparison_publication import look_sentence

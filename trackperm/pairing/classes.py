@@ -218,7 +218,7 @@ def _with_kinds(
 
     `require_few_kinds` is called with their number before they come into memory.
     """
-    engine, f, frame = rows.engine, rows.functions, rows.in_test
+    engine, f, frame = rows.engine, rows.functions, rows.examples
     if rows.columns.repeats or any(types[name] in LISTS for name in read):
         require_few_kinds(int(engine.collected(frame.select(f.len())).item()))
         kinds = engine.collected(frame).sort(*rows.keys).with_row_index(KIND)

@@ -34,7 +34,7 @@ from trackperm.tables.column_names import (
     names_clusters,
 )
 from trackperm.tables.column_types import typed_columns
-from trackperm.tables.query import Query
+from trackperm.tables.lazy_table import LazyTable
 from trackperm.tables.table import ExampleTable, id_columns
 
 FEWEST = 5
@@ -162,7 +162,7 @@ def _names(tables: Tables, statistic: Statistic, ids: tuple[str, ...]) -> Iterat
     taken |= set(ids) if whole is None else {name for name in ids[1:] if not names_clusters(name)}
     taken -= {whole}
     inputs, schemas = _inputs(tables), [table.schema for table in tables]
-    is_query = any(isinstance(table.data, Query) for table in tables)
+    is_query = any(isinstance(table.data, LazyTable) and table.data.is_query for table in tables)
     called: list[str] = []
     others: list[str] = []
     for name in schemas[0]:

@@ -25,6 +25,9 @@ IN_TEST = "in_test"
 MATCHED = "is_matched"
 SIZE = "n_alike"
 KEY_HASH = "key_hash"
+
+_FEW = 2**13  # rows in memory that are sooner looked at one by one
+_FIRST = 2**10  # rows by which it is judged whether rows repeat
 _KEY_WORD = "key_word"
 
 
@@ -63,8 +66,9 @@ class JoinedRows:
         example (:data:`MATCHED`) and it is in the test (:data:`IN_TEST`).
     frame : narwhals.LazyFrame
         The same rows, those that are alike in all but their keys as one, with one of their keys, their number
-        (:data:`SIZE`) and the sums of the hashes of their keys (:data:`KEY_HASH`). Where two runs are in
-        memory, or clusters or repeats are told apart by keys, every row is one of its own.
+        (:data:`SIZE`) and the sums of the hashes of their keys (:data:`KEY_HASH`). Where clusters or repeats
+        are told apart by keys, and in memory where rows are few or mostly different, every row is one of its
+        own.
     """
 
     engine: Engine
@@ -87,12 +91,15 @@ class JoinedRows:
         """Join two runs."""
         frame = _full_join(engine.functions, [run.frame for run in runs], columns)
         joined = cls(engine, runs, columns, types, missing, frame, frame)
-        if engine.is_local or columns.repeats or columns.cluster is not None:
-            rows = engine.kept(with_key_hash(engine, joined._with_status(frame)))
-            alike = rows.with_columns(joined.functions.lit(1, joined.functions.Int64).alias(SIZE))
-            return replace(joined, rows=rows, frame=alike)
-        alike = joined._alike(with_key_hash(engine, frame))
-        return replace(joined, rows=joined._with_status(frame), frame=alike)
+        is_keyed = bool(columns.repeats) or columns.cluster is not None
+        if not engine.is_local and not is_keyed:
+            alike = joined._alike(with_key_hash(engine, frame))
+            return replace(joined, rows=joined._with_status(frame), frame=alike)
+        rows = engine.kept(with_key_hash(engine, joined._with_status(frame)))
+        rows = rows.with_columns(joined.functions.lit(1, joined.functions.Int64).alias(SIZE))
+        has_many = not is_keyed and max(run.n_rows for run in runs) > _FEW
+        alike = joined._alike(rows) if has_many and joined._repeat(rows) else rows
+        return replace(joined, rows=rows, frame=alike)
 
     @classmethod
     def of_many(
@@ -124,7 +131,7 @@ class JoinedRows:
         """Make one row of all that differ in nothing but their keys, for each value of the columns `by`."""
         columns, f = self.columns, self.functions
         ids = [name for name in columns.ids if name not in columns.used]
-        names = [of(side, name) for side in SIDES for name in columns.names if name not in ids]
+        names = [of(side, name) for side in SIDES for name in self._not_ids]
         flags = [flag(side) for side in SIDES for flag in (_has_row, _has_key)]
         keys = [of(side, name) for side in SIDES for name in ids]
         alike = frame.group_by(*by, *names, *flags).agg(
@@ -134,6 +141,20 @@ class JoinedRows:
             *(f.col(half).sum().cast(f.Int64).alias(half) for half in hash_names(KEY_HASH)),
         )
         return self.engine.kept(self._with_status(self.engine.kept(alike)))
+
+    @property
+    def _not_ids(self) -> list[str]:
+        """Columns in which rows that are alike have the same values."""
+        columns = self.columns
+        return [name for name in columns.names if name not in columns.ids or name in columns.used]
+
+    def _repeat(self, rows: Frame) -> bool:
+        """Whether rows mostly have the values of others, as the first of them tell."""
+        if any(self.types[name] in LISTS for name in self._not_ids):
+            return False
+        names = [of(side, name) for side in SIDES for name in self._not_ids]
+        different = rows.head(_FIRST).select(*names).unique().select(self.functions.len())
+        return int(self.engine.collected(different).item()) < _FIRST // 2
 
     def _with_status(self, frame: Frame) -> Frame:
         columns, f = self.columns, self.functions
@@ -221,6 +242,11 @@ class JoinedRows:
     def rows_in_test(self) -> Frame:
         """Those of :attr:`rows` that are in the test."""
         return self.rows.filter(self.functions.col(IN_TEST))
+
+    @property
+    def examples(self) -> Frame:
+        """The rows in the test that are counted: each by itself in memory, those that are alike elsewhere."""
+        return self.rows_in_test if self.engine.is_local else self.in_test
 
     def is_first(self) -> nw.Expr:
         """Whether a row is the first of its example."""

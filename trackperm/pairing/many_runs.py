@@ -21,7 +21,6 @@ from trackperm.choices import Missing
 from trackperm.errors import InputError, InputTypeError, PairingError
 from trackperm.exact import CountTable
 from trackperm.pairing.by_unit import CountsByUnit
-from trackperm.pairing.changed import n_changed
 from trackperm.pairing.checks.differences import Differences, RunDifferences, disagree
 from trackperm.pairing.checks.refusals import require_distinct_ids
 from trackperm.pairing.checks.suspicions import (
@@ -40,7 +39,7 @@ from trackperm.pairing.engines.base import Frame, Types
 from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.joined import IN_TEST, SIDES, JoinedRows, with_key_hash
 from trackperm.pairing.keyed_run import KEY, KeyedRun, keyed_run, require_id_types, with_key
-from trackperm.pairing.notes import design, rewritten_ids
+from trackperm.pairing.notes import design, n_changed, rewritten_ids
 from trackperm.pairing.pair import reported
 from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.pairing.report import OUTCOMES, PairingReport
@@ -264,7 +263,7 @@ class _Group:
         runs = np.searchsorted(numbers, table[_RUN].to_numpy())
         places = runs * n + table[_PLACE].to_numpy()
         has_each_once = (np.bincount(places, minlength=len(numbers) * n) == 1).reshape(-1, n).all(axis=1)
-        order = np.empty(len(places), dtype=np.int64)
+        order = np.zeros(len(places), dtype=np.int64)
         order[places] = np.arange(len(places))
         table = table.select(columns)[order]
         keys = [

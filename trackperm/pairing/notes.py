@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection, Mapping
+
+import polars as pl
+
 from trackperm.choices import Missing
+from trackperm.errors import InputTypeError
 from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.engines import Frame, Types
-from trackperm.pairing.folds import MOST_FOLDS, are_folds, fold_warning
 from trackperm.pairing.joined import IN_TEST, SIDES, JoinedRows
-from trackperm.pairing.keyed_run import KEY
+from trackperm.pairing.keyed_run import KEY, keys_of
 from trackperm.pairing.report import OUTCOMES
 from trackperm.statistic import Statistic
-from trackperm.tables.column_types import ColumnType
+from trackperm.tables.column_types import ColumnType, typed_columns
+from trackperm.tables.lazy_table import LazyTable
+from trackperm.tables.query import Query
 from trackperm.tables.table import ExampleTable
 
+_FOLDS = r"(?:k|cv)?[ _.-]?(?:folds?|splits?|resamples?|resampling)"
+_NAME = re.compile(
+    rf"(?:.*[ _.-])?(?:{_FOLDS}|cv|cross[ _-]?validation)(?:[ _.-]?(?:id|index|idx|no|nr|number))?:?"
+)
+_VALUE = re.compile(rf"{_FOLDS}[ _.-]?[0-9]+")
+
+MOST_FOLDS = 1000
+"""What is numbered higher than any cross-validation is something else."""
+
 _LOOKED_AT = 2**16  # rows among which there are mostly more ids than folds
+_FEW = 2**16  # rows of a file of which one more column is read: answers can be long
+_CHANGED = "changed_prediction"
 
 
 def design(rows: JoinedRows, frame: Frame, statistic: Statistic) -> list[str]:
@@ -65,6 +83,40 @@ def _are_folds(rows: JoinedRows, frame: Frame, unit: str) -> bool:
     return True
 
 
+def are_folds(column: str, units: Collection[object]) -> bool:
+    """Whether what two runs exchange is called a fold: by its column's name or by every value.
+
+    Examples
+    --------
+    >>> are_folds("cv_fold", range(10))
+    True
+    >>> are_folds("id", ["fold-1", "fold-2"])
+    True
+    >>> are_folds("question", range(10))
+    False
+    """
+    if len(units) > MOST_FOLDS:
+        return False
+    return bool(_NAME.fullmatch(column.lower())) or all(
+        isinstance(unit, str) and _VALUE.fullmatch(unit.lower()) for unit in units
+    )
+
+
+def fold_warning(column: str) -> str:
+    """Say why a p-value of folds is not what it seems.
+
+    References
+    ----------
+    Dietterich (1998), Approximate Statistical Tests for Comparing Supervised Classification Learning
+    Algorithms. Bengio and Grandvalet (2004), No Unbiased Estimator of the Variance of K-Fold
+    Cross-Validation.
+    """
+    return (
+        "folds: the training sets of folds or resamples overlap, so that their scores are not independent and"
+        f" p can be far too small; predictions by example are sounder than scores by `{column}`"
+    )
+
+
 def lacking_predictions(rows: JoinedRows) -> tuple[int, int]:
     """Count the rows of each run without a value that the statistic reads, where such are in the test."""
     if not rows.counts_missing:
@@ -98,3 +150,56 @@ def rewritten_ids(
         for table in (baseline, candidate)
         if types[name] is ColumnType.TEXT and table.schema[name].is_numeric()
     ]
+
+
+def n_changed(rows: JoinedRows, statistic: Statistic, n_different: Mapping[str, int]) -> int | None:
+    """Count the rows in the test whose predictions differ; one that only one run has is another one.
+
+    Parameters
+    ----------
+    rows : JoinedRows
+        Baseline and candidate.
+    statistic : Statistic
+        Says which column has the predictions.
+    n_different : mapping of str to int
+        In how many rows the columns differ that the statistic reads of each run.
+
+    Returns
+    -------
+    int or None
+        None where a run has no predictions, their types do not go together, they are many and were not read,
+        or an example has several rows, whose predictions have no partners.
+    """
+    name, columns, engine = statistic.columns.get("prediction", "prediction"), rows.columns, rows.engine
+    if columns.repeats:
+        return None
+    if name in n_different:
+        return n_different[name]
+    tables = rows.runs[0].table, rows.runs[1].table
+    if not engine.is_local or name in columns.names or not all(_is_cheap(table, name) for table in tables):
+        return None
+    try:
+        typed = typed_columns(*tables, [*columns.ids, name], text=columns.ids)[:2]
+    except InputTypeError:
+        return None
+    keys = engine.collected(rows.rows_in_test.select(KEY))
+    sides_by_key = [_by_key(table, columns, name) for table in typed]
+    both = keys.join(sides_by_key[0], on=KEY, how="left")
+    both = both.join(sides_by_key[1], on=KEY, how="left", suffix=" of candidate")
+    return int(both[_CHANGED].ne_missing(both[f"{_CHANGED} of candidate"]).sum())
+
+
+def _is_cheap(table: ExampleTable, name: str) -> bool:
+    if name not in table.columns or isinstance(table.data, Query):
+        return False
+    return not isinstance(table.data, LazyTable) or len(table) <= _FEW
+
+
+def _by_key(table: ExampleTable, columns: PairedColumns, name: str) -> pl.DataFrame:
+    """Read the predictions of a run beside the keys of its rows, which are their numbers without ids."""
+    predictions = table.polars_column(name).alias(_CHANGED)
+    if columns.id is None:
+        keys = pl.Series(KEY, range(len(predictions)), pl.Int64)
+    else:
+        keys = keys_of(table, columns.ids)
+    return pl.DataFrame([keys, predictions])

@@ -12,7 +12,6 @@ from trackperm.choices import EngineName, Missing, require_choice
 from trackperm.errors import InputError, PairingError
 from trackperm.exact import CountTable
 from trackperm.pairing.by_unit import CountsByUnit
-from trackperm.pairing.changed import n_changed
 from trackperm.pairing.checks.differences import Differences, differences, ids_of
 from trackperm.pairing.checks.refusals import (
     refuse_differences,
@@ -30,7 +29,7 @@ from trackperm.pairing.engines import Engine, Frame, Types, engine_for
 from trackperm.pairing.grouping import STRATUM, count_table, summed
 from trackperm.pairing.joined import SIDES, JoinedRows
 from trackperm.pairing.keyed_run import KEY, KeyedRun, keyed_runs
-from trackperm.pairing.notes import design, lacking_predictions, predictions_missing, rewritten_ids
+from trackperm.pairing.notes import design, lacking_predictions, n_changed, predictions_missing, rewritten_ids
 from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.pairing.repeats import (
     ADDED,
@@ -197,7 +196,7 @@ def _paired(
         frame, by_class = counted_by_class(rows, statistic, read_types, outcomes)
         statistic, count_notes = by_class.statistic, by_class.notes
     else:
-        own = counted(rows, rows.in_test, statistic, types, outcomes)
+        own = counted(rows, rows.examples, statistic, types, outcomes)
         frame, statistic, count_notes = own.frame, own.statistic, own.notes
     if has_strata:
         frame = frame.with_columns(

@@ -49,7 +49,7 @@ class PairingReport:
         Why the level of the test holds only for many examples; None where it is exact.
     n_changed : int or None
         How many of the `n_paired` rows have other predictions in the candidate; None where that is not known,
-        see :func:`trackperm.pairing.changed.n_changed`.
+        see :func:`trackperm.pairing.notes.n_changed`.
     n_shown : int or None
         How many of the examples whose counts differ are shown, the first by their ids; None for all.
     """

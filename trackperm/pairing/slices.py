@@ -60,7 +60,7 @@ def require_same_slices(
         a, b = (f.col(side) for side in SIDES)
         differ = (a != b).fill_null(False) | (a.is_null() != b.is_null())
         found = values[0].join(values[1], on=KEY, how="inner").filter(differ)
-        n = int(chosen.collected(found.select(f.col(KEY).n_unique())).item())
+        n = int(chosen.collected(found.select(f.col(KEY).n_unique())).item() or 0)
         if n:
             key, *both = chosen.collected(found.sort(KEY, *SIDES).head(1).select(KEY, *SIDES)).row(0)
             raise _differ(column, n, f" of example {key!r}", *both)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import narwhals as nw
@@ -186,13 +187,13 @@ class Statistic:
         """Whether the score is a mean over classes."""
         return bool(self.classes) or self.class_column is not None
 
-    @property
+    @cached_property
     def tells_classes(self) -> bool:
         """Whether counts only test which label the prediction is, by equality with what labels equal."""
         prediction, label = (Equality.of(name, self._counts.values()) for name in ("prediction", "label"))
         return prediction.is_all and ("label" in prediction.names or prediction.shares(label))
 
-    @property
+    @cached_property
     def has_positive(self) -> bool:
         """Whether counts compare labels with the class in the parameter :data:`POSITIVE`."""
         return POSITIVE in Equality.of("label", self._counts.values()).parameters
@@ -284,14 +285,14 @@ class Statistic:
             for name, expression in self._counts.items()
         }
 
-    @property
+    @cached_property
     def counter_columns(self) -> tuple[str, ...]:
         """Columns that counters read."""
         expressions = [*self._counts.values(), *self._substitutes]
         names = columns_of_counters(expressions)
         return tuple(self.columns[name] for name in names if name != CLASS or not self.has_classes)
 
-    @property
+    @cached_property
     def has_counters(self) -> bool:
         """Whether counts, or the counts of a missing prediction, call counters."""
         return bool(self.counter_columns)
@@ -314,18 +315,18 @@ class Statistic:
         expressions = self._counts if missing is None else self._substitute(missing)
         return with_counters(frame, expressions.values(), self._read_columns)
 
-    @property
+    @cached_property
     def missing_reads_label(self) -> bool:
         """Whether the counts of a missing prediction depend on its label."""
         return any(name.full == "label" for expression in self._substitutes for name in expression.names)
 
-    @property
+    @cached_property
     def _substitutes(self) -> list[Expression]:
         """All expressions for counts of missing predictions."""
         outcomes = get_args(Outcome)
         return [expression for outcome in outcomes for expression in self._substitute(outcome).values()]
 
-    @property
+    @cached_property
     def _read_columns(self) -> Mapping[str, str]:
         """Column of every name in counts."""
         return {**self.columns, CLASS: CLASS_COLUMN} if self.has_classes else self.columns
@@ -353,7 +354,7 @@ class Statistic:
     def _column_in_messages(self, name: str) -> str:
         return self.columns.get(name, name)
 
-    @property
+    @cached_property
     def total_names(self) -> tuple[str, ...]:
         """Names of the score's arguments: of the counts of every stratum or class, where there are such."""
         return in_parts(self.count_names, self.weights)

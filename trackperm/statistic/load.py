@@ -86,8 +86,9 @@ def load_statistic(
     if isinstance(source, str) and source in builtin_names():
         source = _builtin(source)
     if isinstance(source, Statistic):
-        changes = (repeats, cluster, resolution, strata, classes)
-        if not parameters and not columns and all(change is None for change in changes):
+        changes = (None if repeats == source.repeats else repeats, cluster, resolution, strata, classes)
+        has_columns = columns.items() <= source.columns.items()
+        if not parameters and has_columns and all(change is None for change in changes):
             return source
         document, name = source._source, source.name
         repeats, cluster = repeats or source.repeats, cluster or source.cluster

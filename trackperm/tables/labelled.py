@@ -26,12 +26,20 @@ class Labelled(LazyTable):
         Names of all columns and their types.
     held : polars.DataFrame
         What `join` returned first.
+    is_query : bool
+        As of the table without answers.
     """
 
     def __init__(
-        self, join: Callable[[Collection[str]], pl.DataFrame], schema: nw.Schema, held: pl.DataFrame
+        self,
+        join: Callable[[Collection[str]], pl.DataFrame],
+        schema: nw.Schema,
+        held: pl.DataFrame,
+        *,
+        is_query: bool,
     ) -> None:
         self._join, self._schema, self._held = join, schema, held
+        self.is_query = is_query
 
     @property
     def schema(self) -> nw.Schema:
@@ -49,7 +57,7 @@ class Labelled(LazyTable):
 
     def head(self, n: int) -> Labelled:
         """Take the first `n` rows of the columns that were read so far, and of others when they are."""
-        return Labelled(lambda names: self._with(names).head(n), self._schema, self._held.head(n))
+        return self._changed(lambda names: self._with(names).head(n))
 
     def among(self, name: str, values: pl.Series) -> Labelled:
         """Keep the rows whose value in the column `name` is one of `values`, which are of its type."""
@@ -57,7 +65,7 @@ class Labelled(LazyTable):
         def kept(names: Collection[str]) -> pl.DataFrame:
             return self._with({*names, name}).filter(pl.col(name).is_in(values.implode()))
 
-        return Labelled(kept, self._schema, kept(()))
+        return self._changed(kept)
 
     def read(self, names: Iterable[str]) -> nw.DataFrame[Any]:
         """Return the columns `names`."""
@@ -79,6 +87,9 @@ class Labelled(LazyTable):
     def witnesses(self, names: Collection[str], untyped: Collection[str]) -> pl.DataFrame:
         """Return few values of the columns `names` that tell their types."""
         return witnesses(self._with(names).select(names), untyped)
+
+    def _changed(self, join: Callable[[Collection[str]], pl.DataFrame]) -> Labelled:
+        return Labelled(join, self._schema, join(()), is_query=self.is_query)
 
     def _with(self, names: Collection[str]) -> pl.DataFrame:
         if not set(names) <= set(self._held.columns):

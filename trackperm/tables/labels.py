@@ -119,6 +119,7 @@ def with_labels(
         lambda wanted: joined(wanted).frame.to_polars(),
         nw.Schema({name: schema[name] for name in order}),
         found.frame.to_polars(),
+        is_query=table.data.is_query,
     )
     untyped = {name for name in found.columns if found.is_untyped(name)}
     return replace(found, data=lazy, untyped=frozenset(untyped.union(filter(table.is_untyped, others))))

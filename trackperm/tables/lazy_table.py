@@ -19,7 +19,14 @@ class LazyTable(ABC):
     """Columns of a file or of a query, of which only those are read that are used.
 
     Every method raises :class:`~trackperm.errors.SourceError` where they cannot be read.
+
+    Attributes
+    ----------
+    is_query : bool
+        Whether a column is computed when it is read, whatever that costs, and nothing tells its size before.
     """
+
+    is_query: bool = False
 
     @property
     @abstractmethod

@@ -42,6 +42,7 @@ class Query(LazyTable):
         What messages call it.
     """
 
+    is_query = True
     lazy: nw.LazyFrame[Any]
     origin: str = "query"
 

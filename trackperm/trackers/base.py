@@ -21,6 +21,9 @@ from trackperm.trackers.references import RunReference, TrackedRun
 class Tracker(Protocol):
     """Adapter of one experiment tracker.
 
+    Every method raises :class:`~trackperm.errors.TrackerError` if the tracker does not answer or refuses a
+    request.
+
     Attributes
     ----------
     scheme : str
@@ -51,8 +54,6 @@ class Tracker(Protocol):
         ------
         InputError
             If `locator` names no run, or several.
-        TrackerError
-            If the tracker does not answer or refuses the request.
         """
 
     def read(self, run: TrackedRun, artifact: str | None = None) -> ExampleTable:
@@ -72,8 +73,6 @@ class Tracker(Protocol):
             If the run has no such artifact, or several could be meant.
         SourceError
             If the artifact is not a table.
-        TrackerError
-            If the tracker does not answer or refuses the request.
         """
 
     def read_all(
@@ -82,11 +81,6 @@ class Tracker(Protocol):
         """Read the tables of many runs, as :meth:`read` does, in the order of the runs.
 
         A run whose table cannot be read yields its error instead.
-
-        Raises
-        ------
-        TrackerError
-            If the tracker does not answer or refuses the request.
         """
 
     def log_predictions(self, run: Any, predictions: Predictions) -> RunReference:
@@ -153,8 +147,6 @@ class Tracker(Protocol):
         ------
         InputError
             If there is no such run, or it is neither a comparison nor a leaderboard.
-        TrackerError
-            If the tracker does not answer or refuses the request.
         """
 
     def comparisons(self, near: TrackedRun | str, test_set: str | None = None) -> list[LoggedComparison]:
@@ -171,8 +163,6 @@ class Tracker(Protocol):
         ------
         InputError
             If there is no such experiment or project, or the run belongs to another tracker.
-        TrackerError
-            If the tracker does not answer or refuses the request.
         """
 
     def files(self, run: TrackedRun) -> dict[str, bytes]:
@@ -182,8 +172,6 @@ class Tracker(Protocol):
         ------
         SourceError
             If files are missing, or their digests show that they were changed.
-        TrackerError
-            If the tracker does not answer or refuses the request.
         """
 
     def runs(self, container: str) -> list[TrackedRun]:
@@ -200,8 +188,6 @@ class Tracker(Protocol):
         ------
         InputError
             If there is no such experiment or project.
-        TrackerError
-            If the tracker does not answer or refuses the request.
         """
 
 

@@ -52,6 +52,9 @@ class RunRecord:
 class History(Protocol):
     """Past runs of the experiments or projects of one tracker.
 
+    Every method raises :class:`~trackperm.errors.TrackerError` if the tracker does not answer or refuses a
+    request.
+
     Attributes
     ----------
     baselines : frozenset of str
@@ -64,13 +67,7 @@ class History(Protocol):
     branch_tag: ClassVar[str]
 
     def record(self, run: TrackedRun) -> RunRecord:
-        """Read the state of a run now.
-
-        Raises
-        ------
-        TrackerError
-            If the tracker does not answer or refuses the request.
-        """
+        """Read the state of a run now."""
 
     def finished(self, container: str, since: datetime | None = None) -> list[RunRecord]:
         """List the finished runs of an experiment or project, oldest first.
@@ -88,8 +85,6 @@ class History(Protocol):
         ------
         InputError
             If there is no such experiment or project.
-        TrackerError
-            If the tracker does not answer or refuses the request.
         """
 
     def newest(
@@ -112,8 +107,6 @@ class History(Protocol):
         ------
         InputError
             If there is no such experiment or project, or the tracker cannot search for these tags.
-        TrackerError
-            If the tracker does not answer or refuses the request.
         """
 
     def aliased(self, alias: str) -> TrackedRun:
@@ -125,8 +118,6 @@ class History(Protocol):
             If no version has the alias.
         InputError
             If `alias` is malformed, or the version was not made by a run.
-        TrackerError
-            If the tracker does not answer or refuses the request.
         """
 
     def champion(self, model: str) -> TrackedRun:
@@ -138,27 +129,13 @@ class History(Protocol):
             If no version has that alias.
         InputError
             If `model` is malformed, or the version was not made by a run.
-        TrackerError
-            If the tracker does not answer or refuses the request.
         """
 
     def holds(self, container: str, run: TrackedRun) -> bool:
-        """Return whether `run` is in the experiment or project called `container`.
-
-        Raises
-        ------
-        TrackerError
-            If the tracker does not answer or refuses the request.
-        """
+        """Return whether `run` is in the experiment or project called `container`."""
 
     def withdraw(self, comparison: LoggedComparison, reason: str) -> None:
-        """Mark a comparison as superseded and delete it, unless it is already deleted.
-
-        Raises
-        ------
-        TrackerError
-            If the tracker does not answer or refuses the request.
-        """
+        """Mark a comparison as superseded and delete it, unless it is already deleted."""
 
 
 def history_of(tracker: Tracker) -> History:

@@ -53,8 +53,6 @@ def comparison_or_run(tracker: Tracker, locator: str) -> LoggedComparison | Trac
     ------
     InputError
         If `locator` names neither.
-    TrackerError
-        If the tracker does not answer or refuses the request.
     """
     try:
         return tracker.comparison(locator)

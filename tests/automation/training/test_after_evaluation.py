@@ -31,6 +31,7 @@ def columns() -> Any:
     return dict(predictions(2, rate=0.5))
 
 
+@pytest.mark.slow
 def test_the_active_run_is_logged_and_compared(runs: HookedStore, warnings: pytest.LogCaptureFixture):
     runs.baseline()
     after = AfterEvaluation(runs.policy_file(), budget_seconds=60)
@@ -78,7 +79,7 @@ def test_other_predictions_of_that_name_are_not_compared(
     with mlflow.start_run() as run:
         runs.log(run.info.run_id)
         AfterEvaluation(runs.policy(), budget_seconds=60).finish(columns)
-    assert "has logged something else as `predictions.parquet`" in warnings.text
+    assert "holds other predictions as `predictions.parquet`" in warnings.text
     assert runs.compared() == []
     [path] = kept(runs)
     assert pl.read_parquet(path).equals(pl.DataFrame(columns()))

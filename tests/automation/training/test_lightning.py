@@ -201,7 +201,7 @@ def test_trainers_of_pytorch_lightning(tiny: Any, hook: Any, runs: HookedStore):
             None,
             "differs in length",
         ),
-        (lambda scores, y: {"prediction": y[:3]}, None, "cannot be told apart by examples"),
+        (lambda scores, y: {"prediction": y[:3]}, None, "expected a part per example"),
         (lambda scores, y: {"prediction": y, "id": y}, None, "share their `id` with another"),
     ],
 )

@@ -84,7 +84,7 @@ def test_beside_the_default_evaluator_it_logs_what_a_comparison_needs(store: Mlf
     assert frame[frame.columns[-1]].n_unique() == N
     comparison = compare(store, first, second)
     assert comparison.candidate_score == np.mean(good(DATA) == DATA["y"])
-    assert any("ids are numbers of rows" in note for note in comparison.pairing.notes)
+    assert any("ids are row numbers" in note for note in comparison.pairing.notes)
 
 
 def test_rows_in_another_order_are_refused_and_ids_pair_them(store: MlflowStore):
@@ -176,7 +176,7 @@ def test_text_from_a_model_of_several_columns(store: MlflowStore):
         ({"id": ["q1"]}, "there are 1 ids for 60 examples"),
         ({"id": ["q1"] * N}, "share"),
         ({"id": 7}, "expected a column name, or ids"),
-        ({"name": "../x"}, "is no name of predictions"),
+        ({"name": "../x"}, "is not a name for predictions"),
         ({"baseline_run_id": "0" * 32}, "has no run with id"),
     ],
 )

@@ -174,6 +174,7 @@ class TestRunsOfTheBlock:
         assert not [text for text in said if "no policy selects" in text]
 
 
+@pytest.mark.slow
 def test_the_refusal_of_one_run_is_not_that_of_another(runs: HookedStore, warnings: pytest.LogCaptureFixture):
     runs.baseline()
     with _sixty(runs.policy_file()):
@@ -187,6 +188,7 @@ def test_the_refusal_of_one_run_is_not_that_of_another(runs: HookedStore, warnin
     assert compared.startswith(f"compared: mlflow:{with_predictions} under policy `nightly`: fail")
 
 
+@pytest.mark.slow
 def test_a_refusal_at_the_end_of_an_earlier_block_does_not_answer(
     runs: HookedStore, warnings: pytest.LogCaptureFixture
 ):
@@ -357,7 +359,7 @@ def test_runs_of_wandb_without_a_server():
     assert "kkkk" not in repr(found)
     vars(run).update(offline=True, dir="/x/wandb/offline-run-1-abc/files")
     assert open_run(run).is_offline
-    with pytest.raises(InputTypeError, match=r"builtins\.int is no run"):
+    with pytest.raises(InputTypeError, match=r"builtins\.int is not a run"):
         open_run(5)
 
 

@@ -126,7 +126,13 @@ def test_nobody_reads_its_lines_any_more(tmp_path: Path, options: list[str]):
     assert [entry.candidate for entry in Queue(tmp_path / "other").entries()] == ["wandb:team/digits/x"]
 
 
-@pytest.mark.parametrize("option", ["-n", "-Sn"], ids=["limit-of-the-system", "limit-of-its-own"])
+@pytest.mark.parametrize(
+    "option",
+    [
+        pytest.param("-n", id="limit-of-the-system"),
+        pytest.param("-Sn", id="limit-of-its-own", marks=pytest.mark.extended),
+    ],
+)
 def test_a_process_that_may_have_few_files_open(tmp_path: Path, option: str):
     """Regression: connections on which nothing comes took them all, and nothing else was accepted."""
     limited = ["sh", "-c", f'ulimit {option} 256; exec "$@"', "sh", *COMMAND]

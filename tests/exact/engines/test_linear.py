@@ -353,7 +353,7 @@ AT_ONCE = {
 
 def rarely(name: str, share: float) -> list[pytest.MarkDecorator]:
     if (name, share) in AT_ONCE:
-        return [] if name == "squares" else [pytest.mark.extended]
+        return [pytest.mark.extended]
     return [pytest.mark.slow if name == "odd" else pytest.mark.nightly]
 
 

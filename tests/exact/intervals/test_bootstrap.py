@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
-from support.budget import Measured
 
 from trackperm.errors import InputError, UndefinedStatisticError
 from trackperm.exact import RationalStatistic
@@ -153,23 +152,3 @@ def test_refusals() -> None:
         bootstrap_interval(rows[:1], f1_difference(), multiplicities=np.array([1]))
     with pytest.raises(InputError, match="`n_resamples` is 10"):
         bootstrap_interval(rows, f1_difference(), multiplicities=counts, n_resamples=10)
-
-
-@pytest.mark.slow
-def test_coverage_for_f1(measured: Measured) -> None:
-    """Share of 95 % intervals that hold the true difference, 400 data sets of 200 examples each."""
-    rng = np.random.default_rng(9)
-    h, n, hits, n_sets = f1_difference(), 200, 0, 400
-
-    def sample(size: int) -> np.ndarray:
-        label = rng.random(size) < 0.3
-        runs = [label ^ (rng.random(size) < rate) for rate in (0.12, 0.18)]
-        columns = [column for run in runs for column in (run & label, run != label)]
-        return np.stack(columns, axis=1).astype(np.int64)
-
-    truth = float(h.values(sample(4_000_000).sum(axis=0)[None].astype(float))[0])
-    for _ in range(n_sets):
-        distinct, counts = grouped(sample(n))
-        hits += truth in bootstrap_interval(distinct, h, multiplicities=counts, n_resamples=2000)
-    measured(f"BCa, F1 of {n} examples: {hits / n_sets:.3f} of 95 % intervals hold the truth")
-    assert 0.92 <= hits / n_sets <= 0.98

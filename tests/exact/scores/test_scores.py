@@ -86,7 +86,7 @@ def test_binary_numbers_are_exact_or_say_what_changed(values: list[float]) -> No
 
 @pytest.mark.parametrize("single", [False, True])
 def test_arbitrary_reals_are_rarely_taken_for_decimals_or_fractions(single: bool) -> None:
-    reals = np.random.default_rng(3).random(3000)
+    reals = np.random.default_rng(3).random(1000)
     reals = reals.astype(np.float32) if single else reals
     found = [scale_scores([x], [x]).how for x in reals]
     # At most one in 500 in each of two readings; 4 standard deviations above that mean.

@@ -57,7 +57,7 @@ class TestInPython:
                 trackperm.verify(saved(files, tmp_path), **options)
 
     def test_something_else_is_refused(self):
-        with pytest.raises(InputTypeError, match="a run is given as 'int'; expected text"):
+        with pytest.raises(InputTypeError, match="'int' is not a run; expected text"):
             trackperm.verify(3)
 
     @pytest.mark.tracker
@@ -115,7 +115,7 @@ class TestWhatWasTakenAsLogged:
         found = trackperm.verify(folder, from_runs=True)
         assert found.matches
         recomputed, *logged = found.notes
-        assert recomputed.startswith("recomputed from the predictions: the lines that end in `from the runs`")
+        assert recomputed.startswith("recomputed from the predictions: all lines that end in `from the runs`")
         assert logged == [
             "taken as logged: names of the runs, spec and options",
             "taken as logged: the effect of the other test on the corrected p-value",

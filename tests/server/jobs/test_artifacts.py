@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
+import requests
+from mlflow.exceptions import MlflowException
 from support.processes import python
+
+from trackperm.server.jobs.artifacts import PublicArtifacts
+from trackperm.server.jobs.process import ServerAdapter
 
 pytestmark = pytest.mark.tracker
 
@@ -27,43 +34,24 @@ def test_every_scheme_leads_to_public_routes() -> None:
     assert all(line.endswith("PublicArtifacts run1") for line in lines)
 
 
-def test_paths_stay_in_the_run() -> None:
-    found = python(
-        "from trackperm.server.jobs.artifacts import PublicArtifacts\n"
-        "artifacts = PublicArtifacts('file:///x/run1/artifacts', 'http://127.0.0.1:1')\n"
-        "for path in ('../other', '/etc/passwd', 'a/../../b'):\n"
-        "    for ask in (artifacts.download_artifacts, artifacts.list_artifacts):\n"
-        "        try:\n"
-        "            ask(path)\n"
-        "        except Exception as error:\n"
-        "            print(error)\n"
-    )
-    assert found.count("is not a valid artifact path") == 6
+@pytest.mark.parametrize("path", ["../other", "/etc/passwd", "a/../../b"])
+def test_paths_stay_in_the_run(path: str) -> None:
+    artifacts = PublicArtifacts("file:///x/run1/artifacts", "http://127.0.0.1:1")
+    for ask in (artifacts.download_artifacts, artifacts.list_artifacts):
+        with pytest.raises(MlflowException, match="is not a valid artifact path"):
+            ask(path)
 
 
-def test_storage_of_anything_else_is_refused() -> None:
-    found = python(
-        "from trackperm.server.jobs.artifacts import PublicArtifacts\n"
-        "for uri in ('file:///etc', 's3://bucket/models/7', '/x/run1/artifacts2'):\n"
-        "    try:\n"
-        "        PublicArtifacts(uri)\n"
-        "    except Exception as error:\n"
-        "        print(error)\n"
-    )
-    assert found.count("is not the artifact URI of a run") == 3
+@pytest.mark.parametrize("uri", ["file:///etc", "s3://bucket/models/7", "/x/run1/artifacts2"])
+def test_storage_of_anything_else_is_refused(uri: str) -> None:
+    with pytest.raises(MlflowException, match="is not the artifact URI of a run"):
+        PublicArtifacts(uri)
 
 
-def test_other_hosts_are_out_of_reach() -> None:
-    found = python(
-        "import threading, requests\n"
-        "from trackperm.server.jobs.process import ServerAdapter\n"
-        "adapter = ServerAdapter(None, threading.Lock())\n"
-        "adapter.base = 'http://127.0.0.1:5000'\n"
-        "requests.Session.get_adapter = lambda *_, **__: adapter\n"
-        "for url in ('http://127.0.0.1:50001/x', 'http://127.0.0.1.evil.example:5000/x', 'file:///etc/passwd'):\n"
-        "    try:\n"
-        "        requests.get(url, timeout=1)\n"
-        "    except requests.ConnectionError as error:\n"
-        "        print(error)\n"
-    )
-    assert found.count("cannot be reached") == 3
+def test_other_hosts_are_out_of_reach(monkeypatch: pytest.MonkeyPatch) -> None:
+    adapter = ServerAdapter(None, threading.Lock())
+    adapter.base = "http://127.0.0.1:5000"
+    monkeypatch.setattr(requests.Session, "get_adapter", lambda *_, **__: adapter)
+    for url in ("http://127.0.0.1:50001/x", "http://127.0.0.1.evil.example:5000/x", "file:///etc/passwd"):
+        with pytest.raises(requests.ConnectionError, match="cannot be reached"):
+            requests.get(url, timeout=1)

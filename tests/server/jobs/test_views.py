@@ -13,7 +13,7 @@ from support.comparisons import accuracy, answers
 import trackperm
 from trackperm.errors import CapacityError
 from trackperm.report import charts
-from trackperm.report.changed_examples import flips
+from trackperm.report.changed_examples import changed_examples
 from trackperm.server.jobs import views
 
 ATTACK = "<script>alert(1)</script>"
@@ -62,7 +62,7 @@ def test_a_distribution_that_is_too_large_is_not_drawn(monkeypatch):
 
 
 def test_every_changed_example_has_its_direction():
-    changed = flips(accuracy(20, 4, both=10, neither=3))
+    changed = changed_examples(accuracy(20, 4, both=10, neither=3))
     assert changed.columns == (
         *("change", "id", "label", "baseline.prediction", "candidate.prediction"),
         *("baseline.correct", "candidate.correct"),
@@ -73,7 +73,7 @@ def test_every_changed_example_has_its_direction():
 
 def test_less_may_be_better():
     baseline, candidate = answers([True, False, False, True]), answers([False, True, True, True])
-    changed = flips(trackperm.compare(baseline, candidate, "error_rate"))
+    changed = changed_examples(trackperm.compare(baseline, candidate, "error_rate"))
     assert [(row[0], row[1]) for row in changed.rows] == [
         ("worse", "dev-0000"),
         ("better", "dev-0001"),
@@ -86,7 +86,7 @@ def test_decimal_scores_have_directions():
     baseline = pl.DataFrame({"id": ids, "score": [0.1, 0.25, 0.5, 0.3, 1.0]})
     candidate = pl.DataFrame({"id": ids, "score": [0.3, 0.2, 0.5, 0.31, 1.0]})
     comparison = trackperm.compare(baseline, candidate, "mean")
-    changed = flips(comparison)
+    changed = changed_examples(comparison)
     assert [row[0] for row in changed.rows] == ["better", "worse", "better"]
     assert (comparison.n_better, comparison.n_worse) == (2, 1)
 
@@ -99,7 +99,7 @@ def test_where_examples_have_no_sign_of_their_own_none_is_shown():
         for k in (1, 2)
     ]
     comparison = trackperm.compare(*runs, "f1")
-    changed = flips(comparison)
+    changed = changed_examples(comparison)
     assert comparison.n_better is None
     assert changed.columns[0] == "id"
     assert len(changed.rows) == comparison.n_discordant
@@ -111,7 +111,7 @@ def test_long_texts_are_whole_and_large_integers_are_text():
     ids = [2**53 + 1, 2]
     baseline = pl.DataFrame({"id": ids, "prediction": [long, "b"], "label": [long, "b"]})
     candidate = baseline.with_columns(prediction=pl.Series(["c", "b"]))
-    (row,) = flips(trackperm.compare(baseline, candidate, "accuracy")).rows
+    (row,) = changed_examples(trackperm.compare(baseline, candidate, "accuracy")).rows
     assert str(2**53 + 1) in row
     assert long in row
     strict(row)

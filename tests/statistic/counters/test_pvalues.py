@@ -151,7 +151,7 @@ def by_enumeration(definition: Definition, baseline: Pairs, candidate: Pairs) ->
 @pytest.mark.parametrize("name", DEFINITIONS)
 def test_against_enumeration(name: str) -> None:
     definition, tested = DEFINITIONS[name], 0
-    for seed in range(8):
+    for seed in range(4):
         baseline, candidate = runs(definition, seed, 4 + seed % 3)
         scores = [definition.score(pairs(run)) for run in (baseline, candidate)]
         try:
@@ -166,7 +166,7 @@ def test_against_enumeration(name: str) -> None:
         assert found.pvalue == pytest.approx(float(expected), rel=1e-12)
         assert found.test.ties == "exact"
         tested += 1
-    assert tested >= 6
+    assert tested >= 3
 
 
 @pytest.mark.parametrize("name", DEFINITIONS)

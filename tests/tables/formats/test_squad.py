@@ -192,6 +192,7 @@ class TestPublished:
             assert predicted == {row["Id"]: row["Predicted"] for row in csv.DictReader(rows)}
         assert (len(found), len(predicted)) == (6_078, 5_951)
 
+    @pytest.mark.extended
     def test_answered_or_not(self, tmp_path: Path) -> None:
         (tmp_path / "avna.yaml").write_text(AVNA)
         arguments = (*self.FILES, *self.COLUMNS, "-s", str(tmp_path / "avna.yaml"))

@@ -186,7 +186,7 @@ def test_a_spec_is_checked_stored_once_and_replaced_only_when_asked(
         ("wrong.yaml", f"{SPEC}#{'-' * 20_000}", "20,"),
         ("wrong.yaml", SPEC.replace("/ n", "/ m"), "`m`"),
         ("f1.yaml", SPEC, "`f1` is the name of a built-in statistic"),
-        ("wrong.txt", SPEC, "is no spec"),
+        ("wrong.txt", SPEC, "is not a spec"),
     ],
 )
 def test_what_cannot_be_stored_is_refused_and_nothing_is_written(

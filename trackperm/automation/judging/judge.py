@@ -180,14 +180,14 @@ def _lack(comparison: Comparison, smallest: float) -> str | None:
             f"examples to tell: {_examples(comparison)} cannot show a difference" if is_out_of_reach else None
         )
     if not text.is_within_reach(comparison):
-        return f"examples to tell: {text.floor(comparison)}"
+        return f"examples to tell: {text.smallest_p_sentence(comparison)}"
     if is_out_of_reach:
         rule = comparison.corrected
         by = "" if rule is None else f", {10.0**smallest:.3g} by {rule.title} over {rule.n_tests} tests"
         drawn = text.least_drawn(comparison)
         if drawn and math.log10(drawn) > comparison.test.log10_smallest_pvalue:
             return _lack_of_swaps(comparison, drawn, smallest, by)
-        return f"examples to tell: {text.floor(comparison)}{by}"
+        return f"examples to tell: {text.smallest_p_sentence(comparison)}{by}"
     found = comparison.detectable
     if comparison.margin is None or found is None:
         return None

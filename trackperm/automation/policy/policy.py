@@ -434,7 +434,7 @@ def _compile(document: Document, at: DocumentPath, policy: Policy, file: Path) -
 
 
 def _require_distinct(document: Document, at: DocumentPath, policy: Policy, others: Sequence[Policy]) -> None:
-    """Refuse two policies with the same key in a queue, for one of them would never be used."""
+    """Refuse two policies with the same queue key, because one of the two would never be used."""
     for other in others:
         if policy.runs and policy.queue_key == other.queue_key:
             raise document.error(

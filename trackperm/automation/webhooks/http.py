@@ -102,7 +102,9 @@ class ReceiverServer:
         self._is_over.wait()
 
     async def _serve(self) -> None:
-        server = await asyncio.start_server(self._connect, sock=self._socket, limit=_MOST_HEAD_BYTES)
+        server = await asyncio.start_server(
+            self._connect, sock=self._socket, limit=_MOST_HEAD_BYTES, backlog=_BACKLOG
+        )
         await self._stop.wait()
         server.close()
         for reading in list(self._arriving):
@@ -113,6 +115,7 @@ class ReceiverServer:
                 connection.cancel()
             await asyncio.gather(*late, return_exceptions=True)
         self._threads.shutdown(wait=False, cancel_futures=True)
+        await asyncio.sleep(0)  # lets closed connections end
 
     def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connection = self._loop.create_task(self._converse(reader, writer))
@@ -216,7 +219,7 @@ class _Request:
         return True
 
     async def _read_head(self, reader: asyncio.StreamReader) -> bool:
-        """Read request line and headers; nothing of them is repeated in answers or decisions."""
+        """Read request line and headers; answers and decisions repeat no part of them."""
         line = await _read_line(reader, 414, "the address of the request is too long")
         if not line:
             return False

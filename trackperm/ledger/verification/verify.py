@@ -24,7 +24,7 @@ def verify(
 ) -> Verification:
     """Recompute a logged comparison from its counts and spec, and check every logged number.
 
-    A mismatch is no exception: read ``matches`` of the result. To compute a comparison that was not logged,
+    A mismatch raises nothing: read ``matches`` of the result. To compute a comparison that was not logged,
     use :func:`trackperm.compare`; to check a leaderboard, compute it again.
 
     Parameters

@@ -85,7 +85,7 @@ class Evidence:
         in_order = pl.DataFrame()
         if rows.columns.id is None and n >= ENOUGH and names:
             in_order = rows.engine.collected(
-                rows.in_test.sort(KEY).select(of(side, name) for side in SIDES for name in names)
+                rows.rows_in_test.sort(KEY).select(of(side, name) for side in SIDES for name in names)
             )
         return cls.answered(rows, found, pairs, in_order, shared_inputs(rows, n))
 

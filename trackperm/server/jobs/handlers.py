@@ -1,4 +1,4 @@
-"""What a job computes: choices for a page, comparisons and leaderboards, and their logging.
+"""Computations of a job: choices for a page, comparisons and leaderboards, and their logging.
 
 It runs in a worker process, where MLflow is reached as the user of the job.
 """
@@ -16,7 +16,7 @@ from trackperm.errors import InputError, PermissionDeniedError, TrackerError, Tr
 from trackperm.exact import TestOptions
 from trackperm.leaderboards import Leaderboard, leaderboard_of_runs, load_runs
 from trackperm.ledger.log import log
-from trackperm.report.changed_examples import DIRECTION, flips
+from trackperm.report.changed_examples import DIRECTION, changed_examples
 from trackperm.server.jobs import views
 from trackperm.server.jobs.changed_examples import write_changed_examples
 from trackperm.server.jobs.limits import MOST_RUNS
@@ -120,7 +120,7 @@ def _logged(result: Comparison | Leaderboard, steps: Steps) -> tuple[Published |
 
 
 def _write_changed(comparison: Comparison, path: Path) -> None:
-    changed = flips(comparison)
+    changed = changed_examples(comparison)
     direction = DIRECTION if DIRECTION in changed.columns[:1] else None
     write_changed_examples(path, changed.columns, changed.rows, direction)
 

@@ -7,20 +7,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from trackperm.comparison import Comparison
-from trackperm.comparison.verdict import MARKERS, Sign
 from trackperm.errors import CapacityError, MissingDependencyError
-from trackperm.leaderboards import Leaderboard, Pair, Row
+from trackperm.leaderboards import Leaderboard, Row
 from trackperm.report import charts, description, page, text
 from trackperm.report.leaderboard import cells as leaderboard_cells
 from trackperm.report.leaderboard import chart as leaderboard_chart
 from trackperm.report.leaderboard import page as leaderboard_page
 from trackperm.report.leaderboard import tables as leaderboard_tables
 from trackperm.report.leaderboard import text as leaderboard_text
-from trackperm.report.text import format_number
 from trackperm.trackers.publication import Published
 from trackperm.trackers.references import TrackedRun
-
-_OPPOSITE: Mapping[Sign, Sign] = {"better": "worse", "worse": "better", "undecided": "undecided"}
 
 
 def comparison_view(comparison: Comparison, logged: Published | None = None) -> dict[str, Any]:
@@ -89,7 +85,7 @@ def leaderboard_view(board: Leaderboard, logged: Published | None = None) -> dic
             }
             for row, cells in zip(board.rows, table.rows, strict=True)
         ],
-        "matrix": _matrix(board),
+        "matrix": leaderboard_page.matrix(board),
         "chart": _differences(board),
         "markdown": leaderboard_text.markdown(board),
         "latex": leaderboard_tables.latex(board),
@@ -159,26 +155,3 @@ def _order(board: Leaderboard, column: str, row: Row) -> float | None:
         name = "interval" if column == leaderboard_cells.interval_name(board) else column
         value = _NUMBERS[name](row) if name in _NUMBERS else None
     return value if value is not None and math.isfinite(value) else None
-
-
-def _matrix(board: Leaderboard) -> dict[str, Any] | None:
-    """Describe every pair, the run of the row against the run of the column; None if there are too many."""
-    n = len(board.rows)
-    if board.baseline is not None or not 3 <= n <= leaderboard_page.MOST_IN_MATRIX:
-        return None
-    cells: list[list[dict[str, str] | None]] = [[None] * n for _ in range(n)]
-    for pair in board.pairs:
-        cells[pair.candidate][pair.baseline] = _pair(board, pair, pair.verdict, pair.difference)
-        cells[pair.baseline][pair.candidate] = _pair(
-            board, pair, _OPPOSITE[pair.verdict], 0.0 - pair.difference
-        )
-    return {"names": [row.name for row in board.rows], "cells": cells}
-
-
-def _pair(board: Leaderboard, pair: Pair, verdict: Sign, difference: float) -> dict[str, str]:
-    return {
-        "marker": MARKERS[verdict],
-        "verdict": verdict,
-        "p": leaderboard_cells.adjusted(board, pair),
-        "difference": format_number(difference, sign=True),
-    }

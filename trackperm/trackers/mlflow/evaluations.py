@@ -85,8 +85,6 @@ def read_evaluation(store: Store, run: TrackedRun) -> ExampleTable:
     ------
     SourceError
         If the run has no traces, or no scorer has given a value.
-    TrackerError
-        If MLflow does not answer or refuses the request.
     """
     found = store.run(run)
     called = f"run `{run.reference}` ({run.name})"

@@ -34,11 +34,6 @@ def stored_statistics(store: Store, experiment_id: str) -> dict[str, Statistic |
     -------
     dict of str to Statistic or TrackpermError
         Statistics in the order of their names; the error where a tag holds no valid spec.
-
-    Raises
-    ------
-    TrackerError
-        If MLflow does not answer or refuses the request.
     """
     found = {
         tag.removeprefix(STATISTIC_TAG): text

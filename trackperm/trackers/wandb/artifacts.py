@@ -55,8 +55,6 @@ def find_artifact(store: Store, locator: str) -> TrackedRun:
     ------
     InputError
         If there is no such artifact.
-    TrackerError
-        If W&B does not answer or refuses the request.
     """
     with store.calls(f"looking up artifact `wandb:{locator}`") as api:
         if not api.artifact_exists(locator):
@@ -95,8 +93,6 @@ def read_run(
     ------
     SourceError
         If several tables could be meant, the file is not a table, or W&B truncated it.
-    TrackerError
-        If W&B does not answer or refuses the request.
     """
     if is_artifact(run.reference.locator):
         logged: _Logged = _LoggedArtifact(store, run)

@@ -110,8 +110,6 @@ def install_chart(store: Store, entity: str) -> str:
     ------
     InputError
         If `entity` is not the name of a user or team.
-    TrackerError
-        If W&B does not answer or refuses the request.
     """
     if not re.fullmatch(r"[\w.-]+", entity):
         raise InputError(f"`wandb:{entity}` is not a user or team; expected `wandb:ENTITY`")

@@ -31,8 +31,6 @@ def logged_comparison(store: Store, locator: str) -> LoggedComparison:
     ------
     InputError
         If there is no such run, or it is not a comparison.
-    TrackerError
-        If W&B does not answer or refuses the request.
     """
     run = find_comparison(store, locator)
     with store.calls(f"reading comparison `wandb:{locator}`"):

@@ -75,8 +75,6 @@ class ReportSection:
         ------
         InputError
             If the comparison is unfinished, or another version of trackperm wrote it.
-        TrackerError
-            If W&B does not answer or refuses the request.
         """
         path = f"wandb:{run.entity}/{run.project}/{run.id}"
         with store.calls(f"reading {run.job_type} `{path}`"):
@@ -144,8 +142,6 @@ def draft_of(store: Store, reference: str, candidate: str | None = None) -> Draf
     ------
     InputError
         If there is no such comparison, or it is unfinished.
-    TrackerError
-        If W&B does not answer or refuses the request.
     """
     if candidate is None:
         runs = [find_comparison(store, reference)]
@@ -189,11 +185,6 @@ def save(store: Store, draft: Draft) -> tuple[str, bool]:
         Address of its page.
     created : bool
         Whether there was no earlier draft.
-
-    Raises
-    ------
-    TrackerError
-        If W&B does not answer or refuses the request.
     """
     report = draft.report
     container = f"{report.entity}/{report.project}"

@@ -39,8 +39,6 @@ def find_run(store: Store, locator: str) -> TrackedRun:
     ------
     InputError
         If `locator` names no run, or several.
-    TrackerError
-        If W&B does not answer or refuses the request.
     """
     container, name = from_page(locator) if "://" in locator else _split(store, locator)
     path = f"{container}/{name}"
@@ -74,8 +72,6 @@ def find_comparison(store: Store, locator: str) -> Any:
     ------
     InputError
         If there is no run with that id, or it is not a comparison.
-    TrackerError
-        If W&B does not answer or refuses the request.
     """
     container, run_id = from_page(locator) if "://" in locator else _split(store, locator)
     path = f"{container}/{run_id}"
