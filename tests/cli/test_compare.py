@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -279,6 +280,14 @@ def test_a_fault_is_called_a_fault(
     monkeypatch.setenv("TRACKPERM_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):
         cli.main()
+
+
+def test_duckdb_reports_no_leaks_at_the_end():
+    command = (
+        "import duckdb, sys; from trackperm import cli; sys.argv[1:] = ['compare', '--help']; cli.main()"
+    )
+    result = run([sys.executable, "-c", command])
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 def test_a_reader_may_leave(folder: Path):

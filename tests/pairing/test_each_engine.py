@@ -215,8 +215,9 @@ def test_so_are_twins_decimals_and_classes(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", REFUSED)
 def test_refusals_say_the_same(name: str, tmp_path: Path) -> None:
     case = REFUSED[name]
+    statistic = statistic_of(case, tmp_path)
     with pytest.raises(TrackpermError):
-        pair(*runs(case.first, case.second), statistic_of(case, tmp_path), missing=case.missing)
+        pair(*runs(case.first, case.second), statistic, missing=case.missing)
 
 
 def test_names_that_sql_takes_for_the_same_or_for_expressions() -> None:

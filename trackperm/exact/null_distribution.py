@@ -101,7 +101,7 @@ def null_distribution(
         origin = [np.zeros(1, dtype=np.int64)] * law.rank
         return NullDistribution(np.atleast_1d(values(origin)), np.ones(1), 0.0)
     none = np.zeros(law.rank)
-    window = plan_window(law, [(none, LOG_WINDOW)])
+    window = plan_window(law, none, LOG_WINDOW, fast=True)
     pmf = lattice_pmf(law, none, window, memory_budget)
     found = values(open_mesh(window)).ravel()
     mass = pmf.mass.ravel()

@@ -456,7 +456,7 @@ def _engines(
     if law.rank > MOST_REDUCED:
         refusal = f"more than {MOST_REDUCED} counts vary independently"
     else:
-        window = plan_window(law, [(np.zeros(law.rank), LOG_WINDOW)], fast=False)
+        window = plan_window(law, np.zeros(law.rank), LOG_WINDOW, fast=False)
         # In the plane, rows are summed without a grid.
         n_bytes = BYTES_PER_CELL * window.size if law.rank > 2 else BYTES_PER_INTERVAL * window.periods[0]
     if any(max(abs(low), abs(high)) > EXACT_IN_FLOATS for low, high in law.support):

@@ -88,31 +88,28 @@ class LatticePMF:
     log_wrapped: float
 
 
-def plan_window(
-    law: SwapDistribution, boxes: Sequence[tuple[FloatArray, float]], *, fast: bool = True
-) -> Window:
-    """Choose the least window that leaves no more than exp(log_mass) outside under each of several tilts.
+def plan_window(law: SwapDistribution, tilt: FloatArray, log_mass: float, *, fast: bool) -> Window:
+    """Choose the smallest window that leaves at most exp(log_mass) of the mass outside.
 
     Parameters
     ----------
     law : SwapDistribution
         The law of X.
-    boxes : sequence of (tilt, log_mass)
-        Tilts, shape (r,), each with the logarithm of the mass that may lie outside.
+    tilt : ndarray of float, shape (r,)
+        lambda; zeros for the null distribution itself.
+    log_mass : float
+        Logarithm of the mass that may lie outside.
     fast : bool
         Whether to enlarge the window to sizes that transform fast.
     """
     starts, periods = [], []
-    for axis in range(law.rank):
-        least, greatest = law.support[axis]
-        low, high = greatest, least
-        for tilt, log_mass in boxes:
-            centre = law.centred_mean(tilt)[axis] + law.total[axis] / 2
-            radius = law.radius(axis, log_mass - math.log(law.rank))
-            low = min(low, max(least, math.floor(centre - radius)))
-            high = max(high, min(greatest, math.ceil(centre + radius)))
+    centre = law.centred_mean(tilt)
+    for axis, (least, greatest) in enumerate(law.support):
+        mean = centre[axis] + law.total[axis] / 2
+        radius = law.radius(axis, log_mass - math.log(law.rank))
+        low = min(max(least, math.floor(mean - radius)), greatest)
+        size = max(min(greatest, math.ceil(mean + radius)), least) - low + 1
         starts.append(low)
-        size = high - low + 1
         periods.append(fast_length(size) if fast else size)
     return Window(tuple(starts), tuple(periods))
 

@@ -93,7 +93,7 @@ def grid_tail(
     """
     first = Tilted.of(law, first_tilt, LOG_WINDOW, fast=True)
     none = np.zeros(law.rank)
-    window = plan_window(law, [(none, LOG_WINDOW + min(log_tail, 0.0))], fast=False)
+    window = plan_window(law, none, LOG_WINDOW + min(log_tail, 0.0), fast=False)
     if window.size > MOST_CELLS or window.size + BYTES_PER_CELL * first.window.size > memory_budget:
         shapes = [" x ".join(map(str, w.periods)) for w in (window, first.window)]
         needed = window.size + BYTES_PER_CELL * first.window.size

@@ -111,7 +111,7 @@ def plane_tail(
     """
     first = Tilted.of(law, first_tilt, LOG_WINDOW, fast=False)
     none = np.zeros(2)
-    window = plan_window(law, [(none, LOG_WINDOW + min(log_tail, 0.0))], fast=False)
+    window = plan_window(law, none, LOG_WINDOW + min(log_tail, 0.0), fast=False)
     n_rows = window.periods[0]
     if n_rows * BYTES_PER_INTERVAL > memory_budget:
         raise CapacityError(f"the region has {n_rows} rows, beyond the memory budget")

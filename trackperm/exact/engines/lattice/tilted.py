@@ -63,7 +63,7 @@ class Tilted:
         """Tilt a law; the window leaves out at most exp(log_outside), and is enlarged to transform `fast`."""
         mean = law.centred_mean(tilt) + np.array([float(e) / 2 for e in law.total])
         reference = tuple(round(float(x)) for x in mean)
-        window = plan_window(law, [(tilt, log_outside)], fast=fast)
+        window = plan_window(law, tilt, log_outside, fast=fast)
         return cls(tilt, reference, scale_factor(law, tilt, reference), mean, window)
 
     def log_weight(self, points: Sequence[IntArray]) -> FloatArray:
