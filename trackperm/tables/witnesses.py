@@ -26,10 +26,10 @@ def has_witnesses(dtype: pl.DataType) -> bool:
 def witnesses(frame: pl.DataFrame, untyped: Collection[str] = ()) -> pl.DataFrame:
     """Return a few values of each column that tell its type as well as all of them do.
 
-    They are the first, the least and the greatest, the first that is not integral, and the first list that
-    holds something; of columns whose type is not known, the least and the greatest text of each length among
-    integers, and one of each other kind. Witnesses of slices, one slice below the other, are witnesses of the
-    whole.
+    They are the first, the least and the greatest of numbers and text, the first that is not integral, and the
+    first list that holds something; of columns whose type is not known, the least and the greatest text of
+    each length among integers, and one of each other kind. Witnesses of slices, one slice below the other, are
+    witnesses of the whole.
 
     Parameters
     ----------
