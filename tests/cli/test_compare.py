@@ -191,6 +191,14 @@ def test_dropped_and_unproved_pairs_are_said(folder: Path):
     assert "paired by position" in by_position.stdout
 
 
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_no_engine_changes_the_result(folder: Path, engine: str):
+    arguments = "compare", "base.parquet", "cand.parquet", "--format", "json", "--engine"
+    found = [call_trackperm(folder, *arguments, name) for name in ("auto", engine)]
+    assert found[1].returncode == 0, found[1].stderr
+    assert json.loads(found[1].stdout) == json.loads(found[0].stdout)
+
+
 # --- what is refused -------------------------------------------------------------------------------
 
 REFUSED = {

@@ -91,7 +91,7 @@ IN_TEXT = columns(pl.format("q-{}", "id").alias("id"))
 DECOMPOSED = pl.format("e\u0301{}", "id")
 LISTS = columns(pl.col("prediction", "label").cast(pl.String).repeat_by(pl.col("id").abs() % 3))
 DECIMALS = columns(
-    prediction=pl.when(pl.col("id") == 7).then(0.5).otherwise("prediction").cast(pl.Decimal(20, 2))
+    prediction=pl.when(pl.col("id") == -10).then(0.5).otherwise("prediction").cast(pl.Decimal(20, 2))
 )
 TWO_IDS = columns(a=pl.col("id") // 10, b=pl.format("x,{}\\", "id"))
 PERFECT = columns(prediction=pl.col("label"))
