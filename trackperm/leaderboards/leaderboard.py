@@ -125,8 +125,8 @@ def leaderboard(
     sign of each difference, which can be wrong if a worse run is called better. Holm's correction of
     two-sided p-values also bounds the probability of any wrong sign if the tests are independent (Shaffer
     1980, under conditions on their distributions). Pairs that share runs and examples are not independent, so
-    that no proof is known for leaderboards. Bonferroni's bound also holds for signs if the one-sided tests are
-    valid: each two-sided test consists of two one-sided tests at half the level, and the halves add up.
+    that no proof is known for leaderboards. Bonferroni's bound also holds for signs if the one-sided tests
+    are valid: each two-sided test consists of two one-sided tests at half the level, and the halves add up.
 
     References
     ----------

@@ -32,11 +32,11 @@ class Pair:
     test : PermutationTest
         Result of the test, equal to that of :func:`trackperm.compare` for these two runs.
     log10_upper : float
-        Decimal logarithm of the upper end of the p-value's interval, which enters the correction. The interval
-        is certified, or for Monte Carlo has 99 % confidence.
+        Decimal logarithm of the upper end of the p-value's interval, which enters the correction. The
+        interval is certified, or for Monte Carlo has 99 % confidence.
     adjusted, log10_adjusted : float
-        The p-value corrected for all comparisons of the leaderboard, and its decimal logarithm. The difference
-        is significant if it is below alpha. `adjusted` is 0.0 only if it is below the range of floats.
+        The p-value corrected for all comparisons of the leaderboard, and its decimal logarithm. The
+        difference is significant if it is below alpha. `adjusted` is 0.0 only below the range of floats.
     verdict : {'better', 'worse', 'undecided'}
         Verdict on the candidate, at level alpha, after the correction.
     """
@@ -101,7 +101,7 @@ class Row:
 
     @property
     def holds_zero(self) -> bool:
-        """Whether the interval contains 0 although the pair is decided, which Holm's later steps can cause."""
+        """Whether the interval contains 0 although the pair is decided, as after Holm's later steps."""
         decided = self.pair is not None and self.pair.verdict != "undecided"
         return decided and self.interval is not None and 0.0 in self.interval
 
@@ -147,8 +147,8 @@ class Leaderboard:
     paired_by : str
         ``id`` or ``position``.
     test_set : str
-        Digest of the examples of the reference run, with which all runs were paired. If all runs have the same
-        examples, every comparison of two of them has this digest.
+        Digest of the examples of the reference run, with which all runs were paired. If all runs have the
+        same examples, every comparison of two of them has this digest.
     notes : tuple of str
         Notes for the reader of the result.
     options : mapping of str to str
