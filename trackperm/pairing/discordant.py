@@ -40,7 +40,7 @@ def discordant_rows(
     Parameters
     ----------
     frame : narwhals.LazyFrame
-        Rows with ``id``, the counts, :data:`~trackperm.pairing.classes.DIFFERS`, and the columns of both runs.
+        Rows with ``id``, the counts, :data:`~trackperm.pairing.classes.DIFFERS` and the columns of both runs.
     has_values : bool
         Whether a row is one example, so that its columns can be shown.
     """

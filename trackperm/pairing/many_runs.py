@@ -318,7 +318,7 @@ class _Group:
         return Differences((first, second), n, n, {})
 
     def _counts(self, scores: CountedRows) -> PairedCounts:
-        """Return the counts of one run and the reference run; all runs share the latter's columns in memory."""
+        """Return the counts of one run and the reference run, whose columns all runs share in memory."""
         names = scores.statistic.count_names
         found = self._engine.collected(scores.frame.sort(_PLACE).select(count_columns(names)))
         columns = [self._keys]

@@ -169,7 +169,7 @@ def pair_in_memory(
     missing: Missing = "error",
     by_position: bool = False,
 ) -> Pairing:
-    """Match the examples of two runs as :func:`pair` does, in memory, and keep the counts of every example."""
+    """Match the examples of two runs in memory, as :func:`pair` does, and keep every example's counts."""
     found = pair(baseline, candidate, statistic, missing=missing, by_position=by_position, engine="polars")
     assert isinstance(found, Pairing)  # noqa: S101
     return found
