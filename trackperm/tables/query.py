@@ -213,7 +213,7 @@ class Query(LazyTable):
 class ArrowStream:
     """Arrow stream of a DuckDB relation, from which polars keeps the types.
 
-    DuckDB's own conversion to polars is not used, because DuckDB reports what it leaves behind as leaks.
+    DuckDB's own conversion to polars is not used, because DuckDB reports its streams as leaks.
     """
 
     def __init__(self, relation: duckdb.DuckDBPyRelation) -> None:
