@@ -1,4 +1,4 @@
-"""Words of many texts: a vectorized MD5 for short texts.
+"""Words of many texts: a vectorised MD5 for short texts.
 
 For a short text, the call of a hash function from Python takes longer than the hash itself, and holds the
 global interpreter lock. Here each step of MD5 is an operation on arrays; there are about 600 operations for
