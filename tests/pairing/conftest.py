@@ -17,14 +17,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     is_generated = hasattr(metafunc.function, "hypothesis")
     if hasattr(metafunc.module, "pair") and (not is_generated or metafunc.function.__name__ == ENOUGH):
         engines = ["duckdb", *([] if is_generated else [pytest.param("spark", marks=pytest.mark.spark)])]
-        metafunc.fixturenames.append("pairs_alike")
-        metafunc.parametrize("pairs_alike", engines, indirect=True)
+        metafunc.parametrize("other_engine", engines, indirect=True)
 
 
-@pytest.fixture
-def pairs_alike(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Let `pair` of a test module pair in memory and by an engine, which have the same result."""
-    if request.param == "spark":
+@pytest.fixture(autouse=True)
+def other_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str | None:
+    """Let `pair` of a test module pair in memory and by this engine, which have the same result."""
+    engine: str | None = getattr(request, "param", None)
+    if engine == "spark":
         spark_session()
-    monkeypatch.setattr(request.module, "pair", partial(pair_alike, engine=request.param))
-    return str(request.param)
+    if engine is not None:
+        monkeypatch.setattr(request.module, "pair", partial(pair_alike, engine=engine))
+    return engine

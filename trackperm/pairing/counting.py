@@ -286,7 +286,7 @@ def scaled(
 def _with_integers(
     engine: Engine, frame: Frame, statistic: Statistic, name: str, unit: Fraction | None
 ) -> tuple[Frame, Fraction, str]:
-    """Replace a count by integer multiples of one unit, found from the distinct pairs of its values."""
+    """Replace a count by integer multiples of one unit, found from the distinct pairs of values."""
     columns = [count_of(side, name) for side in reversed(SIDES)]
     pairs = engine.collected(frame.select(*columns).unique())
     try:

@@ -40,7 +40,7 @@ def discordant_rows(
     Parameters
     ----------
     frame : narwhals.LazyFrame
-        Rows with ``id``, the counts, :data:`~trackperm.pairing.classes.DIFFERS` and the columns of both runs.
+        Rows with ``id``, the counts, :data:`~trackperm.pairing.classes.DIFFERS`, and columns of both runs.
     has_values : bool
         Whether a row is one example, so that its columns can be shown.
     """
@@ -105,7 +105,7 @@ def _first(rows: JoinedRows, changed: nw.Expr) -> pl.DataFrame:
     n_changed = rows.counted(changed=f.col(IN_TEST) & changed)["changed"]
     share = _MARGIN * MOST / max(1, n_changed)
     if share < 1.0:
-        keys = engine.sample(rows.runs[0].frame, KEY, _SAMPLED).sort()
+        keys = engine.collected(engine.sampled(rows.runs[0].frame.select(KEY), _SAMPLED))[KEY].sort()
         runs = rows.with_keys_up_to(keys[int(share * (len(keys) - 1))])
         found = engine.collected(runs.filter(f.col(IN_TEST) & changed).sort(*rows.keys).head(MOST))
         if len(found) == MOST:

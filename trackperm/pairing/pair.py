@@ -169,7 +169,7 @@ def pair_in_memory(
     missing: Missing = "error",
     by_position: bool = False,
 ) -> Pairing:
-    """Match the examples of two runs in memory, as :func:`pair` does, and keep every example's counts."""
+    """Match the examples of two runs as :func:`pair`, in memory, and keep the counts of every example."""
     found = pair(baseline, candidate, statistic, missing=missing, by_position=by_position, engine="polars")
     assert isinstance(found, Pairing)  # noqa: S101
     return found
@@ -318,8 +318,9 @@ def _some_repeat(engine: Engine, run: KeyedRun) -> bool:
     """Whether several rows have the same id; in memory all ids are checked, in other engines a sample."""
     if engine.is_local:
         return engine.n_distinct(run.frame, KEY) < run.n_keyed
-    ids = engine.sample(run.frame, KEY, _SAMPLED)
-    return ids.n_unique() < len(ids)
+    f, ids = engine.functions, engine.sampled(run.frame.select(KEY), _SAMPLED)
+    repeated = ids.group_by(KEY).agg(f.len().alias("n")).filter(f.col("n") > 1)
+    return len(engine.collected(repeated.head(1))) > 0
 
 
 def _by_unit(

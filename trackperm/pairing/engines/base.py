@@ -82,8 +82,8 @@ class Engine(ABC):
         """Keep the rows whose text in a column has characters beyond ASCII."""
 
     @abstractmethod
-    def sample(self, frame: Frame, name: str, n: int) -> pl.Series:
-        """Draw about `n` values of a column at random, or all if there are fewer."""
+    def sampled(self, frame: Frame, n: int) -> Frame:
+        """Keep about `n` rows at random, or all if there are fewer."""
 
     @abstractmethod
     def n_distinct(self, frame: Frame, name: str) -> int:

@@ -115,12 +115,14 @@ class DuckDB(SqlEngine):
         """Hand a small table over to DuckDB."""
         return self._written(iter([frame]))
 
-    def with_sql(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
+    def with_sql(self, frame: Frame, *steps: Mapping[str, str]) -> Frame:
         """Add columns of SQL expressions."""
         relation: duckdb.DuckDBPyRelation = frame.to_native()
-        return nw.from_native(
-            relation.project(", ".join(["*", *(f"{sql} AS {name}" for name, sql in columns.items())]))
-        )
+        for columns in steps:
+            relation = relation.project(
+                ", ".join(["*", *(f"{sql} AS {name}" for name, sql in columns.items())])
+            )
+        return nw.from_native(relation)
 
     def is_integer_text(self, name: str) -> str:
         """Return the SQL condition that a text is written as an integer."""
@@ -162,12 +164,12 @@ class DuckDB(SqlEngine):
         relation: duckdb.DuckDBPyRelation = frame.to_native()
         return nw.from_native(relation.filter(f"strlen({quoted(name)}) > length({quoted(name)})"))
 
-    def sample(self, frame: Frame, name: str, n: int) -> pl.Series:
-        """Draw about `n` values of a column at random."""
-        relation: duckdb.DuckDBPyRelation = frame.select(name).to_native()
+    def sampled(self, frame: Frame, n: int) -> Frame:
+        """Keep about `n` rows at random; each reading draws different rows."""
+        relation: duckdb.DuckDBPyRelation = frame.to_native()
         with self._storing():
             n_rows = int(_frame(relation.aggregate("count(*) AS n"))["n"].item())
-            return _frame(relation.filter(f"random() * {n_rows} < {n}"))[name]
+        return nw.from_native(relation.filter(f"random() * {n_rows} < {n}"))
 
     def n_distinct(self, frame: Frame, name: str) -> int:
         """Estimate the number of distinct values of a column, to within a fifth."""

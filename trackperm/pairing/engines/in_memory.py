@@ -72,10 +72,10 @@ class InMemory(Engine):
         rows = cast(pl.LazyFrame, frame)
         return cast(Frame, rows.filter(pl.col(name).str.len_bytes() > pl.col(name).str.len_chars()))
 
-    def sample(self, frame: Frame, name: str, n: int) -> pl.Series:
-        """Draw `n` values of a column at random, or all if there are fewer."""
-        values = self.collected(frame.select(name))[name]
-        return values.sample(min(n, len(values)), seed=0)
+    def sampled(self, frame: Frame, n: int) -> Frame:
+        """Keep `n` rows at random, or all if there are fewer."""
+        rows = self.collected(frame)
+        return self.local(rows.sample(min(n, len(rows)), seed=0))
 
     def n_distinct(self, frame: Frame, name: str) -> int:
         """Count the distinct values of a column."""
