@@ -46,7 +46,7 @@ def _start_quickly() -> None:
 
 
 def _skip_the_last_collection() -> None:
-    """Skip the last garbage collection; with DuckDB it still runs, since DuckDB would report leaks."""
+    """Skip the last garbage collection; with DuckDB it still runs, or DuckDB reports leaks."""
     if "duckdb" not in sys.modules:
         gc.freeze()
 
