@@ -167,10 +167,8 @@ class ExampleTable:
             return False
         if isinstance(self.data, LazyTable):
             return self.data.has_witnesses(names)
-        if not self.data.implementation.is_polars():
-            return False
-        schema = self.data.to_polars().schema
-        return all(has_witnesses(schema[name]) for name in names)
+        schema = self.data.schema
+        return all(map(has_witnesses, nw.Schema({name: schema[name] for name in names}).to_polars().values()))
 
     def repeats(self, names: Sequence[str]) -> bool:
         """Whether two rows have the same values in all of the columns `names`.
