@@ -64,7 +64,7 @@ test-slow: $(VENV)/.test ## the tests that take long, and those beside the defau
 	$(VENV)/bin/python -m pytest $(PARALLEL) -m "(slow or extended) and not nightly and not spark and not training"
 
 test-spark: $(VENV)/.spark ## the tests that start a Spark session, which needs Java
-	$(VENV)/bin/python -m pytest -m "spark and not nightly" tests/pairing tests/statistic
+	$(VENV)/bin/python -m pytest -m "spark and not nightly" tests/pairing tests/statistic tests/tables
 
 test-old-mlflow: $(OLD_VENV)/.test ## the contract of trackers on the oldest MLflow that is supported
 	$(OLD_VENV)/bin/python -m pytest $(PARALLEL) -m "contract and not slow and not nightly" -k "not wandb and not mlflow-http" tests/server tests/trackers

@@ -15,12 +15,11 @@ from pathlib import Path
 
 import pytest
 from support.processes import run
-from support.queue_units import unit
+from support.queue_tasks import task
 from support.watchers import COMMAND
 
-from trackperm.automation.queue.database import QueueError
 from trackperm.automation.queue.queue import Queue
-from trackperm.errors import StorageError
+from trackperm.errors import QueueError, StorageError
 from trackperm.storage import temporary_files, write_whole
 from trackperm.tables import read_examples
 
@@ -88,7 +87,7 @@ def test_a_queue_that_fills_its_disk(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(queue._file, "opened", full)
     with pytest.raises(QueueError, match=r"database or disk is full\s+Hint: make room on its disk"):
-        queue.add([unit(number) for number in range(5000)], "watch")
+        queue.add([task(number) for number in range(5000)], "watch")
     monkeypatch.undo()
     assert queue.entries() == []
 

@@ -17,6 +17,9 @@ Alternative = Literal["two-sided", "less", "greater"]
 Method = Literal["auto", "binomial", "enumerate", "dp", "lattice", "bracket", "monte-carlo"]
 """Numerical engines."""
 
+EngineName = Literal["auto", "polars", "duckdb", "spark"]
+"""Where rows are joined and counted; ``auto`` goes by what holds them and by their number."""
+
 MethodOfResult = Literal[Method, "attempts"]
 """As `Method`; ``attempts`` is not for choice, for it tests another null hypothesis: that the attempts of an
 example are exchangeable, and not its outputs as a whole."""
@@ -48,9 +51,7 @@ MissingOfMany = Literal["error", "drop", "wrong"]
 """What to do with examples that only some of many runs have: list the run as incomplete, leave the examples
 out of all runs, or count a missing prediction."""
 
-CorrectionName = Literal[
-    "holm", "tarone-holm", "hommel", "bonferroni", "bh", "by", "hsd", "hsu", "ahsd", "ahsu", "none"
-]
+CorrectionName = Literal["holm", "tarone-holm", "hommel", "bonferroni", "bh", "by", "ahsd", "none"]
 """Corrections of several tests of the same two runs for each other."""
 
 CorrectionInPolicy = Literal["holm", "tarone-holm", "hommel", "bonferroni", "bh", "by", "none"]

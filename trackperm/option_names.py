@@ -35,9 +35,9 @@ NAMES = {
         name: name.replace("-", "_")
         for name in (
             *("alpha", "alternative", "artifact", "baseline", "candidate", "cluster", "correction"),
-            *("difference", "discordance", "exceedances", "experiment", "labels", "margin", "method"),
-            *("metric", "missing", "name", "policy", "power", "repeats", "resolution", "seed", "state"),
-            *("statistic", "test-set", "tracking-uri", "unit"),
+            *("difference", "discordance", "engine", "exceedances", "experiment", "labels", "margin"),
+            *("method", "metric", "missing", "name", "policy", "power", "repeats", "resolution", "seed"),
+            *("state", "statistic", "test-set", "tracking-uri", "unit"),
         )
     },
     "examples": "n_examples",

@@ -18,7 +18,7 @@ from support.mlflow_stores import MlflowStore
 from support.processes import run
 from support.watchers import COMMAND, Program
 
-from trackperm.automation.queue.queue import Queue, Unit
+from trackperm.automation.queue.queue import Queue, Task
 from trackperm.automation.webhooks.receive import WANDB_SECRET
 from trackperm.cli.watch import stopped_by_signals
 
@@ -123,7 +123,7 @@ def test_retry_refused(runs: HookedStore):
     runs.baseline()
     candidate = runs.finished()
     queue = Queue(runs.folder / "state")
-    queue.add([Unit(policy.queue_key, f"mlflow:{candidate}", policy.name)], "watch")
+    queue.add([Task(policy.queue_key, f"mlflow:{candidate}", policy.name)], "watch")
     claim = queue.claim([policy.queue_key], "test")
     assert claim is not None
     queue.refuse(claim, "no reason")

@@ -12,14 +12,14 @@ from contextlib import suppress
 import pytest
 from support.hooked_runs import Heard
 
-from trackperm.automation.decision_log import Notes, scrubbed
+from trackperm.automation.decision_log import DecisionLog, scrubbed
 
 
 def test_nothing_secret_is_noted(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "correct horse battery")
     monkeypatch.setenv("WANDB_API_KEY", "0123456789abcdef")
     heard = Heard()
-    heard.notes(
+    heard.log(
         "x",
         reason="at https://me:pass@host/p?api_key=k123&x=1 with `correct horse battery`",
         more=["Bearer abcdefgh", "key 0123456789abcdef", "Authorization: Basic dXNlcjpwYXNz"],
@@ -56,7 +56,7 @@ def test_the_environment_may_change_meanwhile(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_notes_are_whole_lines(capsys: pytest.CaptureFixture[str]):
-    notes = Notes(policy="p")
+    notes = DecisionLog(policy="p")
     threads = [threading.Thread(target=notes, args=("e",), kwargs={"text": "x" * 500}) for _ in range(20)]
     for thread in threads:
         thread.start()
@@ -70,7 +70,7 @@ def test_notes_are_whole_lines(capsys: pytest.CaptureFixture[str]):
 def test_what_a_stream_cannot_encode_is_escaped(encoding: str):
     written = io.BytesIO()
     stream = io.TextIOWrapper(written, encoding)
-    Notes(stream)("e", name="実験", half="\udcff", known="é")
+    DecisionLog(stream)("e", name="実験", half="\udcff", known="é")
     [line] = written.getvalue().decode(encoding).splitlines()
     found = json.loads(line)
     assert (found["name"], found["half"], found["known"]) == ("実験", "\udcff", "é")
@@ -83,8 +83,8 @@ def test_a_line_that_cannot_be_written():
     told = threading.Event()
     stream = os.fdopen(writing, "w")
     with pytest.raises(BrokenPipeError):
-        Notes(stream)("e")
-    notes = Notes(stream, broken=told.set)
+        DecisionLog(stream)("e")
+    notes = DecisionLog(stream, broken=told.set)
     assert notes.failure is None
     notes("e")
     notes("e")
@@ -98,13 +98,13 @@ def test_a_line_that_cannot_be_written():
 
 
 def test_readable_where_the_stream_can_be(heard: Heard):
-    heard.notes("e", name="実験 …")
+    heard.log("e", name="実験 …")
     assert "実験 …" in heard.text
 
 
 def test_without_standard_output(monkeypatch: pytest.MonkeyPatch):
     """As where a process is started with it closed; nothing is printed then either."""
     monkeypatch.setattr(sys, "stdout", None)
-    notes = Notes()
+    notes = DecisionLog()
     notes("e")
     assert notes.failure is None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from benchmarks.memory import bytes_beyond_inputs
-from benchmarks.paper_algorithms import convolve_dp, convolve_fft, exact_perm_test
 from benchmarks.summary import Row
 from benchmarks.workloads import (
     answers,
@@ -14,6 +13,7 @@ from benchmarks.workloads import (
     scipy_resamples,
     seconds,
 )
+from support.paper_algorithms import convolve_dp, convolve_fft, exact_perm_test
 
 from trackperm.exact import PermutationTest, difference_test
 
@@ -31,7 +31,7 @@ def certified(result: PermutationTest) -> bool:
 
 def exact_reference(convolve, candidate, baseline, rounds: int) -> float:
     difference = candidate - baseline
-    return seconds(exact_perm_test, difference, -difference, convolve, rounds=rounds)
+    return seconds(exact_perm_test, difference, -difference, convolve=convolve, rounds=rounds)
 
 
 @pytest.mark.parametrize("n_examples", PAPER)

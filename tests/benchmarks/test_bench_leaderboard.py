@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import resource
+import subprocess
 import sys
 import time
 from collections import Counter
@@ -178,6 +180,32 @@ def test_pairing_with_one_run(benchmark, table, k: int, n: int, each: int):
             f" {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2g} GiB at most in this process",
         )
     )
+
+
+THOUSAND = """
+import json, re, sys, time
+sys.path[:0] = {path}
+from benchmarks.test_bench_leaderboard import classifiers
+import polars as pl, trackperm
+runs = {{f"run {{i:04}}": run.with_columns(pl.col("prediction").cast(pl.Int8))
+        for i, run in enumerate(classifiers(1_000, 10**5))}}
+start = time.process_time()
+board = trackperm.leaderboard(runs, "accuracy", baseline={baseline!r})
+seconds = time.process_time() - start
+peak = re.search(r"VmHWM:\\s*(\\d+) kB", open("/proc/self/status").read())[1]
+print(json.dumps([len(board.pairs), seconds, int(peak)]))
+"""
+
+
+@pytest.mark.parametrize("baseline", ["run 0000", None], ids=["one baseline", "all pairs"])
+def test_a_thousand_runs(table, baseline: str | None):
+    """On 10^5 examples, in a process of their own: its peak memory, the runs themselves included."""
+    code = THOUSAND.format(path=sys.path, baseline=baseline)
+    done = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE, text=True)
+    n_pairs, took, kibibytes = json.loads(done.stdout)
+    work = f"leaderboard of 1,000 data frames, N = 10^5, accuracy, {n_pairs:,} pairs"
+    table.add(Row(work, took, note="processor time of this process", summary=True))
+    table.add(Row(f"{work}: memory", 1024 * kibibytes, unit="B", limit=2**32, summary=True))
 
 
 @pytest.fixture(params=["server", "SQLite"])

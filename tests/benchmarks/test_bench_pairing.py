@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,9 @@ from benchmarks.summary import Row
 from benchmarks.workloads import seconds
 
 import trackperm
+from trackperm.pairing.pair import pair_in_memory
+from trackperm.statistic import load_statistic
+from trackperm.tables.table import ExampleTable
 
 AT_MOST = 2.0
 """Times what polars takes to read and join the columns that the statistic reads."""
@@ -48,12 +52,11 @@ def measured(program: str, files: tuple[Path, Path], n_examples: int) -> tuple[f
     return took, 1024 * kibibytes, held
 
 
-def write(folder: Path, n_examples: int, *, text: bool, suffix: str) -> tuple[Path, Path]:
+def runs(n_examples: int, *, text: bool) -> Iterator[pl.DataFrame]:
     """Two runs with a column that no statistic reads, the candidate in an order of its own."""
     rng = np.random.default_rng(0)
     label = rng.integers(0, 5, n_examples)
-    files = folder / f"baseline{suffix}", folder / f"candidate{suffix}"
-    for file in files:
+    for is_candidate in (False, True):
         prediction = np.where(rng.random(n_examples) < 0.9, label, rng.integers(0, 5, n_examples))
         frame = pl.DataFrame({"id": np.arange(n_examples), "prediction": prediction, "label": label})
         frame = frame.with_columns(seconds=pl.Series(rng.random(n_examples)))
@@ -62,8 +65,12 @@ def write(folder: Path, n_examples: int, *, text: bool, suffix: str) -> tuple[Pa
             frame = frame.with_columns(
                 pl.format(f"{word}-{{}}", pl.col(name)).alias(name) for name, word in names
             )
-        if file is files[1]:
-            frame = frame.sample(fraction=1, shuffle=True, seed=1)
+        yield frame.sample(fraction=1, shuffle=True, seed=1) if is_candidate else frame
+
+
+def write(folder: Path, n_examples: int, *, text: bool, suffix: str) -> tuple[Path, Path]:
+    files = folder / f"baseline{suffix}", folder / f"candidate{suffix}"
+    for file, frame in zip(files, runs(n_examples, text=text), strict=True):
         (frame.write_ndjson if suffix == ".jsonl" else frame.write_parquet)(file)
     return files
 
@@ -125,6 +132,50 @@ def test_what_is_asked_by_default(benchmark, table, n_examples: int, tmp_path: P
             compare="share",
             limit=1.5,
             limit_on="ratio",
+        )
+    )
+
+
+def of_processor(function: Callable[[], object], rounds: int) -> float:
+    """Seconds of processor time of a call, of all threads: the fewest."""
+
+    def once() -> float:
+        start = time.process_time()
+        function()
+        return time.process_time() - start
+
+    once()
+    return min(once() for _ in range(rounds))
+
+
+@pytest.mark.parametrize("text", [False, True], ids=["integer ids", "text ids"])
+@pytest.mark.parametrize(
+    ("n_examples", "limit"), [(10**3, None), (10**4, None), (10**5, 8.0), (4 * 10**5, 8.0)]
+)
+def test_pairing_in_memory(table, n_examples: int, limit: float | None, text: bool):
+    """Beside the join and the group-by alone, in processor time."""
+    frames = list(runs(n_examples, text=text))
+    tables = [ExampleTable.from_native(frame, "run") for frame in frames]
+    statistic, rounds = load_statistic("accuracy"), max(3, 4 * 10**5 // n_examples // 10)
+
+    def joined() -> pl.DataFrame:
+        right = [
+            frame.lazy().select("id", (pl.col("prediction") == pl.col("label")).alias("right"))
+            for frame in frames
+        ]
+        both = right[0].join(right[1], on="id", how="full")
+        return both.group_by("right", "right_right").agg(pl.len()).collect()
+
+    table.add(
+        Row(
+            f"pairing in memory, {'text' if text else 'integer'} ids, N = {n_examples:,}",
+            of_processor(lambda: pair_in_memory(*tables, statistic), rounds),
+            beside="polars joins and groups",
+            theirs=of_processor(joined, rounds),
+            compare="share",
+            limit=limit,
+            limit_on="ratio",
+            note="processor time; least of several",
         )
     )
 

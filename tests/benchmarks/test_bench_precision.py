@@ -36,14 +36,14 @@ def f1_cases() -> Iterator[Case]:
     for n_examples, better in [(60, 0.5), (120, 0.8), (200, 0.95), (240, 1.0)]:
         tp_u = rng.binomial(1, better, n_examples)
         in_u = rng.binomial(1, 0.1, n_examples)
-        stay, swap = np.stack([tp_u, in_u], axis=1), np.stack([1 - tp_u, 1 - in_u], axis=1)
+        observed, swapped = np.stack([tp_u, in_u], axis=1), np.stack([1 - tp_u, 1 - in_u], axis=1)
         tp, wrong = (RationalStatistic.variable(i, 2) for i in range(2))
         other = n_examples - tp
         h = (2 * tp).divide(2 * tp + wrong, undefined=0) - (2 * other).divide(
             2 * other + n_examples - wrong, undefined=0
         )
-        counts = oracles.sums_by_polynomial([*map(tuple, stay.tolist())], [*map(tuple, swap.tolist())])
-        points = [*map(tuple, stay.tolist())]
+        counts = oracles.sums_by_polynomial([*map(tuple, observed.tolist())], [*map(tuple, swapped.tolist())])
+        points = [*map(tuple, observed.tolist())]
 
         def score(tp: int, wrong: int) -> Fraction:
             return Fraction(2 * tp, 2 * tp + wrong) if tp + wrong else Fraction(0)
@@ -52,7 +52,7 @@ def f1_cases() -> Iterator[Case]:
             return score(*point) - score(n - point[0], n - point[1])
 
         truth = oracles.structured_pvalues(counts, points, difference)["two-sided"]
-        yield structured_test(stay, swap, h, method="lattice"), truth
+        yield structured_test(observed, swapped, h, method="lattice"), truth
 
 
 def test_relative_error(benchmark, table):

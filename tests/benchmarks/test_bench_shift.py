@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from benchmarks.summary import Row
 from benchmarks.workloads import Integers, seconds
+from support.cases import mean_scores
 
 from trackperm.exact import difference_test
-from trackperm.exact.intervals import AdditiveScores, shift_interval
+from trackperm.exact.intervals import shift_interval
 
 
 def normal(rng: np.random.Generator, n: int) -> Integers:
@@ -40,7 +41,7 @@ def test_shifts(
 ):
     differences = draw(np.random.default_rng(n), n)
     values, counts = np.unique(differences, return_counts=True)
-    scores = AdditiveScores.of_differences(values.tolist(), counts.tolist())
+    scores = mean_scores(values.tolist(), counts.tolist())
     interval = benchmark.pedantic(shift_interval, args=(scores,), rounds=3, warmup_rounds=1)
     table.add(
         Row(

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
-from benchmarks.paper_algorithms import monte_carlo
 from scipy import stats
+from support.paper_algorithms import monte_carlo
 
 from trackperm.exact import PermutationTest, RationalStatistic, difference_test, structured_test
 
@@ -69,8 +69,8 @@ def f1_difference() -> RationalStatistic:
     return tp_u.divide(tp_u + in_u / 2, undefined=0) - tp_v.divide(tp_v + in_v / 2, undefined=0)
 
 
-def f1_test(stay: Integers, swap: Integers) -> PermutationTest:
-    return structured_test(stay, swap, f1_difference())
+def f1_test(observed: Integers, swapped: Integers) -> PermutationTest:
+    return structured_test(observed, swapped, f1_difference())
 
 
 def f1_of_sums(point: tuple[int, ...]) -> float:
@@ -108,7 +108,7 @@ def scipy_resamples(
 def monte_carlo_difference(candidate: Integers, baseline: Integers, n_resamples: int) -> float:
     """P-value of the difference in mean by our reference of the paper's Monte Carlo test."""
     difference = (candidate - baseline)[:, None]
-    return monte_carlo(difference, -difference, lambda sums: abs(sums[0]), n_resamples)
+    return monte_carlo(difference, -difference, lambda sums: abs(sums[0]), n_resamples=n_resamples, rng=0)
 
 
 def seconds(function: Callable, *args, rounds: int = 1, **kwargs) -> float:

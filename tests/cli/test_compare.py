@@ -191,6 +191,14 @@ def test_dropped_and_unproved_pairs_are_said(folder: Path):
     assert "paired by position" in by_position.stdout
 
 
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_no_engine_changes_the_result(folder: Path, engine: str):
+    arguments = "compare", "base.parquet", "cand.parquet", "--format", "json", "--engine"
+    found = [call_trackperm(folder, *arguments, name) for name in ("auto", engine)]
+    assert found[1].returncode == 0, found[1].stderr
+    assert json.loads(found[1].stdout) == json.loads(found[0].stdout)
+
+
 # --- what is refused -------------------------------------------------------------------------------
 
 REFUSED = {
@@ -221,12 +229,12 @@ REFUSED = {
     "alpha in words": (["cand.csv", "--alpha", "high"], "--alpha"),
     "unknown alternative": (["cand.csv", "--alternative", "up"], "two-sided"),
     "three artifacts": (["cand.csv", "--artifact", "a,b,c"], "--artifact BASE,CAND"),
-    "tracker without run": (["mlflow:"], "names a tracker but no run"),
-    "unknown tracker": (["tracker:1"], "known are"),
+    "tracker without run": (["mlflow:"], "names a tracker without a run"),
+    "unknown tracker": (["tracker:1"], "expected one of"),
     "log and do not log": (["cand.csv", "--no-log", "--log-to", "mlflow:x"], "contradict"),
     "alert and do not log": (["cand.csv", "--no-log", "--alert"], "`--no-log` and `--alert` contradict"),
     "tags and do not log": (["cand.csv", "--no-log", "--tag-runs"], "`--no-log` and `--tag-runs` contradict"),
-    "alert of nothing": (["cand.csv", "--alert"], "nothing is logged, for the candidate is in no tracker"),
+    "alert of nothing": (["cand.csv", "--alert"], "the candidate is not in a tracker, so nothing is logged"),
     "log to no tracker": (["cand.csv", "--log-to", "x"], "--log-to mlflow:EXPERIMENT"),
     "no candidate": ([], "candidate"),
     "unknown option": (["cand.csv", "--nope"], "--nope"),

@@ -14,7 +14,7 @@ from support.processes import run, script
 
 import trackperm
 from trackperm.statistic import builtin_names, load_statistic
-from trackperm.statistic.forecast import Outlook, outlook
+from trackperm.statistic.forecast import EngineForecast, forecast_engine
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -94,12 +94,12 @@ def test_show_classes_of_a_list(call: Call, tmp_path: Path):
 
 
 @pytest.mark.extended
-def test_outlook_of_many_classes():
+def test_forecast_of_many_classes():
     """Of listed ones, the mean of their scores is tested, which has too many terms to be multiplied out."""
     statistic = load_statistic("macro_f1", classes=range(30))
-    assert (outlook(statistic).kind, outlook(statistic).each) == ("rational", None)
-    assert outlook(statistic).rank == 60
-    assert "where few examples differ, else Monte Carlo" in outlook(statistic).engine
+    assert (forecast_engine(statistic).kind, forecast_engine(statistic).each) == ("rational", None)
+    assert forecast_engine(statistic).rank == 60
+    assert "where few examples differ, else Monte Carlo" in forecast_engine(statistic).engine
 
 
 def test_check_reports_all_at_once(call: Call, tmp_path: Path):
@@ -235,41 +235,41 @@ def test_as_people_run_it(tmp_path: Path):
     assert "Traceback" not in result.stderr
 
 
-OUTLOOKS = {
-    "accuracy": Outlook("linear", 1),
-    "balanced_accuracy": Outlook("linear", 1),
-    "macro_f1": Outlook("rational", 2, "class"),
-    "recall": Outlook("linear", 1),
-    "precision": Outlook("rational", 2),
-    "f1": Outlook("rational", 2),
-    "cohen_kappa": Outlook("rational", 2),
-    "mcc": Outlook("irrational", 2),
+FORECASTS = {
+    "accuracy": EngineForecast("linear", 1),
+    "balanced_accuracy": EngineForecast("linear", 1),
+    "macro_f1": EngineForecast("rational", 2, "class"),
+    "recall": EngineForecast("linear", 1),
+    "precision": EngineForecast("rational", 2),
+    "f1": EngineForecast("rational", 2),
+    "cohen_kappa": EngineForecast("rational", 2),
+    "mcc": EngineForecast("irrational", 2),
 }
 
 
-@pytest.mark.parametrize("name", OUTLOOKS)
-def test_outlook(name: str):
-    assert outlook(load_statistic(name)) == OUTLOOKS[name]
+@pytest.mark.parametrize("name", FORECASTS)
+def test_forecast(name: str):
+    assert forecast_engine(load_statistic(name)) == FORECASTS[name]
 
 
-def test_outlook_of_data_is_no_higher():
+def test_forecast_of_data_is_no_higher():
     """Rank and engine that were announced are those of a test."""
     ids, label = [f"q{i}" for i in range(40)], [int(i % 3 == 1) for i in range(40)]
     runs = [
         pl.DataFrame({"id": ids, "prediction": [int(i % k < 2) for i in range(40)], "label": label})
         for k in (3, 5)
     ]
-    for name, expected in OUTLOOKS.items():
+    for name, expected in FORECASTS.items():
         if name in ("balanced_accuracy", "macro_f1"):
             continue
         assert trackperm.compare(*runs, name).test.rank == expected.rank
 
 
-def test_outlook_says_when_swaps_may_have_to_be_drawn():
-    assert "whichever is cheaper" in Outlook("rational", 2).engine
-    assert "where it fits the memory, else Monte Carlo" in Outlook("rational", 3).engine
-    assert "where few examples differ, else Monte Carlo" in Outlook("irrational", 9).engine
-    assert "rank 2 for each `language`: exact (enumerate" in Outlook("rational", 2, "language").engine
+def test_forecast_says_when_swaps_may_have_to_be_drawn():
+    assert "whichever is cheaper" in EngineForecast("rational", 2).engine
+    assert "where it fits the memory, else Monte Carlo" in EngineForecast("rational", 3).engine
+    assert "where few examples differ, else Monte Carlo" in EngineForecast("irrational", 9).engine
+    assert "rank 2 for each `language`: exact (enumerate" in EngineForecast("rational", 2, "language").engine
 
 
 def test_check_names_columns_that_the_data_lacks(call: Call, tmp_path: Path):

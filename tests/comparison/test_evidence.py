@@ -14,6 +14,7 @@ from support.comparisons import answers
 
 import trackperm
 from trackperm.comparison import Comparison
+from trackperm.comparison.effect import interval_of
 from trackperm.comparison.evidence import SizeBounds, size_bounds
 from trackperm.exact import CountTable
 from trackperm.exact.intervals import Interval
@@ -47,6 +48,34 @@ def test_an_exact_interval_always_counts() -> None:
     assert (found.basis.method, found.least) == ("paired proportions", 0.0)
     assert (found.low, found.high) == (found.basis.low, found.basis.high)
     assert found.lack(0.01) is None
+
+
+def accuracy_table(better: int, worse: int, n: int) -> CountTable:
+    right, wrong = [1, 1], [0, 1]
+    candidate = [right] * better + [wrong] * worse + [right] * (n - better - worse)
+    baseline = [wrong] * better + [right] * (n - better)
+    return CountTable.from_counts(("correct", "n"), np.array(candidate), np.array(baseline))
+
+
+@pytest.mark.parametrize(("better", "worse", "n"), [(6, 6, 400), (10, 8, 300), (12, 20, 1000), (0, 0, 100)])
+def test_each_bound_is_the_one_sided_bound_at_alpha(better: int, worse: int, n: int) -> None:
+    """Two one-sided tests at alpha (Schuirmann 1987) are the interval of confidence 1 - 2 alpha."""
+    statistic, table = load_statistic("accuracy"), accuracy_table(better, worse, n)
+    found = size_bounds(statistic, table, 0.05)
+    low, high = (interval_of(statistic, table, alpha=0.05, alternative=side) for side in ("greater", "less"))
+    assert isinstance(low, Interval)
+    assert isinstance(high, Interval)
+    assert (found.low, found.high) == pytest.approx((low.low, high.high), rel=1e-9)
+    if better == worse == 0:  # Clopper and Pearson's bound for no success among n
+        assert found.high == pytest.approx(1.0 - 0.05 ** (1.0 / n), rel=1e-9)
+
+
+@pytest.mark.parametrize(("margin", "verdict"), [(0.017, "undecided"), (0.019, "equivalent")])
+def test_equivalence_at_alpha_takes_the_interval_at_two_alpha(margin: float, verdict: str) -> None:
+    """Six examples better and six worse of 400: the 90 % interval ends at 0.0173, the 95 % one at 0.0205."""
+    right = [True] * 394 + [False] * 6, [False] * 6 + [True] * 394
+    found = trackperm.compare(*map(answers, right), "accuracy", margin=margin)
+    assert found.verdict == verdict
 
 
 @pytest.mark.parametrize("discordant", [0, 5])

@@ -120,15 +120,15 @@ def test_the_command(runs: tuple[Path, Path]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "plans from a pilot"),
-        (["a.csv", "--discordance", "0.1"], "plans from a pilot"),
-        (["--discordance", "0.1"], "needs the `difference`"),
-        (["a.csv"], "a pilot has two runs"),
-        (["a.csv", "b.csv", "-s", "f1", "-s", "mean"], "compared by one statistic"),
-        (["--experiment", "mlflow:e", "--discordance", "0.1"], "plans from a pilot"),
-        (["--experiment", "mlflow:e"], "`experiment` needs the `difference`"),
+        ([], "expected one of: a pilot"),
+        (["a.csv", "--discordance", "0.1"], "expected one of: a pilot"),
+        (["--discordance", "0.1"], "needs a `difference`"),
+        (["a.csv"], "a pilot needs two runs"),
+        (["a.csv", "b.csv", "-s", "f1", "-s", "mean"], "a pilot takes one statistic"),
+        (["--experiment", "mlflow:e", "--discordance", "0.1"], "expected one of: a pilot"),
+        (["--experiment", "mlflow:e"], "`experiment` needs a `difference`"),
         (["--experiment", "e", "--difference", "0.1"], "`e` names no tracker"),
-        (["--discordance", "0.1", "--difference", "0.1", "--test-set", "a"], "in an experiment"),
+        (["--discordance", "0.1", "--difference", "0.1", "--test-set", "a"], "needs an experiment"),
         (["--discordance", "0.1", "--difference", "0.2"], "cannot differ"),
     ],
 )

@@ -169,8 +169,8 @@ def test_standard_error_against_the_jackknife(statistic: str):
     if not hasattr(comparison.statistic.h, "values"):
         assert found.pvalue is None
         return
-    stay, _ = comparison.statistic.pairs(table.candidate, table.baseline)
-    left_out = comparison.statistic.h.values(table.multiplicities @ stay - stay)
+    observed, _ = comparison.statistic.pairs(table.candidate, table.baseline)
+    left_out = comparison.statistic.h.values(table.multiplicities @ observed - observed)
     centred = left_out - table.multiplicities @ left_out / 400
     error = np.sqrt(399 / 400 * table.multiplicities @ centred**2)
     expected = 2 * stats.t.sf(abs(comparison.observed) / error, 399)
@@ -315,9 +315,9 @@ def studentized(comparison: Comparison) -> SecondOpinion:
 def test_studentized_is_labelled_and_says_what_it_tests(alternative: Alternative):
     comparison = precision(alternative=alternative)
     found, table = studentized(comparison), comparison.count_table
-    stay, swap = comparison.statistic.pairs(table.candidate, table.baseline)
+    observed, swapped = comparison.statistic.pairs(table.candidate, table.baseline)
     expected = studentized_test(
-        stay, swap, comparison.statistic.h, table.multiplicities, alternative=alternative
+        observed, swapped, comparison.statistic.h, table.multiplicities, alternative=alternative
     )
     assert found.pvalue == expected.pvalue
     assert found.sentence == (

@@ -11,7 +11,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from support import oracles
-from support.cases import F1_TIE_STAY, F1_TIE_SWAP, f1_difference
+from support.cases import (
+    F1,
+    F1_TIE_OBSERVED,
+    F1_TIE_SWAPPED,
+    INCORRECT_U,
+    INCORRECT_V,
+    TP_U,
+    TP_V,
+    f1_difference,
+)
 from support.certificates import check_pvalue
 from support.oracles import ALTERNATIVES, Point
 
@@ -162,10 +171,6 @@ def test_two_sided_certainty(differences: list[int], observed: int, method: str)
 
 # --- statistics of several counts ------------------------------------------------------------------
 
-TP_U, INCORRECT_U, TP_V, INCORRECT_V = (RationalStatistic.variable(i, 4) for i in range(4))
-F1_DIFFERENCE = (2 * TP_U).divide(2 * TP_U + INCORRECT_U, undefined=0) - (2 * TP_V).divide(
-    2 * TP_V + INCORRECT_V, undefined=0
-)
 PRECISION_DIFFERENCE = TP_U.divide(TP_U + INCORRECT_U, undefined=0) - TP_V.divide(
     TP_V + INCORRECT_V, undefined=0
 )
@@ -188,20 +193,20 @@ def ellipse(point: Point) -> Fraction:
 
 
 def check_structured(
-    stay: list[Point],
-    swap: list[Point],
+    observed: list[Point],
+    swapped: list[Point],
     h: RationalStatistic,
     truth: Callable[[Point], Fraction],
     alternatives: tuple[str, ...] = ALTERNATIVES,
     methods: tuple[str, ...] = ("auto", "lattice"),
 ) -> None:
-    counts = oracles.sums_by_dictionary(stay, swap)
-    pvalues = oracles.structured_pvalues(counts, stay, truth)
+    counts = oracles.sums_by_dictionary(observed, swapped)
+    pvalues = oracles.structured_pvalues(counts, observed, truth)
     for alternative in alternatives:
         for method in methods:
-            result = structured_test(stay, swap, h, alternative=alternative, method=method)
+            result = structured_test(observed, swapped, h, alternative=alternative, method=method)
             check_pvalue(result, pvalues[alternative])
-            assert result.observed == float(truth(tuple(map(sum, zip(*stay, strict=True)))))
+            assert result.observed == float(truth(tuple(map(sum, zip(*observed, strict=True)))))
             assert result.ties == "exact"
 
 
@@ -211,23 +216,21 @@ def mirrored(u: list[Point], v: list[Point]) -> tuple[list[Point], list[Point]]:
 
 def test_f1_tie() -> None:
     """Six examples whose F1 differences tie in exact arithmetic only: 11/16, in floats 10/16."""
-    check_structured(F1_TIE_STAY, F1_TIE_SWAP, F1_DIFFERENCE, f1_difference)
+    check_structured(F1_TIE_OBSERVED, F1_TIE_SWAPPED, F1, f1_difference)
     for method in ("auto", "enumerate", "lattice"):
-        result = structured_test(F1_TIE_STAY, F1_TIE_SWAP, F1_DIFFERENCE, method=method)
+        result = structured_test(F1_TIE_OBSERVED, F1_TIE_SWAPPED, F1, method=method)
         assert result.pvalue == pytest.approx(11 / 16, rel=result.error_bound)
 
 
 @pytest.mark.parametrize("identical", [0, 1, 2, 7])
 def test_identical_pairs_change_f1(identical: int) -> None:
     """A pair of equal counts is no part of the random sum, but moves the value of F1."""
-    stay = F1_TIE_STAY + [(5, 0, 5, 0)] * identical
-    swap = F1_TIE_SWAP + [(5, 0, 5, 0)] * identical
-    check_structured(stay, swap, F1_DIFFERENCE, f1_difference)
+    observed = F1_TIE_OBSERVED + [(5, 0, 5, 0)] * identical
+    swapped = F1_TIE_SWAPPED + [(5, 0, 5, 0)] * identical
+    check_structured(observed, swapped, F1, f1_difference)
 
 
-@pytest.mark.parametrize(
-    ("h", "truth"), [(F1_DIFFERENCE, f1_difference), (PRECISION_DIFFERENCE, precision_difference)]
-)
+@pytest.mark.parametrize(("h", "truth"), [(F1, f1_difference), (PRECISION_DIFFERENCE, precision_difference)])
 @pytest.mark.parametrize("n_examples", [1, 2, 3, 5, 8])
 @pytest.mark.parametrize("seed", range(4))
 def test_0_by_0_inside_the_region(
@@ -247,11 +250,11 @@ def test_0_by_0_inside_the_region(
 def test_quadratic_forms(n_examples: int, seed: int) -> None:
     rng = np.random.default_rng([n_examples, seed])
     u, v = (list(map(tuple, counts.tolist())) for counts in rng.integers(0, 4, (2, n_examples, 2)))
-    stay, swap = mirrored(u, v)
-    check_structured(stay, swap, QUADRATIC_DIFFERENCE, quadratic_difference)
-    check_structured(stay, swap, ELLIPSE, ellipse, alternatives=("less", "greater"))
+    observed, swapped = mirrored(u, v)
+    check_structured(observed, swapped, QUADRATIC_DIFFERENCE, quadratic_difference)
+    check_structured(observed, swapped, ELLIPSE, ellipse, alternatives=("less", "greater"))
     with pytest.raises(InputError, match="the two-sided test needs a statistic that changes sign"):
-        structured_test(stay, swap, ELLIPSE)
+        structured_test(observed, swapped, ELLIPSE)
 
 
 @pytest.mark.parametrize("shift", [1, 2, 3])
@@ -260,17 +263,15 @@ def test_far_tails_of_nonlinear_statistics(shift: int) -> None:
     rng = np.random.default_rng(shift)
     v = rng.integers(0, 3, (70, 2))
     u = np.column_stack([v[:, 0] + rng.integers(0, shift + 1, 70), np.maximum(v[:, 1] - 1, 0)])
-    stay, swap = mirrored(list(map(tuple, u.tolist())), list(map(tuple, v.tolist())))
-    check_structured(stay, swap, F1_DIFFERENCE, f1_difference)
-    check_structured(stay, swap, PRECISION_DIFFERENCE, precision_difference)
-    check_structured(swap, stay, F1_DIFFERENCE, f1_difference)
+    observed, swapped = mirrored(list(map(tuple, u.tolist())), list(map(tuple, v.tolist())))
+    check_structured(observed, swapped, F1, f1_difference)
+    check_structured(observed, swapped, PRECISION_DIFFERENCE, precision_difference)
+    check_structured(swapped, observed, F1, f1_difference)
 
 
 @pytest.mark.parametrize("alternative", ALTERNATIVES)
 def test_one_pair_of_many_counts(alternative: str) -> None:
-    check_structured(
-        [(3, 1, 0, 4)], [(0, 4, 3, 1)], F1_DIFFERENCE, f1_difference, alternatives=(alternative,)
-    )
+    check_structured([(3, 1, 0, 4)], [(0, 4, 3, 1)], F1, f1_difference, alternatives=(alternative,))
 
 
 @pytest.mark.extended
@@ -278,17 +279,19 @@ def test_collapse_to_one_weighted_sum() -> None:
     """An affine statistic of three counts; one direction of the lattice carries no weight."""
     x, y, z = (RationalStatistic.variable(i, 3) for i in range(3))
     rng = np.random.default_rng(7)
-    stay, swap = (list(map(tuple, rng.integers(-3, 4, (25, 3)).tolist())) for _ in range(2))
+    observed, swapped = (list(map(tuple, rng.integers(-3, 4, (25, 3)).tolist())) for _ in range(2))
     weights = (Fraction(1, 3), Fraction(-2, 7), Fraction(5))
     h = sum((w * v for w, v in zip(weights, (x, y, z), strict=True)), RationalStatistic.constant(11, 3))
     check_structured(
-        stay,
-        swap,
+        observed,
+        swapped,
         h,
         lambda point: 11 + sum(w * c for w, c in zip(weights, point, strict=True)),
         alternatives=("less", "greater"),
     )
-    check_structured(stay, swap, x - z, lambda p: Fraction(p[0] - p[2]), alternatives=("less", "greater"))
+    check_structured(
+        observed, swapped, x - z, lambda p: Fraction(p[0] - p[2]), alternatives=("less", "greater")
+    )
 
 
 @pytest.mark.parametrize("method", ["auto", "lattice"])
@@ -296,12 +299,12 @@ def test_collapse_to_one_weighted_sum() -> None:
 def test_statistic_that_no_swap_changes(n_examples: int, method: str) -> None:
     """Recall where only the predictions differ, and a constant: every swap gives the observed value."""
     one = RationalStatistic.constant(1, 4)
-    for stay, swap in (((1, 0, 1, 2), (1, 2, 1, 0)), ((1, 0, 0, 2), (0, 2, 1, 0))):
-        h = TP_U - TP_V if stay[0] == swap[0] else one
+    for observed, swapped in (((1, 0, 1, 2), (1, 2, 1, 0)), ((1, 0, 0, 2), (0, 2, 1, 0))):
+        h = TP_U - TP_V if observed[0] == swapped[0] else one
         for alternative in ("less", "greater"):
             result = structured_test(
-                [stay, swap],
-                [swap, stay],
+                [observed, swapped],
+                [swapped, observed],
                 h,
                 alternative=alternative,
                 multiplicities=[n_examples, 1],
@@ -316,16 +319,16 @@ def test_statistic_that_no_swap_changes(n_examples: int, method: str) -> None:
 
 def test_points_that_no_swap_reaches_may_be_undefined() -> None:
     """The lattice goes on below zero counts, where F1 divides a non-zero number by zero."""
-    stay, swap = mirrored([(1, 0), (0, 0), (2, 0)], [(0, 0), (0, 1), (0, 1)])
-    check_structured(stay, swap, F1_DIFFERENCE, f1_difference)
+    observed, swapped = mirrored([(1, 0), (0, 0), (2, 0)], [(0, 0), (0, 1), (0, 1)])
+    check_structured(observed, swapped, F1, f1_difference)
 
 
 def test_undefined_where_swaps_lead_is_refused() -> None:
     ratio = TP_U / INCORRECT_U - TP_V / INCORRECT_V  # x/0 and undeclared 0/0
-    stay, swap = mirrored([(1, 1), (2, 0)], [(1, 0), (0, 1)])
+    observed, swapped = mirrored([(1, 1), (2, 0)], [(1, 0), (0, 1)])
     for method in ("auto", "lattice"):
         with pytest.raises(InputError, match="the statistic is undefined after some swaps"):
-            structured_test(stay, swap, ratio, method=method)
+            structured_test(observed, swapped, ratio, method=method)
     with pytest.raises(InputError, match="the observed value of the statistic is undefined"):
         structured_test([(1, 0, 1, 1)], [(1, 1, 1, 0)], ratio)
 
@@ -334,11 +337,11 @@ def test_undefined_where_swaps_lead_is_refused() -> None:
 def test_one_sided_declaration_of_0_by_0_is_refused(method: str) -> None:
     """0/0 is declared for the candidate alone: a two-sided test needs it on both sides."""
     h = TP_U.divide(TP_U + INCORRECT_U, undefined=0) - TP_V / (TP_V + INCORRECT_V)
-    stay, swap = mirrored([(1, 0), (0, 1)], [(0, 0), (0, 0)])
+    observed, swapped = mirrored([(1, 0), (0, 1)], [(0, 0), (0, 0)])
     with pytest.raises(InputError, match="undefined"):
-        structured_test(swap, stay, h, method=method)
-    stay, swap = mirrored([(1, 0), (0, 1), (1, 0)], [(0, 0), (0, 0), (1, 1)])
-    structured_test(stay, swap, h, method=method)
+        structured_test(swapped, observed, h, method=method)
+    observed, swapped = mirrored([(1, 0), (0, 1), (1, 0)], [(0, 0), (0, 0), (1, 1)])
+    structured_test(observed, swapped, h, method=method)
 
 
 def test_zero_that_has_another_value_at_a_pole_is_not_taken_for_zero() -> None:

@@ -39,12 +39,12 @@ def test_histogram_against_counting(largest: int, mirrored: bool) -> None:
         totals = [
             sum(int(c) * x[i] for x, c in zip(a.tolist(), times, strict=True)) for i in range(a.shape[1])
         ]
-        assert histogram.stay == tuple(totals)
+        assert histogram.observed == tuple(totals)
         moved = [
             o + sum(u * r[i] for r, u in zip(rows, histogram.n_up.tolist(), strict=True))
             for i, o in enumerate(histogram.origin)
         ]
-        assert tuple(moved) == histogram.stay
+        assert tuple(moved) == histogram.observed
         assert histogram.n_examples == int(times.sum())
 
 

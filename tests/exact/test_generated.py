@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from support import oracles
 from support.budget import cases
 from support.cases import (
+    F1,
     Tree,
     f1_difference,
     mirrored_points,
@@ -54,10 +55,12 @@ def generated(n_cases: int) -> Callable[[Test], Test]:
     )
 
 
-def result_of(stay: list[Point], swap: list[Point], h: RationalStatistic, **options: Any) -> PermutationTest:
+def result_of(
+    observed: list[Point], swapped: list[Point], h: RationalStatistic, **options: Any
+) -> PermutationTest:
     """Test, unless it divides by what is always 0, such as 0 / (0 / x), which nobody means."""
     try:
-        return structured_test(stay, swap, h, **options)
+        return structured_test(observed, swapped, h, **options)
     except InputError as error:
         assume("always 0" not in error.message)
         raise
@@ -67,17 +70,17 @@ def check_statistic(
     pairs: Pairs, h: RationalStatistic, truth: Callable[[Point], Fraction], alternative: str, method: str
 ) -> None:
     """Compare with enumeration; where the truth is undefined after some swap, expect a refusal."""
-    stay, swap = pairs
-    counts = oracles.enumerated_sums(stay, swap)
+    observed, swapped = pairs
+    counts = oracles.enumerated_sums(observed, swapped)
     try:
-        pvalue = oracles.structured_pvalues(counts, stay, truth)[alternative]
+        pvalue = oracles.structured_pvalues(counts, observed, truth)[alternative]
     except ZeroDivisionError:
         check_refusal(pairs, h, truth, alternative, method)
         return
-    result = result_of(stay, swap, h, alternative=alternative, method=method)
+    result = result_of(observed, swapped, h, alternative=alternative, method=method)
     check_pvalue(result, pvalue)
-    assert result.observed == float(truth(tuple(map(sum, zip(*stay, strict=True)))))
-    assert result.n_discordant == sum(a != b for a, b in zip(stay, swap, strict=True))
+    assert result.observed == float(truth(tuple(map(sum, zip(*observed, strict=True)))))
+    assert result.n_discordant == sum(a != b for a, b in zip(observed, swapped, strict=True))
 
 
 def check_refusal(
@@ -210,24 +213,24 @@ FAMILIAR = [F1_TREE, PRECISION_TREE, ODDS_TREE, PRODUCT_TREE, POLE_TREE]
 
 
 def check_larger_score(case: tuple[Pairs, Tree], alternative: str) -> None:
-    (stay, swap), tree = case
+    (observed, swapped), tree = case
     try:
         h = statistic(tree, 4) - statistic(tree, 4, first=2)
     except InputError:
         assume(False)
     # what the baseline has is what the candidate has not
-    total = tuple(map(sum, zip(*(point[:2] for point in stay + swap), strict=True)))
-    counts = oracles.sums_by_polynomial([point[:2] for point in stay], [point[:2] for point in swap])
+    total = tuple(map(sum, zip(*(point[:2] for point in observed + swapped), strict=True)))
+    counts = oracles.sums_by_polynomial([point[:2] for point in observed], [point[:2] for point in swapped])
 
     def truth(point: Point) -> Fraction:
         other = tuple(t - x for t, x in zip(total, point, strict=True))
         return value(tree, point) - value(tree, other)
 
     try:
-        pvalues = oracles.structured_pvalues(counts, [point[:2] for point in stay], truth)
+        pvalues = oracles.structured_pvalues(counts, [point[:2] for point in observed], truth)
     except ZeroDivisionError:
         assume(False)
-    check_pvalue(result_of(stay, swap, h, alternative=alternative), pvalues[alternative], useful=1.0)
+    check_pvalue(result_of(observed, swapped, h, alternative=alternative), pvalues[alternative], useful=1.0)
 
 
 @generated(30)
@@ -237,16 +240,10 @@ def test_larger_score_differences(case: tuple[Pairs, Tree], alternative: str) ->
     check_larger_score(case, alternative)
 
 
-TP_U, INCORRECT_U, TP_V, INCORRECT_V = (RationalStatistic.variable(i, 4) for i in range(4))
-F1_DIFFERENCE = (2 * TP_U).divide(2 * TP_U + INCORRECT_U, undefined=0) - (2 * TP_V).divide(
-    2 * TP_V + INCORRECT_V, undefined=0
-)
-
-
 def check_f1(pairs: Pairs, method: str) -> None:
     counts = oracles.sums_by_dictionary(*pairs)
     for alternative, pvalue in oracles.structured_pvalues(counts, pairs[0], f1_difference).items():
-        check_pvalue(structured_test(*pairs, F1_DIFFERENCE, alternative=alternative, method=method), pvalue)
+        check_pvalue(structured_test(*pairs, F1, alternative=alternative, method=method), pvalue)
 
 
 @generated(100)
@@ -294,17 +291,17 @@ def same(one: PermutationTest, other: PermutationTest) -> bool:
 @generated(100)
 @given(mirrored_points(2, max_examples=12), st.data(), ANY_ALTERNATIVE)
 def test_order_of_examples_changes_nothing(pairs: Pairs, data: st.DataObject, alternative: str) -> None:
-    result = structured_test(*pairs, F1_DIFFERENCE, alternative=alternative)
+    result = structured_test(*pairs, F1, alternative=alternative)
     shuffled = data.draw(st.permutations(list(zip(*pairs, strict=True))))
-    stay, swap = zip(*shuffled, strict=True)
-    assert same(result, structured_test(stay, swap, F1_DIFFERENCE, alternative=alternative))
+    observed, swapped = zip(*shuffled, strict=True)
+    assert same(result, structured_test(observed, swapped, F1, alternative=alternative))
     # nor does grouping them first
-    table = CountTable.from_counts(("tp", "incorrect"), np.array(stay)[:, :2], np.array(stay)[:, 2:])
+    table = CountTable.from_counts(("tp", "incorrect"), np.array(observed)[:, :2], np.array(observed)[:, 2:])
     u, v = table.candidate, table.baseline
     grouped = structured_test(
         np.hstack([u, v]),
         np.hstack([v, u]),
-        F1_DIFFERENCE,
+        F1,
         alternative=alternative,
         multiplicities=table.multiplicities,
     )
@@ -320,8 +317,8 @@ def test_exchanging_the_runs(pairs: Pairs, method: str) -> None:
     counts = oracles.sums_by_dictionary(*pairs)
     truth = oracles.structured_pvalues(counts, pairs[0], f1_difference)
     for alternative, mirror in exchanged.items():
-        one = structured_test(*pairs, F1_DIFFERENCE, alternative=alternative, method=method)
-        other = structured_test(*pairs[::-1], F1_DIFFERENCE, alternative=mirror, method=method)
+        one = structured_test(*pairs, F1, alternative=alternative, method=method)
+        other = structured_test(*pairs[::-1], F1, alternative=mirror, method=method)
         assert one.observed == -other.observed
         check_pvalue(one, truth[alternative])
         check_pvalue(other, truth[alternative])
@@ -330,8 +327,8 @@ def test_exchanging_the_runs(pairs: Pairs, method: str) -> None:
 @generated(100)
 @given(paired_points(m=4, low=0), ANY_ALTERNATIVE)
 def test_identical_runs_are_certainly_as_extreme(pairs: Pairs, alternative: str) -> None:
-    stay = [point[:2] * 2 for point in pairs[0]]
-    result = structured_test(stay, stay, F1_DIFFERENCE, alternative=alternative)
+    observed = [point[:2] * 2 for point in pairs[0]]
+    result = structured_test(observed, observed, F1, alternative=alternative)
     assert (result.pvalue, result.error_bound, result.n_discordant, result.rank) == (1.0, 0.0, 0, 0)
 
 
@@ -353,7 +350,7 @@ def test_null_distribution_against_enumeration(pairs: Pairs) -> None:
     law: dict[Fraction, int] = {}
     for point, count in counts.items():
         law[f1_difference(point)] = law.get(f1_difference(point), 0) + count
-    found = structured_test(*pairs, F1_DIFFERENCE).null_distribution
+    found = structured_test(*pairs, F1).null_distribution
     assert found.mass.sum() == pytest.approx(1.0, abs=found.mass_error_bound + 1e-15)
     assert found.values == pytest.approx([float(v) for v in sorted(law)], abs=1e-11)
     below = np.cumsum(found.mass)

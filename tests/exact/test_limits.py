@@ -17,7 +17,7 @@ from trackperm.exact import RationalStatistic, difference_test, structured_test
 from trackperm.exact.distributions.tilt import TailMass
 from trackperm.exact.engines.lattice.plane import _geometric
 from trackperm.exact.options import TestOptions
-from trackperm.exact.outcome import Facts, Found, computed_result
+from trackperm.exact.outcome import ResultFields, TailResult, computed_result
 
 
 @pytest.mark.parametrize("forward", [True, False])
@@ -81,14 +81,16 @@ def test_p_values_at_a_rounded_power_of_ten_are_written_whole() -> None:
 
 def test_slopes_beyond_machine_words_of_what_no_exchange_changes() -> None:
     x, y = (RationalStatistic.variable(i, 2) for i in range(2))
-    stay, swap = [[1, 5], [2, 5]], [[-1, 5], [-2, 5]]
-    assert structured_test(stay, swap, x + 2**80 * y, alternative="greater").pvalue == 0.25
+    observed, swapped = [[1, 5], [2, 5]], [[-1, 5], [-2, 5]]
+    assert structured_test(observed, swapped, x + 2**80 * y, alternative="greater").pvalue == 0.25
 
 
 @pytest.mark.parametrize("log_scale", [5.0, 800.0, 1e7])
 def test_a_bound_above_one_says_nothing(log_scale: float) -> None:
     options = TestOptions(alternative="less", method="lattice", n_samples=1)
-    facts = Facts(0.0, lambda: "exact", 3, 3, 2, None, None, lambda: pytest.fail("it is not asked for"))
-    result = computed_result(Found(TailMass(log_scale, 1.0, 1.0), "lattice", ""), options, facts)
+    fields = ResultFields(
+        0.0, lambda: "exact", 3, 3, 2, None, None, lambda: pytest.fail("it is not asked for")
+    )
+    result = computed_result(TailResult(TailMass(log_scale, 1.0, 1.0), "lattice", ""), options, fields)
     assert (result.pvalue, result.log10_pvalue, result.error_bound) == (1.0, 0.0, 1.0)
     assert result.interval == (0.0, 1.0)

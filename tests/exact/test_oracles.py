@@ -1,17 +1,21 @@
-"""Ways of counting swaps against one another, and against them the algorithms that benchmarks measure."""
+"""Three ways of counting swaps against one another, and the paper's algorithms against them."""
+
+from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.paper_algorithms import convolve_dp, convolve_fft, exact_perm_test, monte_carlo
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
 from support import oracles
 from support.budget import cases
 from support.cases import f1_difference, paired_points
 from support.oracles import Point
+from support.paper_algorithms import convolve_dp, convolve_fft, exact_perm_test, monte_carlo
 
 Pairs = tuple[list[Point], list[Point]]
 
@@ -58,21 +62,31 @@ def test_binomial_ends_against_scipy() -> None:
     assert float(low) == pytest.approx(stats.binom.sf(501_499, 10**6, 0.5), rel=1e-9)
 
 
-@pytest.mark.parametrize(("convolve", "error"), [(convolve_dp, 1e-15), (convolve_fft, 1e-12)])
-def test_convolutions_against_integer_polynomials(convolve: Callable[..., object], error: float) -> None:
-    differences = np.random.default_rng(20).integers(-9, 10, (30, 50))
-    for row in differences:
-        truth = oracles.difference_pvalues(row.tolist())["two-sided"]
-        assert exact_perm_test(row, -row, convolve) == pytest.approx(float(truth), rel=0, abs=error)
+@settings(max_examples=cases(40), deadline=None)
+@given(st.lists(st.integers(-9, 9), min_size=1, max_size=50))
+def test_convolutions_against_integer_polynomials(differences: list[int]) -> None:
+    truth = oracles.difference_pvalues(differences)
+    statistics: dict[str, Callable[[Any], Any]] = {
+        "two-sided": np.abs, "greater": np.positive, "less": np.negative
+    }  # fmt: skip
+    for alternative, h in statistics.items():
+        for convolve, error in ((convolve_dp, 0.0), (convolve_fft, 1e-13)):
+            found = exact_perm_test(np.array(differences), -np.array(differences), h, convolve=convolve)
+            assert abs(found - truth[alternative]) <= error
 
 
 def test_monte_carlo_covers_the_exact_pvalue() -> None:
     u, v = np.random.default_rng(11).integers(0, 5, (2, 40, 2))
-    stay, swap = np.hstack([u, v]), np.hstack([v, u])
-    points = [list(map(tuple, x.tolist())) for x in (stay, swap)]
-    counts = oracles.sums_by_dictionary(*points)
-    truth = oracles.structured_pvalues(counts, points[0], f1_difference)["two-sided"]
+    observed, swapped = np.hstack([u, v]), np.hstack([v, u])
+    counts = oracles.sums_by_dictionary(*(list(map(tuple, x.tolist())) for x in (observed, swapped)))
+    truth = oracles.structured_pvalues(counts, list(map(tuple, observed.tolist())), f1_difference)[
+        "two-sided"
+    ]
+
+    def h(point: Point) -> Fraction:
+        return abs(f1_difference(tuple(map(int, point))))
+
     n = 20_000
-    estimate = monte_carlo(stay, swap, lambda point: abs(f1_difference(point)), n)
-    interval = stats.binomtest(round(estimate * (n + 1)) - 1, n).proportion_ci(1 - 1e-6)
+    count = round(monte_carlo(observed, swapped, h, n_resamples=n, rng=3) * (n + 1)) - 1
+    interval = stats.binomtest(count, n).proportion_ci(1 - 1e-6)
     assert interval.low <= truth <= interval.high

@@ -32,12 +32,12 @@ from tables.wandb.test_run_log import field, framed, history
 
 import trackperm
 from trackperm.automation.policy.policy import read_policies
-from trackperm.automation.webhooks.receive import RefusedError, _reference
-from trackperm.errors import TrackpermError
+from trackperm.automation.webhooks.receive import _reference
+from trackperm.errors import RefusedRequestError, TrackpermError
 from trackperm.statistic.problems import problems
 from trackperm.tables import read_examples
 from trackperm.tables.column_types import typed_columns, unusable
-from trackperm.tables.registry import recognised
+from trackperm.tables.registry import detect_format
 from trackperm.tables.wandb.run_folder import RunFolder
 from trackperm.tables.wandb.run_log import LoggedArtifact, RunLog
 
@@ -145,7 +145,7 @@ def run_log(path: Path) -> None:
     log = path.with_name("run-x.wandb")
     log.write_bytes(framed([path.read_bytes()]))
     try:
-        RunFolder.open(log, "run").read(None, "", recognised)
+        RunFolder.open(log, "run").read(None, "", detect_format)
     except TrackpermError as error:
         assert str(error)
 
@@ -162,7 +162,7 @@ def webhook(path: Path) -> None:
     for route in ("/wandb", "/mlflow"):
         try:
             _reference(route, path.read_bytes())
-        except RefusedError as error:
+        except RefusedRequestError as error:
             assert str(error)
 
 

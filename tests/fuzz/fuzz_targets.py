@@ -19,9 +19,8 @@ with atheris.instrument_imports(include=INSTRUMENTED):
     import numpy as np
     import polars as pl
 
-    from trackperm.errors import CapacityError, InputError, SpecError
+    from trackperm.errors import CapacityError, InputError, SpecError, UndefinedError
     from trackperm.exact import structured_test
-    from trackperm.exact.functions.real_number import UndefinedError
     from trackperm.statistic import OUT_OF_RANGE, ColumnType
     from trackperm.statistic.compile import _Compiler
     from trackperm.statistic.document import Document, Passage
@@ -208,8 +207,8 @@ def tests(data: Any) -> None:
             scores.append(value(score, totals, undefined, real=True))
         differences.append(None if None in scores else Fraction(scores[0]) - Fraction(scores[1]))
     try:
-        stay, swap = statistic.pairs(*sides)
-        result = structured_test(stay, swap, statistic.h, alternative=alternative)
+        observed, swapped = statistic.pairs(*sides)
+        result = structured_test(observed, swapped, statistic.h, alternative=alternative)
     except CapacityError:
         return
     except InputError as error:
@@ -217,11 +216,11 @@ def tests(data: Any) -> None:
         assert known, (text, rows, str(error))
         assert None in differences or "undefined" not in str(error), (text, rows, str(error))
         return
-    observed = differences[0]
+    at = differences[0]
     extreme = {
-        "two-sided": lambda t: abs(t) >= abs(observed),
-        "less": lambda t: t <= observed,
-        "greater": lambda t: t >= observed,
+        "two-sided": lambda t: abs(t) >= abs(at),
+        "less": lambda t: t <= at,
+        "greater": lambda t: t >= at,
     }[alternative]
     defined = [t for t in differences if t is not None]
     least = Fraction(sum(map(extreme, defined)), len(differences))

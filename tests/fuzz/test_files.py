@@ -9,7 +9,7 @@ from fuzz import fuzz_files
 from support.processes import run
 
 from trackperm.tables import Gold, SourceFile, read_examples
-from trackperm.tables.registry import recognised, sources
+from trackperm.tables.registry import detect_format, sources
 
 FUZZER = Path(__file__).with_name("fuzz_files.py")
 
@@ -30,7 +30,7 @@ def test_each_format_is_fuzzed(tmp_path: Path) -> None:
         path = tmp_path / name
         path.write_bytes(content)
         if check is fuzz_files.table:
-            source = recognised(SourceFile.opened(path))
+            source = detect_format(SourceFile.opened(path))
             found.add(source.name)
             assert source.needs_gold or len(read_examples(path)) > 0
         else:

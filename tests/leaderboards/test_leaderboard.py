@@ -109,7 +109,7 @@ def test_monte_carlo_counts_by_the_upper_end_of_its_interval():
     assert min(ends) > min(pair.test.pvalue for pair in board.pairs)
     assert board.options["seed"] == "7"
     shown = trackperm.report.render(board, "text").decode()
-    assert "is at most 0.05, apart from what these 99 % intervals miss" in shown
+    assert "is at most 0.05, if these 99 % intervals hold" in shown
     intervals = [row.interval for row in board.rows if row.pair is not None]
     assert {interval.relation for interval in intervals} == {"may disagree"}
 

@@ -107,8 +107,8 @@ def test_the_test_can_be_repeated_from_the_count_table():
         frame.select(f"baseline.{name}" for name in names).to_numpy(),
         frame["multiplicity"].to_numpy(),
     )
-    stay, swap = comparison.statistic.pairs(table.candidate, table.baseline)
-    test = structured_test(stay, swap, comparison.statistic.h, multiplicities=table.multiplicities)
+    observed, swapped = comparison.statistic.pairs(table.candidate, table.baseline)
+    test = structured_test(observed, swapped, comparison.statistic.h, multiplicities=table.multiplicities)
     assert test.pvalue == comparison.pvalue
     assert table.n_examples == 37
 
@@ -117,7 +117,7 @@ def test_a_count_table_that_is_too_large_is_left_out_and_that_is_said(monkeypatc
     monkeypatch.setattr(comparison_publication, "MAX_COUNT_ROWS", 2)
     result = publication(accuracy(20, 4, both=10))
     assert "trackperm/count_table.parquet" not in result.files
-    assert "Count table: not logged, for its 3 distinct rows exceed 2." in result.description.replace(
+    assert "Count table: not logged, because its 3 distinct rows exceed 2." in result.description.replace(
         "\\", ""
     )
 

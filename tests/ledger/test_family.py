@@ -18,9 +18,9 @@ import trackperm
 from trackperm.cli import commands
 from trackperm.comparison import Comparison
 from trackperm.errors import InputError
+from trackperm.ledger.entries import families
 from trackperm.ledger.family import family as listed
 from trackperm.ledger.family_text import families_csv
-from trackperm.ledger.looks import families
 from trackperm.trackers.publication import TEST_SET_TAG, Published
 
 pytestmark = pytest.mark.tracker
@@ -84,14 +84,14 @@ def test_what_names_no_test_set_is_counted(ledger: Ledger, monkeypatch: pytest.M
     monkeypatch.setattr(type(tracker), "comparisons", lambda *_, **__: [stray, *logged[1:]])
     found = trackperm.family(experiment="mlflow:digits", tracking_uri=ledger.store.uri)
     assert {each.n_without_test_set for each in found} == {1}
-    assert found[0].notes()[-1] == "in no family: 1 logged without a test set, as older versions did"
+    assert found[0].notes()[-1] == "in no family: 1 logged by older versions without a test set"
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "says where to look"),
-        ({"run": "mlflow:x", "experiment": "mlflow:digits"}, "says where to look"),
+        ({}, "expected one run, or"),
+        ({"run": "mlflow:x", "experiment": "mlflow:digits"}, "expected one run, or"),
         ({"run": Path("predictions.csv")}, "`predictions.csv` names no tracker"),
         ({"experiment": "digits"}, "`digits` names no tracker"),
         ({"experiment": "mlflow:digits", "test_set": "zz"}, "on the test set `zz` is logged for"),
@@ -115,7 +115,7 @@ def test_the_command_writes_files(ledger: Ledger, tmp_path: Path):
     assert json.loads(data) == json.loads(json.dumps([each.to_dict(spend=True) for each in found]))
     assert table == families_csv(found, "holm", spend=True)
     rows = list(csv.DictReader(io.StringIO(table)))
-    assert [row["test_set"] for row in rows] == [each.test_set for each in found for _ in each.looks]
+    assert [row["test_set"] for row in rows] == [each.test_set for each in found for _ in each.entries]
     assert float(rows[0]["log10_p_spent"]) == found[0].spent()[1]
     refused = CliRunner().invoke(commands.app, [*where, "-o", "family.html"])
     assert "`family.html` does not say its format" in str(refused.exception)

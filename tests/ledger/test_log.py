@@ -14,7 +14,7 @@ from trackperm.errors import InputError, InputTypeError
 def test_files_do_not_say_where_to_log():
     comparison = trackperm.compare(answers([True, False]), answers([True, True]))
     for result in (comparison, [comparison]):
-        with pytest.raises(InputError, match="the candidate `candidate` is in no tracker") as caught:
+        with pytest.raises(InputError, match="the candidate `candidate` is not in a tracker") as caught:
             trackperm.log(result)
         assert "trackperm.open_tracker" in str(caught.value)
 

@@ -71,16 +71,16 @@ def test_from_runs_and_past_comparisons_of_a_tracker(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "plans from a pilot"),
-        ({"baseline": "a.csv", "discordance": 0.1}, "plans from a pilot"),
-        ({"discordance": 0.1}, "`discordance` needs the `difference`"),
-        ({"baseline": "a.csv"}, "a pilot has two runs"),
-        ({"baseline": "a", "candidate": "b", "statistic": ["f1", "mean"]}, "compared by one statistic"),
-        ({"baseline": "a", "candidate": "b", "statistic": []}, "compared by one statistic"),
-        ({"experiment": "mlflow:e"}, "`experiment` needs the `difference`"),
+        ({}, "expected one of: a pilot"),
+        ({"baseline": "a.csv", "discordance": 0.1}, "expected one of: a pilot"),
+        ({"discordance": 0.1}, "`discordance` needs a `difference`"),
+        ({"baseline": "a.csv"}, "a pilot needs two runs"),
+        ({"baseline": "a", "candidate": "b", "statistic": ["f1", "mean"]}, "a pilot takes one statistic"),
+        ({"baseline": "a", "candidate": "b", "statistic": []}, "a pilot takes one statistic"),
+        ({"experiment": "mlflow:e"}, "`experiment` needs a `difference`"),
         ({"experiment": "e", "difference": 0.1}, "`e` names no tracker"),
-        ({"experiment": "mlflow:e", "difference": 0.1, "parameters": {"positive": 1}}, "is for a pilot"),
-        ({"discordance": 0.1, "difference": 0.1, "test_set": "a"}, "in an experiment"),
+        ({"experiment": "mlflow:e", "difference": 0.1, "parameters": {"positive": 1}}, "needs a pilot"),
+        ({"discordance": 0.1, "difference": 0.1, "test_set": "a"}, "needs an experiment"),
     ],
 )
 def test_what_does_not_go_together_is_refused(arguments: dict[str, Any], message: str) -> None:

@@ -1,18 +1,31 @@
-"""Whatever a test of pairing pairs is paired on each engine, of cases of one test the first."""
+"""Whatever a test of pairing pairs is paired by each engine."""
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
-from pairing.engines_agree import pair_on_each_engine
+from pairing.engines_agree import pair_alike
+from support.engines import spark_session
 
 ENOUGH = "test_counts_against_plain_python"
-"""Of the tests that pair many generated runs, the one whose runs are paired on each engine."""
+"""Of the tests that pair many generated runs, the one whose runs are paired by DuckDB too."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run the tests of a module that pairs runs by polars and DuckDB, and by polars and Spark."""
+    is_generated = hasattr(metafunc.function, "hypothesis")
+    if hasattr(metafunc.module, "pair") and (not is_generated or metafunc.function.__name__ == ENOUGH):
+        engines = ["duckdb", *([] if is_generated else [pytest.param("spark", marks=pytest.mark.spark)])]
+        metafunc.parametrize("other_engine", engines, indirect=True)
 
 
 @pytest.fixture(autouse=True)
-def pairs_on_each_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let `pair` of a test module be all engines, which have the same result."""
-    is_generated = hasattr(request.function, "hypothesis") and request.function.__name__ != ENOUGH
-    case = getattr(request.node, "callspec", None)
-    if hasattr(request.module, "pair") and not is_generated and not (case and any(case.indices.values())):
-        monkeypatch.setattr(request.module, "pair", pair_on_each_engine)
+def other_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str | None:
+    """Let `pair` of a test module pair in memory and by this engine, which have the same result."""
+    engine: str | None = getattr(request, "param", None)
+    if engine == "spark":
+        spark_session()
+    if engine is not None:
+        monkeypatch.setattr(request.module, "pair", partial(pair_alike, engine=engine))
+    return engine

@@ -1,4 +1,4 @@
-"""Pairing in memory and by DuckDB, whose results are the same to the byte."""
+"""Pairing in memory, row by row and by rows that are alike, and by another engine: the same results."""
 
 from __future__ import annotations
 
@@ -7,18 +7,25 @@ from dataclasses import replace
 from typing import Any
 
 import polars as pl
+import pytest
 
+from trackperm.choices import EngineName
 from trackperm.errors import TrackpermError
-from trackperm.pairing import PairedRuns, Pairing
+from trackperm.pairing import PairedRuns, Pairing, joined
 from trackperm.pairing.pair import pair, pair_in_memory
 from trackperm.statistic import Statistic
 from trackperm.tables.table import ExampleTable
 
 
-def pair_on_each_engine(
-    baseline: ExampleTable, candidate: ExampleTable, statistic: Statistic, **options: Any
+def pair_alike(
+    baseline: ExampleTable,
+    candidate: ExampleTable,
+    statistic: Statistic,
+    *,
+    engine: EngineName,
+    **options: Any,
 ) -> Pairing:
-    """Pair two runs in memory, and by DuckDB where it can: same result, or same refusal."""
+    """Pair two runs in memory in both ways, and by another engine where it can: same result or refusal."""
 
     def outcome(way: Callable[..., PairedRuns], **more: Any) -> PairedRuns | TrackpermError:
         try:
@@ -27,25 +34,38 @@ def pair_on_each_engine(
             return error
 
     whole = outcome(pair_in_memory)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(joined, "_FEW", 0)
+        patch.setattr(joined, "_FIRST", 2**30)
+        require_same(outcome(pair_in_memory), whole)
     can = not options.get("by_position") and all(
         table.has_witnesses(table.columns) and len(table) for table in (baseline, candidate)
     )
     if can:
-        by_duckdb = outcome(pair, engine="duckdb")
-        if isinstance(whole, TrackpermError):
-            assert isinstance(by_duckdb, TrackpermError)
-            assert (type(by_duckdb), by_duckdb.message, by_duckdb.hint) == (
-                type(whole),
-                whole.message,
-                whole.hint,
-            )
-        else:
-            assert isinstance(by_duckdb, PairedRuns)
-            assert_same(by_duckdb, whole)
+        require_same(outcome(pair, engine=engine), whole)
     if isinstance(whole, TrackpermError):
         raise whole
     assert isinstance(whole, Pairing)
     return whole
+
+
+def require_same(found: PairedRuns | TrackpermError, expected: PairedRuns | TrackpermError) -> None:
+    """Compare two results, or two refusals."""
+    if isinstance(expected, TrackpermError):
+        assert isinstance(found, TrackpermError)
+        refusals = [(type(error), error.message, error.hint) for error in (found, expected)]
+        assert refusals[0] == refusals[1]
+        return
+    if isinstance(found, TrackpermError):
+        raise found
+    assert_same(found, expected)
+    if isinstance(found, Pairing) and isinstance(expected, Pairing):
+        frames = [pl.DataFrame(each.counts.frame.to_native()) for each in (found, expected)]
+        assert frames[0].equals(frames[1])
+        units = [each.by_unit() for each in (found, expected)]
+        for part in ("candidate", "baseline"):
+            counts = [getattr(each, part)[each.rows] for each in units]
+            assert counts[0].tolist() == counts[1].tolist()
 
 
 def assert_same(found: PairedRuns, expected: PairedRuns) -> None:

@@ -364,8 +364,8 @@ class TestWhatIsShownAndLogged:
             frame["multiplicity"].to_numpy(),
         )
         statistic = load(tmp_path, comparison.statistic.document())
-        stay, swap = statistic.pairs(table.candidate, table.baseline)
-        test = structured_test(stay, swap, statistic.h, multiplicities=table.multiplicities)
+        observed, swapped = statistic.pairs(table.candidate, table.baseline)
+        test = structured_test(observed, swapped, statistic.h, multiplicities=table.multiplicities)
         assert test.pvalue == pytest.approx(comparison.pvalue, rel=1e-12)
 
 
@@ -416,7 +416,7 @@ class TestRefused:
     def test_too_many(self) -> None:
         with pytest.raises(InputError, match="`macro_f1` has 501 classes; the limit is 500") as caught:
             compared(runs(0, 501, list(range(501))), "macro_f1")
-        assert "is it the right one?" in str(caught.value.hint)
+        assert "the right one?" in str(caught.value.hint)
 
     def test_too_many_counts(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setattr(classes, "MAX_CELLS", 200)
@@ -434,7 +434,7 @@ class TestRefused:
         sides = runs(0, 9, ["a", "b"])
         for weights, message in {
             "{a: 1}": r"1 classes of `spec` have no weight \(first: 'b'\)",
-            "{a: 1, b: 1, c: 1}": r"1 classes of `spec` have a weight and no example \(first: 'c'\)",
+            "{a: 1, b: 1, c: 1}": r"1 classes of `spec` have a weight but no example \(first: 'c'\)",
         }.items():
             with pytest.raises(InputError, match=message):
                 compared(sides, load(tmp_path, BY_LABEL + f"weights: {weights}\n"))

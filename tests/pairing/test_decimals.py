@@ -140,9 +140,9 @@ class TestDecimals:
         found = means([float(x) for x in baseline], [float(x) for x in given_])
         counts = found.count_table
         statistic = found.statistic
-        stay, swap = statistic.pairs(counts.candidate, counts.baseline)
+        observed, swapped = statistic.pairs(counts.candidate, counts.baseline)
         assert isinstance(statistic.h, RationalStatistic)
-        test = structured_test(stay, swap, statistic.h, multiplicities=counts.multiplicities)
+        test = structured_test(observed, swapped, statistic.h, multiplicities=counts.multiplicities)
         differences = [c - b for c, b in zip(given_, baseline, strict=True)]
         flips = itertools.product((1, -1), repeat=len(pairs))
         sums = [sum(s * d for s, d in zip(signs, differences, strict=True)) for signs in flips]

@@ -127,7 +127,7 @@ class TestCountedAsWrong:
 class TestRefused:
     def test_a_statistic_that_does_not_say_it(self, tmp_path: Path) -> None:
         with pytest.raises(
-            InputError, match="`spec` does not say what a missing prediction counts"
+            InputError, match="`spec` does not define the counts of a missing prediction"
         ) as caught:
             trackperm.compare(*full(0), load(tmp_path, SHARE), missing="wrong")
         assert "`missing: {correct: 0, n: 1}`" in str(caught.value.hint)

@@ -3,47 +3,43 @@
 from __future__ import annotations
 
 import math
-from hashlib import sha256
+from collections.abc import Callable
+from hashlib import md5
 
 import narwhals as nw
 import numpy as np
 import polars as pl
-import pytest
-from support.engines import SPARK, native
+from support.engines import every_engine
 
-from trackperm.pairing.engines.duckdb import DuckDB
+from trackperm.pairing.engines.base import Engine
 from trackperm.pairing.engines.in_memory import InMemory
-from trackperm.pairing.row_hashes import (
-    NULL_WORD,
-    PRIMES,
-    hash_names,
-    number_word,
-    row_hash,
-    text_word,
-    with_row_hash,
-)
+from trackperm.pairing.row_hashes import NULL_WORD, PRIMES, hash_names, number_word, row_hash, text_word
+from trackperm.statistic.expressions.functions import NARWHALS
 from trackperm.tables.column_types import ColumnType
 
 INTEGERS = [1, -2, 0, 2**63 - 1, -(2**63), None]
 DECIMALS = [1.5, -0.0, 1e300, 5e-324, -3.25e-10, None]
 WHOLE = [2.0**53 - 1, 2.0**53, -(2.0**60), 0.1, 7.0, -7.0]
-TEXTS = ["1", "-2", "01", "ß", "", None]
+TEXTS = ["1", "-2", "01", "ß", "", None, "1\n", "-0", "9" * 18, "9" * 19, "a\nb", "a\n1"]
 TYPES = {"i": ColumnType.INTEGER, "d": ColumnType.DECIMAL, "w": ColumnType.DECIMAL}
 
 
-def hashed(frame: nw.LazyFrame) -> pl.DataFrame:
+def hashed(engine: Engine) -> pl.DataFrame:
+    frame = engine.local(pl.DataFrame({"row": list(range(6)), "i": INTEGERS, "d": DECIMALS, "w": WHOLE}))
     for name, type_ in TYPES.items():
-        frame = number_word(frame, name, type_, f"word_{name}")
+        frame = number_word(engine.functions, frame, name, type_, f"word_{name}")
     words = [f"word_{name}" for name in TYPES]
-    found = with_row_hash(frame, words, "hash").select("row", *words, *hash_names("hash")).collect("polars")
-    return found.to_native().sort("row").select(pl.all().cast(pl.Int64))
+    frame = engine.with_row_hash(frame, words, "hash")
+    frame = engine.with_row_hash(frame, [], "no_words", 1)
+    names = [*words, *hash_names("hash"), *hash_names("no_words")]
+    return engine.collected(frame.select("row", *names).sort("row"))
 
 
-@pytest.mark.parametrize("engine", ["duckdb", pytest.param(SPARK, marks=pytest.mark.spark)])
-def test_engines_agree(engine: str) -> None:
-    data = {"row": range(6), "i": INTEGERS, "d": DECIMALS, "w": WHOLE}
-    expected = hashed(nw.from_native(pl.DataFrame({**data, "row": list(range(6))}).lazy()))
-    assert hashed(nw.from_native(native(engine, data))).equals(expected)
+@every_engine
+def test_engines_agree(engine: Callable[[], Engine]) -> None:
+    with InMemory() as in_memory, engine() as other:
+        expected = hashed(in_memory)
+        assert hashed(other).equals(expected)
     words = [expected[f"word_{name}"].to_numpy() for name in TYPES]
     for found, name in zip(row_hash(words, 6), hash_names("hash"), strict=True):
         assert found.tolist() == expected[name].to_list()
@@ -51,7 +47,7 @@ def test_engines_agree(engine: str) -> None:
 
 def test_words_of_numbers_are_different_and_those_of_whole_decimals_the_integers() -> None:
     frame = nw.from_native(pl.DataFrame({"d": [*DECIMALS, *WHOLE]}).lazy())
-    words = number_word(frame, "d", ColumnType.DECIMAL, "w").collect()["w"].to_list()
+    words = number_word(NARWHALS, frame, "d", ColumnType.DECIMAL, "w").collect()["w"].to_list()
     assert words[1] == 0
     assert words[5] == NULL_WORD
     assert words[6] == 2**53 - 1
@@ -59,14 +55,16 @@ def test_words_of_numbers_are_different_and_those_of_whole_decimals_the_integers
     assert len(set(words)) == len(words)
 
 
-def test_texts_that_are_integers_have_the_words_of_integers() -> None:
-    found = []
-    for engine in (InMemory(), DuckDB()):
-        with engine:
-            frame = engine.local(pl.DataFrame({"t": TEXTS}))
-            found.append(engine.collected(engine.with_text_words(frame, {"w": "t"}))["w"].to_list())
-    assert found[0] == found[1] == [1, -2, text_word("01"), text_word("ß"), text_word(""), NULL_WORD]
-    assert text_word("ß") == int(sha256("ß".encode()).hexdigest()[:15], 16)
+@every_engine
+def test_texts_that_are_integers_have_the_words_of_integers(engine: Callable[[], Engine]) -> None:
+    with engine() as chosen:
+        frame = chosen.local(pl.DataFrame({"t": TEXTS}))
+        found = chosen.collected(chosen.with_text_words(frame, {"w": "t"}))
+    words = dict(zip(found["t"], found["w"], strict=True))
+    assert words == {text: text_word(text) for text in TEXTS if text is not None} | {
+        "1": 1, "-2": -2, "9" * 18: 10**18 - 1, None: NULL_WORD,
+    }  # fmt: skip
+    assert text_word("ß") == int(md5("ß".encode()).hexdigest()[:15], 16)
 
 
 def test_hashes_of_few_different_rows_do_not_meet() -> None:

@@ -205,7 +205,7 @@ class TestStrataWithNothingToScore:
     ("weights", "message"),
     [
         ("{en: 1}", r"1 strata of `spec` have no weight \(first: 'de'\)"),
-        ("{en: 1, de: 1, it: 1}", r"1 strata of `spec` have a weight and no example \(first: 'it'\)"),
+        ("{en: 1, de: 1, it: 1}", r"1 strata of `spec` have a weight but no example \(first: 'it'\)"),
     ],
 )
 def test_weights_of_other_strata(tmp_path: Path, weights: str, message: str) -> None:

@@ -134,9 +134,9 @@ def test_only_long_cells_wrap():
 @pytest.mark.parametrize(
     ("counts", "sentence"),
     [
-        ((20, 4), r"gives; the orange parts add up to the p-value, within 1e-1\d\. "),
-        ((0, 0), r"gives; the orange parts add up to the p-value\. "),
-        ((150, 0), r"gives; the p-value is the probability of the orange region\. "),
+        ((20, 4), r"outputs; the orange parts add up to the p-value, within 1e-1\d\. "),
+        ((0, 0), r"outputs; the orange parts add up to the p-value\. "),
+        ((150, 0), r"outputs; the p-value is the probability of the orange region\. "),
     ],
 )
 def test_caption_says_how_the_pvalue_shows(counts, sentence):

@@ -274,8 +274,8 @@ def test_explanation_names_the_statistic_and_the_floor():
     assert description.explanation(accuracy(5, 0))[-2] == (
         "With 5 discordant examples no p is below 0.0625, so that 0.05 is out of reach."
     )
-    assert "with 1 discordant example no p is below 1" in text.floor(accuracy(1, 0))
-    assert text.floor(accuracy(1100, 0)).endswith("no p is below 1e-331")  # 2^-1099 = 10^-330.8
+    assert "with 1 discordant example no p is below 1" in text.smallest_p_sentence(accuracy(1, 0))
+    assert text.smallest_p_sentence(accuracy(1100, 0)).endswith("no p is below 1e-331")  # 2^-1099 = 10^-330.8
     assert not any("discordant" in sentence for sentence in description.explanation(accuracy(0, 0, both=3)))
 
 

@@ -45,7 +45,10 @@ def test_a_mid_p_value_is_never_called_p_nor_exact(alternative: Any):
 
 
 def test_the_smallest_mid_p_value_is_attained():
-    assert text.floor(accuracy(5, 0, mid_p=True)) == "with 5 discordant examples no mid-p is below 0.0312"
+    assert (
+        text.smallest_p_sentence(accuracy(5, 0, mid_p=True))
+        == "with 5 discordant examples no mid-p is below 0.0312"
+    )
     assert accuracy(5, 0, mid_p=True).pvalue == 2.0**-5
 
 
@@ -85,7 +88,7 @@ def test_a_one_sided_test_shows_one_side(alternative: Any, mid_p: bool, statisti
             assert "was chosen before anybody saw the results" in said
             if comparison.verdict == "undecided" and place > 0:
                 assert f"candidate is not shown to be {looked_for} than baseline" in said
-                assert "not told apart" not in said
+                assert "not shown to differ" not in said
                 assert "neither run is shown" not in said
     assert words == {looked_for, "undecided"}
 

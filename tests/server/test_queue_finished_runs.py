@@ -191,7 +191,8 @@ def test_a_queue_that_is_gone_changes_no_answer(tmp_path: Path):
         assert answer.json()["run_info"]["status"] == "FINISHED"
         assert app.runs.store.get(run_id).info.status == "FINISHED"
         deadline, log = time.monotonic() + 20, tmp_path / "server.log"
-        while "trackperm: finished runs wait to be queued: no queue can be kept" not in log.read_text():
+        said = "trackperm: finished runs wait to be queued: the queue cannot be created"
+        while said not in log.read_text():
             assert time.monotonic() < deadline
             time.sleep(0.1)
 

@@ -66,7 +66,7 @@ def test_what_a_missing_prediction_counts(name: str) -> None:
     definition = DEFINITIONS[name]
     statistic = load_statistic(name, parameters=definition.parameters)
     if definition.missing is None:
-        with pytest.raises(InputError, match="does not say what a missing prediction counts"):
+        with pytest.raises(InputError, match="does not define the counts of a missing prediction"):
             statistic.missing_counts({})
         return
     rows, _ = random_runs(definition, np.random.default_rng(3), 20)
@@ -150,20 +150,20 @@ def test_positive_against_text(name: str) -> None:
     problem = "text column `prediction` is compared with integer parameter `positive` (1) at `$.counts.tp`"
     assert problem in caught.value.message
     assert caught.value.hint == (
-        "set the parameter `positive` to a text: `--set positive=yes`, for example. All that it is compared"
-        " with has to be of one type."
+        "set the parameter `positive` to a text: `--set positive=yes`, for example. All values that it is"
+        " compared with need one type."
     )
 
 
 def test_h_is_the_difference_of_scores() -> None:
     statistic = load_statistic("f1")
     candidate, baseline = np.array([[1, 0], [0, 2]]), np.array([[0, 1], [1, 1]])
-    stay, swap = statistic.pairs(candidate, baseline)
-    np.testing.assert_array_equal(stay, np.hstack([candidate, baseline]))
-    np.testing.assert_array_equal(swap, np.hstack([baseline, candidate]))
+    observed, swapped = statistic.pairs(candidate, baseline)
+    np.testing.assert_array_equal(observed, np.hstack([candidate, baseline]))
+    np.testing.assert_array_equal(swapped, np.hstack([baseline, candidate]))
     assert isinstance(statistic.h, RationalStatistic)
     expected = score(statistic, [1, 2]) - score(statistic, [1, 2])
-    assert statistic.h(stay.sum(axis=0)) == expected == 0
+    assert statistic.h(observed.sum(axis=0)) == expected == 0
     assert statistic.h([2, 0, 1, 2]) == Fraction(1, 2)
     assert statistic.h([0, 0, 1, 2]) == -Fraction(1, 2)
 

@@ -46,10 +46,10 @@ def test_long_form_with_counts_of_its_own(tmp_path: Path) -> None:
     text = "counts: {c: prediction == label, n: 1}\ng: {d: u.c - v.c, n: u.n}\nh: d / n\n"
     statistic = load(tmp_path, text)
     assert statistic.count_names == ("c", "n")
-    stay, swap = statistic.pairs(np.array([[1, 1], [0, 1]]), np.array([[0, 1], [0, 1]]))
-    assert stay.tolist() == [[1, 1], [0, 1]]
-    assert swap.tolist() == [[-1, 1], [0, 1]]
-    assert stay.dtype == swap.dtype == np.int64
+    observed, swapped = statistic.pairs(np.array([[1, 1], [0, 1]]), np.array([[0, 1], [0, 1]]))
+    assert observed.tolist() == [[1, 1], [0, 1]]
+    assert swapped.tolist() == [[-1, 1], [0, 1]]
+    assert observed.dtype == swapped.dtype == np.int64
 
 
 def test_h_of_other_functions_is_a_function_of_arrays(tmp_path: Path) -> None:
@@ -161,8 +161,8 @@ def test_columns_refused(tmp_path: Path) -> None:
         ("score: a\n", "1:1", "the key `counts` is missing at `$`", None),
         ("counts: {a: a}\n", "1:1", "the key `score` is missing at `$`", None),
         ("counts: {a: a}\nscor: a\n", "2:1", "unknown key `scor` at `$.scor`", "Did you mean `score`?"),
-        ("counts: {a: a}\nscore: a\nh: a\n", "3:1", "`h` does not go with `score`", "the short form"),
-        ("g: {a: u.a}\nscore: a\n", "1:1", "`g` does not go with `score`", "the short form"),
+        ("counts: {a: a}\nscore: a\nh: a\n", "3:1", "`h` cannot be used with `score`", "the short form"),
+        ("g: {a: u.a}\nscore: a\n", "1:1", "`g` cannot be used with `score`", "the short form"),
         ("g: {a: u.a}\n", "1:1", "the key `h` is missing", None),
         ("counts:\nscore: a\n", "1:8", "expected keys and values, found nothing", None),
         ("counts: {}\nscore: a\n", "1:9", "`counts` is empty", None),
@@ -173,13 +173,13 @@ def test_columns_refused(tmp_path: Path) -> None:
         ("counts: {a b: a}\nscore: a\n", "1:10", "`a b` cannot be a name", "letters, digits and `_`"),
         ("counts: {and: a}\nscore: a\n", "1:10", "`and` cannot be a name", None),
         ("counts: {u.a: a}\nscore: a\n", "1:10", "`u.a` cannot be a name", None),
-        ("counts: {a: u.a}\nscore: a\n", "1:13", "`u.a` cannot stand in a count", "write `a`"),
+        ("counts: {a: u.a}\nscore: a\n", "1:13", "`u.a` cannot be used in a count", "write `a`"),
         ("counts: {a: a / 2}\nscore: a\n", "1:13", "`/` does not give integers", "`//`"),
         ("counts: {a: 0.5}\nscore: a\n", "1:13", "the count `a` is a decimal", None),
         ("counts: {a: '''x'''}\nscore: a\n", "1:14", "the count `a` is text", None),
         ("counts: {a: a}\nscore: b\n", "2:8", "unknown name `b`", "the counts of this statistic are a."),
         ("counts: {a: a}\nscore: u.a\n", "2:8", "unknown name `u.a`", "Did you mean `a`?"),
-        ("counts: {a: a}\nscore: 1 / (a - a)\n", "2:12", "a division by something that is always 0", None),
+        ("counts: {a: a}\nscore: 1 / (a - a)\n", "2:12", "this divisor is always 0", None),
         ("counts: {a: a}\nscore: a\nname: a/b\n", "3:7", "the name `a/b` cannot be used", "64 letters"),
         (
             "counts: {a: a}\nscore: a\nname: 7\n",
@@ -197,7 +197,7 @@ def test_columns_refused(tmp_path: Path) -> None:
         (
             "counts: {a: a}\nscore: a\nparameters: {a: 1}\n",
             "3:14",
-            "`a` is a parameter and stands in `counts`",
+            "`a` is both a parameter and an entry of `counts`",
             None,
         ),
         ("counts: {a: a}\nscore: a\nparameters: {not: 1}\n", "3:14", "`not` cannot be a name", None),
@@ -227,7 +227,7 @@ def test_columns_refused(tmp_path: Path) -> None:
         (
             "g: {x: u.a, p: v.a}\nh: x\nparameters: {p: 1}\n",
             "3:14",
-            "`p` is a parameter and stands in `g`",
+            "`p` is both a parameter and an entry of `g`",
             None,
         ),
         (
@@ -293,9 +293,9 @@ def test_file_names_become_names(tmp_path: Path) -> None:
 
 def test_pairs_beyond_64_bits_are_refused(tmp_path: Path) -> None:
     statistic = load(tmp_path, "g: {x: u.a ** 3 - v.a ** 3}\nh: x\n")
-    stay, swap = statistic.pairs(np.array([[2**20]]), np.array([[1]]))
-    assert stay.tolist() == [[2**60 - 1]]
-    assert swap.tolist() == [[1 - 2**60]]
+    observed, swapped = statistic.pairs(np.array([[2**20]]), np.array([[1]]))
+    assert observed.tolist() == [[2**60 - 1]]
+    assert swapped.tolist() == [[1 - 2**60]]
     with pytest.raises(SpecError, match="`x` reaches"):
         statistic.pairs(np.array([[2**21]]), np.array([[1]]))
 

@@ -99,7 +99,7 @@ def test_built_ins_have_the_direction_of_their_names(name: str) -> None:
 @pytest.mark.parametrize("text", [MEAN, LONG], ids=["score", "h"])
 def test_a_spec_that_does_not_say_it_is_refused(tmp_path: Path, name: str, text: str) -> None:
     message = refusal(tmp_path, f"name: {name}\n{text}")
-    assert message.startswith(f"spec.yaml:1:7: `{name}` needs `greater_is_better`")
+    assert message.startswith(f"spec.yaml:1:7: `{name}` needs the key `greater_is_better`")
     assert underlined(message) == name
     assert "`greater_is_better: false`, or `greater_is_better: true`" in message
 
@@ -114,7 +114,7 @@ def test_either_can_be_said(tmp_path: Path, said: str) -> None:
 def test_the_name_may_be_that_of_the_file(tmp_path: Path, text: str, key: str) -> None:
     path = tmp_path / "rmse.yaml"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(SpecError, match="`rmse` needs `greater_is_better`") as caught:
+    with pytest.raises(SpecError, match="`rmse` needs the key `greater_is_better`") as caught:
         load_statistic(path)
     assert underlined(str(caught.value)).startswith(key)
     path.write_text(f"name: quality\n{text}", encoding="utf-8")
@@ -122,7 +122,7 @@ def test_the_name_may_be_that_of_the_file(tmp_path: Path, text: str, key: str) -
 
 
 def test_the_name_may_be_that_under_which_it_was_stored() -> None:
-    with pytest.raises(SpecError, match="`rmse` needs `greater_is_better`"):
+    with pytest.raises(SpecError, match="`rmse` needs the key `greater_is_better`"):
         read_statistic(MEAN, "stored statistic rmse", "rmse")
     assert read_statistic(MEAN, "stored statistic quality", "quality").name == "quality"
 

@@ -63,8 +63,8 @@ def test_scalars_of_yaml_1_2(text: str, value: object) -> None:
 @pytest.mark.parametrize(
     ("text", "place", "problem"),
     [
-        ("a: 1\nb: 2\na: 3\n", "3:1", "the key `a` stands already in line 1"),
-        ("a: {b: 1, b: 2}\n", "1:11", "the key `b` stands already in line 1"),
+        ("a: 1\nb: 2\na: 3\n", "3:1", "the key `a` is already in line 1"),
+        ("a: {b: 1, b: 2}\n", "1:11", "the key `b` is already in line 1"),
         ("a: &x 1\n", "1:4", "anchors are not supported"),
         ("a: *x\n", "1:4", "aliases are not supported"),
         ("a: !!str 1\n", "1:4", "tags are not supported"),
@@ -73,7 +73,7 @@ def test_scalars_of_yaml_1_2(text: str, value: object) -> None:
         ("a: 1\n---\nb: 2\n", "2:1", "more than one YAML document"),
         ("1: a\n", "1:1", "a key must be a name, not an integer"),
         ("? [a]\n: b\n", "1:3", "a key must be a name, not a list"),
-        ("- a\n", "1:1", "expected keys and values, found none"),
+        ("- a\n", "1:1", "expected keys and values, found another kind of document"),
         ("a: [1, 2\n", "2:1", "not valid YAML"),
         ("a: b: c\n", "1:5", "not valid YAML"),
         ("a: '\n", "2:1", "not valid YAML"),
@@ -88,7 +88,7 @@ def test_scalars_of_yaml_1_2(text: str, value: object) -> None:
         ("a: !x 1\n", "1:4", "tags are not supported"),
         ("a: ! 1\n", "1:4", "tags are not supported"),
         ("!!map {a: 1}\n", "1:1", "tags are not supported"),
-        ("a: 1\nb: {c: {d: 1, d: 2}}\n", "2:15", "the key `d` stands already in line 2"),
+        ("a: 1\nb: {c: {d: 1, d: 2}}\n", "2:15", "the key `d` is already in line 2"),
         ("{a: 1}: b\n", "1:1", "a key must be a name, not a mapping"),
         ("~: b\n", "1:1", "a key must be a name, not nothing"),
         ("a: x\0y\n", "1:5", "a character that YAML does not allow"),
@@ -108,7 +108,7 @@ def test_refused_with_a_place(text: str, place: str, problem: str) -> None:
     [
         ("", "f.yaml: the file is empty"),
         ("# nothing\n", "f.yaml: the file is empty"),
-        ("a: 1\n" * 100_000, "f.yaml: more than 256 KiB, which no spec needs"),
+        ("a: 1\n" * 100_000, "f.yaml: more than 256 KiB; expected a spec"),
         ("a: 1\n".encode("utf-16"), "f.yaml:1:1: not UTF-8 text"),
         (b"a: \xed\xa0\x80\n", "f.yaml:1:4: not UTF-8 text"),
         (b"a: 1\nb: \xe4\xff\n", "f.yaml:2:4: not UTF-8 text\n\nHint: save the file as UTF-8."),

@@ -19,9 +19,8 @@ from support.oracles import Point
 from support.specs import load, parse
 from support.written_expressions import Written, join, power, same, whole
 
-from trackperm.errors import SpecError
+from trackperm.errors import SpecError, UndefinedError
 from trackperm.exact import structured_test
-from trackperm.exact.functions.real_number import UndefinedError
 from trackperm.statistic import ColumnType
 from trackperm.statistic.expressions.arrays import integers
 from trackperm.statistic.expressions.rational import is_rational, rational
@@ -256,7 +255,7 @@ def test_specs_of_irrational_scores_against_enumeration(tmp_path: Path, score: s
             for label, u, v in PAIRS
         ]
     ).astype(np.int64)
-    stay, swap = statistic.pairs(cells[:, 0], cells[:, 1])
+    observed, swapped = statistic.pairs(cells[:, 0], cells[:, 1])
 
     def difference(point: Point) -> Fraction:
         with localcontext() as context:
@@ -264,10 +263,10 @@ def test_specs_of_irrational_scores_against_enumeration(tmp_path: Path, score: s
             u, v = (value(*map(Decimal, part)) for part in (point[:4], point[4:]))
             return round(Fraction(u - v) * 10**60) / Fraction(10**60)
 
-    points = [[tuple(row) for row in side.tolist()] for side in (stay, swap)]
+    points = [[tuple(row) for row in side.tolist()] for side in (observed, swapped)]
     expected = oracles.structured_pvalues(oracles.enumerated_sums(*points), points[0], difference)
     for alternative, pvalue in expected.items():
-        result = structured_test(stay, swap, statistic.h, alternative=alternative)
+        result = structured_test(observed, swapped, statistic.h, alternative=alternative)
         check_pvalue(result, pvalue)
         assert result.ties == "exact"
     assert any(0 < pvalue < 1 for pvalue in expected.values())

@@ -11,7 +11,7 @@ from support.command_line import call_trackperm
 
 from trackperm.automation.policy.policy import Policy, PolicyDocument
 from trackperm.errors import InputError
-from trackperm.server.jobs.requests import ChoicesOrder, CompareOrder, LeaderboardOrder, read_order
+from trackperm.server.jobs.requests import ChoicesRequest, CompareRequest, LeaderboardRequest, read_request
 from trackperm.statistic import schema
 from trackperm.statistic.document import Document, dump
 
@@ -48,7 +48,7 @@ PYDANTIC = (
 
 def require_our_words(said: str) -> None:
     assert not [words for words in PYDANTIC if words in said.partition("\n\n    ")[0]], said
-    assert "expected something else" not in said
+    assert "is not a valid value" not in said
 
 
 @pytest.mark.parametrize("key", [*Policy.model_fields, "nope"])
@@ -69,15 +69,15 @@ def test_specs(key: str):
 
 
 @pytest.mark.parametrize(
-    ("kind", "order"),
-    [("choices", ChoicesOrder), ("compare", CompareOrder), ("leaderboard", LeaderboardOrder)],
+    ("kind", "request_model"),
+    [("choices", ChoicesRequest), ("compare", CompareRequest), ("leaderboard", LeaderboardRequest)],
 )
-def test_orders_of_pages(kind: str, order: type[BaseModel]):
+def test_requests_of_pages(kind: str, request_model: type[BaseModel]):
     n_refused = 0
-    for key in [*order.model_fields, "nope"]:
+    for key in [*request_model.model_fields, "nope"]:
         for value in VALUES:
             try:
-                read_order({"kind": kind, "runs": ["a" * 32, "b" * 32], key: value})
+                read_request({"kind": kind, "runs": ["a" * 32, "b" * 32], key: value})
             except InputError as error:
                 n_refused += 1
                 require_our_words(str(error))
@@ -87,7 +87,7 @@ def test_orders_of_pages(kind: str, order: type[BaseModel]):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"[1", "what was asked for cannot be used: not JSON: "),
+        (b"[1", "the request is not valid: not JSON: "),
         (b"3", "expected keys and values, found an integer"),
         (b"{}", "the key `kind` is missing"),
         (
@@ -96,15 +96,15 @@ def test_orders_of_pages(kind: str, order: type[BaseModel]):
         ),
         (
             b'{"kind": "compare", "runs": ["a"]}',
-            "`runs` of what was asked for cannot be used: expected at least 2",
+            "`runs` of the request is not valid: expected at least 2",
         ),
         (b'{"kind": "compare", "runs": ["a", "b"], "alhpa": 1}', "Did you mean `alpha`?"),
         (b'{"kind": "choices"}', "expected either runs or an experiment"),
     ],
 )
-def test_what_is_said_of_orders(content: bytes, said: str):
+def test_messages_about_requests(content: bytes, said: str):
     with pytest.raises(InputError) as caught:
-        read_order(content)
+        read_request(content)
     assert said in str(caught.value)
 
 

@@ -89,8 +89,8 @@ def test_products_are_not_free_of_their_factors_in_sums(tmp_path: Path) -> None:
 def test_message(tmp_path: Path) -> None:
     text = "g: {c: u.err, b: v.err}\nh: c / b\n"
     assert refusal(tmp_path, text) == (
-        "spec.yaml:2:4: a two-sided test needs an h that changes sign when the runs are exchanged;"
-        " this one does not at `$.h`\n"
+        "spec.yaml:2:4: a two-sided test needs an h that changes sign when the runs are exchanged"
+        " at `$.h`\n"
         "\n"
         "    h: c / b\n"
         "       ^^^^^\n"

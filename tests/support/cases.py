@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from fractions import Fraction
 
+import numpy as np
 from hypothesis import strategies as st
 
 from support.oracles import Point
 from trackperm.exact import RationalStatistic
+from trackperm.exact.intervals import AdditiveScores
+
+
+def mean_scores(
+    differences: Sequence[int], multiplicities: Sequence[int], unit: Fraction = Fraction(1)
+) -> AdditiveScores:
+    """Scores whose statistic is the mean of these differences, in integers of `unit`."""
+    counts = np.array(multiplicities, dtype=np.int64)
+    return AdditiveScores(np.array(differences), np.ones(counts.size, dtype=np.int64), counts, unit)
 
 
 @st.composite
 def paired_points(
     draw: st.DrawFn, m: int | None = None, max_examples: int = 9, low: int = -3, high: int = 3
 ) -> tuple[list[Point], list[Point]]:
-    """Lists `stay` and `swap` of N points of m integers; some pairs are equal, some repeat."""
+    """Lists `observed` and `swapped` of N points of m integers; some pairs are equal, some repeat."""
     m = draw(st.integers(1, 4)) if m is None else m
     point = st.tuples(*[st.integers(low, high)] * m)
     distinct = draw(st.lists(st.tuples(point, point), min_size=1, max_size=5))
@@ -28,7 +39,7 @@ def paired_points(
 def mirrored_points(
     draw: st.DrawFn, p: int = 2, max_examples: int = 9, high: int = 4
 ) -> tuple[list[Point], list[Point]]:
-    """The same from p counts of each of two systems: stay = (u, v) and swap = (v, u), so m = 2 p."""
+    """The same from p counts of each of two systems: observed (u, v) and swapped (v, u), so m = 2 p."""
     u, v = draw(paired_points(p, max_examples, 0, high))
     return [a + b for a, b in zip(u, v, strict=True)], [b + a for a, b in zip(u, v, strict=True)]
 
@@ -43,11 +54,16 @@ def f1_difference(point: Point) -> Fraction:
     return f1(tp_u, incorrect_u) - f1(tp_v, incorrect_v)
 
 
+TP_U, INCORRECT_U, TP_V, INCORRECT_V = (RationalStatistic.variable(i, 4) for i in range(4))
+F1 = TP_U.divide(TP_U + INCORRECT_U / 2, undefined=0) - TP_V.divide(TP_V + INCORRECT_V / 2, undefined=0)
+"""The same as a statistic."""
+
+
 # (tp, incorrect) of six examples whose F1 differences tie in exact arithmetic only: p = 11/16
 F1_TIE_U = [(1, 0), (1, 2), (1, 3), (0, 3), (0, 0), (4, 4)]
 F1_TIE_V = [(1, 4), (0, 3), (0, 1), (1, 0), (0, 0), (1, 0)]
-F1_TIE_STAY = [a + b for a, b in zip(F1_TIE_U, F1_TIE_V, strict=True)]
-F1_TIE_SWAP = [b + a for a, b in zip(F1_TIE_U, F1_TIE_V, strict=True)]
+F1_TIE_OBSERVED = [a + b for a, b in zip(F1_TIE_U, F1_TIE_V, strict=True)]
+F1_TIE_SWAPPED = [b + a for a, b in zip(F1_TIE_U, F1_TIE_V, strict=True)]
 
 
 # --- rational statistics: one expression tree, read twice ------------------------------------------

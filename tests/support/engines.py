@@ -19,9 +19,34 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-ENGINES = ("polars", "pandas", "pandas nullable", "pandas pyarrow", "pandas object", "pyarrow", "duckdb")
+from trackperm.pairing.engines.duckdb import DuckDB
+from trackperm.pairing.engines.in_memory import InMemory
+from trackperm.pairing.engines.spark import Spark
+
+ENGINES = (
+    "polars",
+    "polars lazy",
+    "pandas",
+    "pandas nullable",
+    "pandas pyarrow",
+    "pandas object",
+    "pyarrow",
+    "duckdb",
+)
 SPARK = "pyspark"
 each_engine = pytest.mark.parametrize("engine", [*ENGINES, pytest.param(SPARK, marks=pytest.mark.spark)])
+
+
+def spark() -> Spark:
+    """Return an engine in the session of the tests."""
+    spark_session()
+    return Spark()
+
+
+every_engine = pytest.mark.parametrize(
+    "engine", [InMemory, DuckDB, pytest.param(spark, marks=pytest.mark.spark)]
+)
+"""Every engine that pairs runs."""
 
 _ROW = "row number"
 _NULLABLE = {
@@ -33,6 +58,8 @@ def native(engine: str, data: Mapping[str, Sequence[Any]] | pa.Table) -> Any:
     """`data` as a table of `engine`; values without a common type give an object column in pandas."""
     if engine == "polars":
         return pl.from_arrow(data) if isinstance(data, pa.Table) else pl.DataFrame(data)
+    if engine == "polars lazy":
+        return native("polars", data).lazy()
     if engine in ("pandas", "pandas object"):
         table = (
             data.to_pandas(integer_object_nulls=True) if isinstance(data, pa.Table) else pd.DataFrame(data)
@@ -42,7 +69,7 @@ def native(engine: str, data: Mapping[str, Sequence[Any]] | pa.Table) -> Any:
     if engine == "duckdb":
         return _duckdb().from_arrow(table)
     if engine == SPARK:
-        return _spark().createDataFrame(table.cast(pa.schema(map(_signed, table.schema))))
+        return spark_session().createDataFrame(table.cast(pa.schema(map(_signed, table.schema))))
     if engine == "pandas pyarrow":
         return table.to_pandas(types_mapper=pd.ArrowDtype)
     if engine == "pandas nullable":
@@ -83,8 +110,8 @@ def _duckdb() -> duckdb.DuckDBPyConnection:
 
 
 @cache
-def _spark() -> Any:
-    """One local session for all tests of a process."""
+def spark_session() -> Any:
+    """One local session for all tests of a process, with what makes many small queries quick."""
     pytest.importorskip("pyspark", reason="Spark is not installed: `pip install 'trackperm[spark]'`")
     if not shutil.which("java") and not os.environ.get("JAVA_HOME"):
         pytest.skip("Spark needs Java, and there is no `java`")
@@ -93,13 +120,16 @@ def _spark() -> Any:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     settings = {
         "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "OFF",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        "spark.sql.shuffle.partitions": "1",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
     }
-    builder = SparkSession.builder.master("local[1]").appName("tests")
+    builder = SparkSession.builder.master("local[2]").appName("tests")
     for name, value in settings.items():
         builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    return session
+    return builder.getOrCreate()

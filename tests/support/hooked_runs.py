@@ -13,7 +13,7 @@ import yaml
 
 from support.mlflow_stores import MlflowStore
 from support.server_client import predictions
-from trackperm.automation.decision_log import Notes
+from trackperm.automation.decision_log import DecisionLog
 from trackperm.automation.policy.policy import Policy, load_policies
 from trackperm.automation.queue.queue import Queue
 from trackperm.automation.queue.watch import Watcher
@@ -99,13 +99,13 @@ class Heard:
 
     Attributes
     ----------
-    notes : Notes
+    notes : DecisionLog
         To be given to what is tested.
     """
 
     def __init__(self) -> None:
         self._stream = io.StringIO()
-        self.notes = Notes(self._stream)
+        self.log = DecisionLog(self._stream)
 
     @property
     def text(self) -> str:
@@ -132,4 +132,4 @@ class Heard:
 
 def once(store: HookedStore, queue: Queue, heard: Heard, **changes: Any) -> Exception | None:
     """Let a watcher go over `store` once, and return what it could not do."""
-    return Watcher([store.policy(**changes)], queue, heard.notes).once(threading.Event())
+    return Watcher([store.policy(**changes)], queue, heard.log).once(threading.Event())

@@ -38,15 +38,15 @@ def rejects(value: Fraction | int, observed: Fraction | int, alternative: str) -
 # --- any statistic of integer sums: stay and swap are N points of m integers ----------------------
 
 
-def enumerated_sums(stay: Sequence[Point], swap: Sequence[Point]) -> Counter[Point]:
+def enumerated_sums(observed: Sequence[Point], swapped: Sequence[Point]) -> Counter[Point]:
     """Number of swaps at each sum, one swap at a time."""
-    return Counter(_add(*chosen) for chosen in product(*zip(stay, swap, strict=True)))
+    return Counter(_add(*chosen) for chosen in product(*zip(observed, swapped, strict=True)))
 
 
-def sums_by_dictionary(stay: Sequence[Point], swap: Sequence[Point]) -> dict[Point, int]:
+def sums_by_dictionary(observed: Sequence[Point], swapped: Sequence[Point]) -> dict[Point, int]:
     """Number of swaps at each sum, example by example."""
-    counts: Counter[Point] = Counter({(0,) * len(stay[0]): 1})
-    for a, b in zip(stay, swap, strict=True):
+    counts: Counter[Point] = Counter({(0,) * len(observed[0]): 1})
+    for a, b in zip(observed, swapped, strict=True):
         following: Counter[Point] = Counter()
         for point, count in counts.items():
             following[_add(point, a)] += count
@@ -55,9 +55,9 @@ def sums_by_dictionary(stay: Sequence[Point], swap: Sequence[Point]) -> dict[Poi
     return dict(counts)
 
 
-def sums_by_polynomial(stay: Sequence[Point], swap: Sequence[Point]) -> dict[Point, int]:
+def sums_by_polynomial(observed: Sequence[Point], swapped: Sequence[Point]) -> dict[Point, int]:
     """Number of swaps at each sum, from one integer polynomial; examples that cannot change count twice."""
-    ends = list(zip(stay, swap, strict=True))
+    ends = list(zip(observed, swapped, strict=True))
     origin = _add(*(tuple(map(min, a, b)) for a, b in ends))
     corner = _add(*(tuple(map(max, a, b)) for a, b in ends))
     shape = [high - low + 1 for low, high in zip(origin, corner, strict=True)]
@@ -79,15 +79,15 @@ def sums_by_polynomial(stay: Sequence[Point], swap: Sequence[Point]) -> dict[Poi
 
 
 def structured_pvalues(
-    counts: Mapping[Point, int], stay: Sequence[Point], h: Statistic
+    counts: Mapping[Point, int], observed: Sequence[Point], h: Statistic
 ) -> dict[str, Fraction]:
     """P-values of h by alternative, from the number of swaps at each sum; h sees only sums in `counts`."""
-    observed = h(_add(*stay))
+    at = h(_add(*observed))
     extreme = dict.fromkeys(ALTERNATIVES, 0)
     for point, count in counts.items():
         value = h(point)
         for alternative in ALTERNATIVES:
-            extreme[alternative] += count * rejects(value, observed, alternative)
+            extreme[alternative] += count * rejects(value, at, alternative)
     n_swaps = sum(counts.values())
     return {alternative: Fraction(n, n_swaps) for alternative, n in extreme.items()}
 

@@ -98,9 +98,9 @@ class Site(Sender):
         self.queue = Queue(folder / "state")
         self.heard = Heard()
         policies = load_policies(path).policies
-        self.receiver = Receiver(policies, self.queue, Secrets(WANDB, MLFLOW), self.heard.notes)
+        self.receiver = Receiver(policies, self.queue, Secrets(WANDB, MLFLOW), self.heard.log)
         self.server = ReceiverServer(self.receiver)
-        super().__init__(self.server.server_port)
+        super().__init__(self.server.port)
 
     @property
     def queued(self) -> list[tuple[str, str]]:
@@ -111,14 +111,14 @@ class Site(Sender):
 @contextmanager
 def listening(server: ReceiverServer) -> Iterator[None]:
     """Let a server answer, in a thread."""
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread = threading.Thread(target=server.serve, daemon=True)
     thread.start()
-    try:
-        yield
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(10)
+    with server:
+        try:
+            yield
+        finally:
+            server.shutdown()
+            thread.join(10)
 
 
 def created(run_id: object) -> dict[str, Any]:

@@ -48,16 +48,16 @@ FILES: dict[str, tuple[bytes, str]] = {
     ),
     "a metric without a name that is text": (
         json.dumps([helm_instance("a", {"name": {"name": True, "sub_split": "x"}})]).encode(),
-        "item 0: no instance with its statistics",
+        "item 0 is not an instance with statistics",
     ),
     "a sum beyond decimals": (
         json.dumps([helm_instance("a", {"name": {"name": "m"}, "count": 2, "sum": 10**400})]).encode(),
-        "the `sum` of `m` is beyond the range of decimals",
+        "the `sum` of `m` exceeds the range of decimals",
     ),
     "numbers of thousands of digits": (f"{LONG},{LONG[1:]}\n1,2\n1,2\n".encode(), ""),
     "a word of such a number": (
         f"1\tEU\t_\tPROPN\t_\t_\t0\troot\t_\t_\n{LONG}\tEU\t_\tX\t_\t_\t0\troot\t_\t_\n".encode(),
-        "line 2: 10 columns from",
+        "line 2: 10 columns that begin with",
     ),
     "counts of such numbers": (
         f"id: (a)\nScores: (#C #S #D #I) 1 0 0 0\nid: (b)\nScores: (#C #S #D #I) {LONG} 0 0 0\n".encode(),
@@ -72,7 +72,7 @@ FILES: dict[str, tuple[bytes, str]] = {
     "a column that is a pattern": (b'[{"^a.*$": 1, "ab": 2}]', r"has a column `\^a\.\*\$`, which stands for"),
     "an array of numbers that are no characters": (
         _npz(),
-        "array `id` of .* holds numbers that are no characters",
+        "array `id` of .* contains code points that are not characters",
     ),
 }
 

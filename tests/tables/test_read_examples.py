@@ -7,6 +7,7 @@ import io
 import json
 import math
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from trackperm.errors import InputTypeError, SourceError
-from trackperm.tables import Gold, SourceFile, is_readable, read_examples
+from trackperm.tables import Gold, SourceFile, is_readable, read_examples, text_parts
 from trackperm.tables.column_types import ColumnType, typed_columns
-from trackperm.tables.formats import json_lines, uniform_json_lines
-from trackperm.tables.formats.delimited import exact, fast
-from trackperm.tables.formats.json_lines import json_rows
-from trackperm.tables.formats.uniform_json_lines import read_uniform, scan_uniform
+from trackperm.tables.formats import json_lines
+from trackperm.tables.formats.delimited import exact, fast, scan_delimited
+from trackperm.tables.formats.json_lines import json_rows, read_uniform
 from trackperm.tables.json_values import table
 from trackperm.tables.scan import Scan
 from trackperm.tables.table import ExampleTable
@@ -231,7 +231,7 @@ REFUSED = {
     "json data are no list": (
         "a.json",
         '{"columns": ["a"], "data": {"a": 1}}',
-        "has `columns` and `data`, but they are no lists",
+        "does not have the lists `columns` and `data`",
     ),
     "json column names are numbers": (
         "a.json",
@@ -247,7 +247,7 @@ REFUSED = {
     "json row is no list": (
         "a.json",
         '{"columns": ["a"], "data": [[1], 2]}',
-        ", row 1: no list for 1 columns",
+        ", row 1 is not a list of values for 1 columns",
     ),
 }
 
@@ -327,8 +327,14 @@ def test_csv_field_limit_is_put_back(write: Any) -> None:
 def test_polars_reads_csv_as_the_exact_reader_does_or_not_at_all(body: str, windows: bool) -> None:
     text = "p,q\n" + body.replace("\r", "\r\n" if windows else "\r")
     frame = fast(text.encode(), ",")
-    if frame is not None:
-        assert frame.fill_null("").rows() == exact(text, "a.csv", ",").rows()
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_parts, "_PART", 2)
+        path = Path(folder, "a.csv")
+        path.write_bytes(text.encode())
+        scan = scan_delimited(path, ",", "a.csv")
+        in_parts = None if scan is None else scan.read(["p", "q"]).to_polars()
+    for found in (frame, in_parts):
+        assert found is None or found.fill_null("").rows() == exact(text, "a.csv", ",").rows()
 
 
 JSON_VALUES = {
@@ -440,8 +446,9 @@ NOT_UNIFORM = {
 
 @pytest.fixture
 def in_small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let large JSON Lines be read a few bytes, and then to the end of the line, at a time."""
-    monkeypatch.setattr(uniform_json_lines, "_PART", 2)
+    """Read JSON Lines as large ones are, a few bytes at a time and then to the end of the line."""
+    monkeypatch.setattr(text_parts, "_PART", 2)
+    monkeypatch.setattr(json_lines, "LARGE", 1)
 
 
 @pytest.mark.parametrize("text", UNIFORM.values(), ids=UNIFORM)
@@ -455,16 +462,17 @@ def test_polars_reads_uniform_json_lines_as_the_exact_reader_does(
     exact = table({name: [row[name] for row in rows] for name in rows[0]}, str, "a.jsonl")
     assert frame.equals(exact.frame.to_polars())
     assert frame.schema == exact.frame.to_polars().schema
-    scan = scan_uniform(file.path, file.first_record or {}, "a.jsonl")
-    assert scan is not None
+    scan = read_examples(file.path).data
+    assert isinstance(scan, Scan)
     assert scan.read(frame.columns).to_polars().equals(frame)
 
 
 @pytest.mark.parametrize("text", NOT_UNIFORM.values(), ids=NOT_UNIFORM)
 def test_other_json_lines_are_left_to_the_exact_reader(text: str, write: Any, in_small_parts: None) -> None:
     file = SourceFile(write("a.jsonl", text))
-    assert read_uniform(text.encode(), file.first_record or {}) is None
-    assert scan_uniform(file.path, file.first_record or {}, "a.jsonl") is None
+    first = file.first_record or {}
+    assert read_uniform(text.encode(), first) is None
+    assert text_parts.scan_parts(file.path, lambda data, _: read_uniform(data, first), "a.jsonl") is None
 
 
 @settings(deadline=None)

@@ -17,7 +17,7 @@ from support import eval_logs
 
 from trackperm.errors import SourceError
 from trackperm.tables import SourceFile, read_examples
-from trackperm.tables.registry import recognised, sources
+from trackperm.tables.registry import detect_format, sources
 from trackperm.tables.table import ExampleTable
 
 Maker = Callable[[Path], object]
@@ -152,7 +152,7 @@ def test_one_format_reads_it_whatever_it_is_called(case: tuple[Maker, str], tmp_
     make, name = case
     path = tmp_path / "x.dat"
     make(path)
-    source = recognised(SourceFile(path))
+    source = detect_format(SourceFile(path))
     assert source.name == name
     if source.needs_gold:
         with pytest.raises(SourceError, match="makes no table without reference answers"):
@@ -169,7 +169,7 @@ def test_compressed_it_reads_the_same(case: tuple[Maker, str], tmp_path: Path) -
     if path.is_dir():
         return
     compressed.write_bytes(gzip.compress(path.read_bytes()))
-    source = recognised(SourceFile.opened(compressed))
+    source = detect_format(SourceFile.opened(compressed))
     assert source.name == name
     if not source.needs_gold:
         assert columns(read_examples(compressed)) == columns(read_examples(path))

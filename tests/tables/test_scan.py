@@ -16,8 +16,8 @@ from support.cli_comparison import compared
 from trackperm.errors import SourceError
 from trackperm.pairing.pair import pair_in_memory as pair
 from trackperm.statistic import load_statistic
-from trackperm.tables import read_examples
-from trackperm.tables.formats import json_lines, uniform_json_lines
+from trackperm.tables import read_examples, text_parts
+from trackperm.tables.formats import delimited, json_lines
 from trackperm.tables.scan import Scan
 
 N = 300_000
@@ -98,14 +98,18 @@ def test_a_file_that_is_broken_in_a_column_is_named(tmp_path: Path) -> None:
         table.only(["id"])
 
 
-def test_large_json_lines_are_in_temporary_files_as_long_as_they_are_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("kind", ["jsonl", "csv"])
+def test_large_text_is_in_temporary_files_as_long_as_it_is_used(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(json_lines, "LARGE", 1000)
-    monkeypatch.setattr(uniform_json_lines, "_PART", 10_000)
-    path, frame = tmp_path / "run.jsonl", next(runs())
-    frame.write_ndjson(path)
+    monkeypatch.setattr(text_parts, "_PART", 3_000)
+    path, frame = tmp_path / f"run.{kind}", next(runs())
+    if kind == "csv":
+        frame = frame.cast(pl.String)
+    for module in (delimited, json_lines):
+        monkeypatch.setattr(module, "LARGE", 1000)
+    (frame.write_ndjson if kind == "jsonl" else frame.write_csv)(path)
     tables = [read_examples(path)]
     assert isinstance(tables[0].data, Scan)
     path.unlink()
@@ -113,9 +117,9 @@ def test_large_json_lines_are_in_temporary_files_as_long_as_they_are_used(
     assert len(list(folder.iterdir())) > 5
     tables.append(tables.pop().head(1500))
     assert tables[0].frame.to_polars().equals(frame[:1500])
-    part = folder / "3.arrow"
+    part = folder / "3.parquet"
     part.write_bytes(part.read_bytes()[:100])
-    with pytest.raises(SourceError, match=r"what was read of `.*run\.jsonl` is not there any more"):
+    with pytest.raises(SourceError, match=r"temporary copy of `.*run\..*` cannot be read"):
         tables[0].only(["id"])
     tables.clear()
     gc.collect()

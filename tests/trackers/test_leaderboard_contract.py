@@ -118,8 +118,8 @@ def test_the_same_again_adds_nothing_and_comparisons_count_on(
     (kept,) = store.comparisons(experiment)
     assert look_sentence(4, 3) in kept.description.replace("\\", "")
     found = ledger(store, experiment)
-    assert [(look.number, look.n_pairs) for look in found.looks] == [(1, 3), (4, 1)]
-    alone = {frozenset((pair.candidate, pair.baseline)): pair.log10_pvalue for pair in found.looks[0].pairs}
+    assert [(look.number, look.n_pairs) for look in found.entries] == [(1, 3), (4, 1)]
+    alone = {frozenset((pair.candidate, pair.baseline)): pair.log10_pvalue for pair in found.entries[0].pairs}
     assert alone[frozenset((runs["first"], runs["second"]))] == comparison.log10_pvalue
     assert found.adjusted("bonferroni")[1] == pytest.approx(min(alone.values()) + 0.60205999)
 
@@ -161,7 +161,7 @@ def test_two_that_are_logged_at_once_keep_their_places(
         process.stdin.flush()
     places = [tuple(map(int, process.communicate(timeout=120)[0].split()[-2:])) for process in processes]
     assert sorted(places) == [(1, 0), (4, 3)]
-    numbers = {look.tag("statistic"): look.number for look in ledger(store, experiment).looks}
+    numbers = {look.tag("statistic"): look.number for look in ledger(store, experiment).entries}
     assert numbers == {name: place[0] for name, place in zip(statistics, places, strict=True)}
     newest = sorted(store.comparisons(experiment, "leaderboard"), key=lambda kept: kept.locator)
     for kept in {kept.tags["trackperm.key"]: kept for kept in newest}.values():

@@ -100,7 +100,7 @@ class TestFrames:
             (FRAME.drop("id"), {}, r"no column `id`[\s\S]*none of these would identify the examples"),
             (FRAME, {"columns": {"prediction": "answer"}}, "no column `answer`, only `id`"),
             (FRAME, {"columns": {"label": "prediction"}}, "more than one column `label`"),
-            (FRAME, {"name": "../x"}, "`../x` is no name of predictions"),
+            (FRAME, {"name": "../x"}, "`../x` is not a name for predictions"),
             (FRAME.with_columns(o=pl.Series([{1}] * 4, dtype=pl.Object)), {}, "column `o` .* holds objects"),
             ("predictions.parquet", {}, "the predictions are text"),
             (3, {}, "which is no data frame"),
@@ -137,11 +137,11 @@ class TestMlflowRuns:
 
     def test_what_is_no_run_is_refused(self, store: MlflowStore, run: str):
         experiment = store.client.get_experiment(store.experiment("digits"))
-        with pytest.raises(InputTypeError, match="Experiment is no run of MLflow"):
+        with pytest.raises(InputTypeError, match="Experiment is not a run of MLflow"):
             trackperm.log_predictions(experiment, FRAME)
         with pytest.raises(InputError, match="has no run with id"):
             trackperm.log_predictions(f"mlflow:{'0' * 32}", FRAME)
-        with pytest.raises(InputError, match=r"names no run of a tracker[\s\S]*mlflow:0a1b"):
+        with pytest.raises(InputError, match=r"is not a run of a tracker[\s\S]*mlflow:0a1b"):
             trackperm.log_predictions("0a1b", FRAME)
 
     def test_what_is_not_kept_is_an_error(
@@ -167,7 +167,7 @@ class TestWandbRuns:
         project = WandbProjects(standin).container("log-predictions")
         path = WandbProjects(standin).run(project, "forest")
         for other in (f"wandb:{path}", wandb.Api().run(path)):
-            with pytest.raises(InputTypeError, match="is no open run of W&B"):
+            with pytest.raises(InputTypeError, match="is not an open run of W&B"):
                 trackperm.log_predictions(other, FRAME)
         disabled = wandb.init(mode="disabled")
         with pytest.raises(InputError, match="W&B is disabled"):
@@ -181,7 +181,7 @@ class TestWandbRuns:
             made = wandb.Artifact(f"predictions-{run.id}", "notes")
             made.add_file(str(tmp_path / "notes.txt"))
             run.log_artifact(made).wait()
-            with pytest.raises(InputError, match="has logged something else"):
+            with pytest.raises(InputError, match="holds other predictions"):
                 trackperm.log_predictions(run, FRAME)
 
     def test_is_refused_by_a_finished_run(self, tmp_path: Path):
@@ -244,7 +244,7 @@ class TestOtherTrackers:
 
     def test_of_no_library_are_refused(self):
         for run in (None, 3, SimpleNamespace(id="x")):
-            with pytest.raises(InputTypeError, match=r"is no run of mlflow or [\s\S]*wandb"):
+            with pytest.raises(InputTypeError, match=r"is not a run of mlflow or [\s\S]*wandb"):
                 trackperm.log_predictions(run, FRAME)
 
 

@@ -145,9 +145,9 @@ def test_two_processes_that_log_at_once_get_numbers_that_stay(
     looks = [int(process.communicate(timeout=120)[0].split()[-1]) for process in processes]
     assert sorted(looks) == [1, 2]
     (family,) = families(tracker.comparisons(experiment))
-    numbers = {look.tag("statistic"): look.number for look in family.looks}
+    numbers = {look.tag("statistic"): look.number for look in family.entries}
     assert numbers == dict(zip(("accuracy", "error_rate"), looks, strict=True))
-    for look in family.looks:
+    for look in family.entries:
         found = verify_files(tracker.files(look.run), tracker.comparison(look.run.reference.locator))
         assert found.matches, found
         assert len(found.checks) > 30

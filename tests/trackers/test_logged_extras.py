@@ -53,7 +53,7 @@ def test_second_opinions_are_added_once_and_stay(store: TrackerStore, experiment
     first = trackperm.log(comparison, tracker, experiment)
     assert "second_opinions" not in store.comparisons(experiment)[0].tables
     added = trackperm.log(asked, tracker, experiment)
-    (look,) = families(tracker.comparisons(experiment))[0].looks
+    (look,) = families(tracker.comparisons(experiment))[0].entries
     assert (first.look, added.look, look.run.reference) == (1, 1, added.run.reference)
     before = store.snapshot(added.run.reference.locator)
     again = trackperm.log(comparison, tracker, experiment)
@@ -165,9 +165,9 @@ class TestInMlflow:
         assert plan.least == plan_paired(0.04, 0.1)
         assert plan.median == plan.greatest == plan_paired(0.04, 0.5)
         assert sorted(plan.notes) == [
-            "not among them: 1 by another spec of that name than the newest",
-            "not among them: 1 unfinished",
-            "not among them: 1 without counts to plan from",
+            "left out: 1 by an older spec of that name",
+            "left out: 1 unfinished",
+            "left out: 1 without readable counts",
         ]
         first, least, *_ = plan.lines()
         assert first.startswith("2 past comparisons by accuracy on test set ")
@@ -211,9 +211,9 @@ class TestInMlflow:
         [
             (["empty"], "no comparison is logged in `empty`[^\0]*discordance=0.1"),
             (["digits", "-s", "f1"], "no comparison by `f1`[^\0]*by `accuracy`, `mean`"),
-            (["digits", "--test-set", "00"], "on no such test set[^\0]*[(]7[)]"),
-            (["digits", "--difference", "0.6"], "differ by 0.5 at most"),
-            (["digits", "--set", "a=b"], "`parameters` is for a pilot"),
+            (["digits", "--test-set", "00"], "on other test sets[^\0]*[(]7[)]"),
+            (["digits", "--difference", "0.6"], "differ by at most 0.5"),
+            (["digits", "--set", "a=b"], "`parameters` needs a pilot"),
             (["nowhere"], "no experiment called `nowhere`"),
         ],
     )
@@ -233,5 +233,5 @@ class TestInMlflow:
         assert all(f"{each} (1)" in (caught.value.hint or "") for each in sets)
         mlflow.container("slices")
         keep(tracker, "slices", replace(accuracy(5, 1), part=Slice("language", "de", declared=True)))
-        with pytest.raises(InputError, match="are of slices alone"):
+        with pytest.raises(InputError, match="are comparisons of slices only"):
             plan_from_past(tracker, "slices", difference=0.1)

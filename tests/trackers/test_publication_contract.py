@@ -123,7 +123,7 @@ def test_only_finished_runs_are_tagged_and_nothing_is_written_else(
         running = tracker.find(
             trackperm.log_predictions(run, pl.DataFrame(dict(PREDICTIONS))).partition(":")[2]
         )
-        with pytest.raises(InputError, match=r"is (running|RUNNING), so it gets no tags"):
+        with pytest.raises(InputError, match=r"is (running|RUNNING), so it cannot get tags"):
             tracker.publish(publication(pair[0], running), tag_runs=True)
     with pytest.raises(InputError, match="the baseline is not in"):
         tracker.publish(publication(None, pair[1]), tag_runs=True)
@@ -135,7 +135,7 @@ def test_an_option_that_a_tracker_lacks_is_refused_and_nothing_is_written(
     store: TrackerStore, tracker: Tracker, experiment: str, pair: tuple[TrackedRun, TrackedRun]
 ):
     for option in {"alert", "tag_runs"} - tracker.options:
-        with pytest.raises(InputError, match=f"`{tracker.scheme}` has no `{option}=True`"):
+        with pytest.raises(InputError, match=f"`{tracker.scheme}` does not support `{option}=True`"):
             tracker.publish(publication(*pair), **{option: True})
         assert not store.comparisons(experiment)
 

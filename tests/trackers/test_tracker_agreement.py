@@ -95,8 +95,8 @@ def test_tables_that_wandb_cuts_are_refused_and_predictions_are_whole(standin: S
         refused = call_trackperm(tmp_path, "compare", *cut, env=environment(tmp_path, standin))
         assert refused.returncode == 2
         assert refused.stdout == ""
-        assert "W&B kept 200,000 of the 250,000 rows of table `preds`" in refused.stderr
-        assert "files it keeps whole: `trackperm.log_predictions(run, frame)`" in refused.stderr
+        assert "W&B stored 200,000 of the 250,000 rows of table `preds`" in refused.stderr
+        assert "it stores files completely: `trackperm.log_predictions(run, frame)`" in refused.stderr
         found = trackperm.compare(*whole, tracking_uri=store.tracking_uri)
         assert (found.n_examples, found.pvalue) == (n_examples, expected.pvalue)
         assert found.pairing.candidate_digest == expected.pairing.candidate_digest

@@ -156,7 +156,7 @@ class TestPredictions:
         with store.open_run(experiment, "forest") as run:
             first = trackperm.log_predictions(run, POLARS)
             assert trackperm.log_predictions(run, POLARS.to_pandas()) == first
-            with pytest.raises(InputError, match=r"has logged something else as `predictions\.parquet`"):
+            with pytest.raises(InputError, match=r"holds other predictions as `predictions\.parquet`"):
                 trackperm.log_predictions(run, POLARS.reverse())
             assert trackperm.log_predictions(run, POLARS.reverse(), name="reversed") == first
         tracker = store.tracker()

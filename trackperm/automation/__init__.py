@@ -1,1 +1,1 @@
-"""Comparisons that run unattended: on exit, from queues and webhooks, and in gates."""
+"""Comparisons that run unattended: when a script ends, from queues and webhooks, and in gates."""

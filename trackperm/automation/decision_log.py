@@ -1,4 +1,4 @@
-"""What hooks, watchers and receivers say of their decisions: one JSON object a line, without secrets."""
+"""Decision log of watchers, receivers and workers: one JSON object per line, without secrets."""
 
 from __future__ import annotations
 
@@ -16,22 +16,28 @@ from trackperm.storage import standard_output
 _LONGEST = 2000
 
 
-class Notes:
-    """Writes what is decided, one line each, as it happens.
+class DecisionLog:
+    """Writer of decisions, one line each.
 
     Parameters
     ----------
     stream : file, optional
-        Where to; by default standard output.
+        Stream to write to; by default standard output.
     broken : callable, optional
-        Called where a line cannot be written, in place of the error, which is kept.
+        Called when a line cannot be written, instead of raising the error.
     **always
-        What every line says.
+        Facts that every line contains.
 
     Attributes
     ----------
     failure : Exception or None
-        What the last line failed of that could not be written, where `broken` was called.
+        Error of the last failed write, if `broken` is given.
+
+    Examples
+    --------
+    >>> log = DecisionLog(policy="nightly")
+    >>> log("compared", outcome="pass")  # doctest: +ELLIPSIS
+    {"time": "...", "event": "compared", "policy": "nightly", "outcome": "pass"}
     """
 
     def __init__(
@@ -44,21 +50,21 @@ class Notes:
         self._lock = threading.Lock()
 
     def __call__(self, event: str, **facts: Any) -> None:
-        """Write one line; what is None is left out, and text is without secrets.
+        """Write one line, without facts that are None, and without secrets in text.
 
-        Where the encoding of the stream lacks a character, the line is written with escapes.
+        If the encoding of the stream lacks a character, the line is written with escapes.
 
         Parameters
         ----------
         event : str
-            What was decided, or happened.
+            Name of the decision or event.
         **facts
             Text, numbers, and lists of these.
 
         Raises
         ------
         OSError, ValueError
-            If the line cannot be written and nobody is called then.
+            If the line cannot be written and `broken` is not given.
         """
         moment = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
         stream = sys.stdout if self._stream is None else self._stream
@@ -75,7 +81,7 @@ class Notes:
             with self._lock, standard_output() if stream is sys.stdout else nullcontext():
                 stream.write(f"{line}\n")
                 stream.flush()
-        except (OSError, ValueError) as error:  # the latter if it is closed
+        except (OSError, ValueError) as error:  # ValueError if the stream is closed
             if self._broken is None:
                 raise
             self.failure = error
@@ -83,7 +89,7 @@ class Notes:
 
 
 def scrubbed(text: str) -> str:
-    """Return `text` without what may be secret, and not too long."""
+    """Return `text` without secrets, cut to 2,000 characters."""
     text = without_secrets(text)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 

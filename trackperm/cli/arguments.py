@@ -122,6 +122,10 @@ OtherColumns = Annotated[
 ByPosition = Annotated[
     bool, typer.Option("--by-position", help="Pair rows by position where there is no id column.")
 ]
+Engine = Annotated[
+    choices.EngineName,
+    typer.Option(help="Where rows are joined and counted, which changes no result."),
+]
 Resolution = Annotated[
     str | None,
     typer.Option(metavar="UNIT", help="Round decimal scores to multiples of this, such as 0.001."),

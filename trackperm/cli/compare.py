@@ -44,6 +44,7 @@ def compare(
     artifact: a.ArtifactPair = None,
     missing: a.Missing = "error",
     by_position: a.ByPosition = False,
+    engine: a.Engine = "auto",
     unit: a.Unit = None,
     repeats: a.Repeats = None,
     cluster: a.Cluster = None,
@@ -84,7 +85,7 @@ def compare(
     )
     question.require_loadable()
     gold = reference_answers(labels, columns, by_position=by_position)
-    how: dict[str, Any] = {"margin": margin, "missing": missing, "by_position": by_position}
+    how: dict[str, Any] = {"margin": margin, "missing": missing, "by_position": by_position, "engine": engine}
     with Steps(3) as steps:
         runs = a.read_pair(baseline, candidate, artifact, gold, tracking_uri, steps.begin)
         destination.require_options(runs[1])

@@ -24,6 +24,9 @@ _WIDEST = 40  # of what is shown of a value
 _TRIED = 1_000
 """Examples on which statistics are tried."""
 
+_DESCRIBED = 100_000
+"""Rows of a query by which its columns are described."""
+
 _COMMON = ("accuracy", "span_f1", "las", "bracket_f1", "pooled_error_rate", "pass_at_1", "mean")
 """Statistics of which an example is shown, the first that can be tested."""
 
@@ -65,10 +68,10 @@ def inspect(
 ) -> None:
     """Say what a file or run holds: its format, examples and columns, and what can be tested with them."""
     from trackperm.comparison import load_run, reference_answers, require_artifacts_of_runs
-    from trackperm.tables.remote import is_url, shown_locator
+    from trackperm.tables.remote import is_remote, shown_locator
 
     require_formats(output, ("text", "json"))
-    shown = shown_locator(run) if is_url(run) else run
+    shown = shown_locator(run) if is_remote(run) else run
     require_artifacts_of_runs(artifact, run, run)
     gold = reference_answers(labels, {}, by_position=False)
     try:
@@ -145,14 +148,21 @@ class _Inspection:
     run: str
     format: str
     data: RunData
+    n_examples: int
     columns: tuple[_Column, ...]
     tests: _Tests
 
     @classmethod
     def of(cls, run: str, data: RunData, options: Sequence[str]) -> _Inspection:
+        from trackperm.tables.query import Query
+
+        n_examples = len(data.table)
+        if isinstance(data.table.data, Query):
+            data = replace(data, table=data.table.head(_DESCRIBED).loaded())
         table = data.table
         columns = tuple(_described(table.only([name]), name) for name in table.columns)
-        return cls(run, _format(run, data), data, columns, _tests(run, data, columns, options))
+        tests = _tests(run, data, columns, options)
+        return cls(run, _format(run, data), data, n_examples, columns, tests)
 
     def renderers(self) -> Renderers:
         return {
@@ -165,7 +175,7 @@ class _Inspection:
         return {
             "run": self.run,
             "format": self.format,
-            "n_examples": len(table),
+            "n_examples": self.n_examples,
             "columns": [
                 {**asdict(column), "example": _shown(column.example), "why_not": column.why_not or None}
                 for column in self.columns
@@ -187,8 +197,9 @@ def _option(name: str, value: str | None) -> list[str]:
 
 def _lines(found: _Inspection) -> Iterator[str]:
     run, table, columns = found.run, found.data.table, found.columns
-    number = "1 example" if len(table) == 1 else f"{len(table):,} examples"
-    yield f"{run}: {found.format}, {number}"
+    number = "1 example" if found.n_examples == 1 else f"{found.n_examples:,} examples"
+    described = f", described by {len(table):,} of them" if len(table) < found.n_examples else ""
+    yield f"{run}: {found.format}, {number}{described}"
     yield ""
     yield from _grid(columns)
     yield ""
@@ -222,14 +233,18 @@ def _lines(found: _Inspection) -> Iterator[str]:
 
 def _format(run: str, data: RunData | None) -> str:
     from trackperm.tables import SourceFile, split_part
-    from trackperm.tables.registry import recognised
+    from trackperm.tables.registry import detect_format
+    from trackperm.tables.spark_tables import is_spark_table
     from trackperm.trackers.references import RunReference
 
     reference = RunReference.parse(run)
     if reference.scheme != "file":
         return f"{reference.scheme} run" + (f" `{data.name}`" if data else "")
     path, part = split_part(reference.locator)
-    title = recognised(SourceFile.opened(path)).title if isinstance(path, Path) else "table at a URL"
+    if isinstance(path, Path):
+        title = detect_format(SourceFile.opened(path)).title
+    else:
+        title = "table of Spark" if is_spark_table(path) else "table at a URL"
     return title if part is None else f"{title}, part `{part}`"
 
 
@@ -380,12 +395,12 @@ def _systems(run: str, data: RunData) -> list[str]:
 def _source(run: str) -> str | None:
     """Name the format of a file; None where the run is of a tracker or at a URL."""
     from trackperm.tables import SourceFile, split_part
-    from trackperm.tables.registry import recognised
+    from trackperm.tables.registry import detect_format
     from trackperm.trackers.references import RunReference
 
     reference = RunReference.parse(run)
     path = split_part(reference.locator)[0] if reference.scheme == "file" else None
-    return recognised(SourceFile.opened(path)).name if isinstance(path, Path) else None
+    return detect_format(SourceFile.opened(path)).name if isinstance(path, Path) else None
 
 
 def _arguments(

@@ -71,8 +71,8 @@ class Destination:
         tracker = self.tracker or candidate.tracker
         if tracker is None:
             raise InputError(
-                "nothing is logged, for the candidate is in no tracker, so that `--alert` and `--tag-runs` do"
-                " nothing",
+                "the candidate is not in a tracker, so nothing is logged, and `--alert` and `--tag-runs` have"
+                " no effect",
                 hint="`--log-to` says where to log.",
             )
         require_options(tracker, alert=self.alert, tag_runs=self.tag_runs)
@@ -82,7 +82,7 @@ class Destination:
         for comparison in comparisons if self.wanted else ():
             if self.tracker is None and comparison.candidate_run is None:
                 if comparison.baseline_run is not None:
-                    typer.echo("not logged: the candidate is in no tracker; `--log-to` says where", err=True)
+                    typer.echo("not logged: the candidate is not in a tracker; add `--log-to`", err=True)
                 continue
             # Comparisons of files are logged nowhere, and need no ledger.
             from trackperm.ledger.comparison_publication import look_sentence

@@ -117,6 +117,7 @@ def _options(policy: Policy) -> str:
         "" if policy.correction == "none" else f"correction {policy.correction}",
         "" if policy.alternative is None else f"alternative {policy.alternative}",
         "" if policy.missing == "error" else f"missing {policy.missing}",
+        "" if policy.engine == "auto" else f"engine {policy.engine}",
         "" if policy.artifact is None else f"artifact {policy.artifact}",
         "" if policy.unit is None else f"unit {policy.unit}",
         "" if policy.repeats is None else f"repeats {policy.repeats}",

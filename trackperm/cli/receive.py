@@ -38,7 +38,7 @@ def receive(
     to the queue that `trackperm watch` works off as well; a JSON line is printed for every decision.
     Where none can be written any more, it answers who is waiting, and ends with exit code 2.
     """
-    from trackperm.automation.decision_log import Notes
+    from trackperm.automation.decision_log import DecisionLog
     from trackperm.automation.queue.database import default_folder
     from trackperm.automation.queue.queue import Queue
     from trackperm.automation.queue.watch import Watcher
@@ -50,27 +50,27 @@ def receive(
     folder = state or default_folder(policy)
     queue = Queue(folder)
     with stopped_by_signals() as stop, ExitStack() as stack:
-        notes = Notes(broken=stop.set)
-        receiver = Receiver(chosen, Queue(folder, busy=_BUSY_SECONDS), secrets, notes)
+        log = DecisionLog(broken=stop.set)
+        receiver = Receiver(chosen, Queue(folder, busy=_BUSY_SECONDS), secrets, log)
         server = stack.enter_context(ReceiverServer(receiver, host, port))
-        thread = threading.Thread(target=server.serve_forever, name="trackperm-receive", daemon=True)
+        thread = threading.Thread(target=server.serve, name="trackperm-receive", daemon=True)
         thread.start()
-        notes("started", policies=[each.name for each in chosen], host=host, port=server.server_port)
+        log("started", policies=[each.name for each in chosen], host=host, port=server.port)
         try:
             if queue_only:
                 while not stop.wait(_LOOK_SECONDS):  # a signal may arrive in another thread
                     continue
             else:
-                Watcher(chosen, queue, notes, is_listing=False).run(stop)
+                Watcher(chosen, queue, log, is_listing=False).run(stop)
         finally:
             server.shutdown()
             thread.join(10)
-            notes("stopped", **queue.counts())
-    if notes.failure is not None:
+            log("stopped", **queue.counts())
+    if log.failure is not None:
         # what is left of the line would be tried again, and be complained of, when Python ends
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise InputError(
             "no decision can be written to standard output any more:"
-            f" {getattr(notes.failure, 'strerror', None) or notes.failure}",
+            f" {getattr(log.failure, 'strerror', None) or log.failure}",
             hint="what was received before is queued; start it again where its lines are read.",
         )

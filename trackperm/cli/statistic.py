@@ -147,10 +147,10 @@ def _joined(names: Iterable[str]) -> str:
 
 
 def _engine(statistic: Statistic) -> str:
-    from trackperm.statistic.forecast import outlook
+    from trackperm.statistic.forecast import forecast_engine
 
     try:
-        return outlook(statistic).engine
+        return forecast_engine(statistic).engine
     except TrackpermError:
         return "only the data can tell"
 

@@ -90,7 +90,7 @@ def watch(
 
     Exit code with --once: 0 where nothing failed, 2 for bad input, 3 where a tracker failed.
     """
-    from trackperm.automation.decision_log import Notes
+    from trackperm.automation.decision_log import DecisionLog
     from trackperm.automation.policy.edits import EditedPolicies
     from trackperm.automation.queue.database import default_folder
     from trackperm.automation.queue.health import Health, endpoint
@@ -120,18 +120,18 @@ def watch(
     queue = Queue(state or default_folder(policy), lease=lease)
     if not any(each.runs for each in chosen):
         _require_rows(queue, chosen, policy)
-    notes = Notes()
+    log = DecisionLog()
     if retry_refused:
         again = queue.retry_refused([each.queue_key for each in chosen])
-        notes("retry-refused", rows=again)
+        log("retry-refused", rows=again)
     if since is not None and since.tzinfo is None:
         since = since.replace(tzinfo=timezone.utc)
     well = Health(patience=max(10 * interval, 300.0), file=health)
     well.beat(is_good=True)  # a file that cannot be written is told at once
-    watcher = Watcher(chosen, queue, notes, interval=interval, since=since, health=well, edits=edits)
+    watcher = Watcher(chosen, queue, log, interval=interval, since=since, health=well, edits=edits)
     with stopped_by_signals() as stop, ExitStack() as stack:
         port = None if health_port is None else stack.enter_context(endpoint(well, health_port))
-        notes("started", policies=[each.name for each in chosen], state=str(queue.folder), health_port=port)
+        log("started", policies=[each.name for each in chosen], state=str(queue.folder), health_port=port)
         try:
             if once:
                 error = watcher.once(stop)
@@ -140,7 +140,7 @@ def watch(
             else:
                 watcher.run(stop)
         finally:
-            notes("stopped", **queue.counts())
+            log("stopped", **queue.counts())
 
 
 def policies(path: Path, name: str | None) -> list[Policy]:

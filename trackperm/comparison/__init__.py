@@ -1,19 +1,20 @@
-"""Comparisons of two runs: what is read, tested, concluded and corrected."""
+"""Comparison of two runs: reading, pairing, testing, verdict and correction."""
 
-from trackperm.comparison.context import Case, Corrected, Slice
+from trackperm.comparison.context import AdjustedPValue, Case, Slice
 from trackperm.comparison.corrections import CORRECTIONS, corrected
 from trackperm.comparison.dependence import Dependence
 from trackperm.comparison.question import Question
 from trackperm.comparison.result import Comparison
 from trackperm.comparison.runs import RunData, load_run, reference_answers, require_artifacts_of_runs
-from trackperm.comparison.several import compare_statistics, runs_of_slice
+from trackperm.comparison.several import compare_statistics
 from trackperm.comparison.single import compare_runs, count_table_test
+from trackperm.comparison.slices import runs_of_slice
 
 __all__ = [
     "CORRECTIONS",
+    "AdjustedPValue",
     "Case",
     "Comparison",
-    "Corrected",
     "Dependence",
     "Question",
     "RunData",

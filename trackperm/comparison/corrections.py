@@ -1,4 +1,4 @@
-"""Several comparisons of the same two runs, each p-value corrected for all that were made together."""
+"""Correction of several comparisons of the same two runs for each other."""
 
 from __future__ import annotations
 
@@ -8,29 +8,27 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from trackperm.choices import require_choice
-from trackperm.comparison.context import Corrected
+from trackperm.comparison.context import AdjustedPValue
 from trackperm.comparison.result import Comparison
 from trackperm.errors import CapacityError, InputError
 from trackperm.exact.multiplicity import (
     ADJUSTMENTS,
-    DISCRETE_PROCEDURES,
+    AHSD,
     TARONE_HOLM,
     AttainablePvalues,
     Correction,
-    DiscreteProcedure,
     adjust,
     adjust_discrete,
     adjust_log10,
     attainable_pvalues,
     log10_smallest_pvalue,
-    reject_discrete,
     tarone_holm,
     tarone_holm_log10,
 )
 from trackperm.messages import listed
 
 CORRECTIONS: Mapping[str, Correction] = MappingProxyType(
-    {**ADJUSTMENTS, TARONE_HOLM.name: TARONE_HOLM, **DISCRETE_PROCEDURES}
+    {**ADJUSTMENTS, TARONE_HOLM.name: TARONE_HOLM, AHSD.name: AHSD}
 )
 """Corrections by name."""
 
@@ -38,25 +36,25 @@ CORRECTIONS: Mapping[str, Correction] = MappingProxyType(
 def corrected(comparisons: Sequence[Comparison], method: str = "holm") -> list[Comparison]:
     """Correct comparisons of the same two runs for each other.
 
-    The family is all of them: what is left out of it is not corrected for.
+    All of `comparisons` form the family; tests that are left out are not corrected for.
 
     Parameters
     ----------
     comparisons : sequence of Comparison
-        Of several statistics, or slices.
+        Comparisons by several statistics, or on several slices.
     method : str
         A key of CORRECTIONS.
 
     Returns
     -------
     list of Comparison
-        In the same order, with their verdicts by the corrected p-values.
+        The comparisons in the same order; their verdicts use the adjusted p-values.
 
     Raises
     ------
     InputError
-        If there is no such correction; if it needs independent tests, which only the slices of one column
-        by one statistic are; or if the levels of the comparisons differ.
+        If the correction is unknown; if it needs independent tests, and the comparisons are not slices of one
+        column by one statistic; or if the levels of the comparisons differ.
     """
     require_choice("correction", method, CORRECTIONS)
     rule = CORRECTIONS[method]
@@ -65,16 +63,14 @@ def corrected(comparisons: Sequence[Comparison], method: str = "holm") -> list[C
     levels = {comparison.alpha for comparison in comparisons}
     if len(levels) > 1:
         raise InputError(f"the comparisons have the levels {listed(map(str, sorted(levels)))}")
-    if isinstance(rule, DiscreteProcedure):
+    if rule is AHSD:
         _require_disjoint(comparisons, rule)
     adjusted = _adjusted(comparisons, rule)
     drawn = _drawn(comparisons, adjusted)
     names = _names(comparisons)
     result = []
-    for comparison, (pvalue, logarithm, is_rejected), is_drawn in zip(
-        comparisons, adjusted, drawn, strict=True
-    ):
-        found = Corrected(
+    for comparison, (pvalue, logarithm), is_drawn in zip(comparisons, adjusted, drawn, strict=True):
+        found = AdjustedPValue(
             method=rule.name,
             title=rule.title,
             controls=rule.controls,
@@ -82,7 +78,7 @@ def corrected(comparisons: Sequence[Comparison], method: str = "holm") -> list[C
             n_tests=len(comparisons),
             pvalue=pvalue,
             log10_pvalue=logarithm,
-            rejected=is_rejected,
+            rejected=pvalue < comparison.alpha,
             is_drawn=is_drawn,
         )
         options = {**comparison.options, "correction": method, "family": names}
@@ -91,7 +87,7 @@ def corrected(comparisons: Sequence[Comparison], method: str = "holm") -> list[C
 
 
 def uncorrected(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """Return the comparisons, of which each says that it is one of several and is not corrected."""
+    """Mark each comparison as one of several that are not corrected for each other."""
     names, number = _names(comparisons), str(len(comparisons))
     return [
         replace(
@@ -106,18 +102,12 @@ def _names(comparisons: Sequence[Comparison]) -> str:
     return ", ".join(sorted(comparison.title for comparison in comparisons))
 
 
-def _adjusted(
-    comparisons: Sequence[Comparison], rule: Correction
-) -> list[tuple[float | None, float | None, bool]]:
-    """Return adjusted p-values and their logarithms, None where a rule has none, and what is rejected."""
-    alpha = comparisons[0].alpha
+def _adjusted(comparisons: Sequence[Comparison], rule: Correction) -> list[tuple[float, float]]:
+    """Return adjusted p-values and their decimal logarithms."""
     pvalues = [max(comparison.pvalue, comparison.test.interval[1]) for comparison in comparisons]
     logs = [_log10_upper(comparison) for comparison in comparisons]
-    if isinstance(rule, DiscreteProcedure):
-        laws = [_attainable(comparison) for comparison in comparisons]
-        if rule.step_up:
-            return [(None, None, bool(r)) for r in reject_discrete(pvalues, laws, alpha, rule.name)]
-        linear = adjust_discrete(pvalues, laws, rule.name).tolist()
+    if rule is AHSD:
+        linear = adjust_discrete(pvalues, [_attainable(each) for each in comparisons]).tolist()
         found = [math.log10(p) if p > 0.0 else least for p, least in zip(linear, logs, strict=True)]
     elif rule is TARONE_HOLM:
         smallest = [log10_smallest_pvalue(comparison.test) for comparison in comparisons]
@@ -125,29 +115,26 @@ def _adjusted(
         found = tarone_holm_log10(logs, smallest).tolist()
     else:
         linear, found = adjust(pvalues, rule.name).tolist(), adjust_log10(logs, rule.name).tolist()
-    # The logarithm of a p-value below the range of floats is that of the p-value, not of the float.
-    pairs = [(p if log > -300.0 else 10.0**log, log) for p, log in zip(linear, found, strict=True)]
-    return [(p, log, p < alpha) for p, log in pairs]
+    # Below the range of floats, only the logarithms are exact.
+    return [(p if log > -300.0 else 10.0**log, log) for p, log in zip(linear, found, strict=True)]
 
 
-def _drawn(
-    comparisons: Sequence[Comparison], adjusted: Sequence[tuple[float | None, float | None, bool]]
-) -> list[bool]:
-    """Say of each adjusted p-value whether one by Monte Carlo is in it, as steps take over from others."""
+def _drawn(comparisons: Sequence[Comparison], adjusted: Sequence[tuple[float, float]]) -> list[bool]:
+    """Return which adjusted p-values depend on Monte Carlo; a step can take the value of another test."""
     sampled = [comparison.method == "monte-carlo" for comparison in comparisons]
-    taken = {log for (_, log, _), is_drawn in zip(adjusted, sampled, strict=True) if is_drawn}
+    taken = {log for (_, log), is_drawn in zip(adjusted, sampled, strict=True) if is_drawn}
     return [
-        is_drawn or (log in taken and (pvalue is None or pvalue < 1.0))
-        for (pvalue, log, _), is_drawn in zip(adjusted, sampled, strict=True)
+        is_drawn or (log in taken and pvalue < 1.0)
+        for (pvalue, log), is_drawn in zip(adjusted, sampled, strict=True)
     ]
 
 
 def _log10_upper(comparison: Comparison) -> float:
-    """Return the logarithm of the upper end of what is known of the p-value."""
+    """Return the decimal logarithm of the upper end of the p-value's interval."""
     known, error = comparison.log10_pvalue, comparison.error_bound
     if known > -300.0:
         return max(known, math.log10(comparison.test.interval[1]))
-    # |p - truth| <= error truth; a p-value whose error is 1 is an upper end itself.
+    # |p - truth| <= error * truth; where the error is 1, p itself is an upper bound.
     return known - math.log10(1.0 - error) if error < 1.0 else known
 
 

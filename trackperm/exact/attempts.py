@@ -41,7 +41,7 @@ from trackperm.exact.engines.attempts import (
 )
 from trackperm.exact.null_distribution import NOISE, NullDistribution
 from trackperm.exact.options import MEMORY_BUDGET, TestOptions
-from trackperm.exact.outcome import Facts, Found, as_float, computed_result
+from trackperm.exact.outcome import ResultFields, TailResult, as_float, computed_result
 from trackperm.exact.result import PermutationTest
 from trackperm.exact.types import IntArray
 
@@ -136,7 +136,7 @@ def attempts_test_of(
     columns = _checked(passed_u=passed_u, attempts_u=attempts_u, passed_v=passed_v, attempts_v=attempts_v)
     statistic = _PassRates.of(*group_rows(columns, checked_multiplicities(multiplicities, len(columns))))
     n_discordant = int(statistic.law.multiplicities.sum())
-    facts = Facts(
+    fields = ResultFields(
         observed=as_float(statistic.observed),
         ties=lambda: "exact",
         n_examples=statistic.n_examples,
@@ -149,13 +149,13 @@ def attempts_test_of(
     )
     if n_discordant == 0:
         why = "no permutation of attempts changes the statistic"
-        return computed_result(Found(CERTAIN, "attempts", why, certain=True), options, facts)
+        return computed_result(TailResult(CERTAIN, "attempts", why, certain=True), options, fields)
     is_zero = options.two_sided and statistic.observed == 0
     if is_zero and not options.mid_p:
         why = "the observed value is 0, so every value is as extreme"
-        return computed_result(Found(CERTAIN, "attempts", why, certain=True), options, facts)
+        return computed_result(TailResult(CERTAIN, "attempts", why, certain=True), options, fields)
     if statistic.listing is not None:
-        return _counted(statistic, statistic.listing, options, facts)
+        return _counted(statistic, statistic.listing, options, fields)
     sides, why = [], ""
     for law, closed, strict in statistic.regions(options):
         points = [closed, strict] if options.mid_p else [closed]
@@ -163,11 +163,11 @@ def attempts_test_of(
         sides.append((tails[0], tails[1] if options.mid_p else EMPTY))
     if is_zero:
         (_, above), (_, below) = sides
-        found = Found(CERTAIN, "attempts", why, above, certain=True, lesser=(EMPTY, below))
+        found = TailResult(CERTAIN, "attempts", why, above, certain=True, lesser=(EMPTY, below))
     else:
         (mass, interior), *other = sorted(sides, key=_log, reverse=True)
-        found = Found(mass, "attempts", why, interior, lesser=other[0] if other else (EMPTY, EMPTY))
-    return computed_result(found, options, facts)
+        found = TailResult(mass, "attempts", why, interior, lesser=other[0] if other else (EMPTY, EMPTY))
+    return computed_result(found, options, fields)
 
 
 def _log(side: tuple[TailMass, TailMass]) -> float:
@@ -204,7 +204,9 @@ def _checked(**arrays: npt.ArrayLike) -> IntArray:
     return np.column_stack(list(columns.values()))
 
 
-def _counted(statistic: _PassRates, listed: Listing, options: TestOptions, facts: Facts) -> PermutationTest:
+def _counted(
+    statistic: _PassRates, listed: Listing, options: TestOptions, fields: ResultFields
+) -> PermutationTest:
     """Return the p-value as a quotient of integers, rounded once."""
     extreme = interior = 0
     for law, closed, strict in statistic.regions(options):
@@ -218,7 +220,7 @@ def _counted(statistic: _PassRates, listed: Listing, options: TestOptions, facts
     )
     pvalue = float(share)
     is_rounded = Fraction(pvalue) != share
-    return facts.result(
+    return fields.result(
         options,
         pvalue=pvalue,
         log10_pvalue=math.log10(pvalue),

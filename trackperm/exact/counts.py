@@ -56,6 +56,14 @@ def integer_matrix(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
     return array[:, None] if array.ndim == 1 else array
 
 
+def paired_matrices(observed: npt.ArrayLike, swapped: npt.ArrayLike) -> tuple[IntArray, IntArray]:
+    """Return both arrays by :func:`integer_matrix`, and refuse different shapes."""
+    a, b = integer_matrix(observed, "observed"), integer_matrix(swapped, "swapped")
+    if a.shape != b.shape:
+        raise InputError(f"`observed` has shape {a.shape} and `swapped` {b.shape}; expected the same shape")
+    return a, b
+
+
 def _check_range(largest: int, name: str) -> None:
     if largest >= LARGEST:
         raise InputError(f"`{name}` holds an integer beyond 2^62 ({largest}); sums of it could overflow")
@@ -214,7 +222,7 @@ class DifferenceHistogram:
         How many pairs have each, c_k.
     origin : tuple of int, length m
         Value of S when all B are 0.
-    stay, swap : tuple of int, length m
+    observed, swapped : tuple of int, length m
         The sums of a_n (the observed value of S) and of b_n.
     n_examples : int
         Number of pairs N, identical ones included.
@@ -226,20 +234,20 @@ class DifferenceHistogram:
     differences: IntArray
     multiplicities: IntArray
     origin: tuple[int, ...]
-    stay: tuple[int, ...]
-    swap: tuple[int, ...]
+    observed: tuple[int, ...]
+    swapped: tuple[int, ...]
     n_examples: int
     n_up: IntArray
 
     @classmethod
     def from_pairs(
-        cls, stay: npt.ArrayLike, swap: npt.ArrayLike, multiplicities: npt.ArrayLike | None = None
+        cls, observed: npt.ArrayLike, swapped: npt.ArrayLike, multiplicities: npt.ArrayLike | None = None
     ) -> DifferenceHistogram:
         """Fold and group the differences of N pairs.
 
         Parameters
         ----------
-        stay, swap : array_like of int, shape (N, m) or (N,)
+        observed, swapped : array_like of int, shape (N, m) or (N,)
             a_n = g(u_n, v_n) and b_n = g(v_n, u_n).
         multiplicities : array_like of int, shape (N,), optional
             How often each pair occurs; once by default.
@@ -249,9 +257,7 @@ class DifferenceHistogram:
         InputTypeError, InputError
             If the arrays are not integers of one shape, are empty, or overflow.
         """
-        a, b = integer_matrix(stay, "stay"), integer_matrix(swap, "swap")
-        if a.shape != b.shape:
-            raise InputError(f"`stay` has shape {a.shape} and `swap` {b.shape}; expected the same shape")
+        a, b = paired_matrices(observed, swapped)
         counts = None if multiplicities is None else checked_multiplicities(multiplicities, a.shape[0])
         signed, totals, swap_total = _grouped_differences(a, b, counts)
         leading = signed[np.arange(signed.shape[0]), (signed != 0).argmax(axis=1)]
@@ -272,8 +278,8 @@ class DifferenceHistogram:
             differences=folded,
             multiplicities=folded_totals,
             origin=origin,
-            stay=stay_total,
-            swap=swap_total,
+            observed=stay_total,
+            swapped=swap_total,
             n_examples=int(totals.sum()),
             n_up=n_up_plus_one - 1,
         )
@@ -285,22 +291,22 @@ class DifferenceHistogram:
 
 
 def _grouped_differences(
-    stay: npt.NDArray[Any], swap: npt.NDArray[Any], multiplicities: IntArray | None
+    observed: npt.NDArray[Any], swapped: npt.NDArray[Any], multiplicities: IntArray | None
 ) -> tuple[IntArray, IntArray, tuple[int, ...]]:
-    """Return the distinct rows of ``stay - swap``, their multiplicities, and the column sums of `swap`.
+    """Return the distinct rows of ``observed - swapped``, their multiplicities and the sums of `swapped`.
 
     Works in chunks, so that beyond the inputs little memory is used. Columns that are copies or negatives of
     earlier ones (the counts of the other run, as a rule) take no part in grouping.
     """
-    n_rows, n_columns = stay.shape
+    n_rows, n_columns = observed.shape
     ones = np.ones(CHUNK, dtype=np.int64)
 
     def chunks() -> Iterator[tuple[IntArray, IntArray, IntArray]]:
         for first in range(0, n_rows, CHUNK):
             part = slice(first, first + CHUNK)
-            b = swap[part].astype(np.int64)
+            b = swapped[part].astype(np.int64)
             counts = ones[: b.shape[0]] if multiplicities is None else multiplicities[part]
-            yield stay[part].astype(np.int64) - b, b, counts
+            yield observed[part].astype(np.int64) - b, b, counts
 
     low, high = np.full(n_columns, LARGEST), np.full(n_columns, -LARGEST)
     totals = [0] * n_columns

@@ -18,6 +18,29 @@ from trackperm.exact.root import bracketed_root
 from trackperm.exact.types import IntArray
 
 
+def affine_form(
+    observed: IntArray, swapped: IntArray, h: Statistic, multiplicities: IntArray
+) -> tuple[Fraction, list[Fraction]] | None:
+    """Return constant and slopes of h where it is affine in what swaps can change; None elsewhere."""
+    if not isinstance(h, RationalStatistic):
+        return None
+    affine = h.affine
+    if affine is None:
+        n = h.n_variables
+        totals, moved = exact_column_sums(observed, multiplicities), (observed != swapped).any(axis=0)
+        arguments = [
+            RationalStatistic.variable(i, n) if moved[i] else RationalStatistic.constant(totals[i], n)
+            for i in range(n)
+        ]
+        try:
+            affine = h.substitute(arguments).simplified().affine
+        except CapacityError:
+            return None
+    if affine is None:
+        return None
+    return affine[0], [affine[1].get(i, Fraction(0)) for i in range(h.n_variables)]
+
+
 @dataclass(frozen=True)
 class Differences:
     """Distinct differences with multiplicities: the statistic is unit * sum_k counts_k values_k.
@@ -37,42 +60,35 @@ class Differences:
     unit: Fraction
 
     @classmethod
-    def of(cls, h: Statistic, stay: IntArray, swap: IntArray, multiplicities: IntArray) -> Differences | None:
-        """Return the differences of examples, or None where the statistic is not made of them.
+    def of(
+        cls, h: Statistic, observed: IntArray, swapped: IntArray, multiplicities: IntArray
+    ) -> Differences | None:
+        """Return the differences of examples; None if the statistic is not a sum of them.
 
-        It is if h is affine in the sums that a swap changes, the others being what they are, and a swap of
-        everything turns its sign: then h(stay) = (h(stay) - h(swap)) / 2, and each example adds its share.
+        It is one if h is affine in the sums that a swap changes, with the other sums held fixed, and changes
+        its sign when all outputs are swapped: then h(observed) = (h(observed) - h(swapped)) / 2.
 
         Parameters
         ----------
         h : RationalStatistic, RealStatistic or callable
             The statistic; only a RationalStatistic can be seen to be affine.
-        stay, swap : ndarray of int64, shape (K, m)
+        observed, swapped : ndarray of int64, shape (K, m)
             g of pairs as they are, and with their outputs exchanged.
         multiplicities : ndarray of int64, shape (K,)
             How many examples each row stands for.
         """
-        if not isinstance(h, RationalStatistic):
-            return None
-        n = stay.shape[1]
-        changes = stay - swap
-        moves = set(np.flatnonzero((changes != 0).sum(axis=0)).tolist())
-        totals = exact_column_sums(stay, multiplicities)
-        arguments = [
-            RationalStatistic.variable(i, n) if i in moves else RationalStatistic.constant(totals[i], n)
-            for i in range(n)
-        ]
-        try:
-            affine = h.substitute(arguments).simplified().affine
-        except CapacityError:  # too long to multiply out: no plain mean
-            return None
+        affine = affine_form(observed, swapped, h, multiplicities)
         if affine is None:
             return None
-        constant, by_variable = affine
-        swapped = exact_column_sums(swap, multiplicities)
-        if 2 * constant + sum(s * (totals[i] + swapped[i]) for i, s in by_variable.items()) != 0:
+        constant, slopes = affine
+        sums = (exact_column_sums(g, multiplicities) for g in (observed, swapped))
+        if 2 * constant + sum(s * (a + b) for s, a, b in zip(slopes, *sums, strict=True)) != 0:
             return None
-        slopes = [by_variable.get(i, Fraction(0)) for i in range(n)]
+        changes = observed - swapped
+        slopes = [
+            s if moved else Fraction(0)
+            for s, moved in zip(slopes, np.atleast_1d(changes.any(axis=0)), strict=True)
+        ]
         denominator = math.lcm(*(slope.denominator for slope in slopes))
         weights = [int(slope * denominator) for slope in slopes]
         common = math.gcd(*weights) or 1

@@ -10,7 +10,7 @@ import numpy as np
 
 from trackperm.choices import Alternative
 from trackperm.errors import InputError
-from trackperm.exact.distributions.characteristic import UNIT, FloatArray, SwapSum
+from trackperm.exact.distributions.characteristic import UNIT, FloatArray, SwapDistribution
 from trackperm.exact.distributions.pmf import BYTES_PER_CELL, LOG_WINDOW, lattice_pmf, open_mesh, plan_window
 from trackperm.exact.engines.linear.bracket import rounded
 from trackperm.exact.engines.linear.tails import LinearStatistic
@@ -79,13 +79,13 @@ class NullDistribution:
 
 
 def null_distribution(
-    law: SwapSum, values: Callable[[Sequence[IntArray]], FloatArray], memory_budget: int
+    law: SwapDistribution, values: Callable[[Sequence[IntArray]], FloatArray], memory_budget: int
 ) -> NullDistribution:
     """Compute the null distribution of a statistic on a window that holds all but 1e-20 of the mass.
 
     Parameters
     ----------
-    law : SwapSum
+    law : SwapDistribution
         The law of X.
     values : callable
         The statistic at lattice points, given as r broadcastable coordinate arrays.
@@ -101,7 +101,7 @@ def null_distribution(
         origin = [np.zeros(1, dtype=np.int64)] * law.rank
         return NullDistribution(np.atleast_1d(values(origin)), np.ones(1), 0.0)
     none = np.zeros(law.rank)
-    window = plan_window(law, [(none, LOG_WINDOW)])
+    window = plan_window(law, none, LOG_WINDOW, fast=True)
     pmf = lattice_pmf(law, none, window, memory_budget)
     found = values(open_mesh(window)).ravel()
     mass = pmf.mass.ravel()

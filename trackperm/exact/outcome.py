@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from trackperm.choices import MethodOfResult
 from trackperm.errors import InputError
-from trackperm.exact.distributions.characteristic import UNIT, SwapSum
+from trackperm.exact.distributions.characteristic import UNIT, SwapDistribution
 from trackperm.exact.distributions.tilt import CERTAIN, EMPTY, TailMass
 from trackperm.exact.engines.lattice.statistic import Ties
 from trackperm.exact.engines.monte_carlo import monte_carlo_tail
@@ -20,7 +20,7 @@ from trackperm.exact.types import Region
 
 
 @dataclass(frozen=True)
-class Facts:
+class ResultFields:
     """What a result says whichever engine computes the p-value; of ties, once it has."""
 
     observed: float
@@ -69,7 +69,7 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Found:
+class TailResult:
     """The mass of one side of the region, and of its interior where ties count half.
 
     `certain` says that the whole law is as extreme, so that there are no two sides to add. `lesser` holds
@@ -84,17 +84,17 @@ class Found:
     lesser: tuple[TailMass, TailMass] | None = None
 
 
-def all_extreme(n_coins: int, is_zero: bool) -> Found | None:
+def all_extreme(n_coins: int, is_zero: bool) -> TailResult | None:
     """Return the result where every swap is as extreme as what was observed."""
     if n_coins == 0:
-        return Found(CERTAIN, "enumerate", "no swap changes the statistic", certain=True)
+        return TailResult(CERTAIN, "enumerate", "no swap changes the statistic", certain=True)
     if is_zero:
         why = "the observed value is 0, so every value is as extreme"
-        return Found(CERTAIN, "enumerate", why, certain=True)
+        return TailResult(CERTAIN, "enumerate", why, certain=True)
     return None
 
 
-def computed_result(found: Found, options: TestOptions, facts: Facts) -> PermutationTest:
+def computed_result(found: TailResult, options: TestOptions, fields: ResultFields) -> PermutationTest:
     """Put the result together."""
     sides = 2.0 if options.two_sided and found.lesser is None else 1.0
     is_upper_end = found.method == "bracket"
@@ -123,7 +123,7 @@ def computed_result(found: Found, options: TestOptions, facts: Facts) -> Permuta
         error = 1.0
     log10 = min((log_scale + math.log(scaled)) / math.log(10.0), 0.0)
     pvalue = min(math.exp(log_scale) * scaled if abs(log_scale) < 700.0 else 10.0**log10, 1.0)
-    return facts.result(
+    return fields.result(
         options,
         pvalue=pvalue,
         log10_pvalue=log10,
@@ -137,7 +137,9 @@ def computed_result(found: Found, options: TestOptions, facts: Facts) -> Permuta
     )
 
 
-def drawn_result(law: SwapSum, region: Region, options: TestOptions, facts: Facts) -> PermutationTest:
+def drawn_result(
+    law: SwapDistribution, region: Region, options: TestOptions, fields: ResultFields
+) -> PermutationTest:
     """Draw random swaps, and put the result together."""
     found = monte_carlo_tail(
         law,
@@ -148,7 +150,7 @@ def drawn_result(law: SwapSum, region: Region, options: TestOptions, facts: Fact
         exceedances=options.exceedances,
         memory_budget=options.memory_budget,
     )
-    return facts.result(
+    return fields.result(
         options,
         pvalue=found.pvalue,
         log10_pvalue=math.log10(found.pvalue),

@@ -23,10 +23,10 @@ import numpy.typing as npt
 from trackperm.choices import Alternative, Method
 from trackperm.errors import CapacityError, InputError, InputTypeError
 from trackperm.exact.counts import LARGEST, DifferenceHistogram, differences, signed_differences
-from trackperm.exact.distributions.characteristic import SwapSum
+from trackperm.exact.distributions.characteristic import SwapDistribution
 from trackperm.exact.distributions.pmf import BYTES_PER_CELL, LOG_WINDOW, plan_window
 from trackperm.exact.distributions.tilt import EMPTY, TailMass, share_of_swaps
-from trackperm.exact.engines.choice import Engine, cheapest, demanded
+from trackperm.exact.engines.choice import Engine, run_cheapest, run_named
 from trackperm.exact.engines.enumeration import count_inside, n_configurations
 from trackperm.exact.engines.lattice.basis import MOST_REDUCED, Lattice, reduce_rank
 from trackperm.exact.engines.lattice.rows import BYTES_PER_INTERVAL
@@ -37,7 +37,14 @@ from trackperm.exact.functions.rational import RationalStatistic
 from trackperm.exact.functions.real import RealStatistic
 from trackperm.exact.null_distribution import linear_distribution, null_distribution
 from trackperm.exact.options import MEMORY_BUDGET, N_SAMPLES, TestOptions
-from trackperm.exact.outcome import Facts, Found, all_extreme, as_float, computed_result, drawn_result
+from trackperm.exact.outcome import (
+    ResultFields,
+    TailResult,
+    all_extreme,
+    as_float,
+    computed_result,
+    drawn_result,
+)
 from trackperm.exact.result import PermutationTest
 from trackperm.exact.scores.scaling import scale_scores
 from trackperm.exact.types import IntArray, Region
@@ -137,11 +144,32 @@ def difference_test_of(
     else:
         moves, counts, unit = _stratified(differences(scores.candidate, scores.baseline), strata)
     unit *= scores.unit
+    note = "" if scores.how == "integers" else scores.note()
+    return sum_test_of(moves, counts, unit, options, note)
+
+
+def sum_test_of(
+    moves: npt.NDArray[Any], counts: IntArray, unit: Fraction, options: TestOptions, note: str = ""
+) -> PermutationTest:
+    """Test a sum of signed differences of examples.
+
+    Parameters
+    ----------
+    moves : ndarray of int64, or of Python integers, shape (K,)
+        The distinct differences.
+    counts : ndarray of int64, shape (K,)
+        How many examples have each.
+    unit : Fraction
+        What 1 adds to the statistic; positive.
+    options : TestOptions
+        Checked before.
+    note : str
+        What is said of how the differences were read.
+    """
     moved = sum(d * c for d, c in zip(moves.tolist(), counts.tolist(), strict=True))
     # A swap turns the difference d of an example into -d.
     statistic = LinearStatistic.from_differences(moves, counts, 2 * unit, moved * unit)
-    note = "" if scores.how == "integers" else scores.note()
-    return _linear_test(statistic, n_examples, statistic.law.n_coins, options, note)
+    return _linear_test(statistic, int(counts.sum()), statistic.law.n_coins, options, note)
 
 
 def _stratified(
@@ -176,8 +204,8 @@ def _stratified(
 
 
 def structured_test(
-    stay: npt.ArrayLike,
-    swap: npt.ArrayLike,
+    observed: npt.ArrayLike,
+    swapped: npt.ArrayLike,
     h: Statistic,
     *,
     alternative: Alternative = "two-sided",
@@ -193,7 +221,7 @@ def structured_test(
 
     Parameters
     ----------
-    stay, swap : array_like of int, shape (N, m)
+    observed, swapped : array_like of int, shape (N, m)
         g(u_n, v_n) and g(v_n, u_n): what example n contributes as it is, and with its outputs exchanged.
     h : RationalStatistic, RealStatistic or callable
         A RationalStatistic of m variables: ties are decided exactly. A RealStatistic, with roots and
@@ -248,29 +276,29 @@ def structured_test(
         exceedances=exceedances,
         memory_budget=memory_budget,
     )
-    return structured_test_of(stay, swap, h, options, multiplicities=multiplicities)
+    return structured_test_of(observed, swapped, h, options, multiplicities=multiplicities)
 
 
 def structured_test_of(
-    stay: npt.ArrayLike,
-    swap: npt.ArrayLike,
+    observed: npt.ArrayLike,
+    swapped: npt.ArrayLike,
     h: Statistic,
     options: TestOptions,
     *,
     multiplicities: npt.ArrayLike | None = None,
 ) -> PermutationTest:
     """Test a statistic as :func:`structured_test` does, with options that were checked before."""
-    histogram = DifferenceHistogram.from_pairs(stay, swap, multiplicities)
-    if isinstance(h, RationalStatistic | RealStatistic) and h.n_variables != len(histogram.stay):
+    histogram = DifferenceHistogram.from_pairs(observed, swapped, multiplicities)
+    if isinstance(h, RationalStatistic | RealStatistic) and h.n_variables != len(histogram.observed):
         raise InputError(
-            f"`h` has {h.n_variables} variables and the arrays have {len(histogram.stay)} columns"
+            f"`h` has {h.n_variables} variables and the arrays have {len(histogram.observed)} columns"
         )
     if not isinstance(h, RationalStatistic) or h.affine is None:
         return _lattice_test(histogram, h, options)
     constant, by_variable = h.affine
     slopes = [by_variable.get(i, Fraction(0)) for i in range(h.n_variables)]
-    observed = constant + sum(s * x for s, x in zip(slopes, histogram.stay, strict=True))
-    statistic = _linear_statistic(histogram, histogram.differences, slopes, observed)
+    value = constant + sum(s * x for s, x in zip(slopes, histogram.observed, strict=True))
+    statistic = _linear_statistic(histogram, histogram.differences, slopes, value)
     return _affine_test(statistic, histogram, options)
 
 
@@ -304,7 +332,7 @@ def _linear_test(
 ) -> PermutationTest:
     law, point = statistic.law, statistic.observed_point
     n_better = int(statistic.n_up.sum())
-    facts = Facts(
+    fields = ResultFields(
         observed=as_float(statistic.observed),
         ties=lambda: "exact",
         n_examples=n_examples,
@@ -321,11 +349,11 @@ def _linear_test(
     if options.method == "monte-carlo" and certain is None:
         if law.total > LARGEST:
             raise CapacityError("sums of the differences exceed 2^62", hint="`--method auto` takes them.")
-        return drawn_result(law.lattice(), UpperRay(law.total - greatest), options, facts)
+        return drawn_result(law.lattice(), UpperRay(law.total - greatest), options, fields)
     limits = [] if certain is not None else [greatest]
     if options.mid_p and greatest > 0:
         limits.append(greatest - 1)
-    found = certain or Found(EMPTY, "auto", "")
+    found = certain or TailResult(EMPTY, "auto", "")
     if limits:
         tails, method, why = linear_tails(law, limits, options.method, options.memory_budget)
         found = replace(found, method=method, why=why)
@@ -333,12 +361,12 @@ def _linear_test(
             found = replace(found, mass=tails[0])
         if options.mid_p and greatest > 0:
             found = replace(found, interior=tails[-1])
-    return computed_result(replace(found, why=f"{found.why}; {note}") if note else found, options, facts)
+    return computed_result(replace(found, why=f"{found.why}; {note}") if note else found, options, fields)
 
 
 def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOptions) -> PermutationTest:
     lattice = reduce_rank(histogram)
-    law = SwapSum(lattice.coordinates, histogram.multiplicities)
+    law = SwapDistribution(lattice.coordinates, histogram.multiplicities)
     if any(max(abs(low), abs(high)) > LARGEST for low, high in law.support):
         raise CapacityError(
             "sums of the differences exceed 2^62", hint="give a statistic with smaller integers."
@@ -353,7 +381,7 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOpt
         return _affine_test(linear, histogram, options)
     if options.two_sided:
         statistic.check_antisymmetric(law.total, np.random.default_rng(0))
-    facts = Facts(
+    fields = ResultFields(
         observed=statistic.observed,
         ties=lambda: statistic.ties,
         n_examples=histogram.n_examples,
@@ -369,29 +397,29 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOpt
     def region(centre: Sequence[int], *, strict: bool = False) -> Region:
         return statistic.region(observed, centre, upper=upper, strict=strict, mirror=mirror)
 
-    def tail(*, strict: bool) -> Found:
+    def tail(*, strict: bool) -> TailResult:
         engines = _engines(law, statistic, float(observed), partial(region, strict=strict), upper, options)
         if options.method == "auto":
-            (mass,), engine = cheapest(engines, options.memory_budget)
+            (mass,), engine = run_cheapest(engines, options.memory_budget)
         else:
-            (mass,), engine = demanded(engines, options.method, options.memory_budget)
-        return Found(mass, engine.name, engine.why)
+            (mass,), engine = run_named(engines, options.method, options.memory_budget)
+        return TailResult(mass, engine.name, engine.why)
 
     found = all_extreme(law.n_coins, options.two_sided and observed == 0)
     if found is None and options.method == "monte-carlo":
-        return drawn_result(law, region(statistic.observed_point), options, facts)
+        return drawn_result(law, region(statistic.observed_point), options, fields)
     if found is None:
         try:
             found = tail(strict=False)
         except CapacityError as error:
             if options.method != "auto" or options.mid_p:
                 raise
-            result = drawn_result(law, region(statistic.observed_point), options, facts)
+            result = drawn_result(law, region(statistic.observed_point), options, fields)
             return replace(result, why=f"{result.why}; {error.message}")
     if options.mid_p and law.n_coins:
         interior = tail(strict=True)
         found = replace(found, interior=interior.mass, method=interior.method, why=interior.why)
-    return computed_result(found, options, facts)
+    return computed_result(found, options, fields)
 
 
 def _rank(lattice: Lattice) -> int:
@@ -415,7 +443,7 @@ def _multiplies_out(h: RationalStatistic, histogram: DifferenceHistogram, lattic
 
 
 def _engines(
-    law: SwapSum,
+    law: SwapDistribution,
     statistic: LatticeStatistic,
     threshold: float,
     region: Callable[[Sequence[int]], Region],
@@ -428,7 +456,7 @@ def _engines(
     if law.rank > MOST_REDUCED:
         refusal = f"more than {MOST_REDUCED} counts vary independently"
     else:
-        window = plan_window(law, [(np.zeros(law.rank), LOG_WINDOW)], fast=False)
+        window = plan_window(law, np.zeros(law.rank), LOG_WINDOW, fast=False)
         # In the plane, rows are summed without a grid.
         n_bytes = BYTES_PER_CELL * window.size if law.rank > 2 else BYTES_PER_INTERVAL * window.periods[0]
     if any(max(abs(low), abs(high)) > EXACT_IN_FLOATS for low, high in law.support):
@@ -456,7 +484,7 @@ def _engines(
             seconds=5e-3 + 1e-8 * n_bytes,
             n_bytes=n_bytes,
             refusal=refusal,
-            why=f"{len(statistic.histogram.stay)} counts on a lattice of rank {law.rank}",
+            why=f"{len(statistic.histogram.observed)} counts on a lattice of rank {law.rank}",
             run=summed,
         ),
     ]

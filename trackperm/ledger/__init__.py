@@ -1,30 +1,15 @@
-"""The ledger: what was compared on a test set before, as the tracker has it.
+"""Ledger: what was compared on a test set before, read from the tracker.
 
-Every logged comparison carries the digest of its test set. All with the same one in an experiment or project
-are a family, whatever their statistic and runs. It is made anew from the runs each time and stored nowhere,
-so that writers cannot get in each other's way; what was deleted, never logged, or logged elsewhere is unseen.
+Every logged comparison has the digest of its test set. All comparisons with the same digest in an experiment
+or project are a family, whatever their statistics and runs. The family is assembled from the runs each time
+and stored nowhere, so that concurrent writers do not interfere. Comparisons that were deleted, never logged,
+or logged elsewhere are not counted.
 
-A logged leaderboard is one look of as many hypotheses as it has pairs. Each enters with its p-value before
-the leaderboard's own correction, and counts in every correction; a pair that was looked at again, by another
+A logged leaderboard is one entry with as many hypotheses as pairs. Each pair has its p-value before the
+leaderboard's own correction, and counts in every correction; a pair that was compared again, in another
 leaderboard or alone, counts again.
 """
 
-from trackperm.ledger.looks import (
-    ADAPTIVE,
-    UNSEEN,
-    Look,
-    TestFamily,
-    correction_sentence,
-    families,
-    without_test_set,
-)
+from trackperm.ledger.entries import LedgerEntry, TestFamily, families, without_test_set
 
-__all__ = [
-    "ADAPTIVE",
-    "UNSEEN",
-    "Look",
-    "TestFamily",
-    "correction_sentence",
-    "families",
-    "without_test_set",
-]
+__all__ = ["LedgerEntry", "TestFamily", "families", "without_test_set"]

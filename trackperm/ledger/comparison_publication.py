@@ -1,4 +1,4 @@
-"""A comparison made ready for a tracker: metrics, tables, files, tags and a description."""
+"""Publication of a comparison: metrics, tables, files, tags and a description for a tracker."""
 
 from __future__ import annotations
 
@@ -11,75 +11,66 @@ import polars as pl
 
 from trackperm.comparison import Comparison
 from trackperm.comparison.second_opinions import STUDENTIZED
-from trackperm.errors import CapacityError
-from trackperm.report import charts, description, discordant_examples, html, text
-from trackperm.trackers.publication import TEST_SET_TAG, Chart, Publication, Table
+from trackperm.report.rendered import render_comparison
+from trackperm.report.text import EXACT_WITHIN
+from trackperm.trackers.publication import TEST_SET_TAG, Publication
 
 MAX_COUNT_ROWS = 1_000_000
-"""Largest count table that is logged; a larger one is about as big as the predictions themselves."""
+"""Rows of the largest logged count table; a larger one is about as big as the predictions themselves."""
 
 LOG10_P_TAG = "trackperm.log10_p"
-"""Decimal logarithm of the p-value, in all of its digits."""
+"""Decimal logarithm of the p-value, with all digits."""
 
 OPINIONS_TAG = "trackperm.second_opinions"
-"""How many second opinions were logged, and on which side of alpha; absent where nobody has asked."""
+"""Number of second opinions, and how many are on the other side of alpha; absent if none was requested."""
 
 STUDENTIZED_TAG = "trackperm.studentized"
-"""p-value of the studentised permutation test, and on which side of alpha; absent where nobody has asked."""
+"""p-value of the studentised permutation test, and its side of alpha; absent if it was not requested."""
 
 
 def publication(comparison: Comparison, look: int | None = None, in_leaderboards: int = 0) -> Publication:
-    """Turn `comparison` into what a tracker adapter writes.
+    """Turn a comparison into what tracker adapters write.
 
     Parameters
     ----------
     comparison : Comparison
-        What :func:`trackperm.compare` returned.
+        Result of :func:`trackperm.compare`.
     look : int, optional
-        Which of the comparisons on its test set that are logged there it is, from 1.
+        Number of the comparison among the logged ones on its test set, from 1.
     in_leaderboards : int
-        How many of those before it are pairs of leaderboards.
+        Number of earlier ones that are pairs of leaderboards.
 
     Returns
     -------
     Publication
-        Equal comparisons give equal publications, byte for byte, on the same versions of the libraries.
+        Equal comparisons give byte-identical publications, with the same versions of the libraries.
 
     Raises
     ------
     MissingDependencyError
         If the libraries of ``trackperm[plots]`` are not installed.
     """
+    rendered, files = render_comparison(comparison), evidence(comparison)
+    remarks = [] if look is None else [look_sentence(look, in_leaderboards)]
+    remarks += rendered.remarks
+    if "trackperm/count_table.parquet" not in files:
+        n_rows = len(comparison.count_table.multiplicities)
+        remarks.append(f"count table: not logged, because its {n_rows} distinct rows exceed {MAX_COUNT_ROWS}")
     statistic = comparison.statistic.name
-    files, remarks = _files(comparison)
-    viewable = discordant_examples.viewable(comparison)
-    if len(viewable.rows) < comparison.n_discordant:
-        n_shown = comparison.pairing.n_shown
-        more = "all" if n_shown is None else f"the first {n_shown}"
-        remarks.insert(
-            0,
-            f"table of discordant examples: the first {len(viewable.rows)} of {comparison.n_discordant};"
-            f" {more} are in trackperm/discordant.parquet",
-        )
-    if look is not None:
-        remarks.insert(0, look_sentence(look, in_leaderboards))
-    baseline_name, candidate_name = map(text.shorten, (comparison.baseline_name, comparison.candidate_name))
-    # Tags of the runs are by statistic, of all examples.
-    candidate_tags = {f"sig.{statistic}": _short_verdict(comparison), f"sig.{statistic}.vs": baseline_name}
-    baseline_tags = {f"sig.{statistic}.baseline_of": f"{candidate_name} {comparison.marker}"}
+    candidate_tags = {
+        f"sig.{statistic}": rendered.short_verdict,
+        f"sig.{statistic}.vs": rendered.baseline_name,
+    }
+    baseline_tags = {f"sig.{statistic}.baseline_of": f"{rendered.candidate_name} {comparison.marker}"}
     return Publication(
         key=comparison.key,
-        name=f"{comparison.title}: {candidate_name} vs {baseline_name}",
+        name=rendered.name,
         metrics=metrics(comparison),
-        tables={
-            "results": _results(comparison),
-            "discordant": Table(viewable.columns, viewable.rows),
-            **({"second_opinions": _opinions(comparison)} if comparison.second_opinions else {}),
-        },
-        files=files,
+        tables=rendered.tables,
+        files={**rendered.files, **files},
         tags={
             "trackperm.statistic": statistic,
-            "trackperm.verdict": f"{comparison.marker} {comparison.verdict}",
+            "trackperm.verdict": rendered.verdict,
             "trackperm.baseline": comparison.baseline,
             "trackperm.candidate": comparison.candidate,
             "trackperm.signature": comparison.signature,
@@ -88,28 +79,24 @@ def publication(comparison: Comparison, look: int | None = None, in_leaderboards
             **({} if comparison.part is None else {"trackperm.slice": str(comparison.part)}),
             **_opinions_tags(comparison),
         },
-        description=description.markdown(comparison, remarks),
+        description=rendered.description(remarks),
         baseline=comparison.baseline_run,
         candidate=comparison.candidate_run,
+        # tags of the runs are named by the statistic alone, so a slice gets none
         candidate_tags={} if comparison.part else candidate_tags,
         baseline_tags={} if comparison.part else baseline_tags,
-        charts=_charts(comparison),
+        charts=rendered.charts,
     )
 
 
-def _short_verdict(comparison: Comparison) -> str:
-    """Marker and p-value, the adjusted one where there is one, in two digits."""
-    return f"{comparison.marker} {text.short_pvalue(comparison)}"
-
-
 def look_sentence(look: int, in_leaderboards: int = 0) -> str:
-    """Say how often a test set was looked at, up to a comparison, and how much of it leaderboards did."""
+    """Return the place of a comparison among those on its test set, as a sentence."""
     suffix = "th" if look % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(look % 10, "th")
     return f"{look}{suffix} logged comparison on this test set{_counting(in_leaderboards)}"
 
 
 def looks_sentence(first: int, n_pairs: int, in_leaderboards: int = 0) -> str:
-    """Say which of the logged comparisons on a test set the pairs of a leaderboard are."""
+    """Return the places of a leaderboard's pairs among the comparisons on its test set, as a sentence."""
     if n_pairs == 1:
         return look_sentence(first, in_leaderboards)
     places = f"logged comparisons {first} to {first + n_pairs - 1} on this test set"
@@ -123,11 +110,11 @@ def _counting(in_leaderboards: int) -> str:
 
 
 def metrics(comparison: Comparison) -> dict[str, float]:
-    """Return what is logged as metrics.
+    """Return the metrics of a comparison.
 
-    Finite numbers only: trackers turn infinity into a number, and an underflowed p-value is no 0.
+    All values are finite: trackers change infinity to a number, and an underflowed p-value is not 0.
     """
-    is_exact = comparison.error_bound <= text.EXACT_WITHIN
+    is_exact = comparison.error_bound <= EXACT_WITHIN
     interval = (None, None) if is_exact else comparison.test.interval
     ends = comparison.interval
     found: dict[str, float | None] = {
@@ -152,37 +139,6 @@ def metrics(comparison: Comparison) -> dict[str, float]:
     }
 
 
-def _results(comparison: Comparison) -> Table:
-    """One row, so that the tables of several comparisons line up; p as text, which no viewer rounds to 0."""
-    test = comparison.test
-    row: dict[str, str | int | float | None] = {
-        "statistic": comparison.title,
-        "baseline": comparison.baseline_name,
-        "candidate": comparison.candidate_name,
-        "baseline_score": comparison.baseline_score,
-        "candidate_score": comparison.candidate_score,
-        "difference": comparison.difference,
-        "p_value": comparison.format_pvalue(),
-        "adjusted_p": None if comparison.corrected is None else comparison.corrected.format_pvalue(),
-        "interval": None if comparison.interval is None else text.ends(comparison.interval),
-        "verdict": f"{comparison.marker} {comparison.verdict}",
-        "certainty": text.how_certain(comparison),
-        "alternative": test.alternative,
-        "n_examples": test.n_examples,
-        "n_discordant": test.n_discordant,
-    }
-    return Table(tuple(row), [tuple(row.values())])
-
-
-def _opinions(comparison: Comparison) -> Table:
-    """One row for each other test; p as text, as in the results."""
-    rows = [
-        (each.name, each.shown, each.differs, each.overturns, each.sentence)
-        for each in comparison.second_opinions
-    ]
-    return Table(("test", "p_value", "differs", "overturns", "sentence"), rows)
-
-
 def _opinions_tags(comparison: Comparison) -> dict[str, str]:
     found = {}
     others = [each for each in comparison.second_opinions if each.name != STUDENTIZED]
@@ -200,36 +156,10 @@ def _opinions_tags(comparison: Comparison) -> dict[str, str]:
     return found
 
 
-def _files(comparison: Comparison) -> tuple[dict[str, bytes], list[str]]:
-    """Contents by artifact path, and what a reader must be told about what is not among them."""
-    files = {"trackperm_report.html": html(comparison).encode(), **evidence(comparison)}
-    remarks = []
-    try:
-        files["pmf.png"] = charts.png(charts.pmf_chart(comparison))
-    except CapacityError as error:
-        remarks.append(f"chart: not drawn; {error.message}")
-    if "trackperm/count_table.parquet" not in files:
-        n_rows = len(comparison.count_table.multiplicities)
-        remarks.append(f"count table: not logged, for its {n_rows} distinct rows exceed {MAX_COUNT_ROWS}")
-    return files, remarks
-
-
-def _charts(comparison: Comparison) -> dict[str, Chart]:
-    """Draw the null distribution, unless it is too large, which a remark on the picture says."""
-    try:
-        points = charts.pmf_curves(comparison)
-    except CapacityError:
-        return {}
-    table = Table(tuple(points[0]), [tuple(point.values()) for point in points])
-    statistic = text.shorten(comparison.statistic.name, 40)
-    title = f"null distribution of {statistic}, {text.pvalue(comparison)}"
-    return {"null_distribution": Chart(title, table, x="value", y="probability", curve="curve")}
-
-
 def evidence(comparison: Comparison) -> dict[str, bytes]:
-    """Return the files that a comparison is verified from, by artifact path.
+    """Return the files from which a comparison is verified, by artifact path.
 
-    The count table is not among them where it has more than :data:`MAX_COUNT_ROWS` rows.
+    A count table of more than :data:`MAX_COUNT_ROWS` rows is left out.
     """
     files = {
         "trackperm/statistic.yaml": comparison.statistic.document().encode(),
@@ -242,7 +172,7 @@ def evidence(comparison: Comparison) -> dict[str, bytes]:
 
 
 def _count_table(comparison: Comparison) -> nw.DataFrame[Any]:
-    """Distinct counts of both runs with multiplicities, as int64, under the names that pairing uses."""
+    """Return the distinct counts of both runs with multiplicities, as int64, under the names of pairing."""
     table = comparison.count_table
     columns = {f"candidate.{name}": table.candidate[:, i] for i, name in enumerate(table.names)}
     columns |= {f"baseline.{name}": table.baseline[:, i] for i, name in enumerate(table.names)}

@@ -1,4 +1,4 @@
-"""Families of tests: everything that was logged on a test set, found by a run or an experiment."""
+"""Test families of a run or an experiment: all logged comparisons on a test set."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from trackperm.errors import InputError
-from trackperm.ledger.looks import TestFamily, families, without_test_set
+from trackperm.ledger.entries import TestFamily, families, without_test_set
 from trackperm.trackers.base import Tracker
 from trackperm.trackers.opened import comparison_or_run, opened
 from trackperm.trackers.publication import TEST_SET_TAG, LoggedComparison
@@ -21,7 +21,7 @@ def family(
     test_set: str | None = None,
     tracking_uri: str | None = None,
 ) -> list[TestFamily]:
-    """List the logged comparisons on a test set in their order, to adjust their p-values for each other.
+    """Return the logged comparisons on a test set in order, to adjust their p-values for each other.
 
     Nothing is computed again, and nothing is logged. To correct statistics and slices of one pair of runs,
     use ``correction`` of :func:`trackperm.compare`; to compare many runs at once, use
@@ -30,25 +30,25 @@ def family(
     Parameters
     ----------
     run : str, Path or TrackedRun, optional
-        A logged comparison, or a run that was compared: the families that it is in are listed.
+        A logged comparison, or a run that was compared; its families are returned.
     experiment : str, optional
-        In place of a run, ``mlflow:EXPERIMENT`` or ``wandb:ENTITY/PROJECT``: all families there.
+        ``mlflow:EXPERIMENT`` or ``wandb:ENTITY/PROJECT``, instead of a run; all its families are returned.
     test_set : str, optional
-        The first hexadecimal digits of the digest of a test set: only this one is listed.
+        First hexadecimal digits of the digest of a test set; only its family is returned.
     tracking_uri : str, optional
         Tracking server or store; by default as the tracker decides.
 
     Returns
     -------
     list of TestFamily
-        One for each test set, the one that was looked at first first. Each has ``adjusted(method)`` and
-        ``spent()``, which return decimal logarithms of adjusted p-values by the number of the comparison,
-        and ``to_dict(method)``.
+        One family per test set, in the order of their first comparisons. ``adjusted(method)`` and ``spent()``
+        return decimal logarithms of adjusted p-values by the number of the comparison; ``to_dict(method)``
+        returns JSON values.
 
     Raises
     ------
     InputError
-        If not exactly one of `run` and `experiment` is given, it is not in a tracker, or nothing that has a
+        If not exactly one of `run` and `experiment` is given, it is not in a tracker, or no comparison with a
         test set is logged for it.
     TrackerError
         If the tracker cannot be reached or refuses.
@@ -56,7 +56,7 @@ def family(
     Examples
     --------
     ``trackperm.family(experiment="mlflow:digits")[0].adjusted("holm")`` returns the adjusted p-values of the
-    first test set. A file is in no family, for nothing is logged for it:
+    first test set. A file has no families, because nothing is logged for it:
 
     >>> trackperm.family("candidate.parquet")
     Traceback (most recent call last):
@@ -67,7 +67,7 @@ def family(
     """
     if (run is None) == (experiment is None):
         raise InputError(
-            "one run, or `--experiment`, says where to look",
+            "expected one run, or `--experiment`",
             hint="`trackperm family mlflow:RUN_ID`, or `trackperm family --experiment mlflow:EXPERIMENT`.",
         )
     if run is not None:
@@ -93,7 +93,7 @@ def _of_experiment(experiment: str, tracking_uri: str | None) -> tuple[Tracker, 
 
 
 def _of_run(run: str | Path | TrackedRun, tracking_uri: str | None) -> tuple[Tracker, Iterable[TestFamily]]:
-    """Find the families of a comparison or run among the comparisons beside it."""
+    """Return the families of a comparison or run, among the comparisons of its experiment."""
     hint = "`mlflow:RUN_ID` or `wandb:ENTITY/PROJECT/RUN`."
     tracker, locator = opened(run, tracking_uri, hint=hint)
     found = comparison_or_run(tracker, locator)
@@ -107,8 +107,8 @@ def _of_run(run: str | Path | TrackedRun, tracking_uri: str | None) -> tuple[Tra
 
 
 def _names(found: TestFamily, reference: str, tracker: Tracker) -> bool:
-    """Whether a run is in a comparison of a family, or in a pair of one of its leaderboards."""
-    if any(reference in (look.tag("baseline"), look.tag("candidate")) for look in found.looks):
+    """Whether a comparison of a family, or a pair of one of its leaderboards, has the run."""
+    if any(reference in (entry.tag("baseline"), entry.tag("candidate")) for entry in found.entries):
         return True
-    pairs = (pair for look in found.with_pairs(tracker).looks for pair in look.pairs)
+    pairs = (pair for entry in found.with_pairs(tracker).entries for pair in entry.pairs)
     return any(reference in (pair.baseline, pair.candidate) for pair in pairs)

@@ -1,4 +1,4 @@
-"""Tables of a family of tests: lines for a terminal, and rows for a spreadsheet."""
+"""Tables of test families: lines for a terminal, and CSV."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from collections.abc import Iterator
 
 from trackperm.choices import CorrectionOfLogged
 from trackperm.exact.result import format_log10_pvalue
-from trackperm.ledger.looks import Look, TestFamily
+from trackperm.ledger.entries import LedgerEntry, TestFamily
 
-_DIGEST = 12  # digits of a test set that are shown
-_WIDEST = 60  # of a comparison's name
+_DIGEST = 12  # digits of a test set
+_WIDEST = 60  # characters of a comparison's name
 
 
 def family_lines(family: TestFamily, method: CorrectionOfLogged, *, spend: bool) -> Iterator[str]:
-    """Give a family as lines for a terminal: a heading, one row for each look, and what to know of them."""
+    """Yield a family as lines: a heading, one row per entry, and notes."""
     data = family.to_dict(method, spend=spend)
-    n, left = family.n_comparisons, sum(look.n_pairs for look in family.looks if not look.is_finished)
-    boards = [look for look in family.looks if look.is_leaderboard]
-    of_pairs = f", {sum(look.n_pairs for look in boards)} of them pairs of leaderboards" if boards else ""
-    state = f", {left} of them unfinished and in no adjustment" if left else ""
+    n, left = family.n_comparisons, sum(entry.n_pairs for entry in family.entries if not entry.is_finished)
+    boards = [entry for entry in family.entries if entry.is_leaderboard]
+    of_pairs = f", {sum(entry.n_pairs for entry in boards)} of them pairs of leaderboards" if boards else ""
+    state = f", {left} of them unfinished and not adjusted" if left else ""
     yield f"test set {family.test_set[:_DIGEST]}: {n} logged comparison{'s' * (n != 1)}{of_pairs}{state}"
     columns = {method: family.adjusted(method), **({"spent": family.spent()} if spend else {})}
     rows = [("", "begun (UTC)", "comparison", "p", *columns, "verdict")]
-    for look in family.looks:
-        adjusted = [_written(values.get(look.number)) for values in columns.values()]
-        last = f"-{look.number + look.n_pairs - 1}" if look.n_pairs > 1 else ""
+    for entry in family.entries:
+        adjusted = [_written(values.get(entry.number)) for values in columns.values()]
+        last = f"-{entry.number + entry.n_pairs - 1}" if entry.n_pairs > 1 else ""
         rows.append(
-            (f"{look.number}{last}", *_described(look), *adjusted, look.tag("verdict") * look.is_finished)
+            (f"{entry.number}{last}", *_described(entry), *adjusted, entry.tag("verdict") * entry.is_finished)
         )
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
@@ -40,11 +40,11 @@ def family_lines(family: TestFamily, method: CorrectionOfLogged, *, spend: bool)
 
 
 def families_csv(families: list[TestFamily], method: CorrectionOfLogged, *, spend: bool) -> str:
-    """Render families as CSV: one row for each look, without the pairs of leaderboards."""
+    """Render families as CSV: one row per entry, without the pairs of leaderboards."""
     rows = [
-        {"test_set": family.test_set, **{name: value for name, value in look.items() if name != "pairs"}}
+        {"test_set": family.test_set, **{name: value for name, value in entry.items() if name != "pairs"}}
         for family in families
-        for look in family.to_dict(method, spend=spend)["comparisons"]
+        for entry in family.to_dict(method, spend=spend)["comparisons"]
     ]
     written = io.StringIO()
     table = csv.DictWriter(written, rows[0] if rows else (), lineterminator="\n")
@@ -53,22 +53,22 @@ def families_csv(families: list[TestFamily], method: CorrectionOfLogged, *, spen
     return written.getvalue()
 
 
-def _described(look: Look) -> tuple[str, str, str]:
-    name = look.run.name if len(look.run.name) <= _WIDEST else f"{look.run.name[: _WIDEST - 1]}…"
-    if look.is_leaderboard:
-        name += f", {look.n_pairs} pair{'s' * (look.n_pairs != 1)}"
-    return _begun(look), name, _pvalue(look)
+def _described(entry: LedgerEntry) -> tuple[str, str, str]:
+    name = entry.run.name if len(entry.run.name) <= _WIDEST else f"{entry.run.name[: _WIDEST - 1]}…"
+    if entry.is_leaderboard:
+        name += f", {entry.n_pairs} pair{'s' * (entry.n_pairs != 1)}"
+    return _begun(entry), name, _pvalue(entry)
 
 
-def _pvalue(look: Look) -> str:
-    written = _written(look.log10_pvalue)
+def _pvalue(entry: LedgerEntry) -> str:
+    written = _written(entry.log10_pvalue)
     if not written:
-        return "unreadable" if look.is_finished else "unfinished"
-    return f"≈{written} MC" if "|method:monte-carlo|" in look.tag("signature") else written
+        return "unreadable" if entry.is_finished else "unfinished"
+    return f"≈{written} MC" if "|method:monte-carlo|" in entry.tag("signature") else written
 
 
-def _begun(look: Look) -> str:
-    return "" if look.created is None else look.created.strftime("%Y-%m-%d %H:%M:%S")
+def _begun(entry: LedgerEntry) -> str:
+    return "" if entry.created is None else entry.created.strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _written(log10_pvalue: float | None) -> str:

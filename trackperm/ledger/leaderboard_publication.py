@@ -1,81 +1,66 @@
-"""A leaderboard made ready for a tracker: metrics, tables, files, tags and a description."""
+"""Publication of a leaderboard: metrics, tables, files, tags and a description for a tracker."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 import polars as pl
 
 from trackperm.errors import InputError
-from trackperm.leaderboards import Leaderboard, Pair, Row
+from trackperm.leaderboards import Leaderboard
 from trackperm.ledger.comparison_publication import parquet
-from trackperm.report import text
-from trackperm.report.leaderboard import cells as parts
-from trackperm.report.leaderboard import text as leaderboard_text
-from trackperm.report.leaderboard.formats import render
-from trackperm.trackers.markdown_limit import fitted
-from trackperm.trackers.publication import KIND_TAG, LEADERBOARD, PAIRS_TAG, TEST_SET_TAG, Publication, Table
+from trackperm.report.leaderboard.rendered import MAX_ROWS, render_leaderboard
+from trackperm.report.text import shorten
+from trackperm.trackers.markdown_limit import truncate_leaderboard
+from trackperm.trackers.publication import KIND_TAG, LEADERBOARD, PAIRS_TAG, TEST_SET_TAG, Publication
 from trackperm.trackers.references import TrackedRun
 
-MAX_ROWS = 1000
-"""Most rows of a table that trackers' pages show."""
-
 MAX_DESCRIPTION = 8000
-"""Most characters of the description of a run: what MLflow keeps of a tag."""
+"""Characters of a description: MLflow cuts longer tags without notice."""
 
 PAIRS_FILE = "trackperm/pairs.parquet"
 """All pairs with their p-values, which the ledger reads."""
 
 LOG10_COLUMN = "log10_p_upper"
-"""Column of :data:`PAIRS_FILE` that enters corrections."""
-
-FILES: Mapping[str, str] = {
-    "leaderboard.md": "markdown",
-    "trackperm_leaderboard.html": "html",
-    "leaderboard.csv": "csv",
-    "leaderboard.json": "json",
-    "leaderboard.png": "png",
-}
-"""Formats by artifact path."""
+"""Column of :data:`PAIRS_FILE` with the values that are corrected."""
 
 
 def leaderboard_publication(board: Leaderboard, sentence: str | None = None) -> Publication:
-    """Turn `board` into what a tracker adapter writes.
+    """Turn a leaderboard into what tracker adapters write.
 
     Parameters
     ----------
     board : Leaderboard
-        What :func:`trackperm.leaderboard` returned.
+        Result of :func:`trackperm.leaderboard`.
     sentence : str, optional
-        Which of the logged comparisons on its test set its pairs are.
+        Places of its pairs among the logged comparisons on its test set.
 
     Returns
     -------
     Publication
-        Equal leaderboards give equal publications, byte for byte, on the same versions of the libraries.
+        Equal leaderboards give byte-identical publications, with the same versions of the libraries.
 
     Raises
     ------
     MissingDependencyError
         If the libraries of ``trackperm[plots]`` are not installed.
     """
-    statistic = board.statistic.name
+    rendered = render_leaderboard(board)
     remarks = [] if sentence is None else [sentence]
     if len(board.rows) > MAX_ROWS:
         remarks.append(f"table of runs: the first {MAX_ROWS}; all are in leaderboard.csv")
     if len(board.pairs) > MAX_ROWS:
         remarks.append(f"table of pairs: the {MAX_ROWS} with the smallest p; all are in {PAIRS_FILE}")
     whole = "the artifact `leaderboard.md`"
-    description = fitted(leaderboard_text.markdown(board, remarks=remarks), MAX_DESCRIPTION, whole)
+    description = truncate_leaderboard(rendered.markdown(remarks), MAX_DESCRIPTION, whole)
     differing = sum(pair.verdict != "undecided" for pair in board.pairs)
     return Publication(
         key=board.key,
-        name=_name(board),
+        name=rendered.name,
         metrics=_metrics(board, differing),
-        tables={"board": _board(board), "pairs": _smallest_pairs(board)},
+        tables=rendered.tables,
         files={
-            **{path: render(board, format_) for path, format_ in FILES.items()},
+            **rendered.files,
             "trackperm/statistic.yaml": board.statistic.document().encode(),
             PAIRS_FILE: parquet(_pairs(board)),
         },
@@ -83,25 +68,25 @@ def leaderboard_publication(board: Leaderboard, sentence: str | None = None) -> 
             KIND_TAG: LEADERBOARD,
             PAIRS_TAG: str(len(board.pairs)),
             TEST_SET_TAG: board.test_set,
-            "trackperm.statistic": statistic,
+            "trackperm.statistic": board.statistic.name,
             "trackperm.verdict": f"{differing} of {len(board.pairs)} pairs differ",
             "trackperm.n_runs": str(len(board.rows)),
             "trackperm.signature": board.signature,
             **({} if board.baseline is None else {"trackperm.baseline": board.rows[board.baseline].origin}),
         },
-        description=description or f"{parts.summary(board)}: {whole} shows it.",
+        description=description or f"{rendered.summary}: {whole} shows it.",
         kind=LEADERBOARD,
-        entrants=[(run, _run_tags(board, row)) for row, run in _tracked(board)],
+        entrants=_entrants(board, rendered.short_verdicts),
     )
 
 
 def require_taggable(board: Leaderboard) -> None:
-    """Refuse to tag runs of a leaderboard that has no verdict for each of them, or runs in no tracker.
+    """Refuse to tag the runs of a leaderboard without a baseline, or runs that are not in a tracker.
 
     Raises
     ------
     InputError
-        If there is no baseline, or a run is in no tracker.
+        If there is no baseline, or a run is not in a tracker.
     """
     if board.baseline is None:
         raise InputError(
@@ -111,16 +96,9 @@ def require_taggable(board: Leaderboard) -> None:
     stray = next((row for row in board.rows if row.pair is not None and row.data.run is None), None)
     if stray is not None:
         raise InputError(
-            f"`--tag-runs` tags all runs, but `{stray.name}` is in no tracker",
-            hint="leave it out; the leaderboard itself says everything.",
+            f"`--tag-runs` tags all runs, but `{stray.name}` is not in a tracker",
+            hint="leave the option out; the leaderboard itself has all verdicts.",
         )
-
-
-def _name(board: Leaderboard) -> str:
-    against = ""
-    if board.baseline is not None:
-        against = f" vs {text.shorten(board.rows[board.baseline].name, 40)}"
-    return f"{board.statistic.name}: leaderboard of {len(board.rows)} runs{against}"
 
 
 def _metrics(board: Leaderboard, differing: int) -> dict[str, float]:
@@ -137,52 +115,8 @@ def _metrics(board: Leaderboard, differing: int) -> dict[str, float]:
     return {f"{name}/{key}": float(value) for key, value in found.items() if math.isfinite(value)}
 
 
-def _board(board: Leaderboard) -> Table:
-    """One row for each run, then the incomplete ones with the reason."""
-    columns = ("rank", "run", "score", "difference", "interval", "verdict", "adjusted_p", "group", "ranks")
-    rows: list[tuple[str | int | float | bool | None, ...]] = [
-        (
-            row.rank,
-            row.name,
-            row.score,
-            None if row.pair is None else row.pair.difference,
-            parts.interval(row),
-            parts.verdict(board, place),
-            None if row.pair is None else parts.adjusted(board, row.pair),
-            row.letters,
-            parts.ranks(row),
-            None,
-        )
-        for place, row in enumerate(board.rows)
-    ]
-    rows += [(None, name, *[None] * 7, reason) for name, reason in parts.incomplete(board)]
-    return Table((*columns, "incomplete"), rows[:MAX_ROWS])
-
-
-def _smallest_pairs(board: Leaderboard) -> Table:
-    """Pairs by their p-values, these as text, which no viewer rounds to 0."""
-    columns = ("candidate", "baseline", "difference", "p", "adjusted_p", "verdict", "n_discordant", "method")
-    chosen = sorted(board.pairs, key=lambda pair: pair.log10_upper)[:MAX_ROWS]
-    return Table(
-        columns,
-        [
-            (
-                board.rows[pair.candidate].name,
-                board.rows[pair.baseline].name,
-                pair.difference,
-                f"{'≈' * (pair.test.method == 'monte-carlo')}{pair.test.format_pvalue(3)}",
-                parts.adjusted(board, pair),
-                f"{pair.marker} {pair.verdict}",
-                pair.test.n_discordant,
-                pair.test.method,
-            )
-            for pair in chosen
-        ],
-    )
-
-
 def _pairs(board: Leaderboard) -> pl.DataFrame:
-    """All pairs in the order of the leaderboard; `log10_p_upper` is what enters a correction."""
+    """Return all pairs in the order of the leaderboard."""
     rows, pairs = board.rows, board.pairs
     return pl.DataFrame(
         {
@@ -202,21 +136,15 @@ def _pairs(board: Leaderboard) -> pl.DataFrame:
     )
 
 
-def _tracked(board: Leaderboard) -> list[tuple[Row, TrackedRun]]:
-    return [(row, row.data.run) for row in board.rows if row.data.run is not None]
-
-
-def _run_tags(board: Leaderboard, row: Row) -> dict[str, str]:
-    """Short tags with the adjusted p-value, of a run that was compared with a baseline."""
-    if board.baseline is None or row.pair is None:
-        return {}
-    name = board.statistic.name
-    return {
-        f"sig.{name}": _short_verdict(board, row.pair),
-        f"sig.{name}.vs": text.shorten(board.rows[board.baseline].name),
-    }
-
-
-def _short_verdict(board: Leaderboard, pair: Pair) -> str:
-    adjusted = parts.adjusted(board, pair, 2)
-    return f"{pair.marker} adj. p{adjusted if adjusted.startswith('≈') else f'={adjusted}'}"
+def _entrants(
+    board: Leaderboard, short_verdicts: list[str | None]
+) -> list[tuple[TrackedRun, dict[str, str]]]:
+    """Return the runs in trackers, with the tags of those that were compared with a baseline."""
+    name, entrants = board.statistic.name, []
+    for row, verdict in zip(board.rows, short_verdicts, strict=True):
+        tags = {}
+        if board.baseline is not None and verdict is not None:
+            tags = {f"sig.{name}": verdict, f"sig.{name}.vs": shorten(board.rows[board.baseline].name)}
+        if row.data.run is not None:
+            entrants.append((row.data.run, tags))
+    return entrants

@@ -1,4 +1,4 @@
-"""Write comparisons and leaderboards to a tracker, numbered among the looks at their test set."""
+"""Logging of comparisons and leaderboards, with their places among the looks at a test set."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ from trackperm.ledger.comparison_publication import (
     looks_sentence,
     publication,
 )
+from trackperm.ledger.entries import LedgerEntry, TestFamily, families
 from trackperm.ledger.leaderboard_publication import leaderboard_publication, require_taggable
-from trackperm.ledger.looks import Look, TestFamily, families
 from trackperm.trackers.base import Tracker, require_options
 from trackperm.trackers.publication import KEY_TAG, LoggedComparison, Publication, Published
 from trackperm.trackers.references import TrackedRun
 
 _TRIES = 3
+"""Rewrites of a description whose place has changed; each needs another writer at the same moment."""
+
 _SETTLING_SECONDS = (0.0, 0.2, 0.5, 1.0, 2.0, 4.0)
+"""Waits for another process to record when it began, which it does within a request or two."""
 
 
 @overload
@@ -56,40 +59,38 @@ def log(
     alert: bool = False,
     tag_runs: bool = False,
 ) -> Published | list[Published]:
-    """Write a result to a tracker, or update the one that was written there before.
+    """Write a result to a tracker, or update the run that holds an equal one.
 
-    Results are values, and nothing else writes them. Equal results, on equal data, are written once: the
-    second call finds the first. Each comparison counts as a look at its test set, a leaderboard as one for
-    each of its pairs; see :func:`trackperm.family`. To write predictions, use
-    :func:`trackperm.log_predictions`.
+    Equal results on equal data are written once: the second call finds the first run. Each comparison counts
+    as a look at its test set, and a leaderboard as one per pair; see :func:`trackperm.family`. To write
+    predictions, use :func:`trackperm.log_predictions`; to write a file, :func:`trackperm.report.html`.
 
     Parameters
     ----------
     result : Comparison, Leaderboard, or sequence of Comparison
-        What :func:`trackperm.compare` or :func:`trackperm.leaderboard` returned.
+        Result of :func:`trackperm.compare` or :func:`trackperm.leaderboard`.
     tracker : Tracker, optional
-        Where to write; by default the tracker that the candidate, or the runs, were read from.
+        Tracker to write to; by default that of the candidate, or of the runs.
     container : str, optional
-        Experiment or project; by default that of the candidate, or of the runs where it is the same for all.
+        Experiment or project; by default that of the candidate, or of the runs if they share one.
     alert : bool
-        Whether a candidate that is significantly worse raises an alert, the first time (W&B).
+        Whether a significantly worse candidate raises an alert, the first time (W&B).
     tag_runs : bool
-        Whether the runs, which have to be finished, get short tags with the verdict; without it only a
-        candidate in MLflow does. For a leaderboard, whose tags hold the adjusted p-value, it needs a
-        baseline.
+        Whether the runs, which have to be finished, get short tags with the verdict. Without it, only a
+        candidate in MLflow gets them. A leaderboard, whose tags have the adjusted p-value, needs a baseline.
 
     Returns
     -------
     Published, or list of Published
-        The run that holds the result, whether this call created it, and its number among the looks at the
-        test set; of a sequence, one for each.
+        Run that holds the result, whether this call created it, and its number among the looks at the test
+        set; for a sequence, one per comparison.
 
     Raises
     ------
     InputError
-        If nothing says where to write, or the tracker does not have an option.
+        If the place to write to is unknown, or the tracker lacks an option.
     InputTypeError
-        If `result` is something else.
+        If `result` has another type.
     TrackerError
         If the tracker failed; the next call completes what was begun.
     MissingDependencyError
@@ -97,13 +98,13 @@ def log(
 
     Examples
     --------
-    Runs of a tracker say where to log, as in
-    ``trackperm.log(trackperm.compare("mlflow:nightly/old", "mlflow:nightly/new"))``; files do not:
+    A candidate in a tracker is the place to log to, as in
+    ``trackperm.log(trackperm.compare("mlflow:nightly/old", "mlflow:nightly/new"))``. Files are not:
 
     >>> trackperm.log(trackperm.compare("baseline.parquet", "candidate.parquet"))
     Traceback (most recent call last):
         ...
-    trackperm.errors.InputError: the candidate `candidate.parquet` is in no tracker...
+    trackperm.errors.InputError: the candidate `candidate.parquet` is not in a tracker...
     <BLANKLINE>
     Hint: give one: `trackperm.log(result, trackperm.open_tracker('mlflow', uri), 'experiment')`.
     """
@@ -111,12 +112,12 @@ def log(
         return _log_comparison(result, tracker, container, alert=alert, tag_runs=tag_runs)
     if isinstance(result, Leaderboard):
         if alert:
-            raise InputError("a leaderboard has no alert", hint="`alert` goes with a comparison.")
+            raise InputError("a leaderboard has no alert", hint="`alert` is an option of comparisons.")
         return _log_leaderboard(result, tracker, container, tag_runs=tag_runs)
     if isinstance(result, list | tuple) and all(isinstance(each, Comparison) for each in result):
         return [_log_comparison(each, tracker, container, alert=alert, tag_runs=tag_runs) for each in result]
     raise InputTypeError(
-        f"`result` is {type(result).__name__!r}; expected a comparison, several, or a leaderboard",
+        f"`result` is a {type(result).__name__}; expected a comparison, several, or a leaderboard",
         hint="`trackperm.compare` and `trackperm.leaderboard` return them.",
     )
 
@@ -127,7 +128,7 @@ def _log_comparison(
     target = tracker or comparison.candidate_data.tracker
     if target is None:
         raise InputError(
-            f"the candidate `{comparison.candidate}` is in no tracker, so there is nowhere to log to",
+            f"the candidate `{comparison.candidate}` is not in a tracker, so there is nowhere to log to",
             hint="give one: `trackperm.log(result, trackperm.open_tracker('mlflow', uri), 'experiment')`.",
         )
     require_options(target, alert=alert, tag_runs=tag_runs)
@@ -135,7 +136,7 @@ def _log_comparison(
 
 
 class Place(NamedTuple):
-    """Where a look stands: its number, and how many comparisons before it are pairs of leaderboards."""
+    """Place of an entry: its number, and the number of earlier comparisons that are pairs of leaderboards."""
 
     number: int
     in_leaderboards: int
@@ -152,9 +153,9 @@ def log_comparison(
 ) -> Published:
     """Write `comparison` to `tracker`, with its place among the logged ones on its test set, and more `tags`.
 
-    The place is read off before writing, and again afterwards: where another writer came first in the
-    meantime, the description is brought up to date. Who comes first is settled as in a bakery (Lamport 1974):
-    a writer makes its run, then draws a time, and counts when no other run is about to draw one.
+    The place is read before writing and again afterwards; if another writer was first, the description is
+    updated. The order of writers follows the bakery algorithm (Lamport 1974): a writer creates its run, then
+    records a time, and counts when no other run is about to record one.
 
     Raises
     ------
@@ -169,8 +170,8 @@ def log_comparison(
         return tracker.publish(made, container, alert=alert, tag_runs=tag_runs)
     ledger = _Ledger(tracker, near, comparison.pairing.test_set, comparison.key)
 
-    def placed(place: Place, earlier: Look | None) -> Publication:
-        # Second opinions that were asked for once stay there.
+    def placed(place: Place, earlier: LedgerEntry | None) -> Publication:
+        # second opinions that were requested once are kept
         found, asked = comparison, {} if earlier is None else earlier.tags
         if OPINIONS_TAG in asked:
             found = found.with_second_opinions()
@@ -201,39 +202,32 @@ def _log_leaderboard(
         require_taggable(board)
     ledger = _Ledger(target, near, board.test_set, board.key)
 
-    def made(place: Place, _: Look | None) -> Publication:
+    def made(place: Place, _: LedgerEntry | None) -> Publication:
         return leaderboard_publication(board, looks_sentence(place[0], len(board.pairs), place[1]))
 
     return ledger.log(made, container, tag_runs=tag_runs)
 
 
 def _home(board: Leaderboard, container: str | None) -> RunData | None:
-    """Return a run whose experiment or project is that of all runs that are in a tracker.
-
-    Raises
-    ------
-    InputError
-        If they are in several, and no container is named.
-    """
+    """Return a run in the experiment or project that all tracked runs share; refuse runs in several."""
     tracked = [(row.data, row.data.run) for row in board.rows if row.data.run is not None]
     places = {run.reference.scheme if container else _container(run) for _, run in tracked}
     if len(places) > 1:
         raise InputError(
-            "the runs are in several experiments, projects or trackers, so they do not say where to log the"
-            " leaderboard",
-            hint="`--log-to mlflow:EXPERIMENT` or `--log-to wandb:ENTITY/PROJECT` says it.",
+            "the runs are in several experiments, projects or trackers; expected one place to log to",
+            hint="`--log-to mlflow:EXPERIMENT` or `--log-to wandb:ENTITY/PROJECT` names it.",
         )
     return tracked[0][0] if tracked else None
 
 
 def _container(run: TrackedRun) -> tuple[str, str, str]:
-    """Tell experiments and projects apart, and the folders of offline runs."""
+    """Return a key of the experiment or project of a run, or of the folder of an offline run."""
     return run.reference.scheme, run.container, run.reference.locator.rpartition("/")[0]
 
 
 @dataclass(frozen=True)
 class _Ledger:
-    """The comparisons beside a run or in a container on one test set, one of which is being written."""
+    """Comparisons on one test set near a run or in a container, to which one is being added."""
 
     tracker: Tracker
     near: TrackedRun | str
@@ -241,9 +235,9 @@ class _Ledger:
     key: str
 
     def log(
-        self, made: Callable[[Place, Look | None], Publication], container: str | None, **options: bool
+        self, made: Callable[[Place, LedgerEntry | None], Publication], container: str | None, **options: bool
     ) -> Published:
-        """Publish what `made` returns for its place, and for what is there of it already."""
+        """Publish what `made` returns for the place, and for the entry that an earlier call wrote."""
         earlier, following = self._looked_up()
         expected = following if earlier is None else _place(earlier)
         published = self.tracker.publish(made(expected, earlier), container, **options)
@@ -258,8 +252,8 @@ class _Ledger:
             return published
         return replace(published, look=own.number, in_leaderboards=own.in_leaderboards)
 
-    def _looked_up(self) -> tuple[Look | None, Place]:
-        """Return what is there of what is being written, and the place of a new one."""
+    def _looked_up(self) -> tuple[LedgerEntry | None, Place]:
+        """Return the entry that an earlier call wrote, if any, and the place of a new entry."""
         logged: list[LoggedComparison] = []
         for seconds in _SETTLING_SECONDS:
             time.sleep(seconds)
@@ -267,12 +261,12 @@ class _Ledger:
             if not any(each.is_beginning and each.tags.get(KEY_TAG) != self.key for each in logged):
                 break
         found = (each for each in families(logged) if each.test_set == self.test_set)
-        looks = next(found, TestFamily(self.test_set, ())).looks
-        begun = [look for look in looks if look.created is not None]
-        in_leaderboards = sum(look.n_pairs for look in begun if look.is_leaderboard)
-        following = Place(1 + sum(look.n_pairs for look in begun), in_leaderboards)
-        return next((look for look in looks if look.key == self.key), None), following
+        entries = next(found, TestFamily(self.test_set, ())).entries
+        begun = [entry for entry in entries if entry.created is not None]
+        in_leaderboards = sum(entry.n_pairs for entry in begun if entry.is_leaderboard)
+        following = Place(1 + sum(entry.n_pairs for entry in begun), in_leaderboards)
+        return next((entry for entry in entries if entry.key == self.key), None), following
 
 
-def _place(look: Look) -> Place:
-    return Place(look.number, look.in_leaderboards)
+def _place(entry: LedgerEntry) -> Place:
+    return Place(entry.number, entry.in_leaderboards)

@@ -1,8 +1,9 @@
-"""Plans from the comparisons that a tracker has: how often runs disagreed on a test set before.
+"""Sample sizes from past comparisons: how often runs disagreed on a test set before.
 
-How many examples it takes depends on how often two runs disagree, of which one pilot says little. Everything
-that was compared on the same test set says more: the least, the median and the greatest discordance give a
-range. What was logged is read back as counts, so that a share is of the examples that the statistic counts.
+The number of examples that a comparison needs depends on how often two runs disagree, which one pilot
+estimates poorly. All comparisons on the same test set say more: the least, the median and the greatest
+discordance give a range. The logged counts are read back, so that a share refers to the examples that the
+statistic counts.
 """
 
 from __future__ import annotations
@@ -34,28 +35,28 @@ from trackperm.trackers.base import Tracker
 from trackperm.trackers.publication import COMPARISON, LoggedComparison
 
 _STATISTIC, _SLICE = "trackperm.statistic", "trackperm.slice"
-_DIGEST = 12  # digits of a test set that are shown
+_DIGEST = 12  # digits of a test set
 _HINT = "`trackperm compare` logs them; `trackperm power --difference 0.03 --discordance 0.1` plans without."
 
 
 @dataclass(frozen=True)
 class PastPlan:
-    """What it takes, by all that was compared on a test set before.
+    """Sample sizes from all past comparisons on a test set.
 
     Attributes
     ----------
     statistic, test_set : str
-        Its name, and the digest of the examples.
+        Name of the statistic, and digest of the examples.
     n_comparisons : int
-        Past comparisons that this is over; two of the same data are one.
+        Number of past comparisons; two comparisons of the same data count as one.
     discordances : tuple of float or None
-        For 0/1 scores, in each the share of examples on which exactly one run is right, in ascending order.
+        For 0/1 scores, the shares of examples on which exactly one run is right, in ascending order.
     least, median, greatest : Plan or None
-        By the past comparison of the least, the median (of an even number, the upper one) and the greatest
-        discordance; for other statistics, standard deviation of the null distribution per example. None where
-        so little cannot make the difference.
+        Plans from the past comparisons with the least, the median (of an even number, the upper one) and the
+        greatest discordance; for other statistics, with such standard deviations of the null distribution per
+        example. None if runs that disagree so little cannot differ by the difference.
     notes : tuple of str
-        What was left out, and why.
+        Comparisons that were left out, and why.
     """
 
     statistic: str
@@ -68,7 +69,7 @@ class PastPlan:
     notes: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
-        """Say it in lines for a terminal."""
+        """Return the plans as lines for a terminal."""
         n = self.n_comparisons
         found = [
             f"{n} past comparison{'s' * (n != 1)} by {self.statistic} on test set {self.test_set[:_DIGEST]}"
@@ -89,18 +90,18 @@ class PastPlan:
         return [*found, *self.notes]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values that JSON can hold."""
+        """Return the plans as JSON values."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class _Past:
-    """The counts of a past comparison, and how far they spread.
+    """Counts of a past comparison, and their spread.
 
     Attributes
     ----------
     share : float or None
-        The discordance, for 0/1 scores.
+        Discordance, for 0/1 scores.
     deviation : float
         sqrt(n) times the standard deviation of the null distribution, the largest difference that such
         examples can show; for 0/1 scores the square root of the discordance.
@@ -113,7 +114,7 @@ class _Past:
 
     @property
     def largest(self) -> float:
-        """The largest difference that the examples can show, if all that differ point the same way."""
+        """Largest difference that the examples can show, if all discordant ones favour the same run."""
         return self.deviation if self.share is None else self.share
 
     @classmethod
@@ -143,51 +144,51 @@ def plan_from_past(
 ) -> PastPlan:
     """Plan from the comparisons that are logged in an experiment or project.
 
-    Exact for 0/1 scores. For other statistics by the normal approximation, and by resampling the logged
-    counts of the three comparisons that are named.
+    Plans are exact for 0/1 scores. For other statistics they use the normal approximation, and resample the
+    logged counts of the three chosen comparisons.
 
     Parameters
     ----------
     tracker : Tracker
-        As :func:`trackperm.open_tracker` opens it.
+        Tracker, as :func:`trackperm.open_tracker` returns it.
     container : str
         Experiment, project or folder of offline runs.
     statistic : str
-        Name of the statistic that was logged.
+        Name of the logged statistic.
     difference : float
-        The difference to be seen.
+        True difference that the test should detect.
     test_set : str, optional
-        First digits of the digest of a test set, one of a slice too; needed where several were compared on.
+        First digits of the digest of a test set, or of a slice; needed if there are several test sets.
     n_examples, power, alpha, n_resamples, seed
         As in :func:`plan_from_counts`.
     alternative : {'two-sided', 'less', 'greater'}
-        Of the test that is planned for; the past ones may have had others.
+        Alternative of the planned test; past tests may have had others.
 
     Raises
     ------
     InputError
-        If nothing was logged that a plan can be made from, or several test sets were compared on, or no past
-        comparison disagreed often enough for the difference.
+        If no suitable comparison is logged, there are several test sets, or no past comparison disagreed
+        often enough for the difference.
     TrackerError
         If the tracker cannot be reached or refuses.
     CapacityError
-        If it takes too many examples.
+        If too many examples are needed.
     """
     comparisons = [each for each in tracker.comparisons(container) if each.kind == COMPARISON]
     family = _family(comparisons, container, statistic, test_set)
     found, notes = _read(tracker, family)
     if not found:
         raise InputError(
-            f"no counts of {len(family.looks)} comparisons by `{statistic}` in `{container}` can be read"
+            f"none of {len(family.entries)} comparisons by `{statistic}` in `{container}` has readable counts"
             + "".join(f"; {note}" for note in notes),
             hint=_HINT,
         )
     found.sort(key=lambda past: past.deviation)
     if not abs(difference) <= found[-1].largest:
         raise InputError(
-            f"`difference` is {difference}, and runs that disagree as in the {len(found)} past comparisons by"
-            f" `{statistic}` differ by {found[-1].largest:.3g} at most",
-            hint="a smaller `--difference` can be planned for.",
+            f"`difference` is {difference}; runs that disagree as in the {len(found)} past comparisons by"
+            f" `{statistic}` differ by at most {found[-1].largest:.3g}",
+            hint="choose a smaller `--difference`.",
         )
     plans = {
         i: plan_from_counts(
@@ -220,11 +221,11 @@ def plan_from_past(
 def _family(
     logged: Sequence[LoggedComparison], container: str, statistic: str, test_set: str | None
 ) -> TestFamily:
-    """Choose the comparisons by a statistic on one test set; a slice is a test set of its own."""
+    """Return the comparisons by a statistic on one test set; a slice is a test set too."""
     names = sorted({each.tags[_STATISTIC] for each in logged if _STATISTIC in each.tags})
     if not names:
         raise InputError(
-            f"no comparison is logged in `{container}`, so that nothing tells how often runs disagree",
+            f"no comparison is logged in `{container}`, so it is unknown how often runs disagree",
             hint=_HINT,
         )
     chosen = [each for each in logged if each.tags.get(_STATISTIC) == statistic]
@@ -237,30 +238,30 @@ def _family(
     found = [each for each in families(whole) if each.test_set.startswith(test_set or "")]
     if len(found) == 1:
         return found[0]
-    sets = [f"{each.test_set[:_DIGEST]} ({len(each.looks)})" for each in found or families(chosen)]
+    sets = [f"{each.test_set[:_DIGEST]} ({len(each.entries)})" for each in found or families(chosen)]
     if not sets:
         raise InputError(
-            f"the comparisons by `{statistic}` in `{container}` say no test set, as those of older versions",
-            hint="`trackperm compare` brings one up to date where it compares the same runs again.",
+            f"the comparisons by `{statistic}` in `{container}` have no test set; older versions logged none",
+            hint="`trackperm compare` updates a comparison when it compares the same runs again.",
         )
-    problem = f"are on {len(found)} test sets" if found else "are on no such test set"
+    problem = f"are on {len(found)} test sets" if found else "are on other test sets"
     if not found and test_set is None:
-        problem = "are of slices alone"
+        problem = "are comparisons of slices only"
     raise InputError(
         f"the comparisons by `{statistic}` in `{container}` {problem}",
-        hint=f"`--test-set` chooses one, with so many comparisons each: {listed(sets)}.",
+        hint=f"`--test-set` chooses one; test sets and their numbers of comparisons: {listed(sets)}.",
     )
 
 
 def _read(tracker: Tracker, family: TestFamily) -> tuple[list[_Past], list[str]]:
-    """Read the counts of a family, those of the newest spec, and say what was left out."""
+    """Return the counts of a family's comparisons by the newest spec, and notes on what was left out."""
     found: dict[frozenset[str], _Past] = {}
     left_out = Counter[str]()
-    left_out["unfinished"] = len(family.looks) - len(family.finished)
+    left_out["unfinished"] = len(family.entries) - len(family.finished)
     document = None
-    for look in reversed(family.finished):
+    for entry in reversed(family.finished):
         try:
-            files = tracker.files(look.run)
+            files = tracker.files(entry.run)
         except SourceError:
             files = {}
         try:
@@ -269,10 +270,10 @@ def _read(tracker: Tracker, family: TestFamily) -> tuple[list[_Past], list[str]]
             of_both = frozenset(str(data["pairing"][f"{run}_digest"]) for run in ("baseline", "candidate"))
             document = document or statistic.document()
             if statistic.document() != document:
-                left_out["by another spec of that name than the newest"] += 1
-            elif of_both not in found:  # other options, or the other way round
+                left_out["by an older spec of that name"] += 1
+            elif of_both not in found:  # the same runs may be compared with other options, or exchanged
                 found[of_both] = _Past.of(statistic, read_count_table(files[COUNTS], statistic))
         except UNREADABLE:
-            left_out["without counts to plan from"] += 1
-    notes = [f"not among them: {n} {why}" for why, n in left_out.items() if n]
+            left_out["without readable counts"] += 1
+    notes = [f"left out: {n} {why}" for why, n in left_out.items() if n]
     return list(found.values()), notes

@@ -1,4 +1,4 @@
-"""Plan how many examples it takes: by a discordance, a pilot, or what was compared before."""
+"""Sample size of a comparison, from a discordance, a pilot, or past comparisons."""
 
 from __future__ import annotations
 
@@ -66,38 +66,37 @@ def power(
     parameters: Mapping[str, object] | None = None,
     tracking_uri: str | None = None,
 ) -> Plan | list[PastPlan]:
-    """Plan how many examples it takes to see a difference between two runs.
+    """Return the number of examples that are needed to detect a difference between two runs.
 
-    A plan is made from one of three: from a pilot, which is two runs; from `discordance`; or from
-    `experiment`, where comparisons were logged. Exact for 0/1 scores; for other statistics by the normal
-    approximation, and by resampling the counts. To learn the smallest difference that a comparison which was
-    made already would have shown, read ``detectable`` of the :class:`trackperm.Comparison`.
+    A plan starts from one of three sources: a pilot, which is two runs; a `discordance`; or an `experiment`
+    with logged comparisons. It is exact for 0/1 scores; for other statistics it uses the normal
+    approximation, and resamples the counts. For the smallest difference that an existing comparison could
+    have detected, read ``detectable`` of the :class:`trackperm.Comparison`.
 
     Parameters
     ----------
     baseline, candidate : str, Path, TrackedRun or data frame, optional
-        The runs of a pilot, as in :func:`trackperm.compare`.
+        Runs of a pilot, as in :func:`trackperm.compare`.
     experiment : str, optional
-        ``mlflow:EXPERIMENT`` or ``wandb:ENTITY/PROJECT``, in place of a pilot: plan from all comparisons
-        that are logged there.
+        ``mlflow:EXPERIMENT`` or ``wandb:ENTITY/PROJECT`` with logged comparisons, instead of a pilot.
     test_set : str, optional
-        With `experiment`, the first hexadecimal digits of the digest of a test set; needed where several
-        were compared on.
+        With `experiment`, the first hexadecimal digits of the digest of a test set; needed if there are
+        several test sets.
     statistic : str, Path or Statistic, or sequence of str
-        That of the pilot, by default as the runs say; with `experiment`, one name that was logged or several,
-        by default ``accuracy``.
+        Statistic of the pilot, by default as the runs say; with `experiment`, one or several logged names, by
+        default ``accuracy``.
     difference : float, optional
-        The true difference to be seen, in units of the statistic; by default that of the pilot.
+        True difference that the test should detect, in units of the statistic; by default that of the pilot.
     discordance : float, optional
-        Share of examples, from 0 to 1, on which one run alone is right, in place of a pilot.
+        Share of examples, from 0 to 1, on which exactly one run is right, instead of a pilot.
     n_examples : int, optional
-        A number of examples whose power is computed as well.
+        Number of examples whose power is computed as well.
     power, alpha : float
-        The chance of p < alpha to be had, and alpha; both between 0 and 1.
+        Probability of p < alpha under the difference, and alpha; both between 0 and 1.
     alternative : {'two-sided', 'less', 'greater'}
         Which values of the statistic are extreme.
     n_resamples, seed : int
-        Resampled comparisons, for other than 0/1 scores, and their seed.
+        Number of resampled comparisons and their seed, for other than 0/1 scores.
     parameters : mapping, optional
         Values of the statistic's parameters, such as ``{"positive": "yes"}``, for a pilot.
     tracking_uri : str, optional
@@ -106,17 +105,17 @@ def power(
     Returns
     -------
     Plan or list of PastPlan
-        A plan; with `experiment`, one for each statistic, each by the least, the median and the greatest
+        A plan; with `experiment`, plans for each statistic by the least, the median and the greatest
         discordance of the past comparisons.
 
     Raises
     ------
     InputError
-        If not exactly one of the three is given, or nothing can be planned from it.
+        If not exactly one source is given, or no plan can be made from it.
     TrackerError
         If a tracker cannot be reached or refuses.
     CapacityError
-        If it takes too many examples.
+        If too many examples are needed.
 
     Examples
     --------
@@ -128,19 +127,17 @@ def power(
     """
     _require_one_source(baseline, discordance, experiment)
     if experiment is None and test_set is not None:
-        raise InputError("`--test-set` is one of those in an experiment", hint="add `--experiment`.")
+        raise InputError("`--test-set` needs an experiment", hint="add `--experiment`.")
     if baseline is None and difference is None:
         source = "discordance" if experiment is None else "experiment"
-        raise InputError(f"`--{source}` needs the `--difference` that is to be seen")
+        raise InputError(f"`--{source}` needs a `--difference`", hint="for example `--difference 0.03`.")
     names = [statistic] if isinstance(statistic, str | Path | Statistic) else list(statistic or ())
     test: dict[str, Any] = {"alpha": alpha, "alternative": alternative}
     sought: dict[str, Any] = {"n_examples": n_examples, "power": power}
     drawn: dict[str, Any] = {"n_resamples": n_resamples, "seed": seed}
     if experiment is not None and difference is not None:
         if parameters:
-            raise InputError(
-                "`--set` is for a pilot; logged comparisons have the spec that they were made by"
-            )
+            raise InputError("`--set` needs a pilot; logged comparisons have their own spec")
         tracker, container = opened(experiment, tracking_uri, hint="`--experiment mlflow:EXPERIMENT`.")
         past = {"test_set": test_set, "difference": difference, **sought, **test, **drawn}
         logged = [_logged_name(name) for name in names] or ["accuracy"]
@@ -148,9 +145,9 @@ def power(
     if discordance is not None and difference is not None:
         return plan_paired(difference, discordance, **sought, **test)
     if candidate is None:
-        raise InputError("a pilot has two runs", hint="`trackperm power BASELINE CANDIDATE`.")
+        raise InputError("a pilot needs two runs", hint="`trackperm power BASELINE CANDIDATE`.")
     if len(names) > 1 or (statistic is not None and not names):
-        raise InputError("a pilot is compared by one statistic", hint="give `--statistic` once.")
+        raise InputError("a pilot takes one statistic", hint="give `--statistic` once.")
     named = names[0] if names else None
     pilot = compare(baseline, candidate, named, parameters=parameters, tracking_uri=tracking_uri, **test)
     return plan_from_pilot(pilot, difference=difference, **sought, **drawn)
@@ -159,11 +156,11 @@ def power(
 def _require_one_source(baseline: object, discordance: object, experiment: object) -> None:
     if sum(source is not None for source in (baseline, discordance, experiment)) != 1:
         raise InputError(
-            "`trackperm power` plans from a pilot, two runs, or from `--discordance`, or from `--experiment`",
+            "expected one of: a pilot, which is two runs; `--discordance`; or `--experiment`",
             hint="`trackperm power --difference 0.03 --discordance 0.1`, for example.",
         )
 
 
 def _logged_name(statistic: StatisticName) -> str:
-    """Return the name under which comparisons by a statistic are logged."""
+    """Return the name that logged comparisons by a statistic have."""
     return statistic.name if isinstance(statistic, Statistic) else str(statistic)

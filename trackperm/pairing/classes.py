@@ -1,15 +1,14 @@
-"""Classes: every example is counted for each of them, and examples that are alike only once.
+"""Counts of every class on every example, computed once for each kind of example.
 
-The counts of every class on every example are many, but what they are counted from takes few values: as many
-as there are triples of a label and two predictions, the kinds of examples.
+Examples with the same label and the same two predictions have the same counts; they are one kind. There are
+far fewer kinds than examples, so that counting by kind saves time and memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 import polars as pl
@@ -22,7 +21,7 @@ from trackperm.pairing.counting import count_of, counted
 from trackperm.pairing.engines.base import Frame
 from trackperm.pairing.engines.in_memory import InMemory
 from trackperm.pairing.grouping import MAX_CELLS, require_small_sums
-from trackperm.pairing.joined import SIDES, SIZE, JoinedRows, example, of
+from trackperm.pairing.joined import SIDES, SIZE, JoinedRows, of
 from trackperm.pairing.keyed_run import KEY
 from trackperm.statistic import Outcome, Statistic, load_statistic
 from trackperm.statistic.definition import CLASS_COLUMN, ClassValue
@@ -30,10 +29,10 @@ from trackperm.statistic.expressions.types import literal_type
 from trackperm.tables.column_types import LISTS, ColumnType
 
 KIND = "kind"
-"""Name of the number of a row's kind."""
+"""Column with the number of a row's kind."""
 
 DIFFERS = "counts_differ"
-"""Name of whether any count of a row differs between the runs."""
+"""Boolean column: whether any count of a row differs between the runs."""
 
 _CLASS = "class_number"
 _SIZE = "kind_size"
@@ -53,9 +52,9 @@ class ClassCounts:
     sizes : ndarray of int64, shape (K,)
         Number of examples of each kind.
     statistic : Statistic
-        What was counted.
+        The statistic that was counted.
     notes : tuple of str
-        What a reader should know of the counts.
+        Remarks on the counts for readers of the result.
     """
 
     baseline: Integers
@@ -70,19 +69,19 @@ class ClassCounts:
         Parameters
         ----------
         units, kinds, sizes : ndarray of int64, shape (L,)
-            Number of a unit and of a kind, from 0, and how many examples of the kind the unit has.
+            Number of a unit and of a kind, each from 0, and the number of examples of this kind in this unit.
 
         Raises
         ------
         InputError
-            If sums may reach 2^62, or the units are too many for counts of every class.
+            If sums may reach 2^62, or the counts of all units and classes would not fit in memory.
         """
         n_units = int(units.max()) + 1
-        require_few(n_units, "units that are exchanged together", self.statistic, self.baseline.shape[1])
+        self.require_few_units(n_units)
         largest = max(int(np.abs(counts).max()) for counts in (self.baseline, self.candidate))
         of_unit = np.bincount(units, weights=sizes)
         require_small_sums(largest, int(of_unit.max()), self.statistic)
-        from scipy import sparse  # importing it takes as long as a small comparison
+        from scipy import sparse  # imported late, because the import takes as long as a small comparison
 
         incidence = sparse.csr_array((sizes, (units, kinds)), shape=(n_units, len(self.baseline)))
         baseline, candidate = (
@@ -91,8 +90,18 @@ class ClassCounts:
         )
         return replace(self, baseline=baseline, candidate=candidate, sizes=np.ones(n_units, dtype=np.int64))
 
+    def require_few_units(self, n_units: int) -> None:
+        """Refuse units whose counts of every class would not fit in memory.
+
+        Raises
+        ------
+        InputError
+            If there are too many units.
+        """
+        require_few(n_units, "units that are exchanged together", self.statistic, self.baseline.shape[1])
+
     def pooled(self) -> pl.DataFrame:
-        """Return the counts of each kind, added up over the classes, and whether any of them differs.
+        """Return the counts of each kind, added up over the classes, and :data:`DIFFERS`.
 
         Raises
         ------
@@ -123,7 +132,7 @@ class ClassCounts:
 def class_types(
     statistic: Statistic, columns: PairedColumns, types: Mapping[str, ColumnType]
 ) -> dict[str, ColumnType]:
-    """Return the type of the column of classes that the counts read; nothing where there are none."""
+    """Return the type of the column of classes; an empty mapping if the statistic has no classes."""
     if not statistic.has_classes:
         return {}
     of_classes = literal_type(statistic.classes[0]) if columns.classes is None else types[columns.classes]
@@ -143,38 +152,41 @@ def counted_by_class(
     rows : JoinedRows
         Baseline and candidate.
     statistic : Statistic
-        Has classes.
+        A statistic with classes.
     types : mapping of str to ColumnType
-        Types of the columns, :func:`class_types` among them.
+        Types of the columns, including those of :func:`class_types`.
     outcomes : (Outcome, Outcome), optional
-        What missing predictions of baseline and candidate are taken for, where they are counted.
+        Outcomes that replace missing predictions of baseline and candidate; None where they are not counted.
 
     Returns
     -------
     frame : narwhals.LazyFrame
-        The rows in the test with the number of their kind, and what :meth:`ClassCounts.pooled` has of it.
+        The rows in the test with the number of their kind and the columns of :meth:`ClassCounts.pooled`.
     counts : ClassCounts
         Counts of the kinds.
 
     Raises
     ------
     InputError
-        If a count is undefined on an example or out of range, if classes or different examples are too many,
-        or if a class that the statistic lists does not occur.
+        If a count is undefined on an example or out of range, if there are too many classes or different
+        examples, or if a class that the statistic lists does not occur.
     """
     engine, columns = rows.engine, rows.columns
     classes: tuple[ClassValue, ...] = statistic.classes
     if columns.classes is not None:
-        found = rows.in_test.select(example(columns.classes).alias("class")).unique()
+        found = rows.in_test.select(rows.example(columns.classes).alias("class")).unique()
         classes = tuple(engine.collected(found)["class"].sort().to_list())
         statistic = load_statistic(statistic, classes=classes)
     read = [name for name in columns.used if name in statistic.used_columns or name == columns.label]
-    frame, kinds = _with_kinds(rows, read, types)
-    require_few(len(kinds), "different examples", statistic, len(classes))
+
+    def require_few_kinds(n: int) -> None:
+        require_few(n, "different examples", statistic, len(classes))
+
+    frame, kinds = _with_kinds(rows, read, types, require_few_kinds)
     in_memory = InMemory()
     of_kinds = replace(rows, engine=in_memory, types={**rows.types, **types})
     own = counted(of_kinds, in_memory.local(_for_every(classes, kinds)), statistic, dict(types), outcomes)
-    if own.statistic is not statistic:  # it has been given units
+    if own.statistic is not statistic:  # counting has set its units
         statistic = load_statistic(own.statistic, classes=classes)
     shape = (len(kinds), len(classes), len(statistic.count_names))
     values = in_memory.collected(own.frame).sort(KIND, _CLASS)
@@ -197,20 +209,29 @@ def counted_by_class(
 
 
 def _with_kinds(
-    rows: JoinedRows, read: Sequence[str], types: Mapping[str, ColumnType]
+    rows: JoinedRows,
+    read: Sequence[str],
+    types: Mapping[str, ColumnType],
+    require_few_kinds: Callable[[int], None],
 ) -> tuple[Frame, pl.DataFrame]:
-    """Give rows the number of their kind, alike in all that is read of both runs; return one of each kind."""
-    engine, frame = rows.engine, rows.in_test
+    """Assign to each row the number of its kind; return these rows, and one row of each kind.
+
+    Rows are of one kind if both runs have the same values in all columns that are read. `require_few_kinds`
+    is called with the number of kinds before the kinds are brought into memory.
+    """
+    engine, f, frame = rows.engine, rows.functions, rows.examples
     if rows.columns.repeats or any(types[name] in LISTS for name in read):
+        require_few_kinds(int(engine.collected(frame.select(f.len())).item()))
         kinds = engine.collected(frame).sort(*rows.keys).with_row_index(KIND)
         kinds = kinds.with_columns(pl.col(KIND).cast(pl.Int64), pl.col(SIZE).alias(_SIZE))
         return engine.local(kinds.drop(_SIZE)), kinds
     first = "first_of_kind"
     alike = [of(side, name) for side in SIDES for name in read]
-    frame = engine.kept(frame.with_columns(nw.col(KEY).min().over(*alike).alias(first)))
-    sizes = engine.collected(frame.group_by(first).agg(nw.col(SIZE).sum().cast(nw.Int64).alias(_SIZE)))
+    frame = engine.kept(frame.with_columns(f.col(KEY).min().over(*alike).alias(first)))
+    require_few_kinds(int(engine.collected(frame.select(f.col(first).n_unique())).item()))
+    sizes = engine.collected(frame.group_by(first).agg(f.col(SIZE).sum().cast(f.Int64).alias(_SIZE)))
     sizes = sizes.sort(first).with_row_index(KIND).with_columns(pl.col(KIND).cast(pl.Int64))
-    examples = engine.collected(frame.filter(nw.col(KEY) == nw.col(first))).join(sizes, on=first).sort(KIND)
+    examples = engine.collected(frame.filter(f.col(KEY) == f.col(first))).join(sizes, on=first).sort(KIND)
     numbers = engine.local(sizes.select(first, KIND))
     return frame.join(numbers, on=first, how="left").drop(first), examples
 
@@ -228,7 +249,7 @@ def require_few(n: int, what: str, statistic: Statistic, n_classes: int) -> None
     Raises
     ------
     InputError
-        If there are more than :data:`~trackperm.pairing.grouping.MAX_CELLS`.
+        If there are more counts than :data:`~trackperm.pairing.grouping.MAX_CELLS`.
     """
     if n * n_classes * 2 * len(statistic.count_names) > MAX_CELLS:
         raise InputError(
@@ -240,7 +261,7 @@ def require_few(n: int, what: str, statistic: Statistic, n_classes: int) -> None
 def _predicted_alone(
     rows: JoinedRows, classes: tuple[ClassValue, ...], statistic: Statistic, types: Mapping[str, ColumnType]
 ) -> list[str]:
-    """Say which classes are predicted and belong to no label, where the classes are those of the labels."""
+    """Note the classes that are predicted but are not labels, if the classes are taken from the labels."""
     column = statistic.columns.get("prediction")
     if statistic.class_column is None or column is None or types[column] is not types[CLASS_COLUMN]:
         return []

@@ -1,4 +1,4 @@
-"""Counts of two runs on the rows that they share."""
+"""Counts of two runs on their joined rows."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from functools import partial
 import narwhals as nw
 import polars as pl
 
-from trackperm.errors import InputError
+from trackperm.errors import InputError, UncountableError
 from trackperm.exact.scores.scaling import scale_scores
 from trackperm.pairing.checks.differences import shown
 from trackperm.pairing.engines.base import Engine, Frame, Types
 from trackperm.pairing.internal_names import internal
-from trackperm.pairing.joined import SIDES, JoinedRows, of, padding, present
+from trackperm.pairing.joined import SIDES, JoinedRows, of
 from trackperm.pairing.keyed_run import KEY
-from trackperm.statistic import OUT_OF_RANGE, Outcome, Statistic, UncountableError, load_statistic
+from trackperm.statistic import OUT_OF_RANGE, Outcome, Statistic, load_statistic
 from trackperm.statistic.definition import CLASS_COLUMN
 
 _INTEGER = "count_as_integer"
@@ -30,11 +30,11 @@ class CountedRows:
     Attributes
     ----------
     frame : narwhals.LazyFrame
-        The rows, with a column of int64 by :func:`count_of` for every count of both runs.
+        The rows, with a column of int64, named by :func:`count_of`, for every count of both runs.
     statistic : Statistic
-        With the units of the counts.
+        The statistic, with the units of the counts.
     notes : tuple of str
-        What decimals were taken as.
+        The units in which decimals were counted.
     """
 
     frame: Frame
@@ -67,21 +67,22 @@ def counted(
     Parameters
     ----------
     rows : JoinedRows
-        Says what the columns are, and which runs they are of.
+        The joined rows of both runs.
     frame : narwhals.LazyFrame
-        Those of the rows that are counted.
+        The rows that are counted.
     types : dict of str to ColumnType
         Types of the columns that the counts read.
     outcomes : (Outcome, Outcome), optional
-        What missing predictions of baseline and candidate are taken for, where they are counted.
+        Outcomes that replace missing predictions of baseline and candidate; None where they are not counted.
     units : mapping of str to Fraction, optional
-        Units that were found of more rows than these.
+        Known units of the counts, if `frame` is a part of the rows by which the units were found.
 
     Raises
     ------
     InputError
-        If a count is undefined on an example or out of range, or it is not known what a missing prediction
-        counts; or if the resolution of a count is too fine, or so coarse that no difference is left.
+        If a count is undefined on an example or out of range, if the statistic does not define what a missing
+        prediction counts, or if the resolution of a count is too fine, or so coarse that no difference is
+        left.
     """
     frame, decimals = outcomes_of(rows, frame, statistic, types, outcomes)
     return scaled(rows.engine, frame, statistic, decimals, units)
@@ -94,8 +95,8 @@ def outcomes_of(
     types: Types,
     outcomes: tuple[Outcome, Outcome] | None,
 ) -> tuple[Frame, frozenset[str]]:
-    """Count as :func:`counted` does, but leave decimals as they are; return which counts these are, too."""
-    taken = (None, None) if outcomes is None else outcomes
+    """Count as :func:`counted` does, but do not scale decimals; also return the names of decimal counts."""
+    f, taken = rows.functions, (None, None) if outcomes is None else outcomes
     # Types are checked before counters are called.
     expressions = {
         count_of(side, name): expression
@@ -113,7 +114,7 @@ def outcomes_of(
     )
     _require_known(rows, frame, statistic, decimals)
     frame = frame.with_columns(
-        nw.col(count_of(side, name)).cast(nw.Float64 if name in decimals else nw.Int64)
+        f.col(count_of(side, name)).cast(f.Float64 if name in decimals else f.Int64)
         for side in SIDES
         for name in statistic.count_names
     )
@@ -123,18 +124,19 @@ def outcomes_of(
 def _expressions(
     rows: JoinedRows, statistic: Statistic, types: Types, side: str, outcome: Outcome | None
 ) -> dict[str, nw.Expr]:
-    """Return the expressions of the counts of one run; of padding, 0."""
-    expressions = statistic.counts(types, partial(of, side))
+    """Return the expressions of the counts of one run; padding counts 0."""
+    f = rows.functions
+    expressions = statistic.counts(types, partial(of, side), f)
     if outcome is not None:
-        instead = statistic.missing_counts(types, outcome, partial(of, side))
+        instead = statistic.missing_counts(types, outcome, partial(of, side), f)
         expressions = {
-            name: nw.when(present(side, rows.columns.of_runs)).then(expression).otherwise(instead[name])
+            name: f.when(rows.present(side, rows.columns.of_runs)).then(expression).otherwise(instead[name])
             for name, expression in expressions.items()
         }
     if rows.columns.repeats:
-        zero = nw.lit(0, nw.Int64)
+        zero = f.lit(0, f.Int64)
         expressions = {
-            name: nw.when(padding(side)).then(zero).otherwise(expression)
+            name: f.when(rows.padding(side)).then(zero).otherwise(expression)
             for name, expression in expressions.items()
         }
     return expressions
@@ -144,66 +146,97 @@ def _with_counters(
     rows: JoinedRows, frame: Frame, statistic: Statistic, outcomes: Sequence[Outcome | None]
 ) -> Frame:
     """Add the columns of counters, which are computed in batches of rows."""
-    sides = dict(zip(SIDES, outcomes, strict=True))
+    if not statistic.has_counters:
+        return frame
+    counters = [
+        _Counters(statistic, side, run.origin, outcome, rows.columns.names, rows.columns.of_runs)
+        for side, run, outcome in zip(SIDES, rows.runs, outcomes, strict=True)
+    ]
+    return rows.engine.mapped(frame, partial(_counted, counters=counters))
 
-    def with_counters(batch: pl.DataFrame) -> pl.DataFrame:
-        for side, outcome in sides.items():
-            batch = batch.with_columns(_counters(rows, batch, statistic, side, outcome))
-        return batch
 
-    return rows.engine.mapped(frame, with_counters) if statistic.has_counters else frame
+def _counted(batch: pl.DataFrame, counters: Sequence[_Counters]) -> pl.DataFrame:
+    for each in counters:
+        batch = batch.with_columns(each.count(batch))
+    return batch
 
 
-def _counters(
-    rows: JoinedRows, batch: pl.DataFrame, statistic: Statistic, side: str, outcome: Outcome | None
-) -> list[pl.Series]:
-    """Return the counters of one run; of rows without a prediction, those of what they are taken for."""
-    names = [*rows.columns.names, CLASS_COLUMN]
-    own = batch.select(
-        pl.col(of(side, name)).alias(name) for name in names if of(side, name) in batch.columns
-    )
-    if outcome is None:
-        parts: list[tuple[pl.Series, Outcome | None]] = [(batch[KEY].is_not_null(), None)]
-    else:
-        has_value = [pl.col(name).is_not_null() for name in rows.columns.of_runs]
-        is_there = batch[KEY].is_not_null()
-        if has_value:
-            is_there = is_there & own.select(pl.all_horizontal(has_value)).to_series()
-        parts = [(is_there, None), (~is_there, outcome)]
-    found: dict[str, pl.Series] = {}
-    for chosen, missing in parts:
-        where = chosen.arg_true()
-        part = own.filter(chosen)
+@dataclass(frozen=True)
+class _Counters:
+    """Counters of one run, as plain values that an engine can send to other processes.
+
+    Attributes
+    ----------
+    side, origin : str
+        The run's side, and its name in messages.
+    outcome : Outcome or None
+        Outcome that replaces missing predictions; None where they are not counted.
+    names, of_runs : tuple of str
+        Columns that were read, and columns that the statistic reads from each run.
+    """
+
+    statistic: Statistic
+    side: str
+    origin: str
+    outcome: Outcome | None
+    names: tuple[str, ...]
+    of_runs: tuple[str, ...]
+
+    def count(self, batch: pl.DataFrame) -> list[pl.Series]:
+        """Return the counters of rows; rows without a prediction are counted as `outcome`.
+
+        Raises
+        ------
+        InputError
+            If a row cannot be counted.
+        """
+        own = batch.select(
+            pl.col(of(self.side, name)).alias(name)
+            for name in (*self.names, CLASS_COLUMN)
+            if of(self.side, name) in batch.columns
+        )
+        if self.outcome is None:
+            parts: list[tuple[pl.Series, Outcome | None]] = [(batch[KEY].is_not_null(), None)]
+        else:
+            has_value = [pl.col(name).is_not_null() for name in self.of_runs]
+            is_there = batch[KEY].is_not_null()
+            if has_value:
+                is_there = is_there & own.select(pl.all_horizontal(has_value)).to_series()
+            parts = [(is_there, None), (~is_there, self.outcome)]
+        found: dict[str, pl.Series] = {}
+        for chosen, missing in parts:
+            where = chosen.arg_true()
+            for series in self._of_part(own.filter(chosen), missing, batch[KEY].gather(where)):
+                name = of(self.side, series.name)
+                column = found.get(name, pl.Series(name, [None] * len(batch), dtype=series.dtype))
+                found[name] = column.scatter(where, series)
+        return list(found.values())
+
+    def _of_part(self, part: pl.DataFrame, missing: Outcome | None, keys: pl.Series) -> list[pl.Series]:
         try:
-            with_counters = statistic.with_counters(nw.from_native(part, eager_only=True), missing=missing)
+            counted = self.statistic.with_counters(nw.from_native(part, eager_only=True), missing=missing)
         except UncountableError as error:
-            key = batch[KEY][int(where[error.row])]
-            origin = rows.runs[SIDES.index(side)].origin
             raise InputError(
-                f"`{statistic.name}` cannot be counted on example {shown(key)} of `{origin}`:"
-                f" {error.problem}",
+                f"`{self.statistic.name}` cannot be counted on example {shown(keys[error.row])} of"
+                f" `{self.origin}`: {error.problem}",
                 hint=error.hint,
             ) from None
-        for series in with_counters.to_polars().select(pl.exclude(own.columns)):
-            name = of(side, series.name)
-            column = found.get(name, pl.Series(name, [None] * len(batch), dtype=series.dtype))
-            found[name] = column.scatter(where, series)
-    return list(found.values())
+        return counted.to_polars().select(pl.exclude(part.columns)).get_columns()
 
 
 def _require_known(rows: JoinedRows, frame: Frame, statistic: Statistic, decimals: Iterable[str]) -> None:
     """Refuse counts that are undefined or out of range on an example."""
-    wrong = {}
+    f, wrong = rows.functions, {}
     for side in SIDES:
         for name in statistic.count_names:
-            values = nw.col(count_of(side, name))
+            values = f.col(count_of(side, name))
             known = (
                 values.is_finite() if name in decimals else (values < OUT_OF_RANGE) & (values > -OUT_OF_RANGE)
             )
             wrong[side, name] = ~known.fill_null(False)
     names = {f"n_{i}": condition for i, condition in enumerate(wrong.values())}
     found = rows.engine.collected(
-        frame.select(condition.cast(nw.Int64).sum().alias(name) for name, condition in names.items())
+        frame.select(condition.cast(f.Int64).sum().alias(name) for name, condition in names.items())
     )
     for (side, name), n in zip(wrong, found.row(0), strict=True):
         if not n:
@@ -229,7 +262,7 @@ def scaled(
     decimals: Iterable[str],
     known: Mapping[str, Fraction] | None = None,
 ) -> CountedRows:
-    """Bring decimal counts, and those whose unit the statistic names, to integers of one unit."""
+    """Convert decimal counts, and counts whose unit the statistic names, to integer multiples of a unit."""
     if known is not None:
         for name, known_unit in known.items():
             frame = _in_unit(engine, frame, name, known_unit)
@@ -253,7 +286,7 @@ def scaled(
 def _with_integers(
     engine: Engine, frame: Frame, statistic: Statistic, name: str, unit: Fraction | None
 ) -> tuple[Frame, Fraction, str]:
-    """Replace a count by integers of one unit: what it is depends on the pairs of values that occur alone."""
+    """Replace a count by integer multiples of one unit, found from the distinct pairs of values."""
     columns = [count_of(side, name) for side in reversed(SIDES)]
     pairs = engine.collected(frame.select(*columns).unique())
     try:
@@ -270,7 +303,7 @@ def _with_integers(
 
 
 def _in_unit(engine: Engine, frame: Frame, name: str, unit: Fraction) -> Frame:
-    """Replace a count by integers of a unit of which its values are multiples, but for rounding."""
+    """Replace a count by integer multiples of a unit; its values are multiples up to rounding."""
     columns = [count_of(side, name) for side in reversed(SIDES)]
     pairs = engine.collected(frame.select(*columns).unique())
     values = pl.concat([pairs[column].alias("value") for column in columns]).unique()
@@ -280,18 +313,18 @@ def _in_unit(engine: Engine, frame: Frame, name: str, unit: Fraction) -> Frame:
 
 
 def _replaced(engine: Engine, frame: Frame, columns: Sequence[str], table: pl.DataFrame) -> Frame:
-    """Replace each ``value`` of columns by the ``integer`` of it in a table."""
-    replacements = engine.local(table)
+    """Replace each value of columns by its integer, as a table of ``value`` and ``integer`` has it."""
+    f, replacements = engine.functions, engine.local(table)
     for column in columns:
-        renamed = replacements.select(nw.col("value").alias(column), nw.col("integer").alias(_INTEGER))
+        renamed = replacements.select(f.col("value").alias(column), f.col("integer").alias(_INTEGER))
         frame = frame.join(renamed, on=column, how="left")
-        frame = frame.with_columns(nw.col(_INTEGER).alias(column)).drop(_INTEGER)
+        frame = frame.with_columns(f.col(_INTEGER).alias(column)).drop(_INTEGER)
     return engine.kept(frame)
 
 
 def by_distinct(
     engine: Engine, frame: Frame, names: Sequence[str], function: Callable[[pl.DataFrame], pl.DataFrame]
 ) -> Frame:
-    """Add the columns that a function makes of the distinct values of `names`, none of them null."""
+    """Add the columns that a function computes from the distinct values of `names`, which are not null."""
     distinct = engine.collected(frame.select(*names).unique().sort(*names))
     return frame.join(engine.local(function(distinct)), on=list(names), how="left")

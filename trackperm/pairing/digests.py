@@ -1,4 +1,4 @@
-"""Digests of two runs' data and of their test set, whatever the order of rows and the engine."""
+"""Digests of two runs' data and of their test set, which depend neither on row order nor on the engine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import polars as pl
 
 from trackperm.pairing.engines.base import Engine, Frame
 from trackperm.pairing.internal_names import internal
-from trackperm.pairing.joined import KEY_HASH, SIDES, JoinedRows, n_rows, of, there
+from trackperm.pairing.joined import KEY_HASH, SIDES, JoinedRows, of
 from trackperm.pairing.row_hashes import (
     NULL_WORD,
     digest,
@@ -21,10 +21,11 @@ from trackperm.pairing.row_hashes import (
     product_sums,
     text_word,
 )
+from trackperm.statistic.expressions.functions import Functions
 from trackperm.tables.column_types import LISTS, ColumnType
 
 SUM = "s"
-"""First letter of the digest of a test set that is a sum of hashes; earlier versions wrote digits alone."""
+"""First letter of a test set's digest if it is a sum of hashes; earlier versions wrote only digits."""
 
 _HASH = "hash"
 _TEST_SET = "test_set"
@@ -32,18 +33,18 @@ _TEST_SET = "test_set"
 
 @dataclass(frozen=True)
 class Digests:
-    """SHA-256 of what two runs hold; that of a test set begins with :data:`SUM`.
+    """SHA-256 digests of two runs and of their test set; the latter begins with :data:`SUM`.
 
     Attributes
     ----------
     baseline, candidate : str
-        Of each run's ids and the columns that were read, with their names and types.
+        Digest of each run's ids and columns that were read, with their names and types.
     test_set : str
-        Of the examples that either run has: their ids, and their labels where these were checked.
-        Where labels were not checked, the columns that tell of an example's input take their place. All rows
-        of one id are one example. By position, the number of the row is its id. Predictions, the statistic,
-        the names of the columns, the runs' order and what is done with missing examples do not enter; nor
-        does whether integers were logged as integers, as text or as whole decimals.
+        Digest of the examples that either run has: their ids, and their labels if these were checked. If
+        labels were not checked, the columns that identify an example's input take their place. All rows of
+        one id are one example. Where rows are paired by position, the number of a row is its id. The digest
+        does not depend on predictions, the statistic, the names of columns, the order of the two runs, the
+        treatment of missing examples, or whether integers were logged as integers, text or whole decimals.
     """
 
     baseline: str
@@ -52,7 +53,7 @@ class Digests:
 
 
 def digests(rows: JoinedRows) -> Digests:
-    """Digest two runs and their test set, in one query."""
+    """Compute the digests of two runs and their test set, in one query."""
     frame, sums = with_sums(rows)
     found = rows.engine.collected(frame.select(value.alias(name) for name, value in sums.items()))
     return digests_of(rows, found.row(0, named=True))
@@ -61,33 +62,35 @@ def digests(rows: JoinedRows) -> Digests:
 def with_sums(
     rows: JoinedRows, parts: Sequence[str] = (*SIDES, _TEST_SET)
 ) -> tuple[Frame, dict[str, nw.Expr]]:
-    """Return the rows with their hashes, and the expressions whose values :func:`digests_of` takes, by name.
+    """Return the rows with their hashes, and the expressions of the sums that :func:`digests_of` reads.
 
     Parameters
     ----------
     parts : sequence of str
-        Sides, and the test set, which needs both.
+        Parts to digest: sides, and the test set, which needs both sides.
     """
-    own, frame = _own(rows), rows.frame
+    own, frame, f = _own(rows), rows.frame, rows.functions
     read = [(of(side, name), rows.types[name]) for side in SIDES if side in parts for name in own]
     frame = _with_words(rows.engine, frame, read)
-    conditions = {side: there(side) for side in SIDES} | {_TEST_SET: rows.is_first()}
+    conditions = {side: rows.there(side) for side in SIDES} | {_TEST_SET: rows.is_first()}
     words = {side: [_word(of(side, name)) for name in own] for side in SIDES}
     if _TEST_SET in parts:
         shared = _shared(rows)
-        frame = frame.with_columns(_of_either(name).alias(_word(internal("either", name))) for name in shared)
+        frame = frame.with_columns(
+            _of_either(f, name).alias(_word(internal("either", name))) for name in shared
+        )
         words[_TEST_SET] = [_word(internal("either", name)) for name in shared]
     sums: dict[str, nw.Expr] = {}
     for name in parts:
         values = f"{_HASH}_{name}"
         frame = rows.engine.with_row_hash(frame, words[name], values)
-        sums[f"n_{name}"] = n_rows(conditions[name])
-        sums |= zip(hash_names(values), product_sums(KEY_HASH, values, conditions[name]), strict=True)
+        sums[f"n_{name}"] = rows.n_rows(conditions[name])
+        sums |= zip(hash_names(values), product_sums(f, KEY_HASH, values, conditions[name]), strict=True)
     return frame, sums
 
 
 def digests_of(rows: JoinedRows, sums: Mapping[str, int]) -> Digests:
-    """Digest two runs and their test set, given the values of the expressions of :func:`with_sums`."""
+    """Compute the digests of two runs and their test set from the sums of :func:`with_sums`."""
     header = [[name, rows.types[name].value] for name in _own(rows)]
     ids = [rows.types[name].value for name in rows.columns.ids]
     baseline, candidate = (
@@ -104,7 +107,7 @@ def _own(rows: JoinedRows) -> list[str]:
 
 
 def _shared(rows: JoinedRows) -> tuple[str, ...]:
-    """Return the columns that say what an example is."""
+    """Return the columns of an example that enter the digest of the test set beside its id."""
     columns = rows.columns
     return (columns.label,) if columns.label is not None else tuple(sorted(columns.identity))
 
@@ -117,7 +120,7 @@ def _with_words(engine: Engine, frame: Frame, columns: Iterable[tuple[str, Colum
         elif type_ in LISTS:
             frame = engine.mapped(frame, partial(_list_words, name=name))
         else:
-            frame = number_word(frame, name, type_, _word(name))
+            frame = number_word(engine.functions, frame, name, type_, _word(name))
     return engine.with_text_words(frame, texts) if texts else frame
 
 
@@ -129,10 +132,10 @@ def _list_words(batch: pl.DataFrame, name: str) -> pl.DataFrame:
     return batch.with_columns(pl.Series(_word(name), words, pl.Int64))
 
 
-def _of_either(name: str) -> nw.Expr:
-    """Return the word of the baseline's value, or of the candidate's where the baseline has none."""
-    baseline, candidate = (nw.col(_word(of(side, name))) for side in SIDES)
-    return nw.when(baseline == NULL_WORD).then(candidate).otherwise(baseline)
+def _of_either(f: Functions, name: str) -> nw.Expr:
+    """Return the word of the baseline's value, or of the candidate's where the baseline's is null."""
+    baseline, candidate = (f.col(_word(of(side, name))) for side in SIDES)
+    return f.when(baseline == NULL_WORD).then(candidate).otherwise(baseline)
 
 
 def _word(name: str) -> str:

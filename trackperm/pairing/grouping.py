@@ -1,11 +1,10 @@
-"""Repeats, clusters and strata: which rows of counts are exchanged together, and scored apart."""
+"""Sums of counts over exchangeable units, within strata."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 import polars as pl
@@ -20,7 +19,7 @@ from trackperm.statistic import Statistic
 STRATUM = "stratum"
 _LARGEST = 2**62
 MAX_CELLS = 2**26
-"""How many counts there may be, where each unit has those of every stratum or class."""
+"""Most counts in a table of all units by all strata or classes: 512 MB of int64."""
 
 
 def summed(engine: Engine, frame: Frame, unit: str, statistic: Statistic, *, strata: bool) -> Frame:
@@ -29,31 +28,31 @@ def summed(engine: Engine, frame: Frame, unit: str, statistic: Statistic, *, str
     Returns
     -------
     narwhals.LazyFrame
-        A row for every unit and stratum that it has examples of: the unit as ``id``, :data:`STRATUM` where
-        there are strata, and the counts.
+        A row for every unit and each of its strata: the unit as ``id``, :data:`STRATUM` where there are
+        strata, and the counts.
 
     Raises
     ------
     InputError
         If sums may reach 2^62.
     """
-    columns = count_columns(statistic.count_names)
-    frame = frame.select(nw.col(unit).alias("id"), *([STRATUM] if strata else []), *columns)
+    f, columns = engine.functions, count_columns(statistic.count_names)
+    frame = frame.select(f.col(unit).alias("id"), *([STRATUM] if strata else []), *columns)
     keys = ["id", STRATUM] if strata else ["id"]
-    reach = engine.collected(frame.select(nw.col(*columns).abs().max()))
-    sizes = engine.collected(frame.group_by(keys).agg(nw.len().alias("n")).select(nw.col("n").max()))
+    reach = engine.collected(frame.select(f.col(*columns).abs().max()))
+    sizes = engine.collected(frame.group_by(keys).agg(f.len().alias("n")).select(f.col("n").max()))
     require_small_sums(max(map(int, reach.row(0))), int(sizes.item()), statistic)
-    sums = frame.group_by(keys).agg(nw.col(column).sum().alias(column) for column in columns)
-    return engine.kept(sums.with_columns(nw.col(*columns).cast(nw.Int64), nw.lit(1, nw.Int64).alias(SIZE)))
+    sums = frame.group_by(keys).agg(f.col(column).sum().alias(column) for column in columns)
+    return engine.kept(sums.with_columns(f.col(*columns).cast(f.Int64), f.lit(1, f.Int64).alias(SIZE)))
 
 
 def require_small_sums(largest: int, n: int, statistic: Statistic) -> None:
-    """Refuse sums of `n` counts, of which one is `largest`, that may reach 2^62.
+    """Refuse sums of `n` counts of at most `largest` if they may reach 2^62.
 
     Raises
     ------
     InputError
-        If they may.
+        If `n` times `largest` is 2^62 or more.
     """
     if largest * n >= _LARGEST:
         raise InputError(
@@ -65,46 +64,52 @@ def require_small_sums(largest: int, n: int, statistic: Statistic) -> None:
 def count_table(
     engine: Engine, frame: Frame, statistic: Statistic, *, strata: bool, units: bool
 ) -> CountTable:
-    """Group counts, those of each stratum by themselves: one row for every unit, whatever strata it is in.
+    """Group units with equal counts; each stratum has its own columns of counts.
 
     Parameters
     ----------
     frame : narwhals.LazyFrame
-        ``id``, the counts, how many rows have them, and :data:`STRATUM` where there are strata.
+        Rows with ``id``, the counts, their multiplicity, and :data:`STRATUM` where there are strata.
     units : bool
         Whether an id may be in several strata.
 
     Raises
     ------
     InputError
-        If units that are in several strata are too many for that.
+        If the counts of all rows in all strata would not fit in memory.
     """
-    columns = count_columns(statistic.count_names)
+    f, columns = engine.functions, count_columns(statistic.count_names)
     p = len(statistic.count_names)
     if not strata:
         groups = _multiplicities(engine, frame, columns)
         values = np.ascontiguousarray(groups.select(columns).to_numpy(), dtype=np.int64)
         sizes = groups["multiplicity"].to_numpy()
         return CountTable.from_counts(statistic.count_names, values[:, :p], values[:, p:], sizes)
-    alone, several = (
-        frame,
-        pl.DataFrame(schema={"id": pl.Int64, **dict.fromkeys([STRATUM, *columns], pl.Int64)}),
-    )
+    alone, n_spanning = frame, 0
+    several = pl.DataFrame(schema={"id": pl.Int64, **dict.fromkeys([STRATUM, *columns], pl.Int64)})
     if units:
-        spanning = frame.group_by("id").agg(nw.len().alias("n")).filter(nw.col("n") > 1).select("id")
+        spanning = frame.group_by("id").agg(f.len().alias("n")).filter(f.col("n") > 1).select("id")
         alone = frame.join(spanning, on="id", how="anti")
-        several = engine.collected(frame.join(spanning, on="id", how="semi").sort("id", STRATUM))
+        n_spanning = int(engine.collected(spanning.select(f.len())).item())
     groups = _multiplicities(engine, alone, [STRATUM, *columns])
+    n_units, n_strata = len(groups) + n_spanning, len(statistic.weights)
+    if n_units * n_strata * len(columns) > MAX_CELLS:
+        raise InputError(
+            f"{n_units} rows of counts in {n_strata} strata are too many", hint="use fewer strata."
+        )
+    if n_spanning:
+        several = engine.collected(frame.join(spanning, on="id", how="semi").sort("id", STRATUM))
     return _over_strata(groups, several, statistic)
 
 
 def _multiplicities(engine: Engine, frame: Frame, columns: Sequence[str]) -> pl.DataFrame:
-    groups = frame.group_by(columns).agg(nw.col(SIZE).sum().cast(nw.Int64).alias("multiplicity"))
+    f = engine.functions
+    groups = frame.group_by(columns).agg(f.col(SIZE).sum().cast(f.Int64).alias("multiplicity"))
     return engine.collected(groups).sort(columns)
 
 
 def _over_strata(alone: pl.DataFrame, several: pl.DataFrame, statistic: Statistic) -> CountTable:
-    """Put together the groups of units that are in one stratum, and the rows of those in several."""
+    """Combine grouped units that are in one stratum with the rows of units that are in several strata."""
     columns, p = count_columns(statistic.count_names), len(statistic.count_names)
     units = np.unique(several["id"].to_numpy(), return_inverse=True)[1]
     n_alone, n_units = len(alone), len(alone) + int(units.max(initial=-1)) + 1
@@ -115,10 +120,6 @@ def _over_strata(alone: pl.DataFrame, several: pl.DataFrame, statistic: Statisti
         [alone["multiplicity"].to_numpy(), np.ones(n_units - n_alone, dtype=np.int64)]
     )
     names = list(statistic.weights)
-    if n_units * len(names) * len(columns) > MAX_CELLS:
-        raise InputError(
-            f"{n_units} rows of counts in {len(names)} strata are too many", hint="use fewer strata."
-        )
     place = {name: i for i, name in enumerate(names)}
     at = np.array([place[name] for name in values[STRATUM].to_list()], dtype=np.int64)
     candidate, baseline = (
@@ -131,7 +132,7 @@ def _over_strata(alone: pl.DataFrame, several: pl.DataFrame, statistic: Statisti
 def spread(
     values: npt.NDArray[Any], rows: npt.NDArray[Any], strata: npt.NDArray[Any], shape: Sequence[int]
 ) -> npt.NDArray[np.int64]:
-    """Put the counts of a row where its unit and stratum are, among zeros; shape (units, strata * counts)."""
+    """Place the counts of each row by unit and stratum, else zeros; shape (units, strata * counts)."""
     table = np.zeros(shape, dtype=np.int64)
     table[rows, strata] = values
     return table.reshape(shape[0], -1)

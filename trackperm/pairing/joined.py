@@ -1,9 +1,11 @@
-"""Rows of two runs joined by their key, and which of them are in the test."""
+"""Rows of two runs, joined by key and marked by whether they are in the test."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import and_
 
 import narwhals as nw
 import polars as pl
@@ -15,6 +17,7 @@ from trackperm.pairing.internal_names import internal
 from trackperm.pairing.keyed_run import KEY, NUMBER, KeyedRun
 from trackperm.pairing.report import OUTCOMES
 from trackperm.pairing.row_hashes import hash_names
+from trackperm.statistic.expressions.functions import Functions
 from trackperm.tables.column_types import LISTS
 
 SIDES = ("baseline", "candidate")
@@ -22,6 +25,9 @@ IN_TEST = "in_test"
 MATCHED = "is_matched"
 SIZE = "n_alike"
 KEY_HASH = "key_hash"
+
+_FEW = 2**13  # rows in memory up to which grouping equal rows takes longer than it saves
+_FIRST = 2**10  # rows that are read to judge whether rows repeat
 _KEY_WORD = "key_word"
 
 
@@ -38,61 +44,30 @@ def _has_key(side: str) -> str:
     return f"has_key_{side}"
 
 
-def there(side: str) -> nw.Expr:
-    """Whether the run has the row."""
-    return nw.col(_has_row(side))
-
-
-def keyed(side: str) -> nw.Expr:
-    """Whether the run has the row's example."""
-    return nw.col(_has_key(side))
-
-
-def padding(side: str) -> nw.Expr:
-    """Whether the run has the example, and fewer rows of it than the other."""
-    return keyed(side) & ~there(side)
-
-
-def example(name: str) -> nw.Expr:
-    """Return what an example is, as either run says."""
-    return nw.coalesce(*(of(side, name) for side in SIDES))
-
-
-def present(side: str, names: Sequence[str]) -> nw.Expr:
-    """Whether a run has a value in each of the columns `names`."""
-    columns = [KEY, *(of(side, name) for name in names)]
-    return nw.all_horizontal(*(~nw.col(column).is_null() for column in columns), ignore_nulls=False)
-
-
-def n_rows(condition: nw.Expr) -> nw.Expr:
-    """Count the rows on which a condition holds, of :attr:`JoinedRows.frame`."""
-    return (condition.cast(nw.Int64) * nw.col(SIZE)).sum()
-
-
 @dataclass(frozen=True, eq=False)
 class JoinedRows:
-    """All rows of two runs, those with the same key side by side.
+    """Rows of two runs after a full join by key.
 
     Attributes
     ----------
     engine : Engine
-        Holds the rows.
+        The engine that holds the rows.
     runs : (KeyedRun, KeyedRun)
         Baseline and candidate.
     columns : PairedColumns
-        Which columns were read.
+        Roles of the columns.
     types : dict of str to ColumnType
-        Their types.
+        Types of the columns.
     missing : Missing
-        What becomes of examples without a partner or a value.
+        Treatment of examples without a partner or a value.
     rows : narwhals.LazyFrame
-        The key, with :data:`NUMBER` where an example may have several rows, the columns of both runs under
-        the names of :func:`of`, whether each run has the row and its example, and whether both have the
-        example (:data:`MATCHED`) and it is in the test (:data:`IN_TEST`).
+        One row per joined row: the key, :data:`NUMBER` where an example may have several rows, the columns of
+        both runs under the names of :func:`of`, whether each run has the row and its example, whether both
+        have the example (:data:`MATCHED`) and whether it is in the test (:data:`IN_TEST`).
     frame : narwhals.LazyFrame
-        The same rows, those that are alike in all but their keys as one, with one of their keys, their number
-        (:data:`SIZE`) and the sums of the hashes of their keys (:data:`KEY_HASH`). Where the rows are in
-        memory, or clusters or repeats are told apart by keys, every row is one of its own.
+        The same rows, grouped: rows that differ only in their keys are one row, with one of their keys, their
+        number (:data:`SIZE`) and the sums of the hashes of their keys (:data:`KEY_HASH`). Rows are not
+        grouped if clusters or repeats need every key, nor in memory if they are few or mostly distinct.
     """
 
     engine: Engine
@@ -111,57 +86,141 @@ class JoinedRows:
         columns: PairedColumns,
         types: Types,
         missing: Missing,
-        *,
-        beside: Sequence[str] = (),
     ) -> JoinedRows:
-        """Join two runs; a column of `beside` is kept under its name from the run that has it."""
-        frame = _full_join([run.frame for run in runs], columns, beside)
+        """Join two runs."""
+        frame = _full_join(engine.functions, [run.frame for run in runs], columns)
         joined = cls(engine, runs, columns, types, missing, frame, frame)
-        if engine.is_local or columns.repeats or columns.cluster is not None:
-            rows = engine.kept(joined._with_status(_with_key_hash(engine, frame)))
-            alike = rows.with_columns(nw.lit(1, nw.Int64).alias(SIZE))
-        else:
-            rows = joined._with_status(frame)
-            alike = engine.kept(_alike(_with_key_hash(engine, frame), columns))
-            alike = engine.kept(joined._with_status(alike))
-        return cls(engine, runs, columns, types, missing, rows, alike)
+        is_keyed = bool(columns.repeats) or columns.cluster is not None
+        if not engine.is_local and not is_keyed:
+            alike = joined._alike(with_key_hash(engine, frame))
+            return replace(joined, rows=joined._with_status(frame), frame=alike)
+        rows = engine.kept(with_key_hash(engine, joined._with_status(frame)))
+        rows = rows.with_columns(joined.functions.lit(1, joined.functions.Int64).alias(SIZE))
+        has_many = not is_keyed and max(run.n_rows for run in runs) > _FEW
+        alike = joined._alike(rows) if has_many and joined._repeat(rows) else rows
+        return replace(joined, rows=rows, frame=alike)
+
+    @classmethod
+    def of_many(
+        cls,
+        engine: Engine,
+        runs: tuple[KeyedRun, KeyedRun],
+        columns: PairedColumns,
+        types: Types,
+        missing: Missing,
+        *,
+        by: str,
+        beside: Sequence[str],
+    ) -> JoinedRows:
+        """Join a run that has hashes of its keys with many runs that are concatenated in one table.
+
+        Parameters
+        ----------
+        by : str
+            Column of the table with the number of the run. Equal rows are grouped within each run.
+        beside : sequence of str
+            Columns of the first run that are kept under their own names.
+        """
+        kept = (by, *beside, *hash_names(KEY_HASH))
+        frame = engine.kept(_full_join(engine.functions, [run.frame for run in runs], columns, kept))
+        joined = cls(engine, runs, columns, types, missing, frame, frame)
+        return replace(joined, rows=joined._with_status(frame), frame=joined._alike(frame, by))
+
+    def _alike(self, frame: Frame, *by: str) -> Frame:
+        """Group rows that differ only in their keys, within each value of the columns `by`."""
+        columns, f = self.columns, self.functions
+        ids = [name for name in columns.ids if name not in columns.used]
+        names = [of(side, name) for side in SIDES for name in self._not_ids]
+        flags = [flag(side) for side in SIDES for flag in (_has_row, _has_key)]
+        keys = [of(side, name) for side in SIDES for name in ids]
+        alike = frame.group_by(*by, *names, *flags).agg(
+            f.len().cast(f.Int64).alias(SIZE),
+            f.col(KEY).min(),
+            *(f.col(key).min() for key in keys),
+            *(f.col(half).sum().cast(f.Int64).alias(half) for half in hash_names(KEY_HASH)),
+        )
+        return self.engine.kept(self._with_status(self.engine.kept(alike)))
+
+    @property
+    def _not_ids(self) -> list[str]:
+        """Columns whose values are the same in all rows of a group."""
+        columns = self.columns
+        return [name for name in columns.names if name not in columns.ids or name in columns.used]
+
+    def _repeat(self, rows: Frame) -> bool:
+        """Whether most of the first rows have the same values as another row."""
+        if any(self.types[name] in LISTS for name in self._not_ids):
+            return False
+        names = [of(side, name) for side in SIDES for name in self._not_ids]
+        different = rows.head(_FIRST).select(*names).unique().select(self.functions.len())
+        return int(self.engine.collected(different).item()) < _FIRST // 2
 
     def _with_status(self, frame: Frame) -> Frame:
-        columns = self.columns
+        columns, f = self.columns, self.functions
         if self.counts_missing:
             frame = frame.with_columns(
-                nw.when(keyed(side))
-                .then(nw.col(of(side, name)))
-                .otherwise(nw.col(of(other, name)))
+                f.when(self.keyed(side))
+                .then(f.col(of(side, name)))
+                .otherwise(f.col(of(other, name)))
                 .alias(of(side, name))
                 for side, other in (SIDES, reversed(SIDES))
                 for name in columns.of_examples
             )
         if columns.repeats:
-            # A run's own rows of an example say what it is where the other run has more of them.
+            # Padding takes the values of the run's own rows of the example.
             frame = frame.with_columns(
-                nw.when(padding(side))
-                .then(nw.col(of(side, name)).min().over(KEY))
-                .otherwise(nw.col(of(side, name)))
+                f.when(self.padding(side))
+                .then(f.col(of(side, name)).min().over(KEY))
+                .otherwise(f.col(of(side, name)))
                 .alias(of(side, name))
                 for side in SIDES
                 for name in columns.agreeing
                 if self.types[name] not in LISTS
             )
         needed = columns.needed(self.missing)
-        complete = nw.all_horizontal(
-            *((padding(side) | present(side, needed)) for side in SIDES), ignore_nulls=False
+        complete = reduce(and_, ((self.padding(side) | self.present(side, needed)) for side in SIDES))
+        is_matched = (
+            ~f.col(KEY).is_null() if self.counts_missing else self.keyed("baseline") & self.keyed("candidate")
         )
-        is_matched = ~nw.col(KEY).is_null() if self.counts_missing else keyed("baseline") & keyed("candidate")
         frame = frame.with_columns(complete.alias(IN_TEST), is_matched.alias(MATCHED))
         if columns.repeats:
-            frame = frame.with_columns(nw.col(IN_TEST).cast(nw.Int64).min().over(KEY) == 1)
-        return frame.with_columns((nw.col(IN_TEST) & nw.col(MATCHED)).alias(IN_TEST))
+            frame = frame.with_columns(f.col(IN_TEST).cast(f.Int64).min().over(KEY) == 1)
+        return frame.with_columns((f.col(IN_TEST) & f.col(MATCHED)).alias(IN_TEST))
 
     def with_keys_up_to(self, last: object) -> Frame:
-        """Join the rows whose keys are not behind `last`; like :attr:`rows`, of which they are the first."""
-        frames = [run.frame.filter(nw.col(KEY) <= last) for run in self.runs]
-        return self._with_status(_full_join(frames, self.columns))
+        """Join only the rows whose keys are at most `last`: the first of :attr:`rows`."""
+        frames = [run.frame.filter(self.functions.col(KEY) <= last) for run in self.runs]
+        return self._with_status(_full_join(self.functions, frames, self.columns))
+
+    @property
+    def functions(self) -> Functions:
+        """Functions that build expressions over the rows."""
+        return self.engine.functions
+
+    def there(self, side: str) -> nw.Expr:
+        """Whether the run has the row."""
+        return self.functions.col(_has_row(side))
+
+    def keyed(self, side: str) -> nw.Expr:
+        """Whether the run has the row's example."""
+        return self.functions.col(_has_key(side))
+
+    def padding(self, side: str) -> nw.Expr:
+        """Whether the run has the example but not this row of it, which only the other run has."""
+        return self.keyed(side) & ~self.there(side)
+
+    def example(self, name: str) -> nw.Expr:
+        """Return the value of an example's column from the baseline, or else from the candidate."""
+        return self.functions.coalesce(*(of(side, name) for side in SIDES))
+
+    def present(self, side: str, names: Sequence[str]) -> nw.Expr:
+        """Whether a run has a value in each of the columns `names`."""
+        columns = [KEY, *(of(side, name) for name in names)]
+        return reduce(and_, (~self.functions.col(column).is_null() for column in columns))
+
+    def n_rows(self, condition: nw.Expr) -> nw.Expr:
+        """Count the rows on which a condition holds, as an expression over :attr:`frame`."""
+        return (condition.cast(self.functions.Int64) * self.functions.col(SIZE)).sum()
 
     @property
     def counts_missing(self) -> bool:
@@ -175,23 +234,28 @@ class JoinedRows:
 
     @property
     def in_test(self) -> Frame:
-        """Those of :attr:`frame` that are in the test."""
-        return self.frame.filter(nw.col(IN_TEST))
+        """The rows of :attr:`frame` that are in the test."""
+        return self.frame.filter(self.functions.col(IN_TEST))
 
     @property
     def rows_in_test(self) -> Frame:
-        """Those of :attr:`rows` that are in the test."""
-        return self.rows.filter(nw.col(IN_TEST))
+        """The rows of :attr:`rows` that are in the test."""
+        return self.rows.filter(self.functions.col(IN_TEST))
+
+    @property
+    def examples(self) -> Frame:
+        """The rows in the test that are counted: single rows in memory, grouped rows in other engines."""
+        return self.rows_in_test if self.engine.is_local else self.in_test
 
     def is_first(self) -> nw.Expr:
         """Whether a row is the first of its example."""
-        return nw.col(NUMBER) == 1 if self.columns.repeats else ~nw.col(KEY).is_null()
+        return self.functions.col(NUMBER) == 1 if self.columns.repeats else ~self.functions.col(KEY).is_null()
 
     def counted(self, **conditions: nw.Expr) -> dict[str, int]:
         """Count the rows on which each of the conditions holds, in one query."""
         found = self.engine.collected(
             self.frame.select(
-                n_rows(condition).alias(f"n_{i}") for i, condition in enumerate(conditions.values())
+                self.n_rows(condition).alias(f"n_{i}") for i, condition in enumerate(conditions.values())
             )
         )
         return {name: int(value or 0) for name, value in zip(conditions, found.row(0), strict=True)}
@@ -202,45 +266,36 @@ class JoinedRows:
         return self.engine.collected(rows.sort(*self.keys).head(n).select(KEY, *names))
 
 
-def _full_join(frames: Sequence[Frame], columns: PairedColumns, beside: Sequence[str] = ()) -> Frame:
+def _full_join(
+    f: Functions, frames: Sequence[Frame], columns: PairedColumns, beside: Sequence[str] = ()
+) -> Frame:
     keys = [KEY, NUMBER] if columns.repeats else [KEY]
     sides = [
         frame.select(
             *keys,
-            nw.lit(True).alias(_has_row(side)),
-            *(nw.col(internal(name)).alias(of(side, name)) for name in columns.names),
+            f.lit(True).alias(_has_row(side)),
+            *(f.col(internal(name)).alias(of(side, name)) for name in columns.names),
             *(name for name in beside if name in frame.collect_schema()),
         )
         for side, frame in zip(SIDES, frames, strict=True)
     ]
     frame = sides[0].join(sides[1], on=keys, how="full")
     frame = frame.with_columns(
-        *(nw.coalesce(key, f"{key}_right").alias(key) for key in keys),
-        *(there(side).fill_null(False) for side in SIDES),
+        *(f.coalesce(key, f"{key}_right").alias(key) for key in keys),
+        *(f.col(_has_row(side)).fill_null(False) for side in SIDES),
     ).drop(*(f"{key}_right" for key in keys))
     return frame.with_columns(
-        (there(side).cast(nw.Int64).max().over(KEY) == 1 if columns.repeats else there(side)).alias(
-            _has_key(side)
-        )
+        (
+            f.col(_has_row(side)).cast(f.Int64).max().over(KEY) == 1
+            if columns.repeats
+            else f.col(_has_row(side))
+        ).alias(_has_key(side))
         for side in SIDES
     )
 
 
-def _with_key_hash(engine: Engine, frame: Frame) -> Frame:
-    if frame.collect_schema()[KEY] == nw.String:
+def with_key_hash(engine: Engine, frame: Frame) -> Frame:
+    """Add the hash of every row's key."""
+    if frame.collect_schema()[KEY] == engine.functions.String:
         return engine.with_row_hash(engine.with_text_words(frame, {_KEY_WORD: KEY}), [_KEY_WORD], KEY_HASH, 1)
     return engine.with_row_hash(frame, [KEY], KEY_HASH, 1)
-
-
-def _alike(frame: Frame, columns: PairedColumns) -> Frame:
-    """Make one row of all that differ in nothing but their keys."""
-    ids = [name for name in columns.ids if name not in columns.used]
-    names = [of(side, name) for side in SIDES for name in columns.names if name not in ids]
-    flags = [flag(side) for side in SIDES for flag in (_has_row, _has_key)]
-    keys = [of(side, name) for side in SIDES for name in ids]
-    return frame.group_by(*names, *flags).agg(
-        nw.len().cast(nw.Int64).alias(SIZE),
-        nw.col(KEY).min(),
-        *(nw.col(key).min() for key in keys),
-        *(nw.col(half).sum().cast(nw.Int64).alias(half) for half in hash_names(KEY_HASH)),
-    )

@@ -1,9 +1,9 @@
-"""Many runs paired with the same run in one query, where nothing stands in the way.
+"""Fast pairing of many complete runs with the same reference run, in one query.
 
-The rows of all runs stand below each other in one long table, with the number of their run. They are joined
-with those of the reference run as those of one run are; checks, digests and what warnings are drawn from are
-found by run. A run that lacks an example or a value, or disagrees with the reference run, is left to
-:func:`~trackperm.pairing.pair.pair_in_memory`, which says so.
+The rows of all runs are concatenated in one table, with the number of their run, and joined with the rows of
+the reference run. Checks, digests and the evidence for warnings are computed by run. A run that lacks an
+example or a value, or disagrees with the reference run, is not paired here:
+:func:`~trackperm.pairing.pair.pair_in_memory` pairs it, or refuses it with the reason.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import narwhals as nw
+import numpy as np
 import polars as pl
 
 from trackperm.choices import Missing
 from trackperm.errors import InputError, InputTypeError, PairingError
 from trackperm.exact import CountTable
 from trackperm.pairing.by_unit import CountsByUnit
-from trackperm.pairing.changed import is_changed, n_changed
 from trackperm.pairing.checks.differences import Differences, RunDifferences, disagree
 from trackperm.pairing.checks.refusals import require_distinct_ids
 from trackperm.pairing.checks.suspicions import (
@@ -37,9 +37,9 @@ from trackperm.pairing.counting import CountedRows, count_columns, count_of, out
 from trackperm.pairing.digests import digests_of, with_sums
 from trackperm.pairing.engines.base import Frame, Types
 from trackperm.pairing.engines.in_memory import InMemory
-from trackperm.pairing.joined import IN_TEST, SIDES, JoinedRows, n_rows
+from trackperm.pairing.joined import IN_TEST, SIDES, JoinedRows, with_key_hash
 from trackperm.pairing.keyed_run import KEY, KeyedRun, keyed_run, require_id_types, with_key
-from trackperm.pairing.notes import design, rewritten_ids
+from trackperm.pairing.notes import design, n_changed, rewritten_ids
 from trackperm.pairing.pair import reported
 from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.pairing.report import OUTCOMES, PairingReport
@@ -48,24 +48,23 @@ from trackperm.tables.table import ExampleTable
 
 _RUN = "run_number"
 _PLACE = "place_of_key"
-_CHANGED = "changed"
-_TOGETHER = 2**18  # rows of the long table
+_TOGETHER = 2**18  # rows of the concatenated table from which on it is joined: a bound on memory
 
 
 @dataclass(frozen=True, eq=False)
 class PairedRun:
-    """A run beside the reference run: of a :class:`~trackperm.pairing.pair.Pairing`, what many need.
+    """Result of pairing one of many runs: the attributes of `Pairing` that a leaderboard needs.
 
     Attributes
     ----------
     statistic : Statistic
-        What was counted, with the units of the counts.
+        The statistic, with the units of the counts.
     report : PairingReport
-        How the examples were paired.
+        Report on how the examples were paired.
     counts : PairedCounts
         Counts of both runs by example.
     strata : narwhals.Series or None
-        None: statistics of strata are left to :func:`~trackperm.pairing.pair.pair_in_memory`.
+        Always None: :func:`~trackperm.pairing.pair.pair_in_memory` pairs runs with strata.
     """
 
     statistic: Statistic
@@ -92,12 +91,12 @@ def pair_many(
     missing: Missing = "error",
     by_position: bool = False,
 ) -> list[PairedRun | None]:
-    """Pair runs with a reference run, those that hold exactly its examples.
+    """Pair with a reference run all runs that hold exactly its examples.
 
     Parameters
     ----------
     reference : ExampleTable
-        The baseline of all.
+        The common baseline.
     candidates : sequence of ExampleTable
         The runs.
     statistic, missing, by_position
@@ -106,7 +105,8 @@ def pair_many(
     Returns
     -------
     list of PairedRun or None
-        By run, what :func:`~trackperm.pairing.pair.pair_in_memory` finds too; None where it has to be asked.
+        For each run the same result as :func:`~trackperm.pairing.pair.pair_in_memory`; None if that function
+        has to be called.
     """
     found: list[PairedRun | None] = [None] * len(candidates)
     is_grouped = statistic.has_classes or statistic.strata or statistic.cluster or statistic.has_several_rows
@@ -138,7 +138,7 @@ def pair_many(
 
 
 class _Member(NamedTuple):
-    """A run as it is read beside the reference run."""
+    """A run with its columns and typed rows."""
 
     number: int
     table: ExampleTable
@@ -147,7 +147,7 @@ class _Member(NamedTuple):
 
 
 class _Group:
-    """Runs beside which the columns of the reference run are read alike."""
+    """Runs with the same columns and types, so that they share one typed reference run."""
 
     def __init__(
         self,
@@ -163,44 +163,44 @@ class _Group:
         self._statistic, self._missing = statistic, missing
         self._members: list[_Member] = []
         run = keyed_run(engine, engine.local(own), reference, columns.ids)
-        ordered = engine.collected(run.frame).sort(KEY).with_row_index(_PLACE)
+        ordered = engine.collected(with_key_hash(engine, run.frame)).sort(KEY).with_row_index(_PLACE)
         self._keys = ordered[KEY].alias("id")
         self._run = replace(run, frame=engine.local(ordered))
         self._known = dict[str, pl.Series]()
 
     def takes(self, columns: PairedColumns, types: Types, own: pl.DataFrame) -> bool:
-        """Whether a run is read with these columns and types, and the reference run beside it as here."""
+        """Whether a run has this group's columns and types, and needs the same typed reference run."""
         return columns.same_as(self._columns) and types == self._types and own.equals(self._own)
 
     def add(self, member: _Member) -> bool:
-        """Add a run; whether there are enough for one query."""
+        """Add a run; return whether the group has enough rows for a query."""
         self._members.append(member)
         return len(self._members) * len(self._own) >= _TOGETHER
 
     def paired(self) -> Iterator[tuple[int, PairedRun]]:
-        """Pair the runs that were added since this was last asked, with their numbers."""
+        """Pair the runs that were added since the last call; yield each with its number."""
         members = {member.number: member for member in self._members}
         self._members = []
         if not members or not self._is_proper:
             return
         rows = self._joined(members.values())
-        answers = self._by_run(rows.frame, {**self._checks(), **questions(rows)})
-        complete = sorted(number for number, found in answers.items() if self._is_complete(found))
-        if not complete:
+        answers = self._by_run(rows.frame, {**self._checks(rows), **questions(rows)})
+        whole = sorted(number for number, found in answers.items() if self._is_complete(found))
+        if not whole:
             return
-        rows = self._only(rows, complete)
+        rows = self._only(rows, whole)
         try:
-            counted, decimals = outcomes_of(rows, rows.frame, self._statistic, self._types, None)
+            counted, decimals = outcomes_of(rows, rows.rows, self._statistic, self._types, None)
         except InputError:
             return
-        n, columns = self._run.n_rows, count_columns(self._statistic.count_names)
-        counted = counted.select(_RUN, _PLACE, KEY, IN_TEST, *columns).sort(_RUN, _PLACE)
-        together = self._engine.collected(counted)
-        first = self._only(rows, complete[:1])
-        sums, pairs = self._sums(rows, first, complete[0]), self._pairs(rows)
+        parts = self._in_order(counted, whole)
+        if not parts:
+            return
+        n, first = self._run.n_rows, self._only(rows, list(parts)[:1])
+        sums, pairs = self._sums(rows, first, next(iter(parts))), self._pairs(rows)
         shared, inputs = design(rows, rows.frame, self._statistic), shared_inputs(first, n)
-        for i, number in enumerate(complete):
-            member, part = members[number], self._engine.local(together[i * n : (i + 1) * n])
+        for number, own_rows in parts.items():
+            member, part = members[number], self._engine.local(own_rows)
             try:
                 scores = scaled(self._engine, part, self._statistic, decimals)
             except InputError:
@@ -214,20 +214,19 @@ class _Group:
                 *shared,
                 *suspicions(evidence, self._columns, self._types),
             )
-            changed = answers[number].get(_CHANGED)
             report = reported(
                 self._no_differences(member),
                 member.columns,
                 self._missing,
                 notes,
                 digests_of(rows, sums[number]),
-                n_changed(own, self._statistic) if changed is None else int(changed),
+                n_changed(own, self._statistic, evidence.n_different),
             )
             yield number, PairedRun(scores.statistic, report, self._counts(scores))
 
     @cached_property
     def _is_proper(self) -> bool:
-        """Whether the ids of the reference run tell its examples apart."""
+        """Whether the ids of the reference run identify its examples."""
         if self._run.n_keyed < self._run.n_rows or self._keys.n_unique() < len(self._keys):
             return False
         try:
@@ -238,46 +237,75 @@ class _Group:
 
     def _joined(self, members: Iterable[_Member]) -> JoinedRows:
         """Join the rows of all members with those of the reference run."""
+        f = self._engine.functions
         numbered = [member.frame.with_columns(pl.lit(member.number).alias(_RUN)) for member in members]
         table = pl.concat(numbered)
-        frame = with_key(self._engine.local(table), self._columns.ids).filter(~nw.col(KEY).is_null())
+        frame = with_key(f, self._engine.local(table), self._columns.ids).filter(~f.col(KEY).is_null())
         run = KeyedRun(frame, self._run.table, len(table), len(table))
-        return JoinedRows.of(
-            self._engine, (self._run, run), self._columns, self._types, self._missing, beside=(_RUN, _PLACE)
+        return JoinedRows.of_many(
+            self._engine,
+            (self._run, run),
+            self._columns,
+            self._types,
+            self._missing,
+            by=_RUN,
+            beside=[_PLACE],
         )
 
     def _only(self, rows: JoinedRows, numbers: Sequence[int]) -> JoinedRows:
-        """Keep the rows of some runs, in the order that they are in."""
-        frame = self._engine.kept(rows.frame.filter(nw.col(_RUN).is_in(numbers)))
-        return replace(rows, rows=frame, frame=frame)
+        """Keep the rows of some runs."""
+        is_of_these = rows.functions.col(_RUN).is_in(numbers)
+        return replace(rows, rows=rows.rows.filter(is_of_these), frame=rows.frame.filter(is_of_these))
 
-    def _checks(self) -> dict[str, nw.Expr]:
-        """Return what is asked of each run besides what warnings are drawn from."""
-        columns = self._columns
-        asked = {"in test": n_rows(nw.col(IN_TEST)), "examples": nw.col(_PLACE).n_unique()}
-        asked |= {f"disagrees {name}": n_rows(disagree(name, columns)) for name in columns.agreeing}
-        name = self._statistic.columns.get("prediction", "prediction")
-        return {**asked, _CHANGED: n_rows(is_changed(name))} if name in columns.of_runs else asked
+    def _in_order(self, counted: Frame, numbers: Sequence[int]) -> dict[int, pl.DataFrame]:
+        """Return the counts, in the order of keys, of all runs that have each example exactly once."""
+        n, columns = self._run.n_rows, count_columns(self._statistic.count_names)
+        table = self._engine.collected(counted.select(_RUN, _PLACE, *columns))
+        runs = np.searchsorted(numbers, table[_RUN].to_numpy())
+        places = runs * n + table[_PLACE].to_numpy()
+        has_each_once = (np.bincount(places, minlength=len(numbers) * n) == 1).reshape(-1, n).all(axis=1)
+        order = np.zeros(len(places), dtype=np.int64)
+        order[places] = np.arange(len(places))
+        table = table.select(columns)[order]
+        keys = [
+            self._keys.alias(KEY),
+            pl.Series(_PLACE, range(n)),
+            pl.Series(IN_TEST, [True]).new_from_index(0, n),
+        ]
+        return {
+            number: table[i * n : (i + 1) * n].hstack(keys)
+            for i, number in enumerate(numbers)
+            if has_each_once[i]
+        }
+
+    def _checks(self, rows: JoinedRows) -> dict[str, nw.Expr]:
+        """Return the expressions that decide whether a run is complete and agrees with the reference."""
+        columns, f = self._columns, rows.functions
+        asked = {"in test": rows.n_rows(f.col(IN_TEST))}
+        asked |= {f"disagrees {name}": rows.n_rows(disagree(rows, name)) for name in columns.agreeing}
+        return asked
 
     def _is_complete(self, found: Mapping[str, Any]) -> bool:
-        """Whether a run has every example once, with all values, and what should agree does."""
-        is_whole = found["in test"] == found["examples"] == found["n"] == self._run.n_rows
+        """Whether a run has as many rows as the reference run, with all values, and agrees with it."""
+        is_whole = found["in test"] == found["n"] == self._run.n_rows
         return is_whole and not any(found[f"disagrees {name}"] for name in self._columns.agreeing)
 
     def _by_run(self, frame: Frame, asked: Mapping[str, nw.Expr]) -> dict[int, dict[str, Any]]:
         """Compute expressions for the rows of each run."""
         values = (value.alias(f"answer_{i}") for i, value in enumerate(asked.values()))
-        found = self._engine.collected(frame.filter(~nw.col(_RUN).is_null()).group_by(_RUN).agg(*values))
+        found = self._engine.collected(
+            frame.filter(~self._engine.functions.col(_RUN).is_null()).group_by(_RUN).agg(*values)
+        )
         return {number: dict(zip(asked, row, strict=True)) for number, *row in found.iter_rows()}
 
     def _sums(self, rows: JoinedRows, first: JoinedRows, number: int) -> dict[int, dict[str, Any]]:
-        """Compute what digests are of, for each run: only what is of the candidate differs between them."""
+        """Compute the sums for the digests of each run; the part of the baseline is computed only once."""
         of_first = self._by_run(*with_sums(first))[number]
         own = self._by_run(*with_sums(rows, SIDES[1:]))
         return {number: {**of_first, **sums} for number, sums in own.items()}
 
     def _pairs(self, rows: JoinedRows) -> dict[str, dict[tuple[Any, ...], pl.DataFrame]]:
-        """Return the pairs of values of each column by run, where there are enough examples for a look."""
+        """Return the pairs of values of each column by run, if there are enough examples for warnings."""
         names = compared(rows) if self._run.n_rows >= ENOUGH else []
         return {
             name: pairs_of_values(rows, name, _RUN).partition_by(_RUN, as_dict=True, include_key=False)
@@ -290,13 +318,14 @@ class _Group:
         return Differences((first, second), n, n, {})
 
     def _counts(self, scores: CountedRows) -> PairedCounts:
-        """Return the counts of one run beside those of the reference run, which many have in memory once."""
+        """Return the counts of one run and the reference run, whose columns all runs share in memory."""
         names = scores.statistic.count_names
         found = self._engine.collected(scores.frame.sort(_PLACE).select(count_columns(names)))
         columns = [self._keys]
         for side in reversed(SIDES):
             for name in names:
                 values = found[count_of(side, name)]
-                known = self._known.setdefault(name, found[count_of(SIDES[0], name)].rechunk())
+                known = self._known.setdefault(name, found[count_of(SIDES[0], name)].shrink_dtype().rechunk())
+                values = values.shrink_dtype()
                 columns.append((known if known.equals(values) else values).alias(f"{side}.{name}"))
         return PairedCounts(nw.from_native(pl.DataFrame(columns), eager_only=True), names)

@@ -1,4 +1,4 @@
-"""Prove that examples of two runs belong together, or refuse."""
+"""Pairing of two runs: prove that they hold the same examples, or refuse."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import Any, get_args
 import narwhals as nw
 import numpy as np
 
-from trackperm.choices import Missing, require_choice
+from trackperm.choices import EngineName, Missing, require_choice
 from trackperm.errors import InputError, PairingError
 from trackperm.exact import CountTable
 from trackperm.pairing.by_unit import CountsByUnit
-from trackperm.pairing.changed import n_changed
 from trackperm.pairing.checks.differences import Differences, differences, ids_of
 from trackperm.pairing.checks.refusals import (
     refuse_differences,
@@ -26,11 +25,11 @@ from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.counting import count_columns, counted
 from trackperm.pairing.digests import Digests, digests
 from trackperm.pairing.discordant import differ, discordant_rows, few_discordant_rows
-from trackperm.pairing.engines import Engine, EngineName, Frame, Types, engine_for
+from trackperm.pairing.engines import Engine, Frame, Types, engine_for
 from trackperm.pairing.grouping import STRATUM, count_table, summed
-from trackperm.pairing.joined import SIDES, JoinedRows, example, keyed, there
+from trackperm.pairing.joined import SIDES, JoinedRows
 from trackperm.pairing.keyed_run import KEY, KeyedRun, keyed_runs
-from trackperm.pairing.notes import design, lacking_predictions, predictions_missing, rewritten_ids
+from trackperm.pairing.notes import design, lacking_predictions, n_changed, predictions_missing, rewritten_ids
 from trackperm.pairing.paired_counts import PairedCounts
 from trackperm.pairing.repeats import (
     ADDED,
@@ -45,8 +44,13 @@ from trackperm.statistic import Statistic, load_statistic
 from trackperm.tables.table import ExampleTable
 
 _UNIT = "unit"
-_MOSTLY_DISTINCT = {True: 1.0, False: 0.8}
-"""Share of distinct ids below which some are repeated, of an engine that counts exactly and of another."""
+_SAMPLED = 2**16
+"""Size of the sample of ids in which equal ids are sought, if the engine does not count them exactly.
+
+A sample of m of n ids, of which k pairs are equal, contains none of these pairs with probability
+exp(-k m^2 / n^2). Among 10^9 ids, 7 * 10^8 equal pairs, which a join turns into as many rows, are missed once
+in twenty times.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,18 +60,17 @@ class PairedRuns:
     Attributes
     ----------
     statistic : Statistic
-        What was counted, with the units of the counts and the weights of the strata or classes.
+        The statistic, with the units of the counts and the weights of the strata or classes.
     count_table : CountTable
-        The counts grouped: what is exchanged together is one row, and counts of a stratum or class are apart.
+        The counts, grouped: a row is an exchangeable unit, and each stratum or class has its own columns.
     report : PairingReport
-        How the examples were paired.
+        Report on how the examples were paired.
     discordant : narwhals.DataFrame
-        Examples whose counts differ, if only those of one class, ordered by id: ``id``, ``label`` where
-        labels were checked, then ``baseline.<name>`` and ``candidate.<name>`` for every other column that the
-        statistic reads and every count, in the units of the spec; where a column has the name of a count, the
-        count alone.
-        ``stratum`` comes before them where there are strata. Of clusters, and of examples that have several
-        rows, only the counts are there.
+        Examples with any count that differs between the runs, ordered by id. The columns are ``id``,
+        ``label`` if labels were checked, ``stratum`` if there are strata, then ``baseline.<name>`` and
+        ``candidate.<name>`` for every other column that the statistic reads and for every count, in the units
+        of the spec; if a column has the name of a count, only the count is included. Clusters, and examples
+        with several rows, have only the counts.
     """
 
     statistic: Statistic
@@ -83,12 +86,12 @@ class Pairing(PairedRuns):
     Attributes
     ----------
     counts : PairedCounts
-        Counts of both runs by example, or by cluster; where a cluster is in several strata, by both. Those
-        of several classes are added up.
+        Counts of both runs by example or by cluster; a cluster in several strata has a row for each stratum.
+        Counts of several classes are added up.
     strata : narwhals.Series or None
-        The stratum of every row of `counts`, where the statistic has strata.
+        The stratum of every row of `counts`; None if the statistic has no strata.
     by_class : CountsByUnit or None
-        The counts of every class, where the statistic has classes.
+        The counts of every class; None if the statistic has no classes.
     """
 
     counts: PairedCounts
@@ -96,12 +99,12 @@ class Pairing(PairedRuns):
     by_class: CountsByUnit | None = None
 
     def by_unit(self) -> CountsByUnit:
-        """Return the counts of what is exchanged together: of an example, or of a cluster.
+        """Return the counts of every exchangeable unit: an example or a cluster.
 
         Raises
         ------
         InputError
-            If there are too many for the counts of every stratum.
+            If the counts of all units in all strata would not fit in memory.
         """
         return self.by_class or CountsByUnit.of(self.counts, self.strata, self.statistic)
 
@@ -122,27 +125,28 @@ def pair(
     baseline, candidate : ExampleTable
         The runs.
     statistic : Statistic
-        Names the columns and counts the outcomes.
+        The statistic, which names the columns and counts the outcomes.
     missing : {"error", "drop", "wrong", "worst", "best"}
-        Whether examples without a partner, or without a value that the statistic reads, are refused, left
-        out, or counted as the statistic says of a missing prediction; or, for the worst or best case of the
-        candidate, as the worst possible one in one run and as the best possible one in the other.
+        Treatment of examples without a partner, or without a value that the statistic reads: refuse them
+        ("error"), leave them out ("drop"), or count them as the statistic counts a missing prediction
+        ("wrong"). "worst" and "best" bound the result: a missing prediction of the candidate counts as the
+        worst or best possible one, and one of the baseline as the opposite.
     by_position : bool
-        Whether rows are matched in the order in which they stand, instead of by id.
-    engine : {"auto", "polars", "duckdb"}
-        Where the rows are joined and counted.
+        Whether rows are matched by their order instead of by id.
+    engine : {"auto", "polars", "duckdb", "spark"}
+        Engine that joins and counts the rows.
 
     Returns
     -------
     PairedRuns
-        A :class:`Pairing` where the rows are in memory.
+        A :class:`Pairing` if the rows are in memory.
 
     Raises
     ------
     PairingError
-        If the runs cannot be proved to hold the same examples; says the first differences side by side.
+        If the runs cannot be proved to hold the same examples; the message shows the first differences.
     InputError
-        If a column is missing, a count is out of range or undefined, or the statistic does not say what a
+        If a column is missing, a count is out of range or undefined, or the statistic does not define what a
         missing prediction counts.
     InputTypeError
         If a column has values of the wrong type.
@@ -151,7 +155,9 @@ def pair(
     """
     require_usable(baseline, candidate, missing, by_position=by_position)
     columns = PairedColumns.find(baseline, candidate, statistic, by_position, missing)
-    with engine_for(engine, (baseline, candidate), columns) as chosen:
+    # The rows of a query have no order: pairing by position is always done in memory.
+    named: EngineName = "polars" if columns.id is None else engine
+    with engine_for(named, (baseline, candidate), columns.names) as chosen:
         return _paired(chosen, (baseline, candidate), statistic, columns, missing)
 
 
@@ -163,7 +169,7 @@ def pair_in_memory(
     missing: Missing = "error",
     by_position: bool = False,
 ) -> Pairing:
-    """Match the examples of two runs as :func:`pair` does, with the counts of every example."""
+    """Match the examples of two runs as :func:`pair`, in memory, and keep the counts of every example."""
     found = pair(baseline, candidate, statistic, missing=missing, by_position=by_position, engine="polars")
     assert isinstance(found, Pairing)  # noqa: S101
     return found
@@ -190,23 +196,25 @@ def _paired(
         frame, by_class = counted_by_class(rows, statistic, read_types, outcomes)
         statistic, count_notes = by_class.statistic, by_class.notes
     else:
-        own = counted(rows, rows.in_test, statistic, types, outcomes)
+        own = counted(rows, rows.examples, statistic, types, outcomes)
         frame, statistic, count_notes = own.frame, own.statistic, own.notes
     if has_strata:
-        frame = frame.with_columns(example(str(columns.strata)).cast(nw.String).alias(STRATUM))
+        frame = frame.with_columns(
+            rows.example(str(columns.strata)).cast(rows.functions.String).alias(STRATUM)
+        )
         names = engine.collected(frame.select(STRATUM).unique())[STRATUM].sort().to_list()
         statistic = load_statistic(statistic, strata=names)
     numbers = RowNumbers.of(rows) if columns.repeats else None
     if numbers is not None:
         _require_takeable(numbers, columns, statistic)
-    frame, statistic, is_unit, by_class = _by_unit(engine, rows, frame, statistic, by_class)
+    frame, statistic, is_unit, by_class = _by_unit(rows, frame, statistic, by_class)
     table = (
         count_table(engine, frame, statistic, strata=has_strata, units=is_unit)
         if by_class is None
         else by_class.count_table()
     )
     if by_class is None:
-        frame = frame.with_columns(differ(statistic).alias(DIFFERS))
+        frame = frame.with_columns(differ(rows.functions, statistic).alias(DIFFERS))
     notes = (
         *rewritten_ids(*tables, columns, types),
         *count_notes,
@@ -222,13 +230,13 @@ def _paired(
         missing,
         (*notes, *suspicions(evidence, columns, types)),
         digests(rows),
-        n_changed(rows, statistic),
+        n_changed(rows, statistic, evidence.n_different),
     )
     if numbers is not None:
         report = replace(report, asymptotic=asymptotic(numbers, columns.repeats))
     has_values = columns.cluster is None and not columns.repeats
     discordant = (
-        discordant_rows(engine, frame, columns, statistic, has_values=has_values)
+        discordant_rows(rows, frame, statistic, has_values=has_values)
         if engine.is_local or not has_values
         else few_discordant_rows(rows, statistic, read_types, outcomes)
     )
@@ -243,10 +251,11 @@ def _with_counts(
 ) -> Pairing:
     names = found.statistic.count_names
     order = ["id", STRATUM] if has_strata else ["id"]
-    rows = engine.collected(frame).sort(order)
+    kind = [KIND] if KIND in frame.collect_schema() else []
+    rows = engine.collected(frame.select(*order, *kind, *count_columns(names)).sort(order))
     of_classes = None
     if by_class is not None:
-        kinds = rows[KIND].to_numpy() if KIND in rows.columns else np.arange(len(rows))
+        kinds = rows[KIND].to_numpy() if kind else np.arange(len(rows))
         of_classes = CountsByUnit.of_classes(by_class.candidate, by_class.baseline, kinds)
     public = [f"{side}.{name}" for side in reversed(SIDES) for name in names]
     counted_rows = rows.select("id", *count_columns(names))
@@ -270,21 +279,19 @@ def _joined(
     types: Types,
     missing: Missing,
 ) -> JoinedRows:
-    """Join two runs whose examples are proved to have one row each, or as many as the statistic allows.
+    """Join two runs, and prove that every example has one row, or as many as the statistic allows.
 
-    An engine may count distinct ids within a fifth, so that ids of many rows are refused before they are
-    joined with each other. A few that are left join to more rows than the runs have.
+    Ids that repeat often are refused before the join, which would multiply their rows. Repeats that the
+    sample missed are found after the join: it has more rows than the runs.
 
     Raises
     ------
     PairingError
-        If they have not.
+        If an example has more rows than the statistic allows.
     """
     if columns.id is None:
         require_same_length(*runs)
-    elif not columns.repeats and any(
-        engine.n_distinct(run.frame, KEY) < _MOSTLY_DISTINCT[engine.is_local] * run.n_keyed for run in runs
-    ):
+    elif not columns.repeats and any(_some_repeat(engine, run) for run in runs):
         require_unique_ids([ids_of(engine, run, columns.ids) for run in runs], columns.id)
     if columns.id is not None:
         require_distinct_ids(engine, *runs, id_=columns.id)
@@ -292,51 +299,69 @@ def _joined(
     if columns.repeats:
         require_equal_rows(rows)
     elif columns.id is not None and not engine.is_local:
-        alone = keyed("baseline") != keyed("candidate")
-        n = rows.counted(alone=alone, **{side: there(side) for side in SIDES})
-        repeated = rows.rows.filter(alone).group_by(KEY).agg(nw.len().alias("n")).filter(nw.col("n") > 1)
+        f, alone = rows.functions, rows.keyed("baseline") != rows.keyed("candidate")
+        n = rows.counted(alone=alone, **{side: rows.there(side) for side in SIDES})
+        repeated = rows.rows.filter(alone).group_by(KEY).agg(f.len().alias("n")).filter(f.col("n") > 1)
         is_repeated = any(n[side] != run.n_keyed for side, run in zip(SIDES, runs, strict=True))
         if is_repeated or (n["alone"] and len(engine.collected(repeated.head(1)))):
             require_unique_ids([ids_of(engine, run, columns.ids) for run in runs], columns.id)
+        changed = [run.origin for side, run in zip(SIDES, runs, strict=True) if n[side] != run.n_keyed]
+        if changed:
+            raise PairingError(
+                f"`{changed[0]}` does not have the same rows each time that it is read",
+                hint="a sample, or a limit without an order, is drawn anew: write the table, and read that.",
+            )
     return rows
 
 
+def _some_repeat(engine: Engine, run: KeyedRun) -> bool:
+    """Whether several rows have the same id; in memory all ids are checked, in other engines a sample."""
+    if engine.is_local:
+        return engine.n_distinct(run.frame, KEY) < run.n_keyed
+    f, ids = engine.functions, engine.sampled(run.frame.select(KEY), _SAMPLED)
+    repeated = ids.group_by(KEY).agg(f.len().alias("n")).filter(f.col("n") > 1)
+    return len(engine.collected(repeated.head(1))) > 0
+
+
 def _by_unit(
-    engine: Engine,
     rows: JoinedRows,
     frame: Frame,
     statistic: Statistic,
     by_class: ClassCounts | None,
 ) -> tuple[Frame, Statistic, bool, ClassCounts | None]:
-    """Make one row of counts of what is exchanged together, for each stratum.
+    """Combine the counts of each exchangeable unit into one row for each of its strata.
 
     Returns
     -------
     frame : narwhals.LazyFrame
-        ``id``, the stratum where there are strata, and the counts.
+        Rows with ``id``, the stratum where there are strata, and the counts.
     statistic : Statistic
-        With the units of the counts.
+        The statistic, with the units of the counts.
     is_unit : bool
         Whether an id may be in several strata.
     by_class : ClassCounts or None
-        The counts of the classes, of the same rows.
+        The counts of every class on the same rows.
     """
-    columns, has_strata = rows.columns, rows.columns.strata is not None
+    engine, columns, f = rows.engine, rows.columns, rows.functions
+    has_strata = columns.strata is not None
     if columns.cluster is not None:
-        frame = frame.with_columns(example(columns.cluster).alias(_UNIT))
+        frame = frame.with_columns(rows.example(columns.cluster).alias(_UNIT))
     else:
-        frame = frame.with_columns(nw.col(KEY).alias(_UNIT))
+        frame = frame.with_columns(f.col(KEY).alias(_UNIT))
     if columns.repeats not in (None, *ADDED):
         units = frame.select(KEY, _UNIT).unique()
-        frame, statistic = combined(engine, frame, statistic, strata=has_strata)
+        frame, statistic = combined(rows, frame, statistic, strata=has_strata)
         frame = frame.join(units, on=KEY, how="left")
         if columns.cluster is None:
-            return frame.with_columns(nw.col(KEY).alias("id")), statistic, True, by_class
+            return frame.with_columns(f.col(KEY).alias("id")), statistic, True, by_class
     elif columns.cluster is None and not columns.repeats:
-        return frame.with_columns(nw.col(KEY).alias("id")), statistic, False, by_class
+        return frame.with_columns(f.col(KEY).alias("id")), statistic, False, by_class
     if by_class is None:
         return summed(engine, frame, _UNIT, statistic, strata=has_strata), statistic, True, None
-    sizes = frame.group_by(_UNIT, KIND).agg(nw.len().cast(nw.Int64).alias("n"))
+    if not engine.is_local:
+        n_units = int(engine.collected(frame.select(f.col(_UNIT).n_unique())).item())
+        by_class.require_few_units(n_units)
+    sizes = frame.group_by(_UNIT, KIND).agg(f.len().cast(f.Int64).alias("n"))
     of_units = engine.collected(sizes).sort(_UNIT, KIND)
     numbers = np.unique(of_units[_UNIT].to_numpy(), return_inverse=True)[1]
     by_class = by_class.summed(numbers, of_units[KIND].to_numpy(), of_units["n"].to_numpy())
@@ -347,14 +372,14 @@ def _by_unit(
 def require_usable(
     baseline: ExampleTable, candidate: ExampleTable, missing: Missing, *, by_position: bool
 ) -> None:
-    """Refuse what no columns need to be read for.
+    """Refuse runs that cannot be paired, as far as this is known before any column is read.
 
     Raises
     ------
     InputError
-        If `missing` is none of its values.
+        If `missing` has an unknown value.
     PairingError
-        If a run has no examples, or is to be paired by an order that it has not.
+        If a run has no examples, or its rows have no order and `by_position` is true.
     """
     require_choice("missing", missing, get_args(Missing))
     for table in (baseline, candidate):
@@ -375,7 +400,7 @@ def reported(
     found_digests: Digests,
     n_changed: int | None,
 ) -> PairingReport:
-    """Report how runs were paired that were not refused; `notes` go behind those of the columns."""
+    """Build the report of a successful pairing; `notes` follow the notes on columns."""
     n_baseline, n_candidate = (run.n_rows for run in found.runs)
     n_dropped = n_baseline + n_candidate - found.n_matched - found.n_paired
     return PairingReport(
@@ -396,13 +421,13 @@ def reported(
 
 
 def _require_takeable(numbers: RowNumbers, columns: PairedColumns, statistic: Statistic) -> None:
-    """Refuse what rows of an example cannot come to where there are classes, strata or clusters.
+    """Refuse treatments of several rows that cannot be combined with classes, strata or clusters.
 
     Raises
     ------
     InputError
-        If there are classes, and rows are not to be added up, or are not as many in both runs; or if there
-        are any of these, and attempts are exchanged within examples.
+        If there are classes, and rows are not added up or their numbers differ between the runs; or if there
+        are classes, strata or clusters, and attempts are exchanged within examples.
     """
     if columns.repeats == "attempts" and (columns.groups or statistic.has_classes):
         raise InputError(

@@ -16,7 +16,7 @@ class PairedCounts:
     ----------
     frame : narwhals.DataFrame
         One row per example: the id column ``id``, then ``candidate.<count>`` and ``baseline.<count>``
-        (int64) for every name in `names`, ordered by id.
+        (integers of any width) for every name in `names`, ordered by id.
     names : tuple of str
         Names of the counts.
     """

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 
-import narwhals as nw
 import polars as pl
 
 from trackperm.choices import RepeatsInSpec
@@ -17,9 +16,9 @@ from trackperm.pairing.checks.differences import few
 from trackperm.pairing.checks.refusals import side_by_side
 from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.counting import by_distinct, count_of
-from trackperm.pairing.engines.base import Engine, Frame
+from trackperm.pairing.engines.base import Frame
 from trackperm.pairing.grouping import STRATUM
-from trackperm.pairing.joined import SIDES, SIZE, JoinedRows, keyed, padding
+from trackperm.pairing.joined import SIDES, SIZE, JoinedRows
 from trackperm.pairing.keyed_run import KEY
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.definition import ATTEMPTS
@@ -59,14 +58,15 @@ class RowNumbers:
     @classmethod
     def of(cls, rows: JoinedRows) -> RowNumbers:
         """Count the rows of the examples that are in the test."""
+        f = rows.functions
         sizes = rows.in_test.group_by(KEY).agg(
-            (~padding(side)).cast(nw.Int64).sum().alias(side) for side in SIDES
+            (~rows.padding(side)).cast(f.Int64).sum().alias(side) for side in SIDES
         )
         found = rows.engine.collected(
             sizes.select(
-                *(nw.col(side).min().alias(f"least_{side}") for side in SIDES),
-                *(nw.col(side).max().alias(f"most_{side}") for side in SIDES),
-                (nw.col(SIDES[0]) != nw.col(SIDES[1])).cast(nw.Int64).sum().alias("unequal"),
+                *(f.col(side).min().alias(f"least_{side}") for side in SIDES),
+                *(f.col(side).max().alias(f"most_{side}") for side in SIDES),
+                (f.col(SIDES[0]) != f.col(SIDES[1])).cast(f.Int64).sum().alias("unequal"),
             )
         )
         (least, least_of_candidate, most, most_of_candidate, unequal) = (int(n or 0) for n in found.row(0))
@@ -95,16 +95,17 @@ def require_equal_rows(rows: JoinedRows) -> None:
     """
     if rows.columns.repeats in UNEQUAL:
         return
+    f = rows.functions
     sizes = (
-        rows.frame.filter(keyed("baseline") & keyed("candidate"))
+        rows.frame.filter(rows.keyed("baseline") & rows.keyed("candidate"))
         .group_by(KEY)
-        .agg((~padding(side)).cast(nw.Int64).sum().alias(side) for side in SIDES)
+        .agg((~rows.padding(side)).cast(f.Int64).sum().alias(side) for side in SIDES)
     )
-    differ = sizes.filter(nw.col(SIDES[0]) != nw.col(SIDES[1]))
+    differ = sizes.filter(f.col(SIDES[0]) != f.col(SIDES[1]))
     first = rows.engine.collected(differ.sort(KEY).head(_SHOWN).select(KEY, *SIDES))
     if not len(first):
         return
-    counted = (rows.engine.collected(each.select(nw.len())).item() for each in (differ, sizes))
+    counted = (rows.engine.collected(each.select(f.len())).item() for each in (differ, sizes))
     n_unequal, n_examples = map(int, counted)
     table = side_by_side(
         ("example", *(f"`{run.origin}`" for run in rows.runs)),
@@ -119,7 +120,9 @@ def require_equal_rows(rows: JoinedRows) -> None:
     )
 
 
-def combined(engine: Engine, frame: Frame, statistic: Statistic, *, strata: bool) -> tuple[Frame, Statistic]:
+def combined(
+    rows: JoinedRows, frame: Frame, statistic: Statistic, *, strata: bool
+) -> tuple[Frame, Statistic]:
     """Make one row of counts of the rows of every example, by a rule that does not add them up.
 
     Parameters
@@ -148,15 +151,18 @@ def combined(engine: Engine, frame: Frame, statistic: Statistic, *, strata: bool
     Chen et al. (2021), "Evaluating Large Language Models Trained on Code", eq. 1 (pass@k); Yao et al. (2024),
     "tau-bench", section 3 (pass^k).
     """
+    engine, f = rows.engine, rows.functions
     own_names = [name for name in statistic.count_names if name != ATTEMPTS]
     columns = {count_of(side, name): f"{_N_ROWS}_{side}" for side in SIDES for name in own_names}
     numbers = list(dict.fromkeys(columns.values()))
     rule, by = statistic.repeats, [KEY, STRATUM] if strata else [KEY]
-    frame = frame.with_columns((~padding(side)).cast(nw.Int64).alias(f"{_N_ROWS}_{side}") for side in SIDES)
+    frame = frame.with_columns(
+        (~rows.padding(side)).cast(f.Int64).alias(f"{_N_ROWS}_{side}") for side in SIDES
+    )
     if rule != "mean":
-        _require_passes(engine, frame, own_names, statistic)
+        _require_passes(rows, frame, own_names, statistic)
     sums = frame.group_by(by).agg(
-        nw.col(name).sum().cast(nw.Int64).alias(name) for name in (*columns, *numbers)
+        f.col(name).sum().cast(f.Int64).alias(name) for name in (*columns, *numbers)
     )
     share = cache(_SHARES[rule](statistic) if rule in _SHARES else Fraction)
     unit = 1
@@ -181,10 +187,10 @@ def combined(engine: Engine, frame: Frame, statistic: Statistic, *, strata: bool
         )
 
     found = by_distinct(engine, engine.kept(sums), (*columns, *numbers), shares)
-    integers = [nw.col(f"{_N_ROWS}_{name}").alias(name) for name in columns]
+    integers = [f.col(f"{_N_ROWS}_{name}").alias(name) for name in columns]
     if ATTEMPTS in statistic.count_names:
-        integers += [nw.col(f"{_N_ROWS}_{side}").alias(count_of(side, ATTEMPTS)) for side in SIDES]
-    found = engine.kept(found.select(*by, *integers, nw.lit(1, nw.Int64).alias(SIZE)))
+        integers += [f.col(f"{_N_ROWS}_{side}").alias(count_of(side, ATTEMPTS)) for side in SIDES]
+    found = engine.kept(found.select(*by, *integers, f.lit(1, f.Int64).alias(SIZE)))
     if unit > 1:
         units = statistic.resolution if isinstance(statistic.resolution, Mapping) else {}
         scaled = {name: units.get(name, Fraction(1)) / unit for name in own_names}
@@ -230,7 +236,7 @@ _SHARES: Mapping[RepeatsInSpec | None, Callable[[Statistic], Share]] = {
 """What c of n rows that pass come to."""
 
 
-def _require_passes(engine: Engine, frame: Frame, names: Sequence[str], statistic: Statistic) -> None:
+def _require_passes(rows: JoinedRows, frame: Frame, names: Sequence[str], statistic: Statistic) -> None:
     """Refuse counts of which rows cannot be said to pass or fail.
 
     Raises
@@ -242,8 +248,10 @@ def _require_passes(engine: Engine, frame: Frame, names: Sequence[str], statisti
     for name in names:
         found: set[int] = set()
         for side in SIDES:
-            own = frame.filter(~padding(side)).select(nw.col(count_of(side, name)).alias("value"))
-            found |= set(engine.collected(own.unique().sort("value").head(_FEW)).to_series().to_list())
+            own = frame.filter(~rows.padding(side)).select(
+                rows.functions.col(count_of(side, name)).alias("value")
+            )
+            found |= set(rows.engine.collected(own.unique().sort("value").head(_FEW)).to_series().to_list())
         values.append(found)
     varying = [each for each in values if len(each) > 1]
     if len(varying) > 1 or any(each - {0, 1} for each in values) or not statistic.greater_is_better:

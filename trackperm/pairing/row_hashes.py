@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
-from typing import Any, TypeVar
+from functools import lru_cache
+from hashlib import md5, sha256
+from typing import Any
 
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
+from trackperm.statistic.expressions.functions import Functions
 from trackperm.tables.column_types import ColumnType
 
 PRIMES = (2**31 - 1, 2**31 - 19)
@@ -29,92 +31,103 @@ INTEGER_TEXT = r"^(?:0|-?[1-9][0-9]{0,17})$"
 """Texts whose word is that of the integer: it does not matter how a format writes integers."""
 
 TEXT_DIGITS = 15
-"""Hexadecimal digits of SHA-256 that are the word of another text: 60 bits."""
+"""Hexadecimal digits of MD5 that are the word of another text."""
+
+TEXT_BITS = 4 * TEXT_DIGITS
+"""Bits of such a word."""
 
 NULL_WORD = -(2**62)
 """Word of a value that is missing."""
 
+_TOGETHER = 2**14  # rows whose words stay in the cache of a processor
 _LARGEST_WHOLE = 2.0**53
 _BITS = tuple(2**i for i in reversed(range(10)))  # of a float's exponent
-
-FrameT = TypeVar("FrameT", nw.DataFrame[Any], nw.LazyFrame[Any])
 
 
 def text_word(text: str) -> int:
     """Return the word of a text that is not written as an integer."""
-    return int(sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:TEXT_DIGITS], 16)
+    hashed = md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False)
+    return int.from_bytes(hashed.digest()[:8], "big") >> (64 - TEXT_BITS)
 
 
-def number_word(frame: FrameT, name: str, type_: ColumnType, word: str) -> FrameT:
+def number_word(
+    f: Functions, frame: nw.LazyFrame[Any], name: str, type_: ColumnType, word: str
+) -> nw.LazyFrame[Any]:
     """Add the words of a column of integers, booleans or decimals as column `word`, of int64."""
     if type_ is not ColumnType.DECIMAL:
-        return frame.with_columns(nw.col(name).cast(nw.Int64).fill_null(NULL_WORD).alias(word))
+        return frame.with_columns(f.col(name).cast(f.Int64).fill_null(NULL_WORD).alias(word))
     # |x| = m 2^e with 1 <= m < 2: multiplying by powers of two is exact.
     m, e = f"{word}_mantissa", f"{word}_exponent"
-    frame = frame.with_columns(nw.col(name).abs().alias(m), nw.lit(0, nw.Int64).alias(e))
+    frame = frame.with_columns(f.col(name).abs().alias(m), f.lit(0, f.Int64).alias(e))
     for bit in _BITS:
-        is_large, is_small = nw.col(m) >= 2.0**bit, nw.col(m) < 2.0 ** (1 - bit)
-        is_small = is_small & (nw.col(m) > 0.0)
+        is_large, is_small = f.col(m) >= 2.0**bit, f.col(m) < 2.0 ** (1 - bit)
+        is_small = is_small & (f.col(m) > 0.0)
         frame = frame.with_columns(
-            nw.when(is_large)
-            .then(nw.col(m) * 2.0**-bit)
-            .otherwise(nw.when(is_small).then(nw.col(m) * 2.0**bit).otherwise(nw.col(m)))
+            f.when(is_large)
+            .then(f.col(m) * 2.0**-bit)
+            .otherwise(f.when(is_small).then(f.col(m) * 2.0**bit).otherwise(f.col(m)))
             .alias(m),
-            nw.when(is_large)
-            .then(nw.col(e) + bit)
-            .otherwise(nw.when(is_small).then(nw.col(e) - bit).otherwise(nw.col(e)))
+            f.when(is_large)
+            .then(f.col(e) + bit)
+            .otherwise(f.when(is_small).then(f.col(e) - bit).otherwise(f.col(e)))
             .alias(e),
         )
-    is_whole = (nw.col(name).abs() < _LARGEST_WHOLE) & (nw.col(name) == nw.col(name).floor())
-    whole = nw.when(is_whole).then(nw.col(name)).otherwise(nw.lit(0.0)).cast(nw.Int64)
+    is_whole = (f.col(name).abs() < _LARGEST_WHOLE) & (f.col(name) == f.col(name).floor())
+    whole = f.when(is_whole).then(f.col(name)).otherwise(f.lit(0.0)).cast(f.Int64)
     # 52 bits of the mantissa behind its first, and 11 of the exponent
-    bits = ((nw.col(m) - 1.0) * 2.0**52).fill_null(0.0).cast(nw.Int64) * 2048 + (nw.col(e) + 1023)
-    signed = nw.when(nw.col(name) < 0.0).then(-bits - 1).otherwise(bits)
-    found = nw.when(is_whole).then(whole).otherwise(signed)
-    has_value = ~nw.col(name).is_null()
+    bits = ((f.col(m) - 1.0) * 2.0**52).fill_null(0.0).cast(f.Int64) * 2048 + (f.col(e) + 1023)
+    signed = f.when(f.col(name) < 0.0).then(-bits - 1).otherwise(bits)
+    found = f.when(is_whole).then(whole).otherwise(signed)
+    has_value = ~f.col(name).is_null()
     return frame.with_columns(
-        nw.when(has_value).then(found).otherwise(nw.lit(NULL_WORD, nw.Int64)).alias(word)
+        f.when(has_value).then(found).otherwise(f.lit(NULL_WORD, f.Int64)).alias(word)
     ).drop(m, e)
 
 
-def with_row_hash(frame: FrameT, words: Sequence[str], name: str, rounds: int = 2) -> FrameT:
-    """Add the hash of every row's `words` as columns :func:`hash_names`, of int64.
+def row_hash_sql(words: Sequence[str], name: str, rounds: int = 2) -> list[dict[str, str]]:
+    """Return the SQL expressions of the hash of every row's `words`, by the names of their columns.
+
+    Each item of the list reads columns of the items before it; the last has the columns :func:`hash_names`.
 
     Parameters
     ----------
     rounds : int
         How often the combination of the words is raised to its fifth power.
     """
-    halves = hash_names(name)
-    square = {half: f"{half}_squared" for half in halves}
-    frame = frame.with_columns(
-        _combined(words, i, p).alias(half) for i, (p, half) in enumerate(zip(PRIMES, halves, strict=True))
-    )
-    for _ in range(rounds):
-        frame = frame.with_columns(
-            ((nw.col(half) * nw.col(half)) % p).alias(square[half])
-            for p, half in zip(PRIMES, halves, strict=True)
-        )
-        frame = frame.with_columns(
-            (((nw.col(square[half]) * nw.col(square[half])) % p * nw.col(half) + 1) % p).alias(half)
-            for p, half in zip(PRIMES, halves, strict=True)
-        )
-    return frame.drop(*square.values())
+    halves = list(zip(PRIMES, hash_names(name), strict=True))
+    steps = [{f"{half}_0": _combined(words, i, p) for i, (p, half) in enumerate(halves)}]
+    for i in range(rounds):
+        squares, powers = dict[str, str](), dict[str, str]()
+        for p, half in halves:
+            x, square = f"{half}_{i}", f"{half}_{i}_squared"
+            squares[square] = f"{x} * {x} % {p}"
+            powers[f"{half}_{i + 1}"] = f"({square} * {square} % {p} * {x} + 1) % {p}"
+        steps += [squares, powers]
+    return [*steps, {half: f"{half}_{rounds}" for _, half in halves}]
 
 
 def row_hash(words: Sequence[npt.NDArray[Any]], n: int, rounds: int = 2) -> list[npt.NDArray[np.int64]]:
-    """Return what :func:`with_row_hash` adds, of the words of `n` rows as arrays of int64."""
-    found = []
-    for half, p in enumerate(PRIMES):
-        h = np.full(n, _factor(half, -1, p), dtype=np.int64)
-        for i, word in enumerate(words):
-            h += np.remainder(word, p) * _factor(half, i, p) % p
-        h %= p
-        for _ in range(rounds):
-            square = h * h % p
-            h = (square * square % p * h + 1) % p
-        found.append(h)
+    """Return the hash of `n` rows, of their words as arrays of int64; see :func:`row_hash_sql`."""
+    found = [np.empty(n, dtype=np.int64) for _ in PRIMES]
+    for start in range(0, n, _TOGETHER):
+        part = slice(start, min(start + _TOGETHER, n))
+        for half, p in enumerate(PRIMES):
+            h = np.full(part.stop - start, _factor(half, -1, p), dtype=np.int64)
+            for i, word in enumerate(words):
+                h += _remainder(_remainder(word[part], p) * _factor(half, i, p), p)
+            h = _remainder(h, p)
+            for _ in range(rounds):
+                square = _remainder(h * h, p)
+                h = _remainder(_remainder(square * square, p) * h + 1, p)
+            found[half][part] = h
     return found
+
+
+def _remainder(a: npt.NDArray[np.int64], p: int) -> npt.NDArray[np.int64]:
+    """Return a mod p, from 0 to p - 1, by floor division, which NumPy does by multiplying."""
+    multiples = a // p
+    multiples *= p
+    return np.subtract(a, multiples, out=multiples)
 
 
 def hash_names(name: str) -> list[str]:
@@ -122,7 +135,7 @@ def hash_names(name: str) -> list[str]:
     return [f"{name}_{i}" for i in range(len(PRIMES))]
 
 
-def product_sums(keys: str, values: str, condition: nw.Expr) -> list[nw.Expr]:
+def product_sums(f: Functions, keys: str, values: str, condition: nw.Expr) -> list[nw.Expr]:
     """Return the expressions that add up the hashes of rows, under the names of the hashes `values`.
 
     Parameters
@@ -132,9 +145,9 @@ def product_sums(keys: str, values: str, condition: nw.Expr) -> list[nw.Expr]:
     condition : Expr
         On which rows.
     """
-    zero = nw.lit(0, nw.Int64)
+    zero = f.lit(0, f.Int64)
     return [
-        nw.when(condition).then(((nw.col(key) % p) * nw.col(value)) % p).otherwise(zero).sum().alias(value)
+        f.when(condition).then(((f.col(key) % p) * f.col(value)) % p).otherwise(zero).sum().alias(value)
         for p, key, value in zip(PRIMES, hash_names(keys), hash_names(values), strict=True)
     ]
 
@@ -155,13 +168,13 @@ def digest(header: Sequence[object], sums: Mapping[str, int], name: str) -> str:
     return sha256(json.dumps(written).encode()).hexdigest()
 
 
-def _combined(words: Sequence[str], half: int, p: int) -> nw.Expr:
-    total = nw.lit(_factor(half, -1, p), nw.Int64)
-    for i, word in enumerate(words):
-        residue = nw.col(word) % p + p  # positive, whatever sign an engine gives remainders
-        total = total + (residue * _factor(half, i, p)) % p
-    return total % p
+def _combined(words: Sequence[str], half: int, p: int) -> str:
+    """Combine words whose remainders have the sign of the dividend, as SQL has it."""
+    terms = [f"CAST({_factor(half, -1, p)} AS BIGINT)"]
+    terms += [f"{word} % {p} * {_factor(half, i, p)} % {p}" for i, word in enumerate(words)]
+    return f"(({' + '.join(terms)}) % {p} + {p}) % {p}"
 
 
+@lru_cache(maxsize=2**10)
 def _factor(half: int, word: int, p: int) -> int:
     return int(sha256(f"row hash {half} {word}".encode()).hexdigest(), 16) % (p - 1) + 1

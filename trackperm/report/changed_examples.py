@@ -1,4 +1,4 @@
-"""The examples that changed, all of them, and which run each one speaks for."""
+"""Changed examples of a comparison, with the direction of each change."""
 
 from __future__ import annotations
 
@@ -14,46 +14,47 @@ from trackperm.report.discordant_examples import Cell, cell, constant_columns
 
 BETTER, WORSE, CHANGED = "better", "worse", "changed"
 DIRECTION = "change"
-"""The column of these words."""
+"""Name of the column with the directions."""
 
 
 @dataclass(frozen=True)
-class Flips:
-    """Column names and rows of text, finite numbers or None.
+class ChangedExamples:
+    """Table of all changed examples.
 
     Attributes
     ----------
     columns : tuple of str
-        The first is :data:`DIRECTION` where every example speaks for a run, or for none, by itself.
+        Names of the columns; the first one is :data:`DIRECTION` if single examples have a direction.
     rows : list of tuple
-        One for every discordant example, ordered by id; texts are whole.
+        One row per discordant example, ordered by id: whole texts, finite numbers or None.
     """
 
     columns: tuple[str, ...]
     rows: list[tuple[Cell, ...]]
 
 
-def flips(comparison: Comparison) -> Flips:
-    """Return all discordant examples of `comparison` as plain values, without counts that never change."""
+def changed_examples(comparison: Comparison) -> ChangedExamples:
+    """Return all discordant examples as JSON values, without counts that never change."""
     frame = comparison.discordant.drop(constant_columns(comparison))
     columns, rows = tuple(frame.columns), [tuple(map(cell, row)) for row in frame.rows()]
     words = directions(comparison)
     if words is None:
-        return Flips(columns, rows)
-    return Flips((DIRECTION, *columns), [(word, *row) for word, row in zip(words, rows, strict=True)])
+        return ChangedExamples(columns, rows)
+    directed = [(word, *row) for word, row in zip(words, rows, strict=True)]
+    return ChangedExamples((DIRECTION, *columns), directed)
 
 
 def directions(comparison: Comparison) -> list[str] | None:
-    """Say of every discordant example whether the candidate is better or worse on it.
+    """Return whether the candidate is better or worse on each discordant example.
 
-    It is better where the statistic would be less in its favour with the outputs on this example exchanged
-    and all others as they are. For a sum that is the sign of the example's own difference.
+    It is better if exchanging the outputs on this example alone makes the statistic less favourable to it.
+    For a sum, that is the sign of the example's own difference.
 
     Returns
     -------
     list of str or None
-        In the order of `comparison.discordant`; None where single examples have no sign, because what one
-        exchange does depends on the others.
+        Directions in the order of `comparison.discordant`; None if the effect of one exchange depends on the
+        others, so that single examples have no direction.
     """
     statistic, table = comparison.statistic, comparison.count_table
     if comparison.n_better is None or statistic.weights or not isinstance(statistic.h, RationalStatistic):
@@ -61,12 +62,12 @@ def directions(comparison: Comparison) -> list[str] | None:
     candidate, baseline = (_counts(comparison, run) for run in ("candidate", "baseline"))
     pairs, place = np.unique(np.concatenate([candidate, baseline], axis=1), axis=0, return_inverse=True)
     n_counts = len(statistic.count_names)
-    stay, swap = statistic.pairs(pairs[:, :n_counts], pairs[:, n_counts:])
+    observed, swapped = statistic.pairs(pairs[:, :n_counts], pairs[:, n_counts:])
     own, _ = statistic.pairs(table.candidate, table.baseline)
     totals = own.T.astype(np.float64) @ table.multiplicities
-    observed = float(statistic.h.values(totals[np.newaxis])[0])
-    change = observed - statistic.h.values(totals + (swap - stay))
-    change[np.abs(change) <= 1e-12 * max(1.0, abs(observed))] = 0.0
+    value = float(statistic.h.values(totals[np.newaxis])[0])
+    change = value - statistic.h.values(totals + (swapped - observed))
+    change[np.abs(change) <= 1e-12 * max(1.0, abs(value))] = 0.0
     better = change > 0 if statistic.greater_is_better else change < 0
     words = np.where(change == 0, CHANGED, np.where(better, BETTER, WORSE))[place.ravel()]
     counted = (int((words == BETTER).sum()), int((words == WORSE).sum()))
@@ -74,7 +75,7 @@ def directions(comparison: Comparison) -> list[str] | None:
 
 
 def _counts(comparison: Comparison, run: str) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Return the counts of one run on the discordant examples, in integers of their units."""
+    """Return the counts of one run on the discordant examples, as multiples of their resolution."""
     statistic, frame = comparison.statistic, comparison.discordant
     units: Any = statistic.resolution
     columns = []

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 _Floats = npt.NDArray[np.float64]
 _Integers = npt.NDArray[np.int64]
 
-_MAX_BARS = 320  # two pixels each
-_INVISIBLE = 1e-5  # share of the mass that may lie beyond each end of the axis
+_MAX_BARS = 320  # two pixels each on a chart of 640 pixels
+_INVISIBLE = 1e-5  # share of the mass beyond each end of the axis, less than a pixel of any bar
 _LESS_EXTREME, _EXTREME = "less extreme than observed", "at least as extreme as observed"
 _BLUE, _VERMILION = "#7f9fbf", "#d55e00"  # told apart with every kind of colour blindness
 
@@ -50,7 +50,7 @@ DARK: dict[str, Any] = {
     "view": {"stroke": None},
     "style": {"observed": {"color": "#fff"}},
 }
-"""The same for a dark page."""
+"""Vega-Lite configuration for a dark page."""
 
 
 def pmf_chart(comparison: Comparison) -> alt.LayerChart:
@@ -59,12 +59,12 @@ def pmf_chart(comparison: Comparison) -> alt.LayerChart:
     Parameters
     ----------
     comparison : Comparison
-        The result to draw.
+        The comparison to draw.
 
     Returns
     -------
     altair.LayerChart
-        A chart of a few hundred bars, whatever the size of the support. A bar of values on both sides of the
+        Chart of a few hundred bars, whatever the size of the support. A bar with values on both sides of the
         observed one has two parts; the masses of the extreme parts add up to the p-value, within the
         `mass_error_bound` of the null distribution.
 
@@ -145,7 +145,7 @@ def pmf_chart(comparison: Comparison) -> alt.LayerChart:
             title=alt.TitleParams(
                 "{} against {} by {}".format(*names),
                 subtitle=f"{written} ({how_certain(comparison)}, {test.alternative}); "
-                "the bars show what exchanging outputs at random gives",
+                "the bars show the distribution under random exchanges",
                 anchor="start",
             ),
         )
@@ -155,14 +155,14 @@ def pmf_chart(comparison: Comparison) -> alt.LayerChart:
 
 
 def pmf_curves(comparison: Comparison) -> list[dict[str, Any]]:
-    """Describe the same bars as points of curves, for trackers that draw lines.
+    """Return the bars of the null distribution as points of curves, for trackers that draw lines.
 
     Returns
     -------
     list of dict
-        For each part of a bar on the axis its middle, ``value``; its mass, ``probability``; its region,
-        ``curve``; its corners, ``from``, ``to``, ``base`` and ``top``. Two points of the curve ``observed``
-        stand at the observed value.
+        For each part of a bar on the axis: its middle ``value``, its mass ``probability``, its region
+        ``curve``, and its corners ``from``, ``to``, ``base`` and ``top``. The curve ``observed`` has two
+        points at the observed value.
 
     Raises
     ------
@@ -197,24 +197,24 @@ def png(chart: alt.LayerChart) -> bytes:
 
 
 def html(chart: alt.LayerChart) -> str:
-    """Render `chart` as an interactive page that loads nothing from anywhere."""
+    """Render `chart` as an interactive page that needs no network."""
     return render("chart.html", chart=embedded(chart))
 
 
 def embedded(chart: alt.LayerChart) -> dict[str, Any]:
-    """Return what a page needs to show `chart` by itself: what :func:`described` returns, and the program."""
+    """Return the values of :func:`described` and the program of charts, for a page that needs no network."""
     return {**described(chart), "program": program()}
 
 
 def described(chart: alt.LayerChart) -> dict[str, Any]:
-    """Return `chart`, as wide as its place, as plain values: its spec and the configuration of dark pages."""
-    # Tests validate every chart by the schema, which takes as long as everything else about one.
+    """Return `chart` as JSON values: its spec, as wide as its container, and the dark configuration."""
+    # tests validate every chart against the schema, which takes as long as everything else about it
     return {"spec": chart.properties(width="container").to_dict(validate=False), "dark": DARK}
 
 
 @cache
 def program() -> str:
-    """Bundle Vega, Vega-Lite and Vega-Embed, which vl-convert carries, in one script: ``window.vegaEmbed``.
+    """Return Vega, Vega-Lite and Vega-Embed from vl-convert as one script, ``window.vegaEmbed``.
 
     Raises
     ------
@@ -229,18 +229,18 @@ def program() -> str:
 
 @dataclass(frozen=True)
 class _Bars:
-    """Places of the bars of a null distribution; every value belongs to one.
+    """Bars of a null distribution; every value belongs to one bar.
 
     Attributes
     ----------
     null : NullDistribution
-        What is drawn.
+        The distribution.
     low, high : ndarray of float64, shape (B,)
         Ends of each bar on the axis.
     bar : ndarray of int64, shape (J,)
-        The bar that each value of the distribution belongs to, ascending.
+        Index of the bar of each value, ascending.
     visible : slice
-        The values that are worth showing: all but the ends of the tails.
+        Values that are shown: all but the ends of the tails.
     """
 
     null: NullDistribution
@@ -255,7 +255,7 @@ class _Bars:
         values = null.values[visible]
         gaps = np.diff(values)
         if gaps.size and np.allclose(gaps, gaps[0], rtol=1e-3, atol=0.0):  # an even lattice
-            size = -(-values.size // _MAX_BARS)  # neighbours are put together
+            size = -(-values.size // _MAX_BARS)  # values per bar
             bar = (np.arange(null.values.size) - visible.start) // size
             bar = np.clip(bar, -_MAX_BARS, (values.size - 1) // size + _MAX_BARS)
             bar -= bar[0]
@@ -275,7 +275,7 @@ class _Bars:
         return cls(null, edges[:-1], edges[1:], bar, visible)
 
     def domain(self, test: PermutationTest) -> tuple[float, float]:
-        """Choose the ends of the axis: all visible values and the observed one, with a margin."""
+        """Return the ends of the axis, which contains all visible values and the observed one."""
         shown = self.bar[self.visible]
         low, high = float(self.low[shown[0]]), float(self.high[shown[-1]])
         low, high = min(low, test.observed), max(high, test.observed)
@@ -285,7 +285,7 @@ class _Bars:
         return low - margin, high + margin
 
     def rows(self, test: PermutationTest) -> list[dict[str, Any]]:
-        """Describe the parts of the bars: the less extreme one and, on top of it, the extreme one."""
+        """Return the parts of the bars: the less extreme part and, on top of it, the extreme part."""
         values, mass = self.null.values, self.null.mass
         parts, first, part = np.unique(
             2 * self.bar + _is_extreme(values, test), return_index=True, return_inverse=True
@@ -313,7 +313,7 @@ class _Bars:
 
 
 def _visible(mass: _Floats) -> slice:
-    """Leave out the ends of both tails, which no bar could show."""
+    """Return the values without the ends of both tails, which no bar could show."""
     invisible = _INVISIBLE * float(mass.sum())
     first = int(np.searchsorted(np.cumsum(mass), invisible, side="right"))
     beyond = int(np.searchsorted(np.cumsum(mass[::-1]), invisible, side="right"))
@@ -321,9 +321,9 @@ def _visible(mass: _Floats) -> slice:
 
 
 def _smooth_edges(values: _Floats, mass: _Floats) -> _Floats:
-    """Bin an irregular support: as finely as shows no ripples, which come of values that bunch.
+    """Bin an irregular support as finely as possible without ripples, which bunched values cause.
 
-    The number of bins is odd, so that 0 is the middle of one and a symmetric distribution looks symmetric.
+    The number of bins is odd, so that 0 is the middle of a bin and a symmetric distribution looks symmetric.
     """
     margin = 1e-9 * (values[-1] - values[0])
     ends = (float(values[0] - margin), float(values[-1] + margin))
@@ -332,13 +332,13 @@ def _smooth_edges(values: _Floats, mass: _Floats) -> _Floats:
         binned, edges = np.histogram(values, bins=n_bins, range=ends, weights=mass)
         variation = float(np.abs(np.diff(binned, prepend=0.0, append=0.0)).sum() / binned.max())
         ripples.append((variation, n_bins, edges))
-        if variation < 2.1:  # one peak has 2
+        if variation < 2.1:  # the total variation of a single peak is 2
             break
     return min(ripples, key=lambda found: found[:2])[2]
 
 
 def _is_extreme(values: _Floats, test: PermutationTest) -> npt.NDArray[np.bool_]:
-    """Mark the values that the p-value sums, as precisely as the distribution tells values apart."""
+    """Return which values the p-value sums, within the precision of the distribution's values."""
     slack = 10.0**-DIGITS * float(np.abs(values).max())
     if test.alternative == "two-sided":
         return np.abs(values) >= abs(test.observed) - slack
@@ -348,7 +348,7 @@ def _is_extreme(values: _Floats, test: PermutationTest) -> npt.NDArray[np.bool_]
 
 
 def _region(test: PermutationTest, low: float, high: float) -> list[dict[str, float]]:
-    """Intervals of the axis on which values are at least as extreme as the observed one."""
+    """Return the intervals of the axis with values at least as extreme as the observed one."""
     if test.alternative == "two-sided":
         size = abs(test.observed)
         return [{"from": low, "to": -size}, {"from": size, "to": high}]
@@ -358,13 +358,7 @@ def _region(test: PermutationTest, low: float, high: float) -> list[dict[str, fl
 
 
 def require(module: str, library: str) -> None:
-    """Refuse to draw without `library`.
-
-    Raises
-    ------
-    MissingDependencyError
-        If it is not installed.
-    """
+    """Raise MissingDependencyError if `module` of `library` is not installed."""
     if importlib.util.find_spec(module) is None:
         raise MissingDependencyError(
             f"charts need `{library}`, which is not installed", hint="pip install 'trackperm[plots]'"

@@ -1,4 +1,4 @@
-"""A comparison explained: in plain words on its page, and as the Markdown that a tracker shows."""
+"""Explanation of a comparison: in plain words on its page, and as the Markdown of a tracker."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from trackperm.comparison import Comparison
 from trackperm.exact import PermutationTest
 from trackperm.report import text
 
-_DESCRIPTION_LIMIT = 8_000  # MLflow cuts longer tags without saying so
+_DESCRIPTION_LIMIT = 8_000  # MLflow cuts longer tags without notice
 _PROSE_LIMIT = 1_000
 
 
 def markdown(comparison: Comparison, remarks: Sequence[str] = ()) -> str:
-    """Render `comparison` as a description for a tracker: verdict first, at most 8,000 characters.
+    """Render a description for a tracker: verdict first, at most 8,000 characters.
 
     Parameters
     ----------
     comparison : Comparison
-        The result to describe.
+        The comparison.
     remarks : sequence of str
-        Further sentences, such as what was left out of the logged tables.
+        Further sentences, for example about tables that are cut.
 
     Returns
     -------
     str
-        Markdown in which no name of the user's can act as markup.
+        Markdown in which names cannot act as markup.
     """
     pvalue = f"{'≈ ' * (comparison.method == 'monte-carlo')}{comparison.format_pvalue()}"
     table = [
@@ -64,7 +64,7 @@ def markdown(comparison: Comparison, remarks: Sequence[str] = ()) -> str:
 
 
 def explanation(comparison: Comparison) -> list[str]:
-    """Explain in plain words what was tested and what it does not cover."""
+    """Return sentences about what was tested, and what the test does not cover."""
     alternative = comparison.test.alternative
     statistic = comparison.statistic.name
     if comparison.baseline_score is not None and comparison.candidate_score is not None:
@@ -92,7 +92,7 @@ def explanation(comparison: Comparison) -> list[str]:
             "The data do not decide it: what the missing predictions would have been changes the verdict."
         )
     elif comparison.decision.sign == "undecided":
-        sought = text.looked_for(comparison)
+        sought = text.one_sided_claim(comparison)
         shown = "neither run is shown to be better; this does not prove that they are equally good"
         if sought is not None:
             shown = f"the candidate is not shown to be {sought}, which is all that this test can show"
@@ -108,12 +108,12 @@ def explanation(comparison: Comparison) -> list[str]:
     sentences += _size(comparison)
     if comparison.n_discordant > 0:
         reach = "" if text.is_within_reach(comparison) else f", so that {comparison.alpha:g} is out of reach"
-        sentences.append(_sentence(text.floor(comparison) + reach))
+        sentences.append(_sentence(text.smallest_p_sentence(comparison) + reach))
     return [*sentences, f"The test is about {text.SCOPE}."]
 
 
 def _share(test: PermutationTest) -> str:
-    """Say which share of exchanges a p-value is, or estimates."""
+    """Complete "p ...": the share of exchanges that it is, or estimates."""
     if test.method == "monte-carlo":
         return f"estimates, from {test.n_samples} of them at random, the share of all such exchanges"
     if test.method == "bracket":
@@ -122,7 +122,7 @@ def _share(test: PermutationTest) -> str:
 
 
 def _corrected(comparison: Comparison) -> str:
-    """Name the correction that a p-value was held to."""
+    """Return the correction of the p-value, as the end of a clause."""
     found = comparison.corrected
     if comparison.n_uncorrected is not None:
         return f", not corrected although it is one of {comparison.n_uncorrected} tests"
@@ -132,7 +132,7 @@ def _corrected(comparison: Comparison) -> str:
 
 
 def _size(comparison: Comparison) -> list[str]:
-    """Explain how large the difference is."""
+    """Return sentences about the size of the difference."""
     sentences = []
     if comparison.interval is not None:
         alone = (
@@ -160,7 +160,7 @@ def _size(comparison: Comparison) -> list[str]:
 
 
 def _margin(comparison: Comparison, margin: float) -> str:
-    """Explain whether the difference is shown to be smaller than the margin, and by what."""
+    """Return a sentence on whether the difference is within the margin, and what shows it."""
     size, decision = comparison.size, comparison.decision
     if decision.equivalent is None:
         return f"The difference is not shown to be within the margin of {margin:g}: {decision.lack}."
@@ -175,7 +175,7 @@ def _margin(comparison: Comparison, margin: float) -> str:
 
 
 def _disagreement(comparison: Comparison) -> str:
-    """Say that an interval goes with the exact p-value where another one is reported."""
+    """Return a clause on how the interval and the reported p-value may disagree."""
     if comparison.test.mid_p:
         return "; it goes with the exact p-value and may disagree with the mid-p-value"
     if comparison.test.method == "monte-carlo":

@@ -1,4 +1,4 @@
-"""The examples that tell two runs apart, cut to what a page or a tracker's table view can show."""
+"""Table of discordant examples, cut to the size that pages and trackers show."""
 
 from __future__ import annotations
 
@@ -11,31 +11,33 @@ from trackperm.comparison import Comparison
 from trackperm.report.text import shorten
 
 MAX_ROWS = 1_000
+"""Rows of the tables on pages of trackers; the whole table is logged as Parquet."""
+
 _MAX_CHARACTERS = 1_000
-_MAX_SAFE_INTEGER = 2**53  # JavaScript rounds larger ones
+_MAX_SAFE_INTEGER = 2**53  # JavaScript rounds larger integers
 
 Cell = str | int | float | bool | None
 
 
 @dataclass(frozen=True)
 class DiscordantTable:
-    """Column names and at most :data:`MAX_ROWS` rows of text, finite numbers or None."""
+    """Table of at most :data:`MAX_ROWS` rows of text, finite numbers or None."""
 
     columns: tuple[str, ...]
     rows: list[tuple[Cell, ...]]
 
 
 def viewable(comparison: Comparison) -> DiscordantTable:
-    """Cut the discordant examples of `comparison` to :data:`MAX_ROWS` rows, and long texts as well.
+    """Return the discordant examples, cut to :data:`MAX_ROWS` rows and to texts of 1,000 characters.
 
-    A count that is the same number throughout, in both runs, is left out.
+    Counts with the same value in all rows of both runs are left out.
     """
     frame = comparison.discordant.drop(constant_columns(comparison)).head(MAX_ROWS)
     return DiscordantTable(tuple(frame.columns), [tuple(map(_short, row)) for row in frame.rows()])
 
 
 def constant_columns(comparison: Comparison) -> list[str]:
-    """Name the columns of counts that no discordant example differs in, such as a count of examples."""
+    """Return the columns of counts that are equal on all discordant examples, such as a count of examples."""
     found: list[str] = []
     for name in comparison.statistic.count_names:
         columns = [f"{run}.{name}" for run in ("baseline", "candidate")]
@@ -51,7 +53,7 @@ def _short(value: object) -> Cell:
 
 
 def cell(value: object) -> Cell:
-    """Return `value` as pages can hold it: other numbers than they know, and all else, as text."""
+    """Return `value` as a JSON value that browsers read exactly; other values as text."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int) and abs(value) <= _MAX_SAFE_INTEGER:

@@ -1,4 +1,4 @@
-"""The full page of one comparison: a single file that needs no network, for MLflow, W&B, mail or disk."""
+"""Page of a comparison: one HTML file that needs no network, for MLflow, W&B, mail or disk."""
 
 from __future__ import annotations
 
@@ -11,7 +11,25 @@ from trackperm.report.templating import render
 
 
 def html(comparison: Comparison) -> str:
-    """Render `comparison` as a page; see :func:`trackperm.report.html`."""
+    """Render a comparison as one page that needs no network and follows the reader's dark setting.
+
+    For lines of text use :func:`trackperm.report.text.lines`; to write the page to a tracker,
+    :func:`trackperm.log`.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Result of :func:`trackperm.compare`.
+
+    Raises
+    ------
+    MissingDependencyError
+        If the libraries of ``trackperm[plots]`` are not installed.
+
+    Examples
+    --------
+    >>> n_written = Path("report.html").write_text(trackperm.report.html(comparison), encoding="utf-8")
+    """
     try:
         chart = charts.embedded(charts.pmf_chart(comparison))
         del chart["spec"]["title"]  # the page has its own headline
@@ -37,7 +55,7 @@ def html(comparison: Comparison) -> str:
 
 
 def facts(comparison: Comparison) -> list[tuple[str, str, str]]:
-    """Name, value and small print of every number at the top of the page."""
+    """Return name, value and small print of every number at the top of the page."""
     details = {
         "baseline": _source(comparison.baseline_name, comparison.baseline),
         "candidate": _source(comparison.candidate_name, comparison.candidate),
@@ -80,9 +98,9 @@ def _interval(comparison: Comparison) -> list[tuple[str, str, str]]:
 
 
 def caption(comparison: Comparison) -> str:
-    """Say what the chart shows, how the p-value shows in it and how precisely, and how to move it."""
+    """Return the caption of the chart: what it shows, where the p-value is in it, and how to move it."""
     return (
-        "The bars show what exchanging the outputs of the two runs at random gives; "
+        "The bars show the distribution of the statistic under random exchanges of the two runs' outputs; "
         f"{_sum(comparison)}. Drag to move the axis, Shift and wheel to zoom, double-click to reset."
     )
 

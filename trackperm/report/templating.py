@@ -1,4 +1,4 @@
-"""The one place where templates become pages: everything is escaped unless a template says otherwise."""
+"""Rendering of templates, which escape all values unless a template marks them as safe."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 
 
 def render(template: str, **context: object) -> str:
-    """Fill the template of that name with `context`."""
+    """Render a template of the report with the values in `context`."""
     return environment("trackperm.report").get_template(template).render(**context)
 
 
 @cache
 def environment(package: str) -> Environment:
-    """Return the templates in the folder ``templates`` of `package`."""
-    # What is printed or logged as text needs no templates.
+    """Return the environment of the folder ``templates`` of `package`."""
+    # text output does not need jinja2
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     return Environment(

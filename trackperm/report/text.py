@@ -1,4 +1,4 @@
-"""A comparison in words: the lines that a terminal shows, and their parts, which others show as well."""
+"""Text of a comparison: lines for a terminal, and their parts, which other formats show as well."""
 
 from __future__ import annotations
 
@@ -16,25 +16,14 @@ from trackperm.statistic import Statistic
 SCOPE = "these two runs on these examples; not other seeds, prompts or test sets"
 
 EXACT_WITHIN = 1e-6
-"""The largest certified relative error with which a p-value is called exact without qualification."""
+"""Largest relative error of a p-value that is called exact: a thousandth of its last printed digit."""
 
 _NAME_LIMIT = 200
 _MARKDOWN_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~&#!$])")
 
 
 def lines(comparison: Comparison) -> list[str]:
-    """Render `comparison` as the lines that a user sees: scores, test, scope, then what else must be known.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        The result to print.
-
-    Returns
-    -------
-    list of str
-        At least three lines, without line ends.
-    """
+    """Render `comparison` as at least three lines: scores, test, scope, and notes."""
     test = comparison.test
     shown = pvalue(comparison)
     if among := correction(comparison):
@@ -44,7 +33,7 @@ def lines(comparison: Comparison) -> list[str]:
     if (interval := comparison.interval) is not None:
         found.append(f"{confidence(interval)} {ends(interval)}")
     return [
-        "   ".join((asked(comparison), *found)),
+        "   ".join((statistic_title(comparison), *found)),
         f"{shown}  {facts}   {comparison.marker} {comparison.decision}",
         f"scope: {scope(comparison)}",
         *notes(comparison),
@@ -52,20 +41,20 @@ def lines(comparison: Comparison) -> list[str]:
     ]
 
 
-def asked(comparison: Comparison) -> str:
-    """Name the statistic, say where lower is better, and why it was chosen where nobody named it."""
+def statistic_title(comparison: Comparison) -> str:
+    """Return the name of the statistic, its direction, and why it was chosen if nobody named it."""
     chosen = comparison.statistic.chosen
     name = f"{comparison.title}{direction(comparison.statistic)}"
     return f"{name}, {chosen}" if chosen else name
 
 
 def scope(comparison: Comparison) -> str:
-    """Say what the test is about, and what it takes for granted."""
+    """Return the scope of the test, and its null hypothesis."""
     return f"{SCOPE}; null: {comparison.null_hypothesis}"
 
 
 def format_number(value: float, *, sign: bool = False) -> str:
-    """Write a score with four decimals, or with as many digits as it takes to be told from zero."""
+    """Format a score with four decimals, or with four significant digits if it is small or large."""
     plus = "+" if sign and value != 0 else ""
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return f"{value:{plus}.4f}"
@@ -73,28 +62,26 @@ def format_number(value: float, *, sign: bool = False) -> str:
 
 
 def direction(statistic: Statistic) -> str:
-    """Say behind the name of a statistic that lower is better; nothing where greater is, as mostly."""
+    """Return " (lower is better)" for such a statistic, else empty text."""
     return "" if statistic.greater_is_better else " (lower is better)"
 
 
 def pvalue_name(test: PermutationTest) -> str:
-    """Say which p-value it is: ``p``, or ``mid-p`` where ties count half."""
+    """Return ``p``, or ``mid-p`` if ties count half."""
     return "mid-p" if test.mid_p else "p"
 
 
 def pvalue(comparison: Comparison, digits: int = 3) -> str:
-    """Write the p-value with its name: with ≈ where it is by Monte Carlo."""
+    """Return the p-value with its name; ≈ marks Monte Carlo."""
     equals = "≈" if comparison.method == "monte-carlo" else "="
     return f"{pvalue_name(comparison.test)} {equals} {comparison.format_pvalue(digits)}"
 
 
 def short_pvalue(comparison: Comparison) -> str:
-    """Write the p-value for a tag: the adjusted one where there is one, and what has to be known of it."""
+    """Return the p-value for a tag, adjusted if corrected, and marked if drawn or uncorrected."""
     found = comparison.corrected
     if found is None:
         written = pvalue(comparison, 2).replace(" ", "")
-    elif found.pvalue is None:
-        written = found.method
     else:
         written = f"adj. p{'≈' if found.is_drawn else '='}{found.format_pvalue(2, comparison.alpha)}"
     drawn = comparison.method == "monte-carlo" if found is None else found.is_drawn
@@ -102,7 +89,7 @@ def short_pvalue(comparison: Comparison) -> str:
 
 
 def certainty(test: PermutationTest) -> str:
-    """Say what is known about the error of a p-value, and that no level is guaranteed by a mid-p-value."""
+    """Return the certainty of a p-value; the level of a mid-p-value is not guaranteed."""
     found = _certified(test)
     if not test.mid_p:
         return found
@@ -110,7 +97,7 @@ def certainty(test: PermutationTest) -> str:
 
 
 def how_certain(comparison: Comparison) -> str:
-    """Say what is known about the error of a p-value, and whether its level holds for many examples alone."""
+    """Return the certainty of a comparison's p-value, and whether its level is asymptotic."""
     found = certainty(comparison.test)
     return found if comparison.pairing.asymptotic is None else f"{found} for these means, level asymptotic"
 
@@ -130,7 +117,7 @@ def _certified(test: PermutationTest) -> str:
 
 
 def scores(comparison: Comparison) -> list[tuple[str, str]]:
-    """Name and write out what was observed: both scores and their difference, or the statistic itself."""
+    """Return names and values: both scores and their difference, or the observed statistic."""
     baseline, candidate = comparison.baseline_score, comparison.candidate_score
     if baseline is None or candidate is None:
         return [("observed", format_number(comparison.observed, sign=True))]
@@ -142,14 +129,14 @@ def scores(comparison: Comparison) -> list[tuple[str, str]]:
 
 
 def confidence(interval: Interval) -> str:
-    """Name an interval by its confidence, and say so if that is approximate, or it is bounded on one side."""
+    """Return the name of an interval by its confidence, which may be approximate or one-sided."""
     about = "about " if interval.approximate else ""
     sides = "" if interval.alternative == "two-sided" else "one-sided "
     return f"{about}{sides}{100 * interval.confidence:.10g}% CI"
 
 
 def ends(interval: Interval) -> str:
-    """Write out the ends of an interval."""
+    """Return the ends of an interval as text."""
     low, high = (
         format_number(end, sign=True) if math.isfinite(end) else f"{'-' if end < 0 else '+'}∞"
         for end in (interval.low, interval.high)
@@ -158,32 +145,31 @@ def ends(interval: Interval) -> str:
 
 
 def correction(comparison: Comparison) -> str:
-    """Say what the p-value is among all those that were computed together; nothing of a test alone."""
+    """Return the correction of a p-value among several tests, or empty text for a single test."""
     found = comparison.corrected
     if comparison.n_uncorrected is not None:
         return f"uncorrected: one of {comparison.n_uncorrected} tests"
     if found is None:
         return ""
     adjusted = f"{'≈ ' * found.is_drawn}{found.format_pvalue(level=comparison.alpha)}"
-    name = "adjusted" if found.pvalue is not None else f"{comparison.alpha:g} or"
-    return f"{name} {adjusted}: {found.title} over {found.n_tests} tests"
+    return f"adjusted {adjusted}: {found.title} over {found.n_tests} tests"
 
 
 def examples(comparison: Comparison) -> str:
-    """Say how many examples there are and how many of them tell the runs apart."""
+    """Return the number of examples, and of discordant ones."""
     number, noun = comparison.n_examples, _unit(comparison)
     return f"{number} {noun if number == 1 else noun + 's'} ({discordance(comparison)})"
 
 
 def _unit(comparison: Comparison) -> str:
-    """Name what is exchanged as one."""
+    """Return the noun of the exchanged unit."""
     if comparison.statistic.cluster is not None:
         return "cluster"
     return "row" if comparison.statistic.repeats == "rows" else "example"
 
 
 def discordance(comparison: Comparison) -> str:
-    """Say how many examples tell the runs apart and, in one dimension, in whose favour."""
+    """Return the number of discordant examples and, if single examples have a direction, in whose favour."""
     found = f"{comparison.n_discordant} discordant"
     if comparison.n_better is not None and comparison.n_worse is not None:
         found += f": {comparison.n_better} better, {comparison.n_worse} worse"
@@ -191,7 +177,7 @@ def discordance(comparison: Comparison) -> str:
 
 
 def notes(comparison: Comparison) -> list[str]:
-    """List what a reader must know beyond the numbers; empty for most comparisons."""
+    """Return what a reader has to know beyond the numbers, as sentences; empty for most comparisons."""
     report, test = comparison.pairing, comparison.test
     found = []
     if comparison.n_discordant == 0:
@@ -224,7 +210,7 @@ def notes(comparison: Comparison) -> list[str]:
     if comparison.no_interval is not None:
         found.append(f"no interval: {comparison.no_interval}")
     if comparison.n_discordant > 0 and not is_within_reach(comparison):
-        found.append(f"no verdict possible: {floor(comparison)}")
+        found.append(f"no verdict possible: {smallest_p_sentence(comparison)}")
     if (
         comparison.verdict == "undecided"
         and comparison.detectable is not None
@@ -238,7 +224,7 @@ def notes(comparison: Comparison) -> list[str]:
         elif basis.method != "paired proportions":
             found.append(f"equivalence rests on the {basis.method} interval: {basis.note}")
     if comparison.part is not None and not comparison.part.declared:
-        found.append("exploratory: the spec declares no such slices, so nobody knows how many were looked at")
+        found.append("exploratory: the spec does not declare these slices, so their number is unknown")
     seen = comparison.dependence
     said = {f"look: {shared_input(each.n_shared, each.n_examples, each.column)}" for each in seen}
     name = pvalue_name(test)
@@ -254,12 +240,12 @@ def notes(comparison: Comparison) -> list[str]:
 
 
 def one_sided(alternative: Alternative) -> str:
-    """Say what a one-sided test takes for granted."""
+    """Return the assumption of a one-sided test."""
     return f"one-sided: p holds only if `{alternative}` was chosen before anybody saw the results"
 
 
 def _changed(comparison: Comparison) -> str | None:
-    """Say how many predictions changed, where that is more than the score tells."""
+    """Return how many predictions changed, if more changed than the score shows."""
     report, n_discordant = comparison.pairing, comparison.n_discordant
     if report.n_changed is None or report.n_changed <= n_discordant:
         return None
@@ -270,7 +256,7 @@ def _changed(comparison: Comparison) -> str | None:
 
 
 def _cases(comparison: Comparison) -> str:
-    """Say what the worst and the best case come to, and whether they agree."""
+    """Return the results of the worst and the best case, and whether they agree."""
     name = f"{pvalue_name(comparison.test)} {'≈' if comparison.method == 'monte-carlo' else '='}"
     cases = ", ".join(
         f"{case.missing} case {format_number(case.difference, sign=True)} ({name} {case.pvalue:.3g},"
@@ -280,36 +266,36 @@ def _cases(comparison: Comparison) -> str:
     return f"{cases}: {'not decided by the data' if comparison.is_open else 'the same verdict'}"
 
 
-def floor(comparison: Comparison) -> str:
-    """Say which p-value no outcome on so many discordant examples can get below."""
+def smallest_p_sentence(comparison: Comparison) -> str:
+    """Return the smallest p-value that any outcome on as many discordant examples has, as a sentence."""
     test = comparison.test
     exponent = test.log10_smallest_pvalue
     number, noun = comparison.n_discordant, _unit(comparison)
     found = f"with {number} discordant {noun if number == 1 else noun + 's'}"
     if test.n_samples is not None and exponent < -math.log10(test.n_samples + 1):
-        exponent = -math.log10(test.n_samples + 1)  # the observed outcome counts as one of those drawn
+        exponent = -math.log10(test.n_samples + 1)  # the observed outcome counts as one of the swaps
         found += f" and {test.n_samples} random swaps"
     least = f"{10.0**exponent:.3g}" if exponent > -300 else f"1e{math.floor(exponent)}"
     return f"{found} no {pvalue_name(test)} is below {least}"
 
 
 def opinions(comparison: Comparison) -> list[str]:
-    """Say what other tests say, where somebody asked."""
+    """Return the second opinions, one line each."""
     return [f"{each.name}: {each.sentence}" for each in comparison.second_opinions]
 
 
 def headline(comparison: Comparison) -> str:
-    """Give the verdict in one sentence, without its marker."""
+    """Return the verdict as a sentence, without its marker."""
     baseline, candidate = shorten(comparison.baseline_name), shorten(comparison.candidate_name)
     statistic = comparison.title
     among = correction(comparison)
     drawn = ", Monte Carlo" if comparison.method == "monte-carlo" else ""
     found = f"({pvalue(comparison)}{drawn}{among and f', {among}'})"
     if comparison.verdict == "undecided":
-        sought = looked_for(comparison)
+        sought = one_sided_claim(comparison)
         shown = f"{candidate} is not shown to be {sought} than {baseline}"
         if sought is None:
-            shown = f"{candidate} and {baseline} are not told apart"
+            shown = f"{candidate} and {baseline} are not shown to differ"
         return f"Undecided: {shown} by {statistic} {found}"
     if comparison.verdict == "equivalent":
         return (
@@ -320,8 +306,8 @@ def headline(comparison: Comparison) -> str:
     return f"{candidate} is {comparison.verdict} than {baseline} by {statistic}{note}{size} {found}"
 
 
-def looked_for(comparison: Comparison) -> str | None:
-    """Say what alone a one-sided test can show of the candidate; None for a two-sided one."""
+def one_sided_claim(comparison: Comparison) -> str | None:
+    """Return what a one-sided test can show, ``better`` or ``worse``; None for a two-sided test."""
     alternative = comparison.test.alternative
     if alternative == "two-sided":
         return None
@@ -334,22 +320,22 @@ def is_within_reach(comparison: Comparison) -> bool:
 
 
 def least_drawn(comparison: Comparison) -> float:
-    """Return where the 99 % interval of a Monte Carlo p-value ends at the least; 0 of other p-values.
+    """Return the smallest upper end of a Monte Carlo p-value's 99 % interval; 0 for other p-values.
 
-    That is its upper end where none of the random swaps that were asked for is extreme.
+    It is the upper end if none of the requested random swaps is extreme.
     """
     drawn = comparison.test.n_samples
     if drawn is None:
         return 0.0
-    # Drawing may have stopped early, where the p-value is large.
+    # drawing stops early if the p-value is large
     return exact_interval(0, int(comparison.options.get("n_samples", drawn)), stopped=False)[1]
 
 
 def escape_markdown(text: str) -> str:
-    """Write `text` so that Markdown shows it as it is, on one line."""
+    """Escape `text` for Markdown, on one line."""
     return _MARKDOWN_SPECIAL.sub(r"\\\1", " ".join(text.split()))
 
 
 def shorten(text: str, limit: int = _NAME_LIMIT) -> str:
-    """Cut `text` to at most `limit` characters, the last an ellipsis where something was cut."""
+    """Cut `text` to at most `limit` characters, with an ellipsis at the end if it was longer."""
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -1,1 +1,1 @@
-"""Comparisons and leaderboards inside MLflow's own server: pages, jobs, and the processes that run them."""
+"""Pages inside MLflow's own server: comparisons, leaderboards, and the processes that compute them."""

@@ -1,4 +1,4 @@
-"""``mlflow server --app-name trackperm``: MLflow's own pages, with ours beside them on the same port."""
+"""Application of ``mlflow server --app-name trackperm``: MLflow's pages and trackperm's, on one port."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from flask import Flask, g, request
 from trackperm.errors import InputError, MissingDependencyError, TrackpermError
 from trackperm.server import button, pages, queue_finished_runs, routes
 from trackperm.server.jobs.limits import Limits
-from trackperm.server.jobs.pool import Workshop
+from trackperm.server.jobs.pool import WorkerPool
 from trackperm.server.jobs.store import JobStore
 
 _AUTH = "basic-auth"
@@ -22,43 +22,43 @@ _BROKEN = 3
 
 
 def prepare() -> None:
-    """Do what has to be done before the processes of a server start, as MLflow's own command does.
+    """Check the environment and set up accounts, once, before the processes of a server start.
 
-    Checks the environment. With basic authentication, makes the tables of users and the admin, from
+    With basic authentication, this creates the tables of users and the admin, from
     ``MLFLOW_AUTH_ADMIN_PASSWORD`` or the file that ``MLFLOW_AUTH_CONFIG_PATH`` names.
 
     Raises
     ------
     SystemExit
-        After one line on standard error, if the environment asks for something that there is not.
+        If a setting of the environment is not valid, after one line on standard error.
     """
     import mlflow.server
 
-    with _said_once():
+    with _one_line_of_error():
         Limits.of_environment()
         if _has_accounts():
             _require_auth()
-            # MLflow 3.10 has none: there, each process does it
+            # in MLflow 3.10, which lacks it, each process does this itself
             bootstrap = getattr(mlflow.server, "_bootstrap_basic_auth", None)
             if bootstrap is not None:
                 bootstrap()
 
 
 def create_app() -> Any:
-    """Return MLflow's application with ours added, for uvicorn or for a WSGI server.
+    """Return MLflow's application with trackperm's pages, for uvicorn or for a WSGI server.
 
-    It is what the entry point ``mlflow.app`` leads to. ``TRACKPERM_WITH=basic-auth`` composes it with
-    MLflow's basic authentication.
+    The entry point ``mlflow.app`` leads here. ``TRACKPERM_WITH=basic-auth`` adds MLflow's basic
+    authentication.
 
     Raises
     ------
     SystemExit
-        If the environment asks for something that there is not, after one line on standard error that says
-        what. By this exit code gunicorn and uvicorn know that another worker process would fare no better.
+        If a setting of the environment is not valid, after one line on standard error. The exit code tells
+        gunicorn and uvicorn not to start another worker process.
     """
     from mlflow.server import app
 
-    with _said_once():
+    with _one_line_of_error():
         with_accounts = _has_accounts()
         register(app, user=_mlflow_user if with_accounts else None)
         if with_accounts:
@@ -71,8 +71,8 @@ def create_app() -> Any:
 
 
 @contextmanager
-def _said_once() -> Iterator[None]:
-    """End the process after one line where the environment asks for something that there is not."""
+def _one_line_of_error() -> Iterator[None]:
+    """Exit after one line on standard error if a setting of the environment is not valid."""
     from mlflow.exceptions import MlflowException
 
     try:
@@ -83,13 +83,7 @@ def _said_once() -> Iterator[None]:
 
 
 def _has_accounts() -> bool:
-    """Whether visitors sign in, by what the environment says.
-
-    Raises
-    ------
-    InputError
-        If it says something else.
-    """
+    """Whether visitors sign in, as ``TRACKPERM_WITH`` says."""
     wanted = os.environ.get("TRACKPERM_WITH", "")
     if wanted not in ("", _AUTH):
         raise InputError(f"`TRACKPERM_WITH` is {wanted!r}; expected `{_AUTH}` or nothing")
@@ -97,30 +91,25 @@ def _has_accounts() -> bool:
 
 
 def _require_auth() -> None:
-    """Import MLflow's basic authentication.
-
-    Raises
-    ------
-    MissingDependencyError
-        If it lacks a library.
-    """
+    """Import MLflow's basic authentication, or raise MissingDependencyError."""
     try:
         import mlflow.server.auth  # noqa: F401
     except ImportError as error:
         raise MissingDependencyError(
-            f"`TRACKPERM_WITH={_AUTH}` needs `mlflow[auth]`, of which `{error.name}` is not installed"
+            f"`TRACKPERM_WITH={_AUTH}` needs `mlflow[auth]`: `{error.name}` is not installed"
         ) from error
 
 
 def _with_basic_auth(app: Flask) -> Any:
     """Return `app` with MLflow's basic authentication.
 
-    One process of the server at a time: each migrates the database of users, and makes the admin, if need be.
+    A lock makes processes of the server take turns: each may migrate the database of users and create the
+    admin.
     """
     _require_auth()
     from mlflow.server import auth
 
-    _let_through(auth.BEFORE_REQUEST_VALIDATORS)
+    _allow_signed_in(auth.BEFORE_REQUEST_VALIDATORS)
     store = JobStore()
     atexit.register(store.clear)
     with store.locked():
@@ -133,20 +122,20 @@ def register(app: Flask, user: Callable[[], str | None] | None = None) -> None:
     Parameters
     ----------
     app : flask.Flask
-        ``mlflow.server.app``, or one made from it. It has to check permissions itself, before each request,
-        as MLflow's basic authentication does: what jobs read is asked of it in this process.
+        ``mlflow.server.app``, or an application made from it. It has to check permissions itself before each
+        request, as MLflow's basic authentication does: jobs read through its routes, in this process.
     user : callable, optional
-        Returns the name of the user who has signed in and sent the request that Flask is about to answer, or
-        None. Without it visitors are told apart by their pages and addresses.
+        Returns the name of the signed-in user who sent the current request of Flask, or None. Without it,
+        visitors are distinguished by their pages and addresses.
 
     Raises
     ------
     InputError
-        If the environment sets a limit that is none, or names a policy file that is not valid.
+        If a limit in the environment is not a positive number, or its policy file is not valid.
     """
     prefix = os.environ.get("_MLFLOW_STATIC_PREFIX", "").rstrip("/")
     store = JobStore()
-    routes.register(app, prefix, store, Workshop(Limits.of_environment()), user or _nobody)
+    routes.register(app, prefix, store, WorkerPool(Limits.of_environment()), user or _nobody)
     pages.register(app, prefix)
     button.install(app, prefix)
     queue_finished_runs.install(app)
@@ -154,21 +143,21 @@ def register(app: Flask, user: Callable[[], str | None] | None = None) -> None:
 
 
 def _nobody() -> None:
-    """Tell the name of who has signed in where nobody does."""
+    """Return None as the name of the user, on a server without accounts."""
 
 
 def _mlflow_user() -> str | None:
-    """Tell the name of who has signed in, by what MLflow's authentication has let through.
+    """Return the name of the user whom MLflow's authentication has accepted.
 
-    MLflow 3.10 does not pass the name on: there, what it has accepted stands for the user.
+    MLflow 3.10 does not pass the name on; the credentials that it accepted identify the user there.
     """
     signed_in = request.authorization
     name = g.get("mlflow_authenticated_user") or (signed_in.username if signed_in is not None else None)
     return name or request.headers.get("Authorization") or request.headers.get("Cookie")
 
 
-def _let_through(validators: dict[tuple[str, str], Any]) -> None:
-    """Let every user who is known reach our routes: MLflow decides about what they read, by each request."""
+def _allow_signed_in(validators: dict[tuple[str, str], Any]) -> None:
+    """Let every signed-in user reach trackperm's routes; MLflow checks each run that they read."""
     prefix = os.environ.get("_MLFLOW_STATIC_PREFIX", "").rstrip("/")
     shells = [f"/trackperm/{name}" for name in ("compare", "leaderboard")]
     files = [f"/trackperm/static/{name}" for name in pages.STATIC_NAMES]

@@ -1,4 +1,4 @@
-"""The button on MLflow's own Compare pages: one script element at the end of the page that MLflow serves.
+"""Button on MLflow's Compare pages: a script element at the end of MLflow's page.
 
 ``TRACKPERM_BUTTON=off`` leaves the page as it is.
 """
@@ -14,26 +14,26 @@ from markupsafe import escape
 
 SWITCH = "TRACKPERM_BUTTON"
 _VIEW = "serve"
-"""MLflow's name for the view of its page."""
+"""Name of MLflow's view that serves its page."""
 
 _END = b"</body>"
 _CONDITIONS = ("HTTP_IF_NONE_MATCH", "HTTP_IF_MODIFIED_SINCE", "HTTP_RANGE", "HTTP_IF_RANGE")
 
 
 def install(app: Flask, prefix: str) -> bool:
-    """Let the page of MLflow load the script of the button.
+    """Add the script of the button to MLflow's page.
 
     Parameters
     ----------
     app : flask.Flask
         MLflow's application.
     prefix : str
-        What stands before every path of the server; empty for nothing.
+        Static prefix of all routes; usually empty.
 
     Returns
     -------
     bool
-        False where the switch is off, or `app` has no such page: the pages of trackperm do without it.
+        False if the button is switched off, or `app` does not serve MLflow's page.
     """
     view = app.view_functions.get(_VIEW)
     if os.environ.get(SWITCH, "on").lower() == "off" or view is None:
@@ -42,7 +42,7 @@ def install(app: Flask, prefix: str) -> bool:
 
     @wraps(view)
     def serve(*args: object, **kwargs: object) -> ResponseReturnValue:
-        for condition in _CONDITIONS:  # the file is older than the script in it
+        for condition in _CONDITIONS:  # the date of the file says nothing about the added script
             request.environ.pop(condition, None)
         response = app.make_response(app.ensure_sync(view)(*args, **kwargs))
         return _with_script(response, element)
@@ -52,7 +52,7 @@ def install(app: Flask, prefix: str) -> bool:
 
 
 def _with_script(response: Response, element: bytes) -> Response:
-    """Add `element` to a page; return anything else as it is."""
+    """Add `element` to an HTML page; return other responses unchanged."""
     if response.status_code != 200 or response.mimetype != "text/html":
         return response
     response.direct_passthrough = False

@@ -1,8 +1,7 @@
-"""The application that ``mlflow server --app-name trackperm`` serves.
+"""Module that ``mlflow server --app-name trackperm`` imports, in its command and in each server process.
 
-MLflow's command imports this module before it starts processes that serve, and each of them imports it again.
-What would fail in each of them fails in the command, once. It is an application and no factory of one:
-MLflow cannot tell every WSGI server to call a factory.
+The command prepares the environment, so that an error occurs once and not in each process. ``app`` is an
+application and not a factory: MLflow cannot tell every WSGI server to call a factory.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Any
 from trackperm.server.app import create_app, prepare
 
 app: Any = None
-"""None in the command itself."""
+"""The application; None in the command itself."""
 
 if "_MLFLOW_SGI_NAME" in os.environ:
     app = create_app()

@@ -1,4 +1,4 @@
-"""The pages and their files. They hold nothing of any run: scripts fetch that, and show it as text."""
+"""HTML shells of the pages and their static files; scripts fetch the results, and show them as text."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ _WRITE_PROGRAM = (
 )
 
 STATIC_NAMES = (*sorted(file.name for file in _STATIC.iterdir() if file.is_file()), _VEGA)
-"""Names of the files below ``/trackperm/static/``; the last is made when it is asked for."""
+"""Names of the files below ``/trackperm/static/``; the last one is built at its first request."""
 
 
 def register(app: Flask, prefix: str) -> None:
-    """Add the pages and their files to `app`, all to be read with GET.
+    """Add the pages and their static files to `app`, as routes for GET.
 
     Parameters
     ----------
     app : flask.Flask
-        MLflow's application, or one that has its routes.
+        Application with MLflow's routes.
     prefix : str
-        What stands before every path of the server, such as ``/mlf``; empty for nothing.
+        Static prefix of all routes, such as ``/mlf``; usually empty.
     """
     for name in ("compare", "leaderboard"):
         app.add_url_rule(
@@ -66,10 +66,9 @@ def _shell(name: str, prefix: str) -> Callable[[], Response]:
 
 
 def policy(nonce: str) -> str:
-    """Return the Content-Security-Policy of a page.
+    """Return the Content-Security-Policy of a page, which allows the scripts and styles with its nonce alone.
 
-    Only scripts and styles that the page itself names may be used: the same server also hands out artifacts,
-    so that ``'self'`` would let a run bring its own script.
+    The server also serves artifacts, so that ``'self'`` would allow the scripts of a run.
     """
     sources = {
         "default-src": "'none'",
@@ -94,7 +93,7 @@ def _static(name: str) -> Response:
         response.headers["Content-Encoding"] = "gzip"
     response.data = body
     response.set_etag(hashlib.sha256(body).hexdigest()[:32])
-    response.headers["Cache-Control"] = "no-cache"  # may be kept, and is asked for again
+    response.headers["Cache-Control"] = "no-cache"  # browsers keep it, and ask whether it has changed
     response.headers["Vary"] = "Accept-Encoding"
     response.headers["X-Content-Type-Options"] = "nosniff"
     response.make_conditional(request)
@@ -111,7 +110,7 @@ def _program() -> bytes:
 
 @cache
 def _built_program() -> bytes:
-    """Bundle the program of charts in a process of its own, which takes the memory of a JavaScript engine."""
+    """Bundle the program of charts in another process, which frees the memory of its JavaScript engine."""
     done = subprocess.run(  # noqa: S603 - our own code
         [sys.executable, "-c", _WRITE_PROGRAM], capture_output=True, timeout=_BUNDLE_SECONDS, check=False
     )

@@ -1,30 +1,30 @@
-"""The HTTP endpoints of jobs: a request becomes a job, and a job's record an answer."""
+"""HTTP endpoints of jobs: start, read, and cancel a job, and page through its changed examples."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import wraps
 from typing import Any
 
-from flask import Flask, Response, request
+from flask import Flask, Request, Response, request
 
-from trackperm.errors import CapacityError, InputError, StorageError, TrackpermError
-from trackperm.server.jobs.changed_examples import FlipPage, read_flips
-from trackperm.server.jobs.pool import Workshop
-from trackperm.server.jobs.replay import Caller, MlflowRefusalError
-from trackperm.server.jobs.requests import Order, read_order
-from trackperm.server.jobs.store import (
-    FLIPS_FILE,
-    RESULT_FILE,
-    Job,
-    JobStore,
+from trackperm.errors import (
+    CapacityError,
+    InputError,
+    RefusedRequestError,
+    StorageError,
     TooManyJobsError,
-    error_values,
+    TrackpermError,
 )
+from trackperm.server.jobs.changed_examples import ChangedPage, read_changed_examples
+from trackperm.server.jobs.pool import WorkerPool
+from trackperm.server.jobs.replay import Caller
+from trackperm.server.jobs.requests import JobRequest, read_request
+from trackperm.server.jobs.store import CHANGED_FILE, RESULT_FILE, Job, JobStore, error_values
 from trackperm.server.jobs.visitors import Visitor
-from trackperm.server.origins import is_from_allowed_page
 
 API = "/ajax-api/2.0/trackperm"
 PATHS = (
@@ -39,95 +39,86 @@ _MOST_BYTES = 2**16
 _MOST_ROWS = 500
 _AGAIN = "start it again."
 _SHOWN = ("state", "step", "done", "total", "bytes", "error")
-
-
-class _RefusedError(TrackpermError):
-    """A request that is answered by an error status."""
-
-    def __init__(self, status: int, message: str, *, hint: str | None = None) -> None:
-        super().__init__(message, hint=hint)
-        self.status = status
+_SWITCHED_OFF = "MLFLOW_SERVER_DISABLE_SECURITY_MIDDLEWARE"
 
 
 def register(
-    app: Flask, prefix: str, store: JobStore, workshop: Workshop, user: Callable[[], str | None]
+    app: Flask, prefix: str, store: JobStore, pool: WorkerPool, user: Callable[[], str | None]
 ) -> None:
     """Add the endpoints of jobs to `app`.
 
     Parameters
     ----------
     app : Flask
-        The application that has MLflow's routes.
+        Application with MLflow's routes.
     prefix : str
         Static prefix of all routes.
     store : JobStore
-        Where jobs are recorded.
-    workshop : Workshop
-        Where they run.
+        Records of the jobs.
+    pool : WorkerPool
+        Pool that runs them.
     user : callable
-        Returns the name of the user who has signed in and sent the request, or None.
+        Returns the name of the signed-in user who sent the request, or None.
     """
 
     def begin() -> Response:
-        _require_allowed_page()
         caller = Caller.of(app, request, prefix)
-        order = _order()
-        reads = _readable(caller, order)
+        asked = _job_request()
+        reads = _permissions(caller, asked)
         visitor = Visitor.of(request, user())
-        job = store.begin(visitor, reads, is_lasting=getattr(order, "log", False))
-        workshop.submit(job, caller, order)
+        job = store.begin(visitor, reads, is_lasting=getattr(asked, "log", False))
+        pool.submit(job, caller, asked)
         return _answer(json.dumps({"job": job.id}), 202)
 
-    def found() -> Job:
-        """Return the job that is asked for, which has to be one of the visitor."""
-        _require_allowed_page()
+    def own_job() -> Job:
+        """Return the job that the request names; refuse a job of another visitor as if it did not exist."""
         visitor, job_id = Visitor.of(request, user()), request.args.get("id", "")
         job = store.find(job_id)
         if job is None or job.state.owner != visitor.owner:
-            raise _expired()
-        store.hear(visitor)  # of no others, who could fill the disk with pages that they make up
+            raise _not_found()
+        store.hear(visitor)  # only of owners: invented pages could fill the disk
         return store.find(job_id) or job
 
-    def readable() -> Job:
-        """Return the job that is asked for, if the visitor may read by now what it is about."""
-        job = found()
-        if job.state.state not in ("waiting", "dropped"):  # which say nothing of any run
+    def readable_job() -> Job:
+        """Return the visitor's job, if the visitor may still read the runs that it is about."""
+        job = own_job()
+        if job.state.state not in ("waiting", "dropped"):  # these states tell nothing about runs
             caller = Caller.of(app, request, prefix)
             for route, name, value in job.state.reads:
                 _read(caller, route, name, value)
         return job
 
     def report() -> Response:
-        job = readable()
+        job = readable_job()
         state = {name: getattr(job.state, name) for name in _SHOWN}
         result = "null"
         if job.state.state == "done":
             try:
                 result = (job.folder / RESULT_FILE).read_text(encoding="utf-8")
             except OSError as error:
-                raise _expired() from error
-        # a result is JSON already, and may be large
+                raise _not_found() from error
+        # the result is JSON text already, and may be large
         return _answer(f'{json.dumps(state)[:-1]}, "result": {result}}}')
 
     def cancel() -> Response:
-        job = found()
+        job = own_job()
         if not (job.state.is_lasting and job.state.state == "running"):
             job.cancel()
         return Response(status=204)
 
-    def flips() -> Response:
-        job = readable()
+    def changed() -> Response:
+        job = readable_job()
         if job.state.flips == "none":
-            raise _RefusedError(404, "this job has no table of changed examples")
+            raise RefusedRequestError(404, "this job has no table of changed examples")
         if job.state.flips == "failed":
-            raise _RefusedError(503, "the table of changed examples could not be written", hint=_AGAIN)
+            raise RefusedRequestError(503, "the table of changed examples could not be written", hint=_AGAIN)
         if job.state.flips == "writing":
-            return _answer(json.dumps({"ready": False, **asdict(FlipPage(0, 0, [], []))}))
+            return _answer(json.dumps({"ready": False, **asdict(ChangedPage(0, 0, [], []))}))
         direction = request.args.get("direction", "all")
         if direction not in ("all", "better", "worse"):
             raise InputError(f"`direction` is {direction!r}; expected all, better or worse")
-        page = read_flips(
-            job.folder / FLIPS_FILE,
+        page = read_changed_examples(
+            job.folder / CHANGED_FILE,
             offset=_number("offset", 0, 2**31),
             limit=_number("limit", 50, _MOST_ROWS),
             search=request.args.get("search", "")[:1000],
@@ -135,18 +126,45 @@ def register(
         )
         return _answer(json.dumps({"ready": True, **asdict(page)}, ensure_ascii=False))
 
-    app.add_url_rule(f"{prefix}{API}/jobs", "trackperm_begin", _refusing(begin), methods=["POST"])
-    app.add_url_rule(f"{prefix}{API}/jobs", "trackperm_report", _refusing(report), methods=["GET"])
-    app.add_url_rule(f"{prefix}{API}/jobs", "trackperm_cancel", _refusing(cancel), methods=["DELETE"])
-    app.add_url_rule(f"{prefix}{API}/flips", "trackperm_flips", _refusing(flips), methods=["GET"])
+    for (path, method), name, view in zip(
+        PATHS, ("begin", "report", "cancel", "flips"), (begin, report, cancel, changed), strict=True
+    ):
+        app.add_url_rule(f"{prefix}{path}", f"trackperm_{name}", _guarded(view), methods=[method])
 
 
-def _refusing(view: Callable[[], Response]) -> Callable[[], Response]:
-    """Answer refusals by a status and what a page can show."""
+def is_from_allowed_page(sent: Request) -> bool:
+    """Whether `sent` comes from this server's pages, from pages that MLflow allows, or from a program.
+
+    Browsers on a trusted connection say so themselves, by comparing the addresses that their user sees
+    (``Sec-Fetch-Site``). Otherwise the origin has to be that of this server, scheme included, or one that
+    MLflow's routes accept for requests that write: ``--cors-allowed-origins``, and pages on the visitor's own
+    machine. ``--disable-security-middleware`` of MLflow switches this check off as well. Programs send
+    neither header.
+    """
+    from mlflow.server.security_utils import get_allowed_origins_from_env, should_block_cors_request
+
+    site, origin = sent.headers.get("Sec-Fetch-Site"), sent.headers.get("Origin")
+    if site == "same-origin" or os.environ.get(_SWITCHED_OFF) == "true":
+        return True
+    if origin is None:  # an address that was typed in has no origin
+        return site is None or (site == "none" and sent.method == "GET")
+    if site is None and origin == sent.host_url.rstrip("/"):
+        return True
+    return not should_block_cors_request(origin, "POST", get_allowed_origins_from_env())
+
+
+def _guarded(view: Callable[[], Response]) -> Callable[[], Response]:
+    """Refuse requests from pages of other sites, and answer errors with a status and what a page shows."""
 
     @wraps(view)
     def answered() -> Response:
         try:
+            if not is_from_allowed_page(request):
+                raise RefusedRequestError(
+                    403,
+                    "this request comes from a page of another site, and is refused",
+                    hint="`--cors-allowed-origins` of `mlflow server` names sites that are allowed.",
+                )
             return view()
         except TrackpermError as error:
             return _answer(json.dumps({"error": error_values(error)}), _status(error))
@@ -155,7 +173,7 @@ def _refusing(view: Callable[[], Response]) -> Callable[[], Response]:
 
 
 def _status(error: TrackpermError) -> int:
-    if isinstance(error, _RefusedError):
+    if isinstance(error, RefusedRequestError):
         return error.status
     if isinstance(error, TooManyJobsError):
         return 429
@@ -171,80 +189,50 @@ def _answer(content: str, status: int = 200) -> Response:
     return answer
 
 
-def _require_allowed_page() -> None:
-    """Refuse requests that pages of other sites send.
-
-    Raises
-    ------
-    TrackpermError
-        If it is one.
-    """
-    if not is_from_allowed_page(request):
-        raise _RefusedError(
-            403,
-            "this request comes from a page of another site, and is refused",
-            hint="`--cors-allowed-origins` of `mlflow server` names sites that are let through.",
-        )
-
-
-def _order() -> Order:
-    """Read what was asked for.
-
-    Raises
-    ------
-    TrackpermError
-        If it is too long, no JSON, or not what can be asked for.
-    """
+def _job_request() -> JobRequest:
+    """Read the body of a request for a job."""
     if request.mimetype != "application/json":
         raise InputError(f"the content is of type {request.mimetype!r}; expected application/json")
     if request.content_length is None or request.content_length > _MOST_BYTES:
-        raise _RefusedError(413, f"the request is longer than {_MOST_BYTES} bytes, or does not say how long")
-    return read_order(request.get_data())
+        raise RefusedRequestError(
+            413, f"the request is longer than {_MOST_BYTES} bytes, or does not state its length"
+        )
+    return read_request(request.get_data())
 
 
-def _readable(caller: Caller, order: Order) -> list[tuple[str, str, str]]:
-    """Ask MLflow whether the caller may read what the order names.
+def _permissions(caller: Caller, asked: JobRequest) -> list[tuple[str, str, str]]:
+    """Ask MLflow whether the caller may read the runs and the experiment of a request.
 
     Returns
     -------
     list of (str, str, str)
-        What to ask before the result is read: the experiment, and a run of each other experiment, for
-        MLflow grants rights by experiments.
-
-    Raises
-    ------
-    TrackpermError
-        If not, with MLflow's status.
+        Permissions to check again before the result is read. MLflow grants rights by experiment, so that one
+        run of each experiment suffices.
     """
-    asked: dict[str, tuple[str, str, str]] = {}
-    if order.experiment is not None:
-        asked[order.experiment] = ("experiments/get", "experiment_id", order.experiment)
-        _read(caller, *asked[order.experiment])
-    baseline = getattr(order, "baseline", None)
-    for run in dict.fromkeys([*order.runs, *([] if baseline is None else [baseline])]):
-        found = _read(caller, "runs/get", "run_id", run)
-        asked.setdefault(str(found["run"]["info"]["experiment_id"]), ("runs/get", "run_id", run))
-    return list(asked.values())
+    found: dict[str, tuple[str, str, str]] = {}
+    if asked.experiment is not None:
+        found[asked.experiment] = ("experiments/get", "experiment_id", asked.experiment)
+        _read(caller, *found[asked.experiment])
+    baseline = getattr(asked, "baseline", None)
+    for run in dict.fromkeys([*asked.runs, *([] if baseline is None else [baseline])]):
+        info = _read(caller, "runs/get", "run_id", run)["run"]["info"]
+        found.setdefault(str(info["experiment_id"]), ("runs/get", "run_id", run))
+    return list(found.values())
 
 
 def _read(caller: Caller, route: str, name: str, value: str) -> dict[str, Any]:
-    """Read a run or an experiment as the caller.
-
-    Raises
-    ------
-    TrackpermError
-        If MLflow refuses it, with MLflow's status.
-    """
+    """Read a run or an experiment as the caller; a refusal has MLflow's status."""
     try:
         return caller.read(route, **{name: value})
-    except MlflowRefusalError as error:
+    except RefusedRequestError as error:
         what = "experiment" if name == "experiment_id" else "run"
-        known = error.status if error.status in (400, 401, 403, 404) else 503
-        raise _RefusedError(known, f"MLflow refuses {what} `{value}`: {str(error)[:400]}") from error
+        status = error.status if error.status in (400, 401, 403, 404) else 503
+        message = f"MLflow refuses {what} `{value}`: {error.message[:400]}"
+        raise RefusedRequestError(status, message) from error
 
 
-def _expired() -> TrackpermError:
-    return _RefusedError(404, "there is no such job of yours; results are kept for an hour", hint=_AGAIN)
+def _not_found() -> TrackpermError:
+    return RefusedRequestError(404, "you have no such job; results are kept for an hour", hint=_AGAIN)
 
 
 def _number(name: str, default: int, most: int) -> int:

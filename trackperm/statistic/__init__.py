@@ -1,6 +1,5 @@
-"""What is tested: specs in YAML, and the statistics that they compile to."""
+"""Specs in YAML, and the statistics into which they are compiled."""
 
-from trackperm.statistic.counters import UncountableError
 from trackperm.statistic.definition import Outcome, Statistic
 from trackperm.statistic.expressions.frames import OUT_OF_RANGE
 from trackperm.statistic.load import builtin_names, load_statistic, read_statistic
@@ -12,7 +11,6 @@ __all__ = [
     "ColumnType",
     "Outcome",
     "Statistic",
-    "UncountableError",
     "builtin_names",
     "json_schema",
     "load_statistic",

@@ -1,4 +1,4 @@
-"""From a spec to a statistic: names are resolved, types checked, g and h compiled."""
+"""Compiler of specs: resolves names, checks types, and compiles g and h."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from trackperm.choices import RepeatsInSpec
 from trackperm.errors import InputError, InputTypeError
 from trackperm.exact import RationalStatistic, RealStatistic
 from trackperm.exact.scores.resolution import Resolution, read_resolution
@@ -46,19 +45,7 @@ from trackperm.statistic.symmetry import require_antisymmetry
 from trackperm.tables.column_types import ColumnType
 
 _ROLES = ("id", "prediction", "label")
-_MAX_NAMES = 200
-
-
-@dataclass(frozen=True)
-class _Groups:
-    """Repeats and column of clusters, in place of those of a spec."""
-
-    repeats: RepeatsInSpec | None = None
-    cluster: str | None = None
-
-    def put_into(self, spec: ShortSpec | LongSpec) -> ShortSpec | LongSpec:
-        given = {"repeats": self.repeats, "cluster": self.cluster}
-        return spec.model_copy(update={key: value for key, value in given.items() if value is not None})
+_MAX_NAMES = 200  # entries of a section: each count makes two g, and each g a dimension of the test
 
 
 @dataclass
@@ -66,7 +53,7 @@ class _Compiler:
     document: Document
     overriding_parameters: Mapping[str, object]
     overriding_columns: Mapping[str, object]
-    overriding_groups: _Groups = field(default_factory=_Groups)
+    overriding_groups: Mapping[str, str | None] = field(default_factory=dict)  # `repeats` and `cluster`
     overriding_resolution: Resolution | Mapping[str, Resolution] | None = None
     known_strata: Collection[str] | None = None
     known_classes: Collection[ClassValue] | None = None
@@ -78,7 +65,8 @@ class _Compiler:
 
     def statistic(self, name: str) -> Statistic:
         document = self.document
-        spec = self.overriding_groups.put_into(validate(document))
+        groups = {key: value for key, value in self.overriding_groups.items() if value is not None}
+        spec = validate(document).model_copy(update=groups)
         if spec.name is not None:
             if not re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", spec.name):
                 hint = "a name has up to 64 letters, digits, `_`, `-` and `.`."
@@ -189,14 +177,14 @@ class _Compiler:
         )
 
     def check_direction(self, name: str) -> None:
-        """Refuse a spec that is called like an error and does not say whether a greater value is better."""
+        """Refuse a spec with the name of an error that does not say whether greater is better."""
         data = self.document.data
         word = direction_word(name)
         if word is None or "greater_is_better" in data:
             return
         path = next((key,) for key in ("name", "score", "h", "counts") if key in data)
         raise self.document.error(
-            f"`{name}` needs `greater_is_better`, as a lower `{word}` may be better",
+            f"`{name}` needs the key `greater_is_better`, as a lower `{word}` may be better",
             path,
             key=path != ("name",),
             hint="add the line `greater_is_better: false`, or `greater_is_better: true` if a greater value"
@@ -204,14 +192,14 @@ class _Compiler:
         )
 
     def parameters(self, spec: ShortSpec | LongSpec, name: str) -> dict[str, ParameterValue]:
-        """Return the values of the parameters, with those that the caller gave."""
+        """Return the values of the parameters, with the caller's in place of the defaults."""
         values: dict[str, ParameterValue] = {}
         for key, value in spec.parameters.items():
             path = ("parameters", key)
             self.check_name(key, path)
             for section in ("counts", "g"):
                 if key in self.document.data.get(section, {}):
-                    problem = f"`{key}` is a parameter and stands in `{section}` too"
+                    problem = f"`{key}` is both a parameter and an entry of `{section}`"
                     raise self.document.error(problem, path, key=True)
             try:
                 values[key] = _parameter_value(key, value)
@@ -233,13 +221,13 @@ class _Compiler:
     def check_substitute(
         self, section: str, substitute: Mapping[str, Expression], counts: Collection[str]
     ) -> None:
-        """Check that what a prediction counts is said of every count, from the label alone."""
+        """Check that `missing`, `worst` or `best` defines every count, from the label alone."""
         known = ("label", CLASS) if self.has_classes else ("label",)
 
         def label(expression: Expression, node: Name) -> None:
             if node.full not in known:
-                hint = "a prediction that is not there leaves the `label` alone."
-                raise expression.error(node, f"`{node.full}` cannot stand in `{section}`", hint=hint)
+                hint = "where the prediction is missing, only `label` is known."
+                raise expression.error(node, f"`{node.full}` cannot be used in `{section}`", hint=hint)
 
         hint = f"the counts of this statistic are {', '.join(counts)}."
         for key, expression in substitute.items():
@@ -251,29 +239,32 @@ class _Compiler:
             Checker(True, label, "column").result(expression, f"the {section} count `{key}`")
         lacking = [key for key in counts if key not in substitute]
         if substitute and lacking:
-            raise self.document.error(f"`{section}` says nothing of {listed(lacking)}", (section,), hint=hint)
+            raise self.document.error(f"`{section}` does not define {listed(lacking)}", (section,), hint=hint)
 
     def names_of_columns(self, counts: Mapping[str, Expression]) -> list[str]:
-        """Return the names in counts that stand for columns."""
+        """Return the names in counts that refer to columns."""
         names = [node.full for expression in counts.values() for node in expression.names]
         return [name for name in names if name != CLASS or not self.has_classes]
 
     def check_groups(self, spec: ShortSpec | LongSpec, g: Mapping[str, Expression]) -> None:
-        """Check that g of added counts are the added g, where counts are added before g is computed."""
+        """Check that g is additive where counts are summed over groups before g is computed."""
         groups = [key for key in ("repeats", "cluster", "strata") if getattr(spec, key) not in (None, "rows")]
         for name, expression in g.items() if groups else ():
             place = first_not_additive(expression.tree)
             if place is not None:
                 raise expression.error(
                     place,
-                    f"`{name}` does not add up over examples, as `{groups[0]}` needs",
-                    hint="there `g` is made of sums and multiples of counts.",
+                    f"`{name}` is not additive over examples, which `{groups[0]}` requires",
+                    hint="with groups, `g` consists of sums and multiples of counts.",
                 )
 
     def check_parameters(
         self, parameters: Mapping[str, ParameterValue], expressions: Iterable[Expression], name: str
     ) -> None:
-        """Refuse values of another type than the default's, except for labels, which are only compared."""
+        """Refuse values of another type than the default's.
+
+        Labels are exempt, as they are only compared.
+        """
         typed = {key for expression in expressions for key in _computed_with(expression.tree)}
         for key in self.overriding_parameters:
             default, value = self.document.data["parameters"][key], parameters[key]
@@ -281,13 +272,13 @@ class _Compiler:
             widened = (found, wanted) == (ColumnType.INTEGER, ColumnType.DECIMAL)
             if key in typed and found is not wanted and not widened:
                 raise InputTypeError(
-                    f"the parameter `{key}` of `{name}` is {wanted.value}, as its default {default!r};"
-                    f" {value!r} is {found.value}",
+                    f"the parameter `{key}` of `{name}` is {value!r}, of type {found.value}; expected"
+                    f" {wanted.value}, like its default {default!r}",
                     hint=f"`--set {key}={default}`, for example.",
                 )
 
     def resolution(self, counts: Collection[str], name: str) -> Fraction | dict[str, Fraction]:
-        """Return the units of counts by name, or one resolution for all that turn out to be decimals."""
+        """Return the units of counts by name, or one resolution for all counts that are decimals."""
         known = f"the counts of this statistic are {', '.join(counts)}."
         given = self.overriding_resolution
         if given is not None and not isinstance(given, Mapping):
@@ -332,7 +323,7 @@ class _Compiler:
         return {key: self.expression((section, key), parameters) for key in entries}
 
     def entries(self, section: str) -> Mapping[str, object]:
-        """Return what stands in a section of expressions, if it is not too much to look at each."""
+        """Return the entries of a section of expressions, unless there are too many to check."""
         entries: Mapping[str, object] = self.document.data.get(section, {})
         if len(entries) > _MAX_NAMES:
             raise self.document.error(f"more than {_MAX_NAMES} entries", (section,))
@@ -340,16 +331,16 @@ class _Compiler:
 
     def check_name(self, name: str, path: tuple[str, ...]) -> None:
         if not re.fullmatch(r"[^\W\d]\w*", name) or len(name) > MAX_NAME or name in RESERVED:
-            hint = f"a name has up to {MAX_NAME} letters, digits and `_`, and is none of `and`, `or`, `not`."
+            hint = f"a name has up to {MAX_NAME} letters, digits and `_`, and is not `and`, `or` or `not`."
             raise self.document.error(f"`{name}` cannot be a name", path, key=True, hint=hint)
 
     def check_counts(self, counts: Mapping[str, Expression]) -> None:
-        """Check what can be checked before the types of the columns are known."""
+        """Check everything about counts that does not depend on the types of columns."""
 
         def column(expression: Expression, node: Name) -> ColumnType | None:
             if node.scope:
-                hint = f"the counts are those of one run: write `{node.name}`."
-                raise expression.error(node, f"`{node.full}` cannot stand in a count", hint=hint)
+                hint = f"counts are of one run: write `{node.name}`."
+                raise expression.error(node, f"`{node.full}` cannot be used in a count", hint=hint)
             return None
 
         for name, expression in counts.items():
@@ -376,7 +367,7 @@ class _Compiler:
     def columns(
         self, counts: Mapping[str, Expression], spec: ShortSpec | LongSpec, name: str
     ) -> dict[str, str]:
-        """Return the column of every name that the spec uses, and of ``id`` and ``label``."""
+        """Return the column of every name in the spec, and of ``id`` and ``label``."""
         named = {"cluster": spec.cluster, "strata": spec.strata, "classes": spec.classes}
         groups = {key: value for key, value in named.items() if isinstance(value, str)}
         if "" in groups.values():
@@ -429,7 +420,7 @@ def _parameter_value(name: str, value: object) -> ParameterValue:
 
 
 def _with_attempts(counts: Mapping[str, Expression]) -> dict[str, Expression]:
-    """Add the number of attempts, which a test of attempts within examples needs beside their counts."""
+    """Add the number of attempts, which a test of attempts within examples needs."""
     if not counts or ATTEMPTS in counts:
         return dict(counts)
     first = next(iter(counts.values()))
@@ -438,7 +429,7 @@ def _with_attempts(counts: Mapping[str, Expression]) -> dict[str, Expression]:
 
 
 def _implicit_counts(g: Mapping[str, Expression]) -> dict[str, Expression]:
-    """Where no counts are declared, those are integer columns of the same name."""
+    """Return counts for a spec without `counts`: the integer columns that g reads."""
     counts: dict[str, Expression] = {}
     for expression in g.values():
         for node in expression.names:
@@ -448,7 +439,7 @@ def _implicit_counts(g: Mapping[str, Expression]) -> dict[str, Expression]:
 
 
 def _computed_with(node: Node) -> set[str]:
-    """Return the parameters in a tree that are more than compared for equality."""
+    """Return the parameters in a tree that are used for more than comparisons of equality."""
     found = set().union(*map(_computed_with, children(node)))
     compared = isinstance(node, Binary) and node.operator in ("==", "!=")
     operands = () if compared else children(node)
@@ -458,7 +449,7 @@ def _computed_with(node: Node) -> set[str]:
 def _contrast_of(
     score: Expression, counts: Mapping[str, Expression], contrast: Contrast
 ) -> tuple[dict[str, Expression], Expression]:
-    """Expand the short form: g are the counts of both runs, h contrasts two scores."""
+    """Expand the short form: g are the counts of both runs, and h contrasts their scores."""
 
     def of(side: str) -> Node:
         return transform(
@@ -480,7 +471,7 @@ def _contrast_of(
 def _compiled(
     g: Mapping[str, Expression], h: Expression, units: Mapping[str, Fraction], undefined: Fraction | None
 ) -> tuple[dict[str, Expression], RationalStatistic | RealStatistic]:
-    """Return g of counts in integers of their units, and h of their sums."""
+    """Return g of counts in integers of their units, and h of the sums of g."""
     scaled = {key: in_units(expression, lambda node: units[node.name]) for key, expression in g.items()}
     real_h = with_units(h, {key: unit for key, (_, unit) in scaled.items()})
     integers = {key: expression for key, (expression, _) in scaled.items()}

@@ -1,4 +1,4 @@
-"""Columns that counters give, beside those that they read."""
+"""Columns with the values of counters, added to a data frame."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
-from trackperm.statistic.counters import COUNTERS, UncountableError
+from trackperm.errors import UncountableError
+from trackperm.statistic.counters import COUNTERS
 from trackperm.statistic.expressions.frames import counter_column
 from trackperm.statistic.expressions.tree import Call, Expression, Literal, Name, children
 
@@ -16,21 +17,21 @@ from trackperm.statistic.expressions.tree import Call, Expression, Literal, Name
 def with_counters(
     frame: nw.DataFrame[Any], expressions: Iterable[Expression], columns: Mapping[str, str]
 ) -> nw.DataFrame[Any]:
-    """Add what the counters in `expressions` give, as :func:`~.frames.count_expression` will read it.
+    """Add the columns of the counters in `expressions`, where :func:`~.frames.count_expression` reads them.
 
     Parameters
     ----------
     frame : narwhals.DataFrame
-        Of polars, with typed columns. Where a column is null, so is the count.
+        Data frame of polars with typed columns. Where a column is null, so is the count.
     expressions : iterable of Expression
-        Have passed :class:`~trackperm.statistic.expressions.types.Checker`.
+        Expressions that passed :class:`~trackperm.statistic.expressions.types.Checker`.
     columns : mapping of str to str
-        Actual column of every name.
+        Column of every name.
 
     Raises
     ------
     UncountableError
-        If an example is refused.
+        If a counter refuses an example.
     """
     found = {counter_column(call): call for expression in expressions for call in _calls(expression)}
     for name, call in found.items():
@@ -41,7 +42,7 @@ def with_counters(
 
 
 def columns_of_counters(expressions: Iterable[Expression]) -> list[str]:
-    """Return the names of what counters read."""
+    """Return the names that counters read."""
     calls = (call for expression in expressions for call in _calls(expression))
     names = (argument.full for call in calls for argument in call.arguments if isinstance(argument, Name))
     return list(dict.fromkeys(names))

@@ -1,10 +1,11 @@
-"""A compiled statistic: counts of one run's examples, g of a pair, h of their sums."""
+"""Compiled statistics: counts of one run's examples, g of a pair of runs, h of the sums of g."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import narwhals as nw
@@ -22,6 +23,7 @@ from trackperm.statistic.document import Document, dump
 from trackperm.statistic.expressions.arrays import integers
 from trackperm.statistic.expressions.equality import Equality
 from trackperm.statistic.expressions.frames import count_expression
+from trackperm.statistic.expressions.functions import NARWHALS, Functions
 from trackperm.statistic.expressions.parts import in_parts
 from trackperm.statistic.expressions.tree import Expression, Name, Node, transform
 from trackperm.statistic.expressions.types import Checker
@@ -29,13 +31,13 @@ from trackperm.statistic.schema import Contrast
 from trackperm.tables.column_types import ColumnType
 
 CLASS = "class"
-"""What the class is called in counts."""
+"""Name of the class in counts."""
 
 POSITIVE = "positive"
-"""What the parameter is called that says which class is counted."""
+"""Name of the parameter with the class that is counted."""
 
 CLASS_COLUMN = "trackperm class"
-"""Column in which counts find the class."""
+"""Column from which counts read the class."""
 
 ATTEMPTS = "n_attempts"
 """Count of the attempts at an example, where attempts are exchanged within examples."""
@@ -47,63 +49,64 @@ Integers = npt.NDArray[np.int64]
 
 
 Outcome = Literal["missing", "worst", "best"]
-"""What a missing prediction is taken for."""
+"""Value that replaces a missing prediction."""
 
 
 @dataclass(frozen=True, eq=False)
 class Statistic:
-    """What is tested, compiled from a spec by :func:`~trackperm.statistic.load_statistic`.
+    """A compiled spec: the statistic that is tested; see :func:`~trackperm.statistic.load_statistic`.
 
     Attributes
     ----------
     name, description : str
-        For people; the name also begins the names of logged metrics.
+        Name and description for people; the name also begins the names of logged metrics.
     alternative : {'two-sided', 'less', 'greater'}
-        As the spec says.
+        Alternative in the spec.
     greater_is_better : bool
         Whether a greater value is a better candidate.
     count_names : tuple of str
-        What is counted on every example of one run, in integers of the unit that `resolution` gives it.
+        Names of the counts of an example of one run, which are integers in the units of `resolution`.
     columns : mapping of str to str
-        Actual column of every name that the counts use, and of ``id`` and ``label``.
+        Column of every name that the counts use, and of ``id`` and ``label``.
     used_columns : tuple of str
-        The actual columns that the counts read.
+        Columns that the counts read.
     parameters : mapping
-        Values of the parameters, as used.
+        Values of the parameters.
     set_parameters : frozenset of str
-        The parameters whose values somebody chose, in a call or in a spec that is not built in.
+        Parameters whose values were chosen in a call, or in a spec that is not built in.
     resolution : mapping of str to Fraction, or Fraction
-        Units of counts, by name; others have the unit 1. Or what all decimal counts are to be rounded to
-        multiples of: which ones these are, only the data tell, and loading the statistic again with the units
-        of each makes it a mapping.
+        Units of counts by name; the unit of other counts is 1. Or a Fraction to whose multiples all decimal
+        counts will be rounded: the data tell which counts are decimals, and loading the statistic again with
+        the units of each makes this a mapping.
     g_names : tuple of str
-        The integers of a pair whose sums h takes.
+        Names of the integers of a pair, whose sums are the arguments of h.
     h : RationalStatistic or RealStatistic
-        Rational where it is built by ``+ - * /`` and integer powers alone. Its value is in the units of the
-        spec, whatever those of the integers that it takes.
+        Rational where h consists of ``+ - * /`` and integer powers alone. Its value is in the units of the
+        spec, whatever the units of its arguments.
     score : RationalStatistic, RealStatistic or None
-        Value of one run from the totals of its counts; None where the spec has the long form.
+        Value of one run, from the totals of its counts; None in the long form.
     part_score : RationalStatistic, RealStatistic or None
-        Value of one run on one stratum or class, where there are such; the score else.
+        Value of one run on one stratum or class; the score where there are no such parts.
     contrast : {'difference', 'log ratio'}
         How h compares the scores of two runs.
     repeats : str or None
-        What becomes of several rows of one example; None where each example has one.
+        Treatment of several rows of one example; None where each example has one row.
     cluster, strata : str or None
-        Names, in `columns`, of those whose groups are exchanged as a whole, and scored apart.
+        Names, in `columns`, of the column whose groups are exchanged as a whole, and of the column whose
+        groups are scored separately.
     class_column : str or None
-        Name, in `columns`, of that whose values are the classes.
+        Name, in `columns`, of the column whose values are the classes.
     classes : tuple of str, int or bool
-        The classes in ascending order; empty as long as they are not known.
+        Classes in ascending order; empty as long as they are unknown.
     weights : mapping of str to Fraction
-        Weight of every stratum or class, by its text; empty as long as these are not known. `pairs`, `h` and
-        `score` take the counts of each by themselves: `total_names`.
+        Weight of every stratum or class, by its text; empty as long as these are unknown. Arguments of
+        `pairs`, `h` and `score` are the counts of each part: `total_names`.
     slices : tuple of str
-        Columns whose values make slices that are compared by themselves as well.
+        Columns whose values define slices, which are compared separately as well.
     chosen : str
-        Why it was chosen, where nobody named it, such as ``the log's own metric``.
+        Reason for the choice of the statistic, where the user named none, such as ``the log's own metric``.
     found : tuple of str
-        What nobody named of its columns, and was found in the data.
+        Columns that were found in the data, as the user named none.
     """
 
     name: str
@@ -142,36 +145,41 @@ class Statistic:
     found: tuple[str, ...] = ()
 
     def counts(
-        self, types: Mapping[str, ColumnType], located: Callable[[str], str] = str
+        self,
+        types: Mapping[str, ColumnType],
+        located: Callable[[str], str] = str,
+        functions: Functions = NARWHALS,
     ) -> dict[str, nw.Expr]:
         """Return the data frame expression of every count, of type int64, or float64 for decimals.
 
-        It reads the columns of :meth:`with_counters`, and :data:`CLASS_COLUMN` where there are classes. A
-        count whose arithmetic leaves 64 bits, divides by zero or meets NaN is
+        The expressions read the columns of :meth:`with_counters`, and :data:`CLASS_COLUMN` where there are
+        classes. A count whose arithmetic leaves 64 bits, divides by zero or meets NaN is
         :data:`~trackperm.statistic.OUT_OF_RANGE` on that example, or NaN if it is a decimal.
 
         Parameters
         ----------
         types : mapping of str to ColumnType
-            Types of the actual columns, at least of `used_columns`.
+            Types of the columns, at least of `used_columns`.
         located : callable
-            Where a column, or that of a counter, is read, given its name.
+            Returns the column from which a column, or that of a counter, is read, given its name.
+        functions : Functions
+            Builder of the expressions.
 
         Raises
         ------
         SpecError
-            If types do not fit, such as text compared with a number, with the place in the spec.
+            If types do not match, as in text compared with a number; the message shows the place in the spec.
         """
         checker = self._checker(types, decimals=True)
         expressions = {}
         for name, expression in self._counts.items():
             checker.result(expression, f"the count `{name}`")
-            expressions[name] = count_expression(expression, self._read_columns, types, located)
+            expressions[name] = count_expression(expression, self._read_columns, types, located, functions)
         return expressions
 
     @property
     def has_several_rows(self) -> bool:
-        """Whether an example may have several rows, which are exchanged together or among themselves."""
+        """Whether an example may have several rows, which are exchanged together or separately."""
         return self.repeats not in (None, "rows")
 
     @property
@@ -179,30 +187,25 @@ class Statistic:
         """Whether the score is a mean over classes."""
         return bool(self.classes) or self.class_column is not None
 
-    @property
+    @cached_property
     def tells_classes(self) -> bool:
-        """Whether of a prediction it counts only which label it is: both are compared, or with the same."""
+        """Whether counts only test which label the prediction is, by equality with what labels equal."""
         prediction, label = (Equality.of(name, self._counts.values()) for name in ("prediction", "label"))
         return prediction.is_all and ("label" in prediction.names or prediction.shares(label))
 
-    @property
+    @cached_property
     def has_positive(self) -> bool:
-        """Whether it counts one class, that of the parameter :data:`POSITIVE`, against all others."""
+        """Whether counts compare labels with the class in the parameter :data:`POSITIVE`."""
         return POSITIVE in Equality.of("label", self._counts.values()).parameters
 
     @property
     def counts_missing(self) -> bool:
-        """Whether it says what a missing prediction counts."""
+        """Whether the spec defines the counts of a missing prediction."""
         return bool(self._missing)
 
     @property
-    def is_bounded(self) -> bool:
-        """Whether it says what the worst prediction counts, and says, or one can tell, what the best does."""
-        return bool(self._worst and self._substitute("best"))
-
-    @property
     def divides_by_labels(self) -> bool:
-        """Whether a score is divided by counts that read the label alone, or nothing: no prediction's."""
+        """Whether all divisors of the score are counts that read no prediction."""
         score = self.part_score
         if not isinstance(score, RationalStatistic):
             return False
@@ -217,36 +220,37 @@ class Statistic:
         types: Mapping[str, ColumnType],
         outcome: Outcome = "missing",
         located: Callable[[str], str] = str,
+        functions: Functions = NARWHALS,
     ) -> dict[str, nw.Expr]:
-        """Return the data frame expression of what a missing prediction counts, an int64 for every count.
+        """Return the data frame expression of every count of a missing prediction, of type int64.
 
         Parameters
         ----------
         types : mapping of str to ColumnType
-            Types of the actual columns, at least of the label if `missing_reads_label`.
+            Types of the columns, at least of the label if `missing_reads_label`.
         outcome : {'missing', 'worst', 'best'}
-            What the prediction is taken for.
-        located : callable
-            As of :meth:`counts`.
+            Value that replaces the prediction.
+        located, functions
+            As in :meth:`counts`.
 
         Raises
         ------
         InputError
-            If the spec does not say it, and one cannot tell.
+            If the spec does not define it, and it cannot be derived.
         SpecError
-            If types do not fit, with the place in the spec.
+            If types do not match; the message shows the place in the spec.
         """
         if not self.counts_missing:
             raise InputError(
-                f"the statistic `{self.name}` does not say what a missing prediction counts",
+                f"the statistic `{self.name}` does not define the counts of a missing prediction",
                 hint="`missing:` in its file does, as in `missing: {correct: 0, n: 1}`, with an expression in"
-                " `label` for every count; `--missing drop` leaves such examples out.",
+                " `label` for every count; `--missing drop` excludes such examples.",
             )
         substitute = self._substitute(outcome)
         if not substitute:
             example = f"`{outcome}: {{correct: {int(outcome == 'best')}, n: 1}}`"
             raise InputError(
-                f"the statistic `{self.name}` does not say what the {outcome} prediction counts",
+                f"the statistic `{self.name}` does not define the counts of the {outcome} prediction",
                 hint=f"`{outcome}:` in its file does, as in {example}, with an expression in `label` for"
                 " every count; not every statistic has one.",
             )
@@ -254,13 +258,15 @@ class Statistic:
         expressions = {}
         for name in self.count_names:
             checker.result(substitute[name], f"the {outcome} count `{name}`")
-            expressions[name] = count_expression(substitute[name], self._read_columns, types, located)
+            expressions[name] = count_expression(
+                substitute[name], self._read_columns, types, located, functions
+            )
         return expressions
 
     def _substitute(self, outcome: Outcome) -> Mapping[str, Expression]:
-        """Return what is counted in place of a missing prediction; nothing where that is not known.
+        """Return the counts of a missing prediction; empty where they are unknown.
 
-        The best prediction is the label itself, where the counts read nothing else of a run.
+        The best prediction equals the label, where counts read nothing else of a run.
         """
         said = {"missing": self._missing, "worst": self._worst, "best": self._best}[outcome]
         if said or outcome != "best":
@@ -279,54 +285,54 @@ class Statistic:
             for name, expression in self._counts.items()
         }
 
-    @property
+    @cached_property
     def counter_columns(self) -> tuple[str, ...]:
-        """The actual columns that counters read."""
+        """Columns that counters read."""
         expressions = [*self._counts.values(), *self._substitutes]
         names = columns_of_counters(expressions)
         return tuple(self.columns[name] for name in names if name != CLASS or not self.has_classes)
 
-    @property
+    @cached_property
     def has_counters(self) -> bool:
-        """Whether a count, or what is counted in place of a missing prediction, calls a counter."""
+        """Whether counts, or the counts of a missing prediction, call counters."""
         return bool(self.counter_columns)
 
     def with_counters(self, frame: nw.DataFrame[Any], *, missing: Outcome | None = None) -> nw.DataFrame[Any]:
-        """Add the columns in which `counts`, or with `missing` `missing_counts`, find what counters give.
+        """Add the columns of counters, which `counts` or, with `missing`, `missing_counts` read.
 
         Parameters
         ----------
         frame : narwhals.DataFrame
-            Of polars, with the actual columns, of types with which the expressions were compiled.
+            Data frame of polars, whose columns have the types with which the expressions were compiled.
         missing : {'missing', 'worst', 'best'}, optional
-            What missing predictions are taken for, where they are counted.
+            Value that replaces missing predictions, where these are counted.
 
         Raises
         ------
         UncountableError
-            If a counter refuses an example: lists of different lengths, a null in a list, no tag.
+            If a counter refuses an example: lists of different lengths, a null in a list, an invalid tag.
         """
         expressions = self._counts if missing is None else self._substitute(missing)
         return with_counters(frame, expressions.values(), self._read_columns)
 
-    @property
+    @cached_property
     def missing_reads_label(self) -> bool:
-        """Whether what a missing prediction counts depends on its label."""
+        """Whether the counts of a missing prediction depend on its label."""
         return any(name.full == "label" for expression in self._substitutes for name in expression.names)
 
-    @property
+    @cached_property
     def _substitutes(self) -> list[Expression]:
-        """All that may be counted in place of a missing prediction."""
+        """All expressions for counts of missing predictions."""
         outcomes = get_args(Outcome)
         return [expression for outcome in outcomes for expression in self._substitute(outcome).values()]
 
-    @property
+    @cached_property
     def _read_columns(self) -> Mapping[str, str]:
         """Column of every name in counts."""
         return {**self.columns, CLASS: CLASS_COLUMN} if self.has_classes else self.columns
 
     def lacking(self, columns: Collection[str]) -> list[SpecError]:
-        """List the names in counts whose column is none of `columns`, as errors with their places."""
+        """Return an error for each name in counts whose column is not in `columns`."""
         expressions = [*self._counts.values(), *self._substitutes]
         known = {CLASS_COLUMN, *columns}
         names = [(expression, node) for expression in expressions for node in expression.names]
@@ -348,15 +354,15 @@ class Statistic:
     def _column_in_messages(self, name: str) -> str:
         return self.columns.get(name, name)
 
-    @property
+    @cached_property
     def total_names(self) -> tuple[str, ...]:
-        """Names of the counts whose sums the score takes: of every stratum or class where there are such."""
+        """Names of the score's arguments: of the counts of every stratum or class, where there are such."""
         return in_parts(self.count_names, self.weights)
 
     def pairs(
         self, candidate: npt.NDArray[np.int64], baseline: npt.NDArray[np.int64]
     ) -> tuple[Integers, Integers]:
-        """Return g of pairs of examples as they are (stay) and with outputs exchanged (swap).
+        """Return g of pairs of examples, with outputs as logged (observed) and exchanged (swapped).
 
         Parameters
         ----------
@@ -365,7 +371,7 @@ class Statistic:
 
         Returns
         -------
-        stay, swap : ndarray of int64, shape (K, m)
+        observed, swapped : ndarray of int64, shape (K, m)
 
         Raises
         ------
@@ -389,17 +395,18 @@ class Statistic:
         return result
 
     def tested(
-        self, stay: Integers, swap: Integers, multiplicities: Integers
+        self, observed: Integers, swapped: Integers, multiplicities: Integers
     ) -> RationalStatistic | RealStatistic:
-        """Return h for g of these pairs, with what no exchange changes put in if it is linear then.
+        """Return h for g of these pairs, simplified to a linear function where it is one.
 
-        A mean is linear in this way, and that of many parts has denominators too large to multiply out.
+        Arguments that no exchange changes are replaced by their totals. A mean then becomes linear; the mean
+        over many parts has denominators that are too large to multiply out.
         """
         if not isinstance(self.h, RationalStatistic) or self.h.affine is not None:
             return self.h
         n = len(self.g_names)
-        totals = exact_column_sums(stay, multiplicities)
-        moves = (stay != swap).any(axis=0)
+        totals = exact_column_sums(observed, multiplicities)
+        moves = (observed != swapped).any(axis=0)
         arguments = [
             RationalStatistic.variable(i, n) if moves[i] else RationalStatistic.constant(totals[i], n)
             for i in range(n)
@@ -411,12 +418,11 @@ class Statistic:
         return self.h if linear.affine is None else linear
 
     def document(self) -> str:
-        """Return the spec as used: its long form as YAML, without the description.
+        """Return the spec with all values as used: its long form as YAML, without the description.
 
-        Parameters and columns stand there with the values that were used. Specs that mean the same and
-        are written differently (spaces, comments, short form) mostly have the same document. The short form
-        stays where g and h cannot say the same: with strata or classes, whose weights are those used, and
-        with a contrast. The classes that were used stand there as a list.
+        Specs with the same meaning mostly have the same document, however they are written (spaces, comments,
+        short form). The short form stays where g and h cannot express it: with strata or classes, and with a
+        contrast. Weights and classes are those used.
         """
         replaced = self.class_column if self.classes and not self._reads(self.class_column) else None
         optional: dict[str, Any] = {
@@ -454,11 +460,11 @@ class Statistic:
 
     @property
     def score_text(self) -> str | None:
-        """The score as an expression of the counts; None where the spec has the long form."""
+        """Score as an expression of the counts; None in the long form."""
         return None if self._score is None else str(self._score)
 
     def _reads(self, name: str | None) -> bool:
-        """Whether a name stands for a column even where the classes are known."""
+        """Return whether a name refers to a column even where the classes are known."""
         return name in ("id", "label", self.cluster) or any(
             node.full == name for expression in self._counts.values() for node in expression.names
         )
@@ -474,7 +480,7 @@ def _written(expressions: Mapping[str, Expression]) -> dict[str, str | int]:
 
 
 def class_text(value: ClassValue) -> str:
-    """Write a class as names of counts and weights do."""
+    """Return a class as it is written in names of counts and weights."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -485,7 +491,7 @@ def _plain(text: str) -> str | int:
 def joint_values(
     names: tuple[str, ...], u: npt.NDArray[np.int64], v: npt.NDArray[np.int64]
 ) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays that ``u.<count>`` and ``v.<count>`` stand for."""
+    """Return the arrays of the names ``u.<count>`` and ``v.<count>``."""
     sides = {"u": np.asarray(u), "v": np.asarray(v)}
     return {f"{side}.{name}": array[:, i] for side, array in sides.items() for i, name in enumerate(names)}
 

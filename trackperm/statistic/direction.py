@@ -1,11 +1,11 @@
-"""What the name of a statistic or metric says about its direction: of an error, less is better."""
+"""Direction of a statistic or metric by its name: for an error, lower is better."""
 
 from __future__ import annotations
 
 import re
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_LONGEST = 3  # words that make one, as in `bits_per_byte`
+_LONGEST = 3  # words that are looked up as one: `bits_per_byte` is the longest entry
 
 
 def _set(*lines: str) -> frozenset[str]:
@@ -13,68 +13,82 @@ def _set(*lines: str) -> frozenset[str]:
 
 
 _LOWER = _set(
-    # what went wrong, and how often
+    # failures and their rates
     "error errors err mistake mistakes wrong incorrect misclassification misclassifications",
     "fail fails failed failure failures miss misses violation violations fpr fnr",
     "falsepositive falsepositives falsenegative falsenegatives falsealarm falsealarms",
-    # what is paid or minimised
+    # costs and objectives that are minimised
     "loss losses logloss cost costs penalty penalties regret perplexity ppl crossentropy xent",
     "nll nlpd negloglikelihood negativeloglikelihood bpb bpc bitsperbyte bitsperchar bitspercharacter",
-    # how far from the truth: distances, regression, forecasts, calibration, images
+    # distances, and errors of regression, forecasts, calibration and images
     "distance distances levenshtein divergence deviation deviations discrepancy residual residuals",
     "mse rmse mae mape smape wmape msle rmsle mase nmse nrmse rmsd medae",
     "brier crps ece kl kld jsd fid kid lpips",
-    # recognition and translation; not `per`, a word in its own right
+    # error rates of recognition and translation, without `per`, which is a common word
     "wer cer ter hter eer der mer",
-    # how long it takes
+    # durations
     "latency latencies duration durations runtime walltime ttft",
 )
-"""Words that name what one wants less of; several words of a name are looked up as one, too."""
+"""Words for quantities that are better when lower; up to three words of a name are also looked up as one."""
 
 _OPEN = _set("entropy time seconds risk bias toxicity hallucination hallucinations")
-"""Words that leave it open: entropy may be wanted, and some judges score that there is no toxicity."""
+"""Words that leave the direction open: entropy may be desired, and some judges score the absence of toxicity.
+"""
 
 _REVERSED = _set(
     "neg negative negated minus inverse no non without free avoided saved saving savings reduction reduced",
     "improvement improved decrease decreased correction corrected recovery recovered detection detected",
     "accuracy acc precision recall f auc auroc auprc correct success successes",
 )
-"""Words that turn the others round, or outweigh them: `neg_log_loss`, `error_free`, `error_detection_f1`."""
+"""Words that reverse or outweigh the others: `neg_log_loss`, `error_free`, `error_detection_f1`."""
 
 
 def direction_word(name: str) -> str | None:
-    """Return the word in a name for which its direction must not be taken for granted.
+    """Return the word in a name because of which its direction has to be declared.
 
-    Words are apart at ``_``, ``-``, ``.``, digits and changes of case. A wrong direction turns the verdict
-    round, so that where there is such a word the direction has to be declared.
+    Words are separated by ``_``, ``-``, ``.``, digits and changes of case. A wrong direction reverses the
+    verdict, so that a name with such a word needs a declaration. :func:`lower_is_better_by_name` guesses the
+    direction instead.
 
     Parameters
     ----------
     name : str
-        Of a statistic or of a logged metric, such as ``val_loss`` or ``meanSquaredError``.
+        Name of a statistic or of a logged metric, such as ``val_loss`` or ``meanSquaredError``.
 
     Returns
     -------
     str or None
-        As in the name, such as ``loss``; None where a greater value is better as far as the name says.
+        The word as in the name, such as ``loss``; None where the name implies that greater is better.
+
+    Examples
+    --------
+    >>> from trackperm.statistic.direction import direction_word
+    >>> direction_word("val_loss"), direction_word("accuracy")
+    ('loss', None)
     """
     found = _found(name, _LOWER) or _found(name, _OPEN)
     return None if found is None else name[found[0] : found[1]]
 
 
 def lower_is_better_by_name(name: str) -> bool:
-    """Whether the name of a statistic or metric says that a lower value is better.
+    """Return whether the name of a statistic or metric implies that a lower value is better.
 
     Parameters
     ----------
     name : str
-        Such as ``rmse``, ``val_loss`` or ``latencyMs``.
+        Name such as ``rmse``, ``val_loss`` or ``latencyMs``.
 
     Returns
     -------
     bool
-        False also where :func:`direction_word` finds a word and the name leaves the direction open, as
-        ``neg_log_loss``, ``cost_savings``, ``error_detection_f1`` and ``toxicity`` do.
+        False also where :func:`direction_word` finds a word but the direction is open, as in
+        ``neg_log_loss``, ``cost_savings``, ``error_detection_f1`` and ``toxicity``.
+
+    Examples
+    --------
+    >>> from trackperm.statistic.direction import lower_is_better_by_name
+    >>> lower_is_better_by_name("rmse"), lower_is_better_by_name("neg_log_loss")
+    (True, False)
     """
     found = _found(name, _LOWER)
     if found is None:
@@ -85,12 +99,12 @@ def lower_is_better_by_name(name: str) -> bool:
 
 
 def _words(name: str) -> list[tuple[str, int]]:
-    """Return the words of a name in lower case, and where each begins."""
+    """Return the words of a name in lower case, with the position of each."""
     return [(match[0].lower(), match.start()) for match in _WORD.finditer(name)]
 
 
 def _found(name: str, known: frozenset[str]) -> tuple[int, int] | None:
-    """Return where in a name the first of the known words begins and ends, the longest that begins there."""
+    """Return start and end of the first known word in a name, the longest that begins there."""
     words = _words(name)
     for i in range(len(words)):
         for n in range(min(_LONGEST, len(words) - i), 0, -1):

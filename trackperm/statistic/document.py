@@ -1,9 +1,9 @@
-"""Strict YAML in which every value knows its place, and errors that point at it.
+"""Strict YAML: a document knows the place of every value, and errors show it.
 
-YAML as people read it: the core scalars of version 1.2 (``yes``, ``on``, ``1_000`` and ``12:30:00`` are
-text), no duplicate keys, no anchors, aliases, merge keys or tags, one document. Whatever is wrong, in the
-YAML, in the shape that a pydantic model asks for or inside an expression, is one
-:class:`~trackperm.errors.SpecError` that shows file, line and column.
+The scalars are those of YAML 1.2 (``yes``, ``on``, ``1_000`` and ``12:30:00`` are text). Duplicate keys,
+anchors, aliases, merge keys, tags and several documents are refused. Every mistake, in the YAML, in the shape
+that a pydantic model requires or inside an expression, is one :class:`~trackperm.errors.SpecError` with file,
+line and column.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ from trackperm.messages import kind, masked, printable, without_credentials
 from trackperm.ordinary_files import HINT, special_kind
 from trackperm.statistic.misfits import in_words
 
+# A spec has a few dozen lines; these limits bound the time and memory that any text can take.
 MAX_BYTES = 256 * 1024
 MAX_NESTING = 20
 MAX_NODES = 10_000
 MAX_DIGITS = 100
-_WIDTH = 120
+_WIDTH = 120  # characters of a line that is shown, which fits a terminal
 
 DocumentPath = tuple[str | int, ...]
 Model = TypeVar("Model", bound=BaseModel)
@@ -52,11 +53,11 @@ class _Refused(yaml.MarkedYAMLError):
 
 
 class _TooManyError(yaml.MarkedYAMLError):
-    """More keys and values than are looked at."""
+    """A document with more keys and values than :data:`MAX_NODES`."""
 
 
 class _CoreLoader(yaml.SafeLoader):
-    """Compose nodes with the scalars of YAML 1.2 and without anchors, tags and deep nesting."""
+    """Loader with the scalars of YAML 1.2 and without anchors, tags and deep nesting."""
 
     yaml_implicit_resolvers: ClassVar[dict[Any, Any]] = {}  # type: ignore[misc]
     _depth = 0
@@ -74,7 +75,7 @@ class _CoreLoader(yaml.SafeLoader):
         elif self._depth >= MAX_NESTING:
             problem = f"nested more than {MAX_NESTING} levels deep"
         elif self._n_nodes >= MAX_NODES:
-            problem = f"more than {MAX_NODES:,} keys and values, which no document needs"
+            problem = f"more than {MAX_NODES:,} keys and values"
             raise _TooManyError(problem=problem, problem_mark=event.start_mark)
         if problem is not None:
             raise _Refused(problem=problem, problem_mark=event.start_mark)
@@ -86,7 +87,7 @@ class _CoreLoader(yaml.SafeLoader):
 
 
 class _CoreDumper(yaml.SafeDumper):
-    """Write text so that the scalars of YAML 1.2 read it back as text."""
+    """Dumper that quotes text which the scalars of YAML 1.2 would read otherwise."""
 
     yaml_implicit_resolvers: ClassVar[dict[Any, Any]] = {}  # type: ignore[misc]
 
@@ -97,13 +98,13 @@ for _name, _pattern in _CORE_SCALARS.items():
 
 
 def dump(data: dict[str, Any]) -> str:
-    """Write plain data as YAML that :meth:`Document.parse` reads back unchanged."""
+    """Encode plain data as YAML that :meth:`Document.parse` reads back unchanged."""
     text = yaml.dump(data, Dumper=_CoreDumper, sort_keys=False, allow_unicode=True, width=2**31)
     return str(text)
 
 
 def scalar(text: str) -> int | float | str | bool | None:
-    """Read `text` as a scalar of YAML 1.2: ``1`` is an integer, ``yes`` and ``'1'`` are text.
+    """Parse `text` as a scalar of YAML 1.2: ``1`` is an integer, ``yes`` and ``'1'`` are text.
 
     Raises
     ------
@@ -132,7 +133,7 @@ def _value(tag: str, text: str) -> int | float | str | bool | None:
 
 @dataclass(frozen=True)
 class _Source:
-    """The text of a document, with line ends as newlines, and what messages call it."""
+    """Text of a document, with newlines as line ends, and its name in messages."""
 
     origin: str
     text: str
@@ -145,9 +146,9 @@ class _Source:
         return self.line_starts[line + 1] - 1 if line + 1 < len(self.line_starts) else len(self.text)
 
     def error(self, message: str, start: int, end: int, *, hint: str | None = None) -> SpecError:
-        """Return an error about the characters from `start` to `end`, with their line shown.
+        """Return an error about the characters from `start` to `end`, with their line.
 
-        Credentials are taken out before anything is cut, when they cannot be told any more.
+        Credentials are removed before anything is truncated, as they could not be recognised afterwards.
         """
         start = min(start, len(self.text))
         line = bisect_right(self.line_starts, start) - 1
@@ -165,7 +166,7 @@ class _Source:
         problem = error.problem or "unreadable"
         at = len(self.text) if mark is None else mark.index
         if isinstance(error, _Refused):
-            return self.error(problem, at, at + 1, hint="write the value out where it is needed.")
+            return self.error(problem, at, at + 1, hint="repeat the value where it is needed.")
         if isinstance(error, _TooManyError):
             return self.error(problem, at, at + 1)
         if error.context == "expected a single document in the stream":
@@ -188,7 +189,7 @@ class _Source:
             raise self.error_at(node, f"{error.message} at `{_json_path(path)}`") from None
 
     def mapping(self, node: yaml.MappingNode, path: DocumentPath) -> dict[str, Any]:
-        """Convert a mapping to a dict, refusing duplicate keys and keys that are not text."""
+        """Convert a mapping to a dict; refuse duplicate keys and keys that are not text."""
         lines: dict[str, int] = {}
         data = {}
         for key, value in node.value:
@@ -199,7 +200,7 @@ class _Source:
             if name == "<<":
                 raise self.error_at(key, "merge keys are not supported", hint="write the keys out.")
             if name in lines:
-                raise self.error_at(key, f"the key `{name}` stands already in line {lines[name]}")
+                raise self.error_at(key, f"the key `{name}` is already in line {lines[name]}")
             lines[name] = key.start_mark.line + 1
             data[name] = self.plain(value, (*path, name))
         return data
@@ -207,12 +208,12 @@ class _Source:
 
 @dataclass(frozen=True)
 class Passage:
-    """The text of one scalar of a document, which knows where each of its characters stands.
+    """Text of one scalar of a document, with the place of each of its characters.
 
     Attributes
     ----------
     text : str
-        The scalar's value.
+        Value of the scalar.
     path : tuple of str and int
         Keys and indices that lead to it.
     """
@@ -225,10 +226,10 @@ class Passage:
     _end: int = field(repr=False)
 
     def error(self, message: str, start: int, end: int, *, hint: str | None = None) -> SpecError:
-        """Return the error that points at the characters from `start` to `end` (exclusive).
+        """Return an error about the characters from `start` to `end` (exclusive).
 
-        Where the scalar is written with escapes, so that characters cannot be traced to the file, the
-        whole scalar is pointed at.
+        The error shows the whole scalar where it is written with escapes, so that its characters cannot be
+        located in the file.
         """
         offsets = self._offsets
         if not offsets:
@@ -246,7 +247,7 @@ class Document:
     Attributes
     ----------
     data : dict
-        The values as plain Python.
+        The values as plain Python objects.
     """
 
     data: dict[str, Any]
@@ -288,7 +289,7 @@ class Document:
             If it is not strict YAML, with the place.
         """
         if len(content) > MAX_BYTES:
-            raise SpecError(f"{origin}: more than {MAX_BYTES // 1024} KiB, which no spec needs")
+            raise SpecError(f"{origin}: more than {MAX_BYTES // 1024} KiB; expected a spec")
         if isinstance(content, bytes):
             content = _decoded(content, origin)
         text = content.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
@@ -305,12 +306,12 @@ class Document:
         if root is None:
             raise SpecError(f"{origin}: the file is empty")
         if not isinstance(root, yaml.MappingNode):
-            raise source.error_at(root, "expected keys and values, found none")
+            raise source.error_at(root, "expected keys and values, found another kind of document")
         return cls(source.mapping(root, ()), source, root)
 
     @property
     def origin(self) -> str:
-        """What messages call the document: usually its path."""
+        """Name of the document in messages, usually its path."""
         return self._source.origin
 
     def error(
@@ -318,7 +319,7 @@ class Document:
     ) -> SpecError:
         """Return an error about the value at `path`, or about its key.
 
-        A path that leads further than the document does is followed as far as it goes.
+        A path that leads further than the document does is followed as far as it exists.
         """
         name, node, depth = self._find(path)
         node = name if key and name is not None else node
@@ -330,7 +331,7 @@ class Document:
         Raises
         ------
         SpecError
-            If it is none, or a folded block, whose characters cannot be traced.
+            If the value is not a scalar, or is a folded block, whose characters cannot be located.
         """
         _, node, _ = self._find(path)
         if not isinstance(node, yaml.ScalarNode):
@@ -347,7 +348,7 @@ class Document:
         Raises
         ------
         SpecError
-            About the first thing that does not fit, in the order of the document.
+            About the first mistake, in the order of the document.
         """
         try:
             return model.model_validate(self.data)
@@ -355,7 +356,7 @@ class Document:
             raise self.misfits(model)[0] from None
 
     def misfits(self, model: type[Model]) -> list[SpecError]:
-        """Return all that does not fit a pydantic model, in the order of the document."""
+        """Return an error for each mistake against a pydantic model, in the order of the document."""
         try:
             model.model_validate(self.data)
         except ValidationError as error:
@@ -364,7 +365,7 @@ class Document:
         return []
 
     def _find(self, path: Sequence[str | int]) -> tuple[yaml.Node | None, yaml.Node, int]:
-        """Follow `path` as far as it goes: the last key, the value and how many steps were taken."""
+        """Follow `path` as far as it exists; return the last key, the value and the number of steps."""
         key: yaml.Node | None = None
         node = self._root
         entry: tuple[yaml.Node | None, yaml.Node] | None
@@ -381,24 +382,24 @@ class Document:
         return key, node, len(path)
 
     def _entries(self, node: yaml.MappingNode) -> dict[str | int, tuple[yaml.Node, yaml.Node]]:
-        """Keys and values of a mapping of this document, by the text of the key."""
+        """Return keys and values of a mapping of this document, by the text of the key."""
         mark = node.start_mark.index
         if mark not in self._by_key:
             self._by_key[mark] = {key.value: (key, value) for key, value in node.value}
         return self._by_key[mark]
 
     def _rank(self, problem: Any) -> tuple[bool, int]:
-        """Order problems as they stand, what is missing last: it may be there under a wrong name."""
+        """Order mistakes by place, with missing keys last: they may be present under a wrong name."""
         return problem["type"] == "missing", self._find(problem["loc"])[1].start_mark.index
 
     def _misfit(self, problem: Any, keys: list[str]) -> SpecError:
-        """Say in our words what pydantic found."""
+        """Convert a mistake that pydantic found to an error in our wording."""
         message, hint = in_words(problem, keys)
         return self.error(message, problem["loc"], key=problem["type"] == "extra_forbidden", hint=hint)
 
 
 def _keys(model: type[BaseModel], path: Sequence[str | int]) -> list[str]:
-    """List the keys that the mapping may have in which the last step of `path` stands."""
+    """Return the keys that are allowed in the mapping that contains the last step of `path`."""
     for step in path[:-1]:
         if step in model.model_fields:
             model = next(_models(model.model_fields[str(step)].annotation), model)
@@ -406,7 +407,7 @@ def _keys(model: type[BaseModel], path: Sequence[str | int]) -> list[str]:
 
 
 def _models(annotation: Any) -> Iterator[type[BaseModel]]:
-    """Find the models in a type, such as ``tuple[Model, ...]``."""
+    """Yield the models in a type, such as ``tuple[Model, ...]``."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for part in get_args(annotation):
@@ -430,7 +431,7 @@ def _json_path(path: DocumentPath) -> str:
 
 
 def _excerpt(line: str, column: int, length: int) -> str:
-    """Return the line with a caret underline, cut to a readable width around it."""
+    """Return the line with carets below the place, truncated to a readable width around it."""
     begin = max(0, column - _WIDTH // 2) if len(line) > _WIDTH else 0
     shown = line[begin : begin + _WIDTH]
     column -= begin
@@ -448,14 +449,14 @@ def _columns(character: str) -> int:
 
 
 def _offsets(node: yaml.ScalarNode, source: _Source) -> tuple[int, ...] | None:
-    """Where in the text each character of a scalar stands; None if that cannot be said exactly."""
+    """Return the position of each character of a scalar in the text; None if that is not exactly known."""
     start, end = node.start_mark.index, node.end_mark.index
     if node.style == "|":
         return _block_offsets(node, source)
     if node.style == '"':
         start, end = start + 1, end - 1
         return tuple(range(start, end)) if source.text[start:end] == node.value else None
-    pieces = r"[ \t\n]+|[^ \t\n]"  # blanks as one, for time with the length and not its square
+    pieces = r"[ \t\n]+|[^ \t\n]"  # blanks are one piece, so that the time is linear in the length
     if node.style == "'":
         start, end, pieces = start + 1, end - 1, f"''|{pieces}"
     characters: list[str] = []

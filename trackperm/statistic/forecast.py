@@ -1,4 +1,4 @@
-"""What can be said of the test of a statistic before there are data: its rank and the engines for it."""
+"""Forecast, before there are data, of the rank of a statistic and the engines that can test it."""
 
 from __future__ import annotations
 
@@ -14,24 +14,23 @@ from trackperm.exact.engines.lattice.statistic import LatticeStatistic
 from trackperm.statistic.definition import CLASS, Statistic
 from trackperm.statistic.expressions.arrays import integers
 
-_PAIRS = 60
-_LARGEST = 9  # of the random counts
+_PAIRS = 60  # random pairs, more than any statistic without classes has counts
+_LARGEST = 9  # random count: small ones meet zeros and ties, and keep the reduction of integers fast
 
 
 @dataclass(frozen=True)
-class Outlook:
-    """The kind of test that a statistic leads to.
+class EngineForecast:
+    """Kind of test to which a statistic leads.
 
     Attributes
     ----------
     kind : {'linear', 'rational', 'irrational'}
-        Whether, counts that are the same in both runs being constants, h is a sum, a quotient of polynomials,
-        or neither.
+        Whether h, with counts that are the same in both runs as constants, is a sum, a quotient of
+        polynomials, or neither.
     rank : int
-        How many counts vary independently of each other, at most; data may have fewer.
+        Largest number of counts that vary independently of each other; data may have fewer.
     each : str or None
-        What has counts of that rank of its own, as long as it is not known how many there are of it: the
-        column of strata, or ``class``.
+        Column of strata, or ``class``, where each of an unknown number of parts has counts of that rank.
     """
 
     kind: Literal["linear", "rational", "irrational"]
@@ -40,7 +39,7 @@ class Outlook:
 
     @property
     def engine(self) -> str:
-        """Which engines there are for such a test, in a sentence."""
+        """Sentence with the engines that can test the statistic."""
         if self.kind == "linear":
             return (
                 "linear, rank 1: exact at any number of examples; the cheapest of binomial, enumerate, dp,"
@@ -54,11 +53,18 @@ class Outlook:
         return f"{rank}: exact (enumerate or lattice), whichever is cheaper"
 
 
-def outlook(statistic: Statistic) -> Outlook:
-    """Find rank and kind of a statistic by reducing it on counts drawn at random.
+def forecast_engine(statistic: Statistic) -> EngineForecast:
+    """Forecast rank and kind of a statistic by reducing it on random counts.
 
-    Counts that read nothing but the label are the same in both runs, as they are in data; all others are
-    drawn independently of each other, so that the rank is the largest that data can have.
+    Counts that read nothing but the label are the same in both runs, as in data. All others are drawn
+    independently, so that the rank is the largest that data can have.
+
+    Examples
+    --------
+    >>> from trackperm.statistic import load_statistic
+    >>> from trackperm.statistic.forecast import forecast_engine
+    >>> forecast_engine(load_statistic("f1"))
+    EngineForecast(kind='rational', rank=2, each=None)
     """
     rng = np.random.default_rng(0)
     n_counts = len(statistic.total_names)
@@ -78,18 +84,18 @@ def outlook(statistic: Statistic) -> Outlook:
             candidate[:, i] = integers(expression, {}, 1)[0]
         if reads <= {"id", "label"} and all(other.tree == expression.tree for other in substitutes):
             baseline[:, i] = candidate[:, i]
-    stay, swap = statistic.pairs(candidate, baseline)
-    histogram = DifferenceHistogram.from_pairs(stay, swap)
+    observed, swapped = statistic.pairs(candidate, baseline)
+    histogram = DifferenceHistogram.from_pairs(observed, swapped)
     lattice = reduce_rank(histogram)
     rank = int(np.linalg.matrix_rank(lattice.coordinates))
     each = None
     if not statistic.weights and (statistic.has_classes or statistic.strata):
         each = CLASS if statistic.has_classes else statistic.strata
-    h = statistic.tested(stay, swap, np.ones(len(stay), dtype=np.int64))
+    h = statistic.tested(observed, swapped, np.ones(len(observed), dtype=np.int64))
     if not isinstance(h, RationalStatistic):
-        return Outlook("irrational", rank, each)
+        return EngineForecast("irrational", rank, each)
     try:
         is_linear = LatticeStatistic(h, histogram, lattice).affine() is not None
     except CapacityError:  # a sum would not be too long to multiply out
         is_linear = False
-    return Outlook("linear", 1) if is_linear else Outlook("rational", rank, each)
+    return EngineForecast("linear", 1) if is_linear else EngineForecast("rational", rank, each)

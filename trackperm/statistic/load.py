@@ -1,28 +1,30 @@
-"""Statistics by name, file or text, and what a comparison changes of a spec."""
+"""Loading of statistics by name, file or text, with the values that a comparison overrides."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from trackperm.choices import RepeatsInSpec
 from trackperm.errors import InputTypeError, SpecError
 from trackperm.exact.scores.resolution import Resolution
 from trackperm.messages import did_you_mean, listed, printable
-from trackperm.statistic.compile import _Compiler, _Groups
+from trackperm.statistic.compile import _Compiler
 from trackperm.statistic.definition import ClassValue, Statistic
 from trackperm.statistic.document import Document
 
 BUILTIN = Path(__file__).parent / "builtin"
 
 TEMPLATE = Path(__file__).parent / "template.yaml"
-"""A spec with comments, to write one from."""
+"""A commented spec, as a template for new ones."""
 
 
+@cache
 def builtin_names() -> tuple[str, ...]:
-    """Return the names of the statistics that come with trackperm."""
+    """Return the names of the built-in statistics."""
     return tuple(sorted(path.stem for path in BUILTIN.glob("*.yaml")))
 
 
@@ -39,47 +41,58 @@ def load_statistic(
 ) -> Statistic:
     """Load and compile a statistic.
 
+    :func:`read_statistic` compiles a spec that is in memory.
+
     Parameters
     ----------
     source : str, path or Statistic
-        Name of a built-in statistic, path of a spec (``.yaml`` or ``.yml``), or a statistic to be loaded
-        again with other parameters, columns or resolution.
+        Name of a built-in statistic, path of a spec (``.yaml`` or ``.yml``), or a statistic that is to be
+        loaded again with other parameters, columns or resolution.
     parameters : mapping, optional
-        Values in place of those in the spec.
+        Values that replace those in the spec.
     columns : mapping, optional
-        Actual columns by name: ``id``, ``prediction``, ``label`` and any name in the counts.
+        Columns by name: ``id``, ``prediction``, ``label`` and any name in the counts.
     resolution : str, float, Fraction, Decimal, or mapping of str to such, optional
-        What decimal counts are rounded to multiples of, all or by name, in place of what the spec says.
+        Number to whose multiples decimal counts are rounded, for all or by name; replaces that in the spec.
     repeats : str, optional
-        What becomes of several rows of one example, in place of what the spec says.
+        Treatment of several rows of one example; replaces that in the spec.
     cluster : str, optional
-        Column of clusters, in place of that of the spec.
+        Column of clusters; replaces that in the spec.
     strata : collection of str, optional
-        The strata that there are in the data, where the spec names a column of them.
+        Strata in the data, where the spec names their column.
     classes : collection of str, int or bool, optional
-        The classes that there are in the data, where the spec names a column of them.
+        Classes in the data, where the spec names their column.
 
     Raises
     ------
     SpecError
-        If there is no such statistic or its spec is not valid, with file, line and column; also if a spec is
-        called like an error and does not say whether a greater value is better.
+        If there is no such statistic or its spec is not valid, with file, line and column; also if a spec has
+        the name of an error and does not say whether greater is better.
     InputError
-        If a parameter, column or count is named that the statistic does not have, a resolution is not above
-        0, or the strata or classes are too many or not those that have weights.
+        If the statistic does not have a named parameter, column or count, a resolution is not positive, or
+        strata or classes are too many or differ from those with weights.
     InputTypeError
-        If a parameter's value is neither a finite number nor text nor a boolean, or not of the type of its
-        default, a column's no text, or a resolution no number.
+        If the value of a parameter is not a finite number, text or a boolean, or not of the type of its
+        default, a column is not text, or a resolution not a number.
+
+    Examples
+    --------
+    >>> from trackperm.statistic import load_statistic
+    >>> load_statistic("f1", parameters={"positive": "spam"}).count_names
+    ('tp', 'incorrect')
     """
     parameters, columns = dict(parameters or {}), dict(columns or {})
     set_: frozenset[str] | None
+    if isinstance(source, str) and source in builtin_names():
+        source = _builtin(source)
     if isinstance(source, Statistic):
-        changes = (repeats, cluster, resolution, strata, classes)
-        if not parameters and not columns and all(change is None for change in changes):
+        changes = (None if repeats == source.repeats else repeats, cluster, resolution, strata, classes)
+        has_columns = columns.items() <= source.columns.items()
+        if not parameters and has_columns and all(change is None for change in changes):
             return source
         document, name = source._source, source.name
-        groups = _Groups(repeats or source.repeats, cluster or source.cluster)
-        replaced = None if groups.cluster == source.cluster else source.cluster
+        repeats, cluster = repeats or source.repeats, cluster or source.cluster
+        replaced = None if cluster == source.cluster else source.cluster
         kept = {key: column for key, column in source.columns.items() if key != replaced}
         set_ = source.set_parameters | parameters.keys()
         parameters, columns = {**source.parameters, **parameters}, {**kept, **columns}
@@ -87,41 +100,52 @@ def load_statistic(
         chosen, found = source.chosen, source.found
     else:
         document, name = _read(source)
-        is_builtin = isinstance(source, str) and source in builtin_names()
-        set_ = frozenset(parameters) if is_builtin else None
-        groups, chosen, found = _Groups(repeats, cluster), "", ()
+        set_, chosen, found = None, "", ()
+    groups = {"repeats": repeats, "cluster": cluster}
     compiler = _Compiler(document, parameters, columns, groups, resolution, strata, classes, set_)
     return replace(compiler.statistic(name), chosen=chosen, found=found)
 
 
 def read_statistic(content: str | bytes, origin: str, name: str = "statistic") -> Statistic:
-    """Compile a spec that is at hand as text.
+    r"""Compile a spec that is in memory.
 
     Parameters
     ----------
     content : str or bytes
-        The YAML.
+        The spec, in YAML.
     origin : str
-        What messages call it.
+        Name of the spec in messages.
     name : str
-        What the statistic is called where its spec does not say it.
+        Name of the statistic, where the spec does not contain one.
 
     Raises
     ------
     SpecError
-        If it is not valid, with line and column.
+        If the spec is not valid, with line and column.
+
+    Examples
+    --------
+    >>> from trackperm.statistic import read_statistic
+    >>> spec = "counts: {correct: prediction == label, n: 1}\nscore: correct / n"
+    >>> read_statistic(spec, "hit_rate.yaml", "hit_rate").score_text
+    'correct / n'
     """
     return _Compiler(Document.parse(content, origin), {}, {}).statistic(name)
 
 
+@cache
+def _builtin(name: str) -> Statistic:
+    """Compile a statistic that comes with trackperm, once in a process."""
+    document = Document.read(BUILTIN / f"{name}.yaml", f"built-in {name}.yaml")
+    return _Compiler(document, {}, {}, set_parameters=frozenset()).statistic(name)
+
+
 def _read(source: str | Path) -> tuple[Document, str]:
-    builtins = builtin_names()
-    if isinstance(source, str) and source in builtins:
-        return Document.read(BUILTIN / f"{source}.yaml", f"built-in {source}.yaml"), source
     if not isinstance(source, str | Path):
         raise InputTypeError(f"a statistic is a name, a path or a `Statistic`, not `{type(source).__name__}`")
     path = Path(source)
     if isinstance(source, str) and path.suffix.lower() not in (".yaml", ".yml"):
+        builtins = builtin_names()
         raise SpecError(
             f"no statistic is called `{printable(source)}`; built in are {listed(builtins)}",
             hint=f"a spec of your own is a file ending in `.yaml`.{did_you_mean(source, builtins)}",
@@ -130,5 +154,5 @@ def _read(source: str | Path) -> tuple[Document, str]:
 
 
 def name_of_file(path: Path) -> str:
-    """Return what a statistic is called whose spec does not say it."""
+    """Return the name of a statistic whose spec does not contain one: that of its file."""
     return re.sub(r"[^A-Za-z0-9_.-]", "_", path.stem)[:64]

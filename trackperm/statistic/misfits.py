@@ -1,4 +1,4 @@
-"""What pydantic finds wrong with a value, in the words of trackperm."""
+"""Messages about values that pydantic refuses, in the wording of trackperm."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ _LENGTHS = {
 
 
 def in_words(problem: ErrorDetails, keys: Sequence[str]) -> tuple[str, str | None]:
-    """Return message and hint for a problem that pydantic found.
+    """Return message and hint for a mistake that pydantic found.
 
     Parameters
     ----------
     problem : ErrorDetails
-        One of ``ValidationError.errors()``.
+        An entry of ``ValidationError.errors()``.
     keys : sequence of str
-        The keys that the mapping has in which the value stands.
+        Keys of the mapping that contains the value.
     """
     type_, value, context = problem["type"], problem["input"], problem.get("ctx", {})
     name, found = str(problem["loc"][-1]) if problem["loc"] else "", kind(value)
@@ -83,11 +83,11 @@ def in_words(problem: ErrorDetails, keys: Sequence[str]) -> tuple[str, str | Non
             return str(context["error"]), None
         case "json_invalid":
             return f"not JSON: {context['error']}", None
-    return f"expected something else, found {found}", None
+    return f"{found} is not a valid value", None
 
 
 def _not_one_of(value: Any, context: dict[str, Any]) -> tuple[str, str | None]:
-    """Say which values there are, and which of them may be meant."""
+    """Return a message with the allowed values, and a hint with the one most like `value`."""
     expected = context.get("expected") or context.get("expected_tags") or ""
     allowed = [name.strip("'") for name in re.split(", | or ", expected)]
     value = value.get(_tag(context)) if isinstance(value, dict) and "discriminator" in context else value
@@ -102,5 +102,5 @@ def _tag(context: dict[str, Any]) -> str:
 
 @cache
 def _types_of_pydantic() -> frozenset[str]:
-    """Types of pydantic's own problems; others are ours, and so are their words."""
+    """Return the types of pydantic's own mistakes; messages of others are ours."""
     return frozenset(get_args(ErrorType))

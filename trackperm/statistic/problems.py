@@ -1,4 +1,4 @@
-"""Everything that is wrong with a spec at once, as whoever writes one wants to hear it."""
+"""Validation that collects all errors of a spec instead of stopping at the first."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from trackperm.statistic.schema import form, validate
 
 @dataclass(frozen=True)
 class Problem:
-    """Something wrong with a spec.
+    """An error in a spec.
 
     Attributes
     ----------
     line, column : int or None
-        Where it stands, from 1; None where it is the file as a whole.
+        Line and column from 1; None where the error is about the whole file.
     message : str
-        What was found, with the line it stands in.
+        The error, with the line that it shows.
     hint : str or None
         The next step.
     """
@@ -39,17 +39,25 @@ class Problem:
 
 
 def problems(path: Path, columns: Sequence[str] | None = None) -> list[Problem]:
-    """Return all that keeps a spec from being loaded, in the order of the file.
+    r"""Return all errors that keep a spec from being loaded, in the order of the file.
 
-    YAML that cannot be read hides all else, and a wrong shape hides what is wrong within the expressions;
-    expressions hide nothing from each other.
+    Unreadable YAML hides all other errors, and a wrong shape hides errors within expressions; expressions
+    hide no errors from each other. :func:`~trackperm.statistic.load_statistic` raises the first error
+    instead.
 
     Parameters
     ----------
     path : Path
         The spec.
     columns : sequence of str, optional
-        Columns of the data that the spec is for, among which those have to be that it names.
+        Columns of the data, among which the columns that the spec names have to be.
+
+    Examples
+    --------
+    >>> from trackperm.statistic.problems import problems
+    >>> _ = Path("f1.yaml").write_text("counts: {tp: 1}\nscore: tp / fp")
+    >>> problems(Path("f1.yaml"))[0].message.partition("\n")[0]
+    'unknown name `fp` at `$.score`'
     """
     try:
         document = Document.read(path)
@@ -80,9 +88,9 @@ class _Errors:
             self.found.append(error)
 
     def read(self, document: Document, name: str) -> None:
-        """Find what is wrong with each entry of a spec, of the right shape, by itself.
+        """Collect the errors of each entry of a spec that has the right shape.
 
-        Its file gives it the `name`, where it has none itself.
+        `name` is the name of its file, which a spec without a name has.
         """
         data, spec = document.data, validate(document)
         compiler = _Compiler(document, {}, {})
@@ -97,7 +105,7 @@ class _Errors:
         parameters: dict[str, ParameterValue] = {}
         with self.caught():
             parameters = compiler.parameters(spec, "")
-        # A parameter that is refused is still known, so that what reads it is not refused for that too.
+        # A refused parameter counts as defined, so that expressions that read it are not refused as well.
         parameters = dict.fromkeys(spec.parameters, 1) | parameters
 
         def parsed(*paths: tuple[str, ...]) -> dict[str, Expression]:
@@ -140,7 +148,7 @@ class _Errors:
 
 
 def _lacking(statistic: Statistic, document: Document, columns: Sequence[str]) -> Iterator[SpecError]:
-    """Find the columns that a spec names and the data lacks."""
+    """Return an error for each column that a spec names and the data lack."""
     yield from statistic.lacking(columns)
     groups = {"cluster": statistic.cluster, "strata": statistic.strata, "classes": statistic.class_column}
     for key, name in groups.items():

@@ -1,4 +1,4 @@
-"""The shape of a spec: which keys there are and what stands behind them."""
+"""Shape of a spec as pydantic models: its keys and the kinds of their values."""
 
 from __future__ import annotations
 
@@ -12,61 +12,42 @@ from trackperm.messages import kind
 from trackperm.statistic.document import Document
 
 VERSION = 1
-"""Version of the language."""
+"""Version of the spec language."""
 
 Contrast = Literal["difference", "log ratio"]
 
 
-def _expression(value: object) -> object:
-    if isinstance(value, str | int | float) and not isinstance(value, bool):
-        return value
-    raise PydanticCustomError("expression", "expected an expression, found {found}", {"found": kind(value)})
+def _one_of(*types: type, expected: str) -> AfterValidator:
+    """Accept values of `types` alone, of which a boolean is not an integer."""
+
+    def check(value: object) -> object:
+        if type(value) in types:
+            return value
+        raise PydanticCustomError(
+            "kind", "expected {expected}, found {found}", {"expected": expected, "found": kind(value)}
+        )
+
+    return AfterValidator(check)
 
 
-def _number(value: object) -> object:
-    if isinstance(value, str | int | float) and not isinstance(value, bool):
-        return value
-    raise PydanticCustomError("number", "expected a number, found {found}", {"found": kind(value)})
-
-
-def _parameter(value: object) -> object:
-    if isinstance(value, str | int | float | bool):
-        return value
-    raise PydanticCustomError("parameter", "expected one value, found {found}", {"found": kind(value)})
-
-
-def _resolution(value: object) -> object:
-    if isinstance(value, str | int | float | dict) and not isinstance(value, bool):
-        return value
-    raise PydanticCustomError(
-        "resolution", "expected a number, or one for each count named, found {found}", {"found": kind(value)}
-    )
-
-
-def _classes(value: object) -> object:
-    if isinstance(value, str | list):
-        return value
-    raise PydanticCustomError(
-        "classes", "expected a column's name, or a list of classes, found {found}", {"found": kind(value)}
-    )
-
-
-_WRITTEN: dict[str, Any] = {"type": ["string", "number"]}
+_SCALARS: dict[str, Any] = {"type": ["string", "number"]}
 
 # The text of an expression is read from the document, so that `1` and `0.5` keep their digits.
-Expression = Annotated[object, AfterValidator(_expression), WithJsonSchema(_WRITTEN)]
-Number = Annotated[object, AfterValidator(_number), WithJsonSchema(_WRITTEN)]
+Expression = Annotated[object, _one_of(str, int, float, expected="an expression"), WithJsonSchema(_SCALARS)]
+Number = Annotated[object, _one_of(str, int, float, expected="a number"), WithJsonSchema(_SCALARS)]
 Parameter = Annotated[
-    object, AfterValidator(_parameter), WithJsonSchema({"type": ["string", "number", "boolean"]})
+    object,
+    _one_of(str, int, float, bool, expected="one value"),
+    WithJsonSchema({"type": ["string", "number", "boolean"]}),
 ]
 Resolution = Annotated[
     object,
-    AfterValidator(_resolution),
-    WithJsonSchema({"type": ["string", "number", "object"], "additionalProperties": _WRITTEN}),
+    _one_of(str, int, float, dict, expected="a number, or one for each count named"),
+    WithJsonSchema({"type": ["string", "number", "object"], "additionalProperties": _SCALARS}),
 ]
 Classes = Annotated[
     object,
-    AfterValidator(_classes),
+    _one_of(str, list, expected="a column's name, or a list of classes"),
     WithJsonSchema(
         {
             "type": ["string", "array"],
@@ -86,8 +67,7 @@ class _Spec(BaseModel):
         title="statistic",
         defer_build=True,  # each form is built when a spec of that form is first read
     )
-    # Docstrings of attributes, which pydantic can take for descriptions, it reads from the source: at every
-    # start, and for longer than it takes to read a spec.
+    # Descriptions are not docstrings of attributes, as pydantic would parse the source at every start.
 
     version: Literal[1] = Field(1, description="Version of the language.")
 
@@ -99,36 +79,36 @@ class _Spec(BaseModel):
 
     parameters: dict[str, Parameter] = Field(
         {},
-        description="Defaults of values that `--set NAME=VALUE` changes; a value has the type of its "
-        "default.",
+        description="Default values of parameters, which `--set NAME=VALUE` changes; a value has the type of "
+        "its default.",
     )
 
-    columns: dict[str, str] = Field({}, description="Columns of the data by the name that they have here.")
+    columns: dict[str, str] = Field({}, description="Columns of the data, by their names in this spec.")
 
     missing: dict[str, Expression] = Field(
-        {}, description="What a missing prediction counts, for every count: an expression in `label`."
+        {}, description="Value of every count for a missing prediction: an expression in `label`."
     )
 
     worst: dict[str, Expression] = Field(
         {},
-        description="What the worst possible prediction counts, for every count: an expression in `label`. "
-        "For `--missing bounds`; what is missing need not be the worst, as it makes no false "
+        description="Value of every count for the worst possible prediction: an expression in `label`. "
+        "`--missing bounds` uses it; a missing prediction need not be the worst, as it makes no false "
         "positive.",
     )
 
     best: dict[str, Expression] = Field(
         {},
-        description="What the best possible prediction counts, for every count: an expression in `label`. "
-        "By default the counts with `label` in place of `prediction`, where these read nothing "
+        description="Value of every count for the best possible prediction: an expression in `label`. "
+        "By default the counts with `label` in place of `prediction`, where they read nothing "
         "else of a run.",
     )
 
     repeats: RepeatsInSpec | None = Field(
         None,
-        description="What becomes of several rows of one example, such as epochs or attempts. `sum` adds up "
-        "their counts, `mean` averages them, `any` and `all` take the greatest and the least; "
-        "as many rows in both runs. `bundle` adds up any number that one rule of both runs "
-        "made. `pass_at_k` and `pass_hat_k` estimate, for the parameter `k`, the chance that "
+        description="Treatment of several rows of one example, such as epochs or attempts. `sum` adds "
+        "their counts, `mean` averages them, `any` and `all` take the greatest and the least; both runs "
+        "need the same number of rows. `bundle` adds any number of rows that one rule of both runs "
+        "made. `pass_at_k` and `pass_hat_k` estimate, for the parameter `k`, the probability that "
         "any or all of `k` attempts pass. `attempts` exchanges the attempts of an example among "
         "themselves, and `rows` takes each row as an example.",
     )
@@ -139,28 +119,28 @@ class _Spec(BaseModel):
 
     strata: str | None = Field(
         None,
-        description="Column whose groups of examples are scored apart; the score is the weighted mean of "
-        "theirs.",
+        description="Column whose groups of examples are scored separately; the score is the weighted mean "
+        "of their scores.",
     )
 
     classes: Classes = Field(
         None,
         description="Column, usually `label`, whose values are the classes, or a list of them. In counts, "
-        "`class` stands for one of them; all examples are counted for every class, and the "
-        "score is the weighted mean of those of the classes. A column called `class` is read by "
-        "another name, as in `columns: {kind: class}`.",
+        "`class` is the class that is counted; all examples are counted for every class, and the "
+        "score is the weighted mean over the classes. A column called `class` is read by another name, "
+        "as in `columns: {kind: class}`.",
     )
 
     slices: list[str] = Field(
         [],
-        description="Columns whose values make slices: parts of the examples that are compared by "
-        "themselves as well. All tests of the statistic are then corrected for each other.",
+        description="Columns whose values define slices: parts of the examples that are compared "
+        "separately as well. All tests of the statistic are then corrected for multiplicity.",
     )
 
     weights: dict[str, Number] = Field({}, description="Weight of every stratum or class; equal by default.")
 
     resolution: Resolution = Field(
-        None, description="What decimal counts are rounded to multiples of: one number, or one by count."
+        None, description="Number to whose multiples decimal counts are rounded: one, or one for each count."
     )
 
     undefined: Expression = Field(None, description="Value of 0/0, a number.")
@@ -169,13 +149,13 @@ class _Spec(BaseModel):
 
     greater_is_better: bool = Field(
         True,
-        description="Whether a greater value is a better candidate. It has to be said where the name is "
+        description="Whether a greater value is a better candidate. It is required where the name is "
         "that of an error, as in `val_loss`, `rmse`, `latency`.",
     )
 
 
 class ShortSpec(_Spec):
-    """Counts of one run, and its score; the statistic contrasts two scores."""
+    """Short form: counts of one run and its score; the statistic contrasts two scores."""
 
     counts: dict[str, Expression] = Field(description="Integers of every example of a run, from its columns.")
 
@@ -183,15 +163,14 @@ class ShortSpec(_Spec):
 
     contrast: Contrast = Field(
         "difference",
-        description="What of the scores of candidate and baseline is tested. The log ratio is log(score of "
-        "the candidate) - log(score of the baseline), where `undefined` is the score at 0/0. A "
-        "score of 0 has no logarithm: a test in which an exchange of outputs leads to one is "
-        "refused.",
+        description="Contrast of the scores of candidate and baseline that is tested. The log ratio is "
+        "log(score of the candidate) - log(score of the baseline), where `undefined` is the score at 0/0. "
+        "A score of 0 has no logarithm: a test in which an exchange of outputs leads to one is refused.",
     )
 
 
 class LongSpec(_Spec):
-    """The functions g and h of the paper."""
+    """Long form: the functions g and h of the paper."""
 
     counts: dict[str, Expression] = Field(
         {},
@@ -208,33 +187,33 @@ class LongSpec(_Spec):
 
 
 def validate(document: Document) -> ShortSpec | LongSpec:
-    """Check the shape of a spec, long where it has `g` or `h`, else short.
+    """Check the shape of a spec: the long form where it has `g` or `h`, else the short form.
 
     Raises
     ------
     SpecError
-        If it is of another version, or if keys are missing, unknown, of both forms, or have values of the
-        wrong kind.
+        If it has another version, keys are missing, unknown or of both forms, or values are of the wrong
+        kind.
     """
     return document.validate(form(document))
 
 
 def form(document: Document) -> type[ShortSpec] | type[LongSpec]:
-    """Return the form of a spec, by its keys.
+    """Return the form of a spec, which its keys determine.
 
     Raises
     ------
     SpecError
-        If it is of another version, or has keys of both forms.
+        If it has another version, or keys of both forms.
     """
     keys = document.data
     version = keys.get("version", VERSION)
     if type(version) is not int or version != VERSION:
         found = repr(version) if isinstance(version, str | int | float) else kind(version)
         raise document.error(
-            f"the version of the language is {found}; this trackperm reads {VERSION}",
+            f"expected version {VERSION} of the language, found {found}",
             ("version",),
-            hint=f"`version: {VERSION}`, or a newer trackperm.",
+            hint=f"write `version: {VERSION}`, or install a newer trackperm.",
         )
     long = next((key for key in keys if key in ("g", "h")), None)
     if long is None:
@@ -242,14 +221,20 @@ def form(document: Document) -> type[ShortSpec] | type[LongSpec]:
     for key in ("score", "contrast"):
         if key in keys:
             hint = "`counts` and `score` are the short form, `g` and `h` the long one."
-            raise document.error(f"`{long}` does not go with `{key}`", (long,), key=True, hint=hint)
+            raise document.error(f"`{long}` cannot be used with `{key}`", (long,), key=True, hint=hint)
     return LongSpec
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a spec, for editors: completion, descriptions, squiggles.
+    """Return the JSON Schema of a spec, for completion and diagnostics in editors.
 
-    It holds the shape alone: expressions, names and types are checked when the spec is loaded.
+    It describes the shape alone; expressions, names and types are checked when a spec is loaded.
+
+    Examples
+    --------
+    >>> from trackperm.statistic import json_schema
+    >>> json_schema()["title"]
+    'trackperm statistic'
     """
     form: Any = ShortSpec | LongSpec
     return {

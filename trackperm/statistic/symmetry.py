@@ -1,4 +1,4 @@
-"""Whether exchanging two runs turns h into -h, which |h| as a test statistic requires."""
+"""Antisymmetry of h under the exchange of two runs, which a two-sided test requires."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from trackperm.statistic.definition import joint_values
 from trackperm.statistic.expressions.arrays import integers
 from trackperm.statistic.expressions.tree import Binary, Expression, Name, Node, transform, written
 
-_SAMPLES = 150
-_EXAMPLES = 3  # in a sample
+_SAMPLES = 150  # random totals; an h that is wrong on one in ten of them passes once in 10^7 times
+_EXAMPLES = 3  # summed for each of them, so that products of sums differ from sums of products
 
 
 def require_antisymmetry(
@@ -29,14 +29,14 @@ def require_antisymmetry(
 ) -> None:
     """Refuse a two-sided test of an h that is not antisymmetric.
 
-    Where exchanging u and v permutes the g, an h that is written as a difference of one function of both is
-    antisymmetric, and a rational h is decided as a rational function. Any other is evaluated on random
-    counts, some of them zero, and so is a rational one, exactly, for where it has no value.
+    Where exchanging u and v permutes the g, an h that is written as the difference of one function of both
+    runs is antisymmetric, and a rational h is decided as a rational function. Any other h is evaluated on
+    random counts, some of them zero; so is a rational one, exactly, to see where it has no value.
 
     Raises
     ------
     SpecError
-        If h(swapped) = -h fails; suggests the difference or the log ratio.
+        If h(swapped) = -h fails; the hint suggests the difference or the log ratio.
     """
     shared = frozenset(
         name
@@ -56,14 +56,14 @@ def require_antisymmetry(
         except CapacityError:
             pass  # too large to expand: the samples decide
     found: list[tuple[Fraction | float | None, Fraction | float | None]] = []
-    for smallest in (0, 1):  # above 0 where g divides by a count, or h does by so many that it has no value
+    for smallest in (0, 1):  # 1 where g divides by a count, or h by so many that it has no value
         try:
-            stay, swap = _samples(counts, g, shared, smallest)
+            observed, swapped = _samples(counts, g, shared, smallest)
         except SpecError:
             if smallest:
                 raise
             continue
-        values = [(_value(h, a), _value(h, b)) for a, b in zip(stay, swap, strict=True)]
+        values = [(_value(h, a), _value(h, b)) for a, b in zip(observed, swapped, strict=True)]
         found = [pair for pair in values if pair != (None, None)]
         if found:
             break
@@ -72,12 +72,12 @@ def require_antisymmetry(
 
 
 def _is_shared(expression: Expression) -> bool:
-    """Whether a count is the same in both runs, since it reads nothing that a run decides."""
+    """Return whether a count is the same in both runs, as it reads only ids and labels."""
     return all(name.full in ("id", "label") for name in expression.names)
 
 
 def _merged(tree: Node, shared: frozenset[str]) -> Node:
-    """Write ``u.`` for counts that are the same in both runs."""
+    """Write ``u.`` before counts that are the same in both runs."""
 
     def merged(node: Node) -> Node:
         return replace(node, scope="u") if isinstance(node, Name) and node.name in shared else node
@@ -86,7 +86,7 @@ def _merged(tree: Node, shared: frozenset[str]) -> Node:
 
 
 def _permutation(trees: Sequence[Node], shared: frozenset[str]) -> list[int] | None:
-    """Return which g every g becomes when u and v are exchanged; None where that is no g."""
+    """Return which g each g becomes when u and v are exchanged; None where that is not a g."""
 
     def mirrored(node: Node) -> Node:
         if not isinstance(node, Name) or node.name in shared:
@@ -100,7 +100,7 @@ def _permutation(trees: Sequence[Node], shared: frozenset[str]) -> list[int] | N
 
 
 def _is_difference(h: RationalStatistic | RealStatistic, permutation: Sequence[int]) -> bool:
-    """Whether h is what one function gives, minus what it gives when the runs are exchanged."""
+    """Return whether h is one function minus the same function of exchanged runs."""
     if h.operation != "+":
         return False
     first, second = h.operands
@@ -117,7 +117,7 @@ def _renamed(
 def _samples(
     counts: Mapping[str, Expression], g: Mapping[str, Expression], shared: frozenset[str], smallest: int
 ) -> tuple[Any, Any]:
-    """Return sums of g over a few random examples, as they are and swapped, in Python integers."""
+    """Return sums of g over a few random examples, observed and swapped, as Python integers."""
     rng = np.random.default_rng(0)
     names = tuple(counts)
     shape = (_SAMPLES, _EXAMPLES, len(names))
@@ -153,12 +153,12 @@ def _value(h: RationalStatistic | RealStatistic, point: Any) -> Fraction | float
     return value if math.isfinite(value) else None
 
 
-def _differ(stay: Fraction | float | None, swap: Fraction | float | None) -> bool:
-    if stay is None or swap is None:
+def _differ(observed: Fraction | float | None, swapped: Fraction | float | None) -> bool:
+    if observed is None or swapped is None:
         return True
-    if isinstance(stay, Fraction):
-        return stay != -swap
-    return not math.isclose(stay, -swap, rel_tol=1e-6, abs_tol=1e-9)
+    if isinstance(observed, Fraction):
+        return observed != -swapped
+    return not math.isclose(observed, -swapped, rel_tol=1e-6, abs_tol=1e-9)
 
 
 def _refusal(h: Expression) -> SpecError:
@@ -168,7 +168,7 @@ def _refusal(h: Expression) -> SpecError:
         ratio = f"log({h})"
     return h.error(
         h.tree,
-        "a two-sided test needs an h that changes sign when the runs are exchanged; this one does not",
+        "a two-sided test needs an h that changes sign when the runs are exchanged",
         hint=f"test the difference, `h: {difference}`, or the log ratio, `h: {ratio}`; or choose"
         " `alternative: greater` or `less`.",
     )

@@ -12,9 +12,10 @@ from trackperm.messages import printable
 from trackperm.tables.formats.parquet import tables_in_parts
 from trackperm.tables.labels import Gold, with_labels
 from trackperm.tables.panics import panics_unprinted
-from trackperm.tables.registry import recognised
-from trackperm.tables.remote import is_url, read_url, shown_locator
+from trackperm.tables.registry import detect_format
+from trackperm.tables.remote import is_remote, read_remote, shown_locator
 from trackperm.tables.source import Source, SourceFile
+from trackperm.tables.spark_tables import is_spark_table
 from trackperm.tables.systems import of_system
 from trackperm.tables.table import ExampleTable, require_plain_names
 
@@ -48,16 +49,18 @@ def split_part(locator: str) -> tuple[Path | str, str | None]:
     """Split ``FILE::PART`` in file and part, where a leading ``~/`` is the home directory.
 
     A file that is called so itself is meant as a whole. Of several ``::`` the first is meant that has a file
-    before it. A URL stays text, and ends at the first ``::``.
+    before it. A URL stays text, and ends at the first ``::``; so does a table of Spark, which has no parts.
 
     Raises
     ------
     SourceError
         If nothing names a file.
     """
-    if is_url(locator):
+    if is_spark_table(locator):
+        return locator, None
+    if is_remote(locator):
         url, colons, part = locator.partition("::")
-        return (url, part) if colons and is_url(url) and part else (locator, None)
+        return (url, part) if colons and is_remote(url) and part else (locator, None)
     places = [match.start() for match in re.finditer("::", locator) if match.end() < len(locator)]
     splits = [(locator[:place], locator[place + 2 :]) for place in places if place]
     whole = _expanded(locator)
@@ -81,7 +84,8 @@ def read_examples(
     Parameters
     ----------
     path : Path, or str
-        A file of any of the formats in :mod:`trackperm.tables.registry`, or the URL of a table.
+        A file of any of the formats in :mod:`trackperm.tables.registry`, or the URL of a table, or
+        ``spark:TABLE``.
     origin : str, optional
         What messages call the table; by default the path.
     part : str, optional
@@ -96,7 +100,7 @@ def read_examples(
         If there is no such file, it does not hold a table, or the reference answers do not belong to it.
     """
     if isinstance(path, str):
-        table = read_url(path, path if origin is None else origin)
+        table = read_remote(path, path if origin is None else origin)
         require_plain_names(table)
         table = table if part is None else of_system(table, part)
         return table if gold is None else labelled(table, gold)
@@ -148,7 +152,7 @@ def _gold(file: SourceFile, source: Source, gold: Gold | None) -> SourceFile:
 
 def _source(file: SourceFile) -> Source:
     _require_file(file)
-    return recognised(file)
+    return detect_format(file)
 
 
 def _require_file(file: SourceFile) -> None:

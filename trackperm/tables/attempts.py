@@ -6,7 +6,6 @@ import re
 from collections.abc import Collection, Sequence
 
 from trackperm.errors import InputTypeError
-from trackperm.tables.named_frame import named_frame
 from trackperm.tables.table import ExampleTable
 
 _ATTEMPT = re.compile(
@@ -50,8 +49,6 @@ def attempt_columns(tables: Collection[ExampleTable], ids: Sequence[str]) -> tup
 def repeats(table: ExampleTable, names: Sequence[str]) -> bool:
     """Whether two rows have the same values in all of the columns `names`; not where these cannot be read."""
     try:
-        columns = [table.polars_column(name) for name in names]
+        return table.repeats(names)
     except InputTypeError:
         return False
-    rows = columns[0] if len(columns) == 1 else named_frame(columns)
-    return bool(rows.is_duplicated().any())

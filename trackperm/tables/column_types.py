@@ -11,8 +11,8 @@ import narwhals as nw
 import polars as pl
 
 from trackperm.errors import InputTypeError
+from trackperm.tables.lazy_table import LazyTable
 from trackperm.tables.named_frame import named_frame
-from trackperm.tables.scan import Scan
 from trackperm.tables.table import ExampleTable, to_polars
 
 _INTEGER_TEXT = r"^(?:0|-?[1-9][0-9]*)$"
@@ -47,12 +47,11 @@ _DTYPES: dict[ColumnType, Any] = {
 
 def unusable(table: ExampleTable, name: str) -> str | None:
     """Say why the values of column `name` cannot be used; None where they can."""
-    if len(table) and isinstance(table.data, Scan) and table.has_witnesses([name]):
-        column = replace(table, data=nw.from_native(table.witnesses([name]), eager_only=True))
-    else:
-        column = table.only([name])
     try:
-        _Column.read(column, name)
+        _require_types(table, [name])
+        if isinstance(table.data, LazyTable) and table.has_witnesses([name]):
+            table = replace(table, data=nw.from_native(table.witnesses([name]), eager_only=True))
+        _Column.read(table.only([name]), name)
     except InputTypeError as error:
         return error.message
     return None
@@ -95,6 +94,8 @@ def typed_columns(
     types: dict[str, ColumnType] = {}
     values: tuple[list[pl.Series], list[pl.Series]] = ([], [])
     names = list(dict.fromkeys(columns))
+    for table in (baseline, candidate):
+        _require_types(table, names)
     baseline, candidate = baseline.only(names), candidate.only(names)
     for name in names:
         pair = (_Column.read(baseline, name), _Column.read(candidate, name))
@@ -136,6 +137,20 @@ def numbers_in_two_ways(
         if len(again):
             return column.origin, again["text"][0], again["text"][1]
     return None
+
+
+def _require_types(table: ExampleTable, names: Collection[str]) -> None:
+    """Refuse, before columns of a file or a query are read, types whose values cannot be used.
+
+    Raises
+    ------
+    InputTypeError
+        If a column has such a type.
+    """
+    if isinstance(table.data, LazyTable):
+        for name, dtype in table.data.dtypes(names).items():
+            if name not in table.unusable:
+                _normalised(pl.Series(name, [], dtype), f"column `{name}` of `{table.origin}`")
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
-from trackperm.errors import SourceError
+from trackperm.errors import SourceError, UnusableColumnError
 from trackperm.tables.expansion import Expansion, require_columns
 from trackperm.tables.named_frame import named_frame
 from trackperm.tables.table import ExampleTable
@@ -87,14 +87,10 @@ def table(columns: Mapping[str, Sequence[Any]], place: Callable[[int], str], ori
             )
         try:
             series.append(_typed(name, values, place))
-        except _UnusableError as error:
+        except UnusableColumnError as error:
             series.append(pl.Series(name, values, dtype=pl.Object))
             unusable[name] = str(error)
     return ExampleTable(nw.from_native(named_frame(series), eager_only=True), origin, unusable=unusable)
-
-
-class _UnusableError(Exception):
-    """Why a column has no single type."""
 
 
 def _typed(name: str, values: Sequence[Any], place: Callable[[int], str]) -> pl.Series:
@@ -113,17 +109,17 @@ def _typed(name: str, values: Sequence[Any], place: Callable[[int], str]) -> pl.
     if types <= {int, float}:
         for index, value in enumerate(values):
             if type(value) is int and abs(value) > _LARGEST_EXACT:
-                raise _UnusableError(f"mixes decimals with an integer above 2^53 ({place(index)})")
+                raise UnusableColumnError(f"mixes decimals with an integer above 2^53 ({place(index)})")
         return pl.Series(name, values, dtype=pl.Float64, strict=False)
     if types == {list}:
         return _lists(name, values)
     if types <= {list, dict}:
-        raise _UnusableError("holds lists or objects")
+        raise UnusableColumnError("holds lists or objects")
     names = {type_: _NAMES.get(type_, f"values of type `{type_.__name__}`") for type_ in types}
     if len(names) == 1:
-        raise _UnusableError(f"holds {names.popitem()[1]}")
+        raise UnusableColumnError(f"holds {names.popitem()[1]}")
     firsts = sorted((list(map(type, values)).index(type_), name) for type_, name in names.items())
-    raise _UnusableError("mixes " + " and ".join(f"{kind} ({place(index)})" for index, kind in firsts))
+    raise UnusableColumnError("mixes " + " and ".join(f"{kind} ({place(index)})" for index, kind in firsts))
 
 
 def _types(values: Iterable[Any]) -> set[type]:
@@ -135,19 +131,19 @@ def _texts(name: str, values: Sequence[Any], place: Callable[[int], str]) -> pl.
         return pl.Series(name, values, dtype=pl.String)
     except UnicodeEncodeError as error:
         index = values.index(error.object)
-        raise _UnusableError(f"has half a surrogate pair ({place(index)}), which is no text") from error
+        raise UnusableColumnError(f"has half a surrogate pair ({place(index)}), which is no text") from error
 
 
 def _lists(name: str, values: Sequence[Any]) -> pl.Series:
     dtypes: dict[type, Any] = {str: pl.String, int: pl.Int64, bool: pl.Boolean}
     types = _types(chain.from_iterable(filter(None, values))) or {str}
     if len(types) > 1 or not types <= set(dtypes):
-        raise _UnusableError("holds lists that are not of text alone or of integers alone")
+        raise UnusableColumnError("holds lists that are not of text alone or of integers alone")
     try:
         return pl.Series(name, values, dtype=pl.List(dtypes[types.pop()]))
     except (UnicodeEncodeError, OverflowError, TypeError) as error:
         reason = str(error).partition("\n")[0]
-        raise _UnusableError(f"holds lists that cannot be read: {reason}") from error
+        raise UnusableColumnError(f"holds lists that cannot be read: {reason}") from error
 
 
 def _integers(name: str, values: Sequence[Any], place: Callable[[int], str]) -> pl.Series:
@@ -156,4 +152,4 @@ def _integers(name: str, values: Sequence[Any], place: Callable[[int], str]) -> 
     if smallest >= -(2**63) and largest < 2**63:
         return pl.Series(name, values, dtype=pl.Int64)
     index = values.index(largest if largest >= 2**63 else smallest)
-    raise _UnusableError(f"has an integer outside the range of int64 ({place(index)})")
+    raise UnusableColumnError(f"has an integer outside the range of int64 ({place(index)})")

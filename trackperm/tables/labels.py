@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ import polars as pl
 from trackperm.errors import InputTypeError, SourceError
 from trackperm.messages import listed
 from trackperm.tables.column_types import typed_columns
+from trackperm.tables.labelled import Labelled
+from trackperm.tables.lazy_table import LazyTable
 from trackperm.tables.named_frame import named_frame
 from trackperm.tables.table import ExampleTable, id_columns
 
@@ -59,6 +61,7 @@ def with_labels(
 ) -> ExampleTable:
     """Add the reference answers of every example, and the examples that a run has left out.
 
+    Of files and queries those columns are read into memory, and joined, that are used; by position all are.
     Where some questions have no answer, so that their labels are empty, an empty field of an untyped table
     is the answer that there is none, and becomes the empty text.
 
@@ -90,19 +93,48 @@ def with_labels(
         many or have ids in another order.
     """
     ids = id_columns(id_, (table,))
-    answers = _renamed(gold, label, (label, "label", "prediction"), required=True)
-    if len(ids) == 1:
-        answers = _renamed(answers, id_, (id_, "id"), required=not by_position)
+    names = {label: (label, "label", "prediction")} | ({id_: (id_, "id")} if len(ids) == 1 else {})
+    answers = _answers(gold, names, ids, required=(label,) if by_position else tuple(names))
     keys = [name for name in ids if name in answers.columns]
-    notes: list[str] = []
+    added = [name for name in answers.columns if name not in keys]
     if by_position:
         _require_same_length(table, gold)
-        notes += _order_notes(table, answers, [name for name in keys if name in table.columns])
-        keys = []
-    else:
-        notes += _key_notes(table, answers, ids, keys)
-    added = [name for name in answers.columns if name in (label, *gold.identity) and name not in keys]
-    answers = answers.only([*keys, *added])
+        table = table.loaded()
+        notes = [*_order_notes(table, answers, [name for name in keys if name in table.columns])]
+        return _joined(table, answers, [], added, label, prediction, notes)
+    notes = [*_key_notes(table, answers, ids, keys)]
+    if not isinstance(table.data, LazyTable):
+        return _joined(table, answers, keys, added, label, prediction, notes)
+
+    def joined(wanted: Collection[str]) -> ExampleTable:
+        used = {*keys, *added, prediction, *wanted}
+        own = table.only([name for name in table.columns if name in used])
+        return _joined(own, answers, keys, added, label, prediction, notes)
+
+    found = joined(())
+    others = [name for name in table.columns if name not in found.columns]
+    schema = {name: table.schema[name] for name in others} | dict(found.schema)
+    order = dict.fromkeys(name for name in (*table.columns, *added) if name in schema)
+    lazy = Labelled(
+        lambda wanted: joined(wanted).frame.to_polars(),
+        nw.Schema({name: schema[name] for name in order}),
+        found.frame.to_polars(),
+        is_query=table.data.is_query,
+    )
+    untyped = {name for name in found.columns if found.is_untyped(name)}
+    return replace(found, data=lazy, untyped=frozenset(untyped.union(filter(table.is_untyped, others))))
+
+
+def _joined(
+    table: ExampleTable,
+    answers: ExampleTable,
+    keys: Sequence[str],
+    added: Sequence[str],
+    label: str,
+    prediction: str,
+    notes: Sequence[str],
+) -> ExampleTable:
+    """Check reference answers, and add them to predictions in memory, by `keys` or else by position."""
     table = _with_empty_answers(table, answers.frame.get_column(label), prediction)
     predictions, references, matched = _polars(table), _polars(answers), _polars(answers)
     if keys:
@@ -111,7 +143,7 @@ def with_labels(
         matched = predictions.select(keys).join(references, on=keys, how="left", maintain_order="left")
     rows = _Rows(table, answers, predictions, matched, keys)
     rows.require_same([name for name in added if name != label])
-    notes += rows.label_notes(label)
+    notes = [*notes, *rows.label_notes(label)]
     own = predictions.drop(added, strict=False)
     joined = own.with_columns(matched[name] for name in added)
     if keys:
@@ -124,29 +156,43 @@ def with_labels(
         unusable={
             **{name: why for name, why in table.unusable.items() if name not in added},
             **{
-                name: f"is that of `{gold.origin}`, which {why}"
+                name: f"is that of `{answers.origin}`, which {why}"
                 for name, why in answers.unusable.items()
                 if name in added
             },
         },
-        facts={**gold.facts, **table.facts},
-        notes=(*table.notes, *(f"its labels `{gold.origin}`: {note}" for note in gold.notes), *notes),
+        facts={**answers.facts, **table.facts},
+        notes=(*table.notes, *(f"its labels `{answers.origin}`: {note}" for note in answers.notes), *notes),
     )
 
 
-def _renamed(gold: ExampleTable, name: str, candidates: Sequence[str], *, required: bool) -> ExampleTable:
-    """Call the first of the `candidates` that there is `name`."""
-    found = next((candidate for candidate in candidates if candidate in gold.columns), None)
-    if found is None and required:
-        raise SourceError(
-            f"`{gold.origin}` has no column {' or '.join(f'`{c}`' for c in dict.fromkeys(candidates))};"
-            f" it has {listed(gold.columns)}",
-            hint="reference answers have columns `id` and `label`, or those of `--id` and `--label`.",
-        )
-    if found is None or found == name:
-        return gold
-    unusable = {name if column == found else column: why for column, why in gold.unusable.items()}
-    return replace(gold, data=gold.frame.rename({found: name}), unusable=unusable)
+def _answers(
+    gold: ExampleTable, names: Mapping[str, Sequence[str]], ids: Sequence[str], required: Collection[str]
+) -> ExampleTable:
+    """Read what is used of reference answers: those of the columns `names` and `ids`, and of the input.
+
+    Parameters
+    ----------
+    names : mapping of str to sequence of str
+        Columns, and what they may be called.
+    required : collection of str
+        Those that have to be there.
+    """
+    renamed: dict[str, str] = {}
+    for name, candidates in names.items():
+        found = next((each for each in candidates if each in gold.columns), None)
+        if found is not None:
+            renamed[found] = name
+        elif name in required:
+            raise SourceError(
+                f"`{gold.origin}` has no column {' or '.join(f'`{c}`' for c in dict.fromkeys(candidates))};"
+                f" it has {listed(gold.columns)}",
+                hint="reference answers have columns `id` and `label`, or those of `--id` and `--label`.",
+            )
+    used = {*renamed, *ids, *gold.identity}
+    own = gold.only([name for name in gold.columns if name in used])
+    unusable = {renamed.get(name, name): why for name, why in gold.unusable.items()}
+    return replace(own, data=own.frame.rename(renamed), unusable=unusable)
 
 
 def _with_empty_answers(table: ExampleTable, labels: nw.Series[Any], prediction: str) -> ExampleTable:

@@ -57,13 +57,13 @@ def sources() -> tuple[Source, ...]:
     return (*installed, *_OWN)
 
 
-def recognised(file: SourceFile) -> Source:
+def detect_format(file: SourceFile) -> Source:
     """Return the format of a file.
 
     Raises
     ------
     SourceError
-        If it is of none.
+        If no format recognises it.
     """
     found = next((source for source in sources() if source.recognises(file)), None)
     if found is not None:
@@ -120,7 +120,7 @@ _OWN = (
     NPZ,
     JUNIT,
     WANDB_TABLE,
-    wandb_run(recognised),
+    wandb_run(detect_format),
     LOG_TABLE,
     JSON_RECORDS,
     JSON_LINES,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,23 +11,22 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
-from trackperm.errors import SourceError
+from trackperm.errors import TrackpermError
 from trackperm.tables.expansion import Expansion
-from trackperm.tables.named_frame import named_frame
+from trackperm.tables.lazy_table import COUNT, LazyTable
 from trackperm.tables.panics import panics_unprinted
+from trackperm.tables.witnesses import witnesses
 
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
 """What polars raises where a file is not what it should be."""
 
-_INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)  # int64 holds all of them
-_PLAIN = (*_INTEGERS, pl.Boolean, pl.String)
-_DECIMAL_TEXT = r"^-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
-_MOST_DIGITS = 25  # of integers that are told apart by their length; int64 has 19
+_SLICE = 2**18  # rows that are looked at at once
+_COUNTED = 2**20  # rows whose values are counted at once
 _WIDTH = 16  # bytes of a text in polars, and the most of a number
 
 
 @dataclass(frozen=True, eq=False)
-class Scan:
+class Scan(LazyTable):
     """A file of which only those columns are read that are used.
 
     Every reading raises :class:`~trackperm.errors.SourceError` where the file is broken, which may show in
@@ -53,7 +51,7 @@ class Scan:
     """
 
     lazy: pl.LazyFrame
-    unreadable: Callable[[BaseException], SourceError]
+    unreadable: Callable[[BaseException], TrackpermError]
     folder: object = None
     expansion: Expansion | None = None
     parquet: tuple[Path, ...] = ()
@@ -73,9 +71,18 @@ class Scan:
         """Number of rows."""
         return int(self._collected(self.lazy.select(pl.len())).item())
 
+    def dtypes(self, names: Collection[str]) -> dict[str, pl.DataType]:
+        """Types of the columns `names`."""
+        schema = self.schema.to_polars()
+        return {name: schema[name] for name in names}
+
     def head(self, n: int) -> Scan:
         """Take the first `n` rows."""
         return replace(self, lazy=self.lazy.head(n), parquet=())
+
+    def among(self, name: str, values: pl.Series) -> Scan:
+        """Keep the rows whose value in the column `name` is one of `values`, which are of its type."""
+        return replace(self, lazy=self.lazy.filter(pl.col(name).is_in(values.implode())), parquet=())
 
     def read(self, names: Iterable[str]) -> nw.DataFrame[Any]:
         """Read the columns `names`, all at once.
@@ -105,6 +112,26 @@ class Scan:
         for start in range(0, self.n_rows, size):
             yield self._limited(lazy.slice(start, size))
 
+    def repeats(self, names: Sequence[str]) -> bool:
+        """Whether two rows have the same values in all of the columns `names`."""
+        sizes = self.lazy.group_by(names).agg(pl.len().alias(COUNT))
+        return len(self._collected(sizes.filter(pl.col(COUNT) > 1).select(COUNT).head(1))) > 0
+
+    def value_counts(self, name: str, most: int) -> pl.DataFrame:
+        """Count how often each value of the column `name` occurs, up to the slice with too many of them."""
+        total = pl.DataFrame(schema={**self.dtypes([name]), COUNT: pl.Int64})
+        for part in self.slices([name], _COUNTED):
+            counts = part.group_by(name).agg(pl.len().cast(pl.Int64).alias(COUNT))
+            total = pl.concat([total, counts]).group_by(name).agg(pl.col(COUNT).sum())
+            if len(total) > most:
+                break
+        return total.head(most + 1)
+
+    def witnesses(self, names: Collection[str], untyped: Collection[str]) -> pl.DataFrame:
+        """Return few values of the columns `names` that tell their types, slice by slice."""
+        none = pl.DataFrame(schema=self.dtypes(names))
+        return pl.concat([none, *(witnesses(part, untyped) for part in self.slices(names, _SLICE))])
+
     def _require_held(self, names: Collection[str]) -> None:
         if self.expansion is None or self.held is None:
             return
@@ -127,72 +154,3 @@ class Scan:
                 return lazy.collect()
         except UNREADABLE as error:
             raise self.unreadable(error) from error
-
-
-def has_witnesses(dtype: pl.DataType) -> bool:
-    """Whether :func:`witnesses` tell all of a column of type `dtype`."""
-    if isinstance(dtype, pl.List):
-        return dtype.inner in _PLAIN
-    return dtype in (*_PLAIN, pl.Float32, pl.Float64)
-
-
-def witnesses(frame: pl.DataFrame, untyped: Collection[str] = ()) -> pl.DataFrame:
-    """Return a few values of each column that tell its type as well as all of them do.
-
-    They are the first, the least and the greatest, the first that is not integral, and the first list that
-    holds something; of columns whose type is not known, the least and the greatest text of each length among
-    integers, and one of each other kind. Witnesses of slices, one slice below the other, are witnesses of the
-    whole.
-
-    Parameters
-    ----------
-    untyped : collection of str
-        Columns of text that may be numbers.
-    """
-    columns = []
-    for values in frame:
-        present = (values.fill_nan(None) if values.dtype.is_float() else values).drop_nulls()
-        found = [present.head(1)]
-        if values.dtype.is_numeric() and len(present):
-            found += [pl.Series(values.name, [present.min(), present.max()], values.dtype)]
-        if values.dtype.is_float():
-            found.append(present.filter(present != present.round()).head(1))
-        if isinstance(values.dtype, pl.List):
-            found.append(present.filter(present.list.len() > 0).head(1))
-        if values.dtype == pl.String and values.name in untyped:
-            found.append(_kinds_of_text(present))
-        columns.append(pl.concat(found))
-    n = max((len(column) for column in columns), default=0)
-    return copied(named_frame(column.extend_constant(None, n - len(column)) for column in columns))
-
-
-def _kinds_of_text(texts: pl.Series) -> pl.Series:
-    """Return texts of each kind that numbers are told from: integers by sign and length, and others."""
-    text = pl.col("text")
-    kinds = (
-        texts.alias("text")
-        .to_frame()
-        .select(
-            text,
-            kind=pl.when(text.str.contains(r"^-?[0-9]+$"))
-            .then(text.str.len_bytes().clip(0, _MOST_DIGITS).cast(pl.Int64) + text.str.starts_with("-") * 100)
-            .when(text.str.contains(r"^[nN]a[nN]$"))
-            .then(-1)
-            .when(text.str.contains(r"^-?[iI]nf(?:inity)?$"))
-            .then(-2)
-            .when(text.str.contains(_DECIMAL_TEXT))
-            .then(-3)
-            .otherwise(-4),
-            zero=text.str.contains(r"^-?0[0-9]|^-0$"),
-        )
-    )
-    ends = kinds.group_by("kind", "zero").agg(low=text.min(), high=text.max())
-    return pl.concat([ends["low"], ends["high"]]).alias(texts.name)
-
-
-def copied(part: pl.DataFrame) -> pl.DataFrame:
-    """Copy a part of a frame, which else keeps all texts of the frame in memory."""
-    stream = io.BytesIO()
-    part.write_ipc_stream(stream)
-    stream.seek(0)
-    return pl.read_ipc_stream(stream)

@@ -68,7 +68,7 @@ def _scanned(table: ExampleTable, scan: Scan, system: str, origin: str) -> Examp
         def held(names: Collection[str]) -> int:
             return whole({system if name in members else name for name in names})
 
-    return replace(table, data=replace(scan, lazy=lazy, held=held), origin=origin)
+    return replace(table, data=replace(scan, lazy=lazy, held=held, parquet=()), origin=origin)
 
 
 def _members(values: pl.Series, origin: str) -> ExampleTable:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -11,9 +11,11 @@ import narwhals as nw
 import polars as pl
 
 from trackperm.errors import InputError, InputTypeError, MissingDependencyError, SourceError
-from trackperm.tables.scan import Scan, has_witnesses, witnesses
-
-_SLICE = 2**18  # rows that are looked at at once
+from trackperm.tables.lazy_table import COUNT, LazyTable
+from trackperm.tables.named_frame import named_frame
+from trackperm.tables.query import Query
+from trackperm.tables.scan import Scan
+from trackperm.tables.witnesses import has_witnesses, witnesses
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,8 +24,9 @@ class ExampleTable:
 
     Attributes
     ----------
-    data : narwhals.DataFrame or Scan
-        The columns as they were read, or a file in which they are.
+    data : narwhals.DataFrame or LazyTable
+        The columns as they were read; or a file (:class:`~trackperm.tables.scan.Scan`) or a query
+        (:class:`~trackperm.tables.query.Query`) of which those are read that are used.
     origin : str
         What messages call the table: a path, ``mlflow:<run id>`` or ``baseline``.
     untyped : bool or frozenset of str
@@ -45,7 +48,7 @@ class ExampleTable:
         Built-in statistics that the columns of the format are made for.
     """
 
-    data: nw.DataFrame[Any] | Scan
+    data: nw.DataFrame[Any] | LazyTable
     origin: str
     untyped: bool | frozenset[str] = False
     unusable: Mapping[str, str] = field(default_factory=dict)
@@ -58,7 +61,7 @@ class ExampleTable:
 
     @classmethod
     def from_native(cls, frame: Any, origin: str) -> ExampleTable:
-        """Take any data frame that narwhals accepts; a lazy one is collected.
+        """Take any data frame that narwhals accepts; the rows of a lazy one stay in its engine.
 
         Raises
         ------
@@ -79,15 +82,14 @@ class ExampleTable:
         except nw.exceptions.DuplicateError as error:
             raise InputError(f"`{origin}` has columns of the same name: {error}") from error
         ordered = isinstance(table, nw.DataFrame) or table.implementation.is_polars()
-        if isinstance(table, nw.LazyFrame):
-            table = table.collect("polars")
-        for name in table.columns:
+        data = Query(table, origin) if isinstance(table, nw.LazyFrame) else table
+        for name in data.schema:
             if not isinstance(name, str):
                 raise InputTypeError(
                     f"`{origin}` has a column named {name!r}, which is not text",
                     hint="rename the columns, as in `frame.columns = ['id', 'prediction', 'label']`.",
                 )
-        found = cls(table, origin, ordered=ordered)
+        found = cls(data, origin, ordered=ordered)
         require_plain_names(found)
         return found
 
@@ -107,7 +109,7 @@ class ExampleTable:
     @cached_property
     def frame(self) -> nw.DataFrame[Any]:
         """All columns; see :meth:`only`."""
-        return self.data.read(self.columns) if isinstance(self.data, Scan) else self.data
+        return self.data.read(self.columns) if isinstance(self.data, LazyTable) else self.data
 
     @property
     def schema(self) -> nw.Schema:
@@ -124,9 +126,9 @@ class ExampleTable:
         return self.untyped if isinstance(self.untyped, bool) else name in self.untyped
 
     def only(self, names: Iterable[str]) -> ExampleTable:
-        """Keep some columns, in memory; of a file no other is read."""
+        """Keep some columns, in memory; of a file or a query no other is read."""
         names = list(names)
-        kept = self.data.read(names) if isinstance(self.data, Scan) else self.data.select(names)
+        kept = self.data.read(names) if isinstance(self.data, LazyTable) else self.data.select(names)
         return replace(self, data=kept)
 
     def polars_column(self, name: str) -> pl.Series:
@@ -137,38 +139,88 @@ class ExampleTable:
         InputTypeError
             If its values are of several types, or cannot be used.
         """
-        if name in self.unusable:
-            raise InputTypeError(
-                f"column `{name}` of `{self.origin}` {self.unusable[name]}",
-                hint="give every value the same type.",
-            )
+        self._require_usable(name)
         return to_polars(self.only([name]).frame.get_column(name), f"column `{name}` of `{self.origin}`")
 
     def slices(self, names: Iterable[str], size: int) -> Iterator[pl.DataFrame]:
         """Read some columns `size` rows at a time, as polars holds them."""
-        if isinstance(self.data, Scan):
+        if isinstance(self.data, LazyTable):
             yield from self.data.slices(names, size)
         else:
             yield from self.data.select(list(names)).to_polars().iter_slices(size)
 
     def witnesses(self, names: Iterable[str]) -> pl.DataFrame:
-        """Return few values of columns that tell their types; see :func:`~trackperm.tables.scan.witnesses`.
+        """Return few values of columns that tell their types, of those that have such.
 
-        The columns are those of :meth:`has_witnesses`.
+        See :func:`~trackperm.tables.witnesses.witnesses`.
         """
         names = list(names)
         untyped = [name for name in names if self.is_untyped(name)]
-        return pl.concat([witnesses(part, untyped) for part in self.slices(names, _SLICE)])
+        if isinstance(self.data, LazyTable):
+            return self.data.witnesses(names, untyped)
+        return witnesses(self.data.select(names).to_polars(), untyped)
 
     def has_witnesses(self, names: Iterable[str]) -> bool:
         """Whether few values of the columns `names` tell their types, and slices can be read of them."""
-        if isinstance(self.data, Scan):
-            schema = self.data.lazy.collect_schema()
-        elif self.data.implementation.is_polars():
-            schema = self.data.to_polars().schema
-        else:
+        names = list(names)
+        if any(name in self.unusable for name in names):
             return False
-        return all(name not in self.unusable and has_witnesses(schema[name]) for name in names)
+        if isinstance(self.data, LazyTable):
+            return self.data.has_witnesses(names)
+        if not self.data.implementation.is_polars():
+            return False
+        schema = self.data.to_polars().schema
+        return all(has_witnesses(schema[name]) for name in names)
+
+    def repeats(self, names: Sequence[str]) -> bool:
+        """Whether two rows have the same values in all of the columns `names`.
+
+        Raises
+        ------
+        InputTypeError
+            If the values of one cannot be used.
+        """
+        for name in names:
+            self._require_usable(name)
+        if isinstance(self.data, LazyTable):
+            return self.data.repeats(names)
+        columns = [self.polars_column(name) for name in names]
+        rows = columns[0] if len(columns) == 1 else named_frame(columns)
+        return bool(rows.is_duplicated().any())
+
+    def value_counts(self, name: str, most: int) -> pl.DataFrame | None:
+        """Count the values of a column; None where they are nested.
+
+        Of more than `most` values of a file or a query `most` + 1 are returned, as
+        :meth:`~trackperm.tables.lazy_table.LazyTable.value_counts` says.
+
+        Raises
+        ------
+        InputTypeError
+            If its values cannot be used.
+        """
+        self._require_usable(name)
+        if isinstance(self.data, LazyTable):
+            is_nested = self.data.dtypes([name])[name].is_nested()
+            return None if is_nested else self.data.value_counts(name, most)
+        values = self.polars_column(name)
+        if values.dtype.is_nested() or values.dtype == pl.Object:
+            return None
+        return values.to_frame().group_by(name).agg(pl.len().cast(pl.Int64).alias(COUNT))
+
+    def _require_usable(self, name: str) -> None:
+        if name in self.unusable:
+            raise InputTypeError(
+                f"column `{name}` of `{self.origin}` {self.unusable[name]}",
+                hint="give every value the same type.",
+            )
+
+    def among(self, name: str, values: pl.Series) -> ExampleTable:
+        """Keep the rows whose value in the column `name` is one of `values`, of :meth:`value_counts`."""
+        if isinstance(self.data, LazyTable):
+            return replace(self, data=self.data.among(name, values))
+        kept = self.polars_column(name).is_in(values.implode()).fill_null(False)
+        return replace(self, data=self.data.filter(kept.to_list()))
 
     def head(self, n: int) -> ExampleTable:
         """Keep the first `n` rows."""
@@ -179,7 +231,7 @@ class ExampleTable:
         return replace(self, data=self.frame)
 
     def __len__(self) -> int:
-        return self.data.n_rows if isinstance(self.data, Scan) else len(self.data)
+        return self.data.n_rows if isinstance(self.data, LazyTable) else len(self.data)
 
 
 def require_plain_names(table: ExampleTable) -> None:

@@ -1,13 +1,13 @@
-"""What every tracker adapter offers, and how the adapter for a run is found.
+"""Protocol of tracker adapters, and functions that load the adapter of a run.
 
-An adapter is a class with the methods of :class:`Tracker`, found by the entry point group
-``trackperm.trackers`` under the scheme of its run references (``mlflow:...`` finds ``mlflow``).
+An adapter is a class with the methods of :class:`Tracker`. The entry point group ``trackperm.trackers`` names
+it under the scheme of its run references: ``mlflow:...`` is read by the adapter ``mlflow``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, ClassVar, Protocol
 
 from trackperm.errors import InputError, InputTypeError, MissingDependencyError
@@ -21,12 +21,15 @@ from trackperm.trackers.references import RunReference, TrackedRun
 class Tracker(Protocol):
     """Adapter of one experiment tracker.
 
+    Every method raises :class:`~trackperm.errors.TrackerError` if the tracker does not answer or refuses a
+    request.
+
     Attributes
     ----------
     scheme : str
-        What its references begin with, and the name of the library whose runs it takes as objects.
+        Start of its run references, and the name of the library whose runs it takes as objects.
     options : frozenset of str
-        The options of :meth:`publish` that it has.
+        The options of :meth:`publish` that it supports.
     """
 
     scheme: ClassVar[str]
@@ -34,14 +37,14 @@ class Tracker(Protocol):
 
     @classmethod
     def of_run(cls, run: Any, tracking_uri: str | None = None) -> Tracker:
-        """Connect to where `run`, an object of the tracker's own library, is recorded.
+        """Connect to the server or store where `run` is recorded.
 
         Parameters
         ----------
         run : object
-            Such as ``mlflow.ActiveRun`` or ``wandb.Run``.
+            A run of the tracker's own library, such as ``mlflow.ActiveRun`` or ``wandb.Run``.
         tracking_uri : str, optional
-            Where it is recorded, if the object does not tell.
+            Server or store, where the object does not name it.
         """
 
     def find(self, locator: str) -> TrackedRun:
@@ -50,9 +53,7 @@ class Tracker(Protocol):
         Raises
         ------
         InputError
-            If no run or several runs answer to it.
-        TrackerError
-            If the tracker cannot be reached or refuses.
+            If `locator` names no run, or several.
         """
 
     def read(self, run: TrackedRun, artifact: str | None = None) -> ExampleTable:
@@ -63,53 +64,49 @@ class Tracker(Protocol):
         run : TrackedRun
             A run that :meth:`find` returned.
         artifact : str, optional
-            Artifact path; needed where several could be meant. ``PATH::PART`` for one system, filter or
-            scorer in it.
+            Artifact path, which is required where several artifacts could hold predictions. ``PATH::PART``
+            selects one system, filter or scorer in it.
 
         Raises
         ------
         InputError
-            If there is no such artifact, or several and none was named.
+            If the run has no such artifact, or several could be meant.
         SourceError
-            If the artifact cannot be read as a table.
-        TrackerError
-            If the tracker cannot be reached or refuses.
+            If the artifact is not a table.
         """
 
     def read_all(
         self, runs: Sequence[TrackedRun], artifact: str | None = None
     ) -> Iterator[ExampleTable | InputError]:
-        """Read the tables of many runs, as :meth:`read` does, in their order.
+        """Read the tables of many runs, as :meth:`read` does, in the order of the runs.
 
-        A run whose table cannot be read gives the error in its place.
-
-        Raises
-        ------
-        TrackerError
-            If the tracker cannot be reached or refuses.
+        A run whose table cannot be read yields its error instead.
         """
 
     def log_predictions(self, run: Any, predictions: Predictions) -> RunReference:
-        """Log `predictions` to `run`, and read them back; the same again adds nothing.
+        """Log `predictions` to `run`, and read them back to check them.
+
+        Logging the same predictions again adds nothing.
 
         Parameters
         ----------
         run : object or str
-            A run of the tracker's own library, or the locator of one.
+            A run of the tracker's own library, or a locator.
         predictions : Predictions
-            What to log.
+            Predictions to log.
 
         Returns
         -------
         RunReference
-            From which :meth:`find` and :meth:`read` read them, once the run has ended at the latest.
+            Reference that :meth:`find` and :meth:`read` accept, at the latest once the run has ended.
 
         Raises
         ------
         InputError
-            If `run` takes none, or has others under that name; nothing has been written then.
+            If `run` does not accept predictions, or holds other ones under that name; nothing is written
+            then.
         TrackerError
-            If the tracker failed, or did not keep them.
+            If the tracker failed, or did not store what it was sent.
         """
 
     def publish(
@@ -120,27 +117,27 @@ class Tracker(Protocol):
         alert: bool = False,
         tag_runs: bool = False,
     ) -> Published:
-        """Write `publication`, or bring the one with the same key up to date.
+        """Write `publication`, or update the one with the same key.
 
         Parameters
         ----------
         publication : Publication
-            What to write.
+            Comparison or leaderboard to write.
         container : str, optional
             Name of the experiment or project to write to; by default that of ``publication.home``.
         alert : bool
-            Whether a candidate that is significantly worse raises an alert, when this is first written.
+            Whether a candidate that is significantly worse raises an alert when the publication is first
+            written.
         tag_runs : bool
-            Whether baseline and candidate, or the runs of a leaderboard, get their tags. All have to be
-            finished runs of this tracker.
+            Whether the compared runs get their tags. All have to be finished runs of this tracker.
 
         Raises
         ------
         InputError
-            If neither says where to write, or the tracker lacks an option, or it cannot be granted; nothing
-            has been written then.
+            If no experiment or project is known, or an option is not supported or cannot be granted; nothing
+            is written then.
         TrackerError
-            If the tracker failed; the next try completes what was begun.
+            If the tracker failed; calling again completes the publication.
         """
 
     def comparison(self, locator: str) -> LoggedComparison:
@@ -149,42 +146,38 @@ class Tracker(Protocol):
         Raises
         ------
         InputError
-            If there is no such run, or it is neither.
-        TrackerError
-            If the tracker cannot be reached or refuses.
+            If there is no such run, or it is neither a comparison nor a leaderboard.
         """
 
     def comparisons(self, near: TrackedRun | str, test_set: str | None = None) -> list[LoggedComparison]:
-        """List comparisons and leaderboards in an experiment or project, in any order, unfinished ones too.
+        """List the comparisons and leaderboards of an experiment or project, also unfinished ones.
 
         Parameters
         ----------
         near : TrackedRun or str
-            Name of the experiment or project, or a run that is in it.
+            Name of the experiment or project, or a run in it.
         test_set : str, optional
-            Only those with this value of the tag ``trackperm.test_set``.
+            Value of the tag ``trackperm.test_set``; by default any.
 
         Raises
         ------
         InputError
-            If there is no such experiment or project, or the run is of another tracker.
-        TrackerError
-            If the tracker cannot be reached or refuses.
+            If there is no such experiment or project, or the run belongs to another tracker.
         """
 
     def files(self, run: TrackedRun) -> dict[str, bytes]:
-        """Read the files of a comparison under ``trackperm/``, by path.
+        """Read the files of a comparison under ``trackperm/``, by artifact path.
 
         Raises
         ------
         SourceError
-            If they are gone, or were changed where that shows.
-        TrackerError
-            If the tracker cannot be reached or refuses.
+            If files are missing, or their digests show that they were changed.
         """
 
     def runs(self, container: str) -> list[TrackedRun]:
-        """List the finished runs of an experiment or project, the oldest first; what we logged is left out.
+        """List the finished runs of an experiment or project, oldest first.
+
+        Runs that trackperm itself logged are left out.
 
         Parameters
         ----------
@@ -195,13 +188,11 @@ class Tracker(Protocol):
         ------
         InputError
             If there is no such experiment or project.
-        TrackerError
-            If the tracker cannot be reached or refuses.
         """
 
 
 def table_or_error(tracker: Tracker, run: TrackedRun, artifact: str | None) -> ExampleTable | InputError:
-    """Read one of many runs: return the error, where it says that this run has no table to be used."""
+    """Read the table of one of many runs; return the error where this run has no usable table."""
     try:
         return tracker.read(run, artifact)
     except InputError as error:
@@ -209,29 +200,36 @@ def table_or_error(tracker: Tracker, run: TrackedRun, artifact: str | None) -> E
 
 
 def require_options(tracker: Tracker, *, alert: bool = False, tag_runs: bool = False) -> None:
-    """Refuse options of :meth:`Tracker.publish` that `tracker` does not have.
+    """Refuse options of :meth:`Tracker.publish` that `tracker` does not support.
 
     Raises
     ------
     InputError
-        If there is one.
+        If an option is set that is not in ``tracker.options``.
     """
     for name, is_wanted in (("alert", alert), ("tag_runs", tag_runs)):
         if is_wanted and name not in tracker.options:
             has = listed(sorted(f"--{option.replace('_', '-')}" for option in tracker.options))
             raise InputError(
-                f"the tracker `{tracker.scheme}` has no `--{name.replace('_', '-')}`",
-                hint=f"it has {has}." if has else None,
+                f"the tracker `{tracker.scheme}` does not support `--{name.replace('_', '-')}`",
+                hint=f"it supports {has}." if has else None,
             )
 
 
 def schemes() -> list[str]:
-    """List the schemes of the trackers that there are adapters for."""
-    return sorted({point.name for point in entry_points(group="trackperm.trackers")})
+    """List the schemes of all installed adapters."""
+    return sorted(_points())
 
 
 def open_tracker(scheme: str, tracking_uri: str | None = None) -> Tracker:
-    """Load the adapter for `scheme` and connect it to `tracking_uri` (default: as the tracker decides).
+    """Load the adapter for `scheme` and connect it to `tracking_uri`.
+
+    Parameters
+    ----------
+    scheme : str
+        Name of the adapter, such as ``mlflow``.
+    tracking_uri : str, optional
+        Server or store; by default as the tracker's library decides.
 
     Raises
     ------
@@ -245,34 +243,38 @@ def open_tracker(scheme: str, tracking_uri: str | None = None) -> Tracker:
 
 
 def open_tracker_of(run: object, tracking_uri: str | None = None) -> Tracker:
-    """Load the adapter whose scheme is the library that `run` is an object of, and connect it to the run.
+    """Load the adapter for a run object, and connect it to the store of the run.
 
-    No tracker's library is imported to find out.
+    The adapter is the one whose scheme is the package that defines the object's class; no tracker's library
+    is imported to find it.
 
     Raises
     ------
     InputTypeError
-        If `run` is of no library that an adapter is called after.
+        If no adapter has the name of that package.
     """
-    schemes = {point.name for point in entry_points(group="trackperm.trackers")}
+    known = _points()
     for base in type(run).__mro__:
         scheme = base.__module__.partition(".")[0]
-        if scheme in schemes:
+        if scheme in known:
             tracker: Tracker = _adapter(scheme).of_run(run, tracking_uri)
             return tracker
     raise InputTypeError(
-        f"{type(run).__module__}.{type(run).__qualname__} is no run of {' or '.join(sorted(schemes))}",
-        hint="give the run that their library started, or a reference such as `mlflow:RUN_ID`.",
+        f"{type(run).__module__}.{type(run).__qualname__} is not a run of {' or '.join(sorted(known))}",
+        hint="pass the run that their library started, or a reference such as `mlflow:RUN_ID`.",
     )
 
 
+def _points() -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group="trackperm.trackers")}
+
+
 def _adapter(scheme: str) -> Any:
-    adapters = {point.name: point for point in entry_points(group="trackperm.trackers")}
+    adapters = _points()
     if scheme not in adapters:
-        known = ", ".join(f"`{name}`" for name in sorted(adapters))
         raise InputError(
-            f"no tracker is called `{scheme}`; known are {known}",
-            hint="a path that contains a colon is written with `./` in front.",
+            f"`{scheme}` is not a tracker; expected one of {listed(sorted(adapters))}",
+            hint="write `./` before a path that contains a colon.",
         )
     try:
         return adapters[scheme].load()

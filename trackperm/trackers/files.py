@@ -1,4 +1,4 @@
-"""Runs that are files: a reference without a scheme is a path."""
+"""Runs that are in no tracker: files, URLs and tables of Spark."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from trackperm.tables.table import ExampleTable
 
 
 def read_file(locator: str, gold: Gold | None = None) -> ExampleTable:
-    """Read the per-example table at a path, as :func:`~trackperm.tables.split_part` understands it.
+    """Read the per-example table at a path, which may end in ``::PART``.
 
     Parameters
     ----------
     locator : str
-        ``FILE``, or ``FILE::PART`` for one system, filter or scorer of several.
+        ``FILE``, ``FILE::PART`` for one system, filter or scorer in it, or ``spark:TABLE``.
     gold : Gold, optional
-        Reference answers that lie elsewhere.
+        Reference answers in another file.
 
     Raises
     ------
     SourceError
-        If there is no such file, or it does not hold a table.
+        If there is no such file, or it is not a table.
     """
     path, part = split_part(locator)
     origin = locator if part is None else locator.removesuffix(f"::{part}")

@@ -1,6 +1,6 @@
-"""What adapters tell of the past of their experiments: what hooks, watchers and gates ask for.
+"""Protocol of an adapter's history: past runs, baselines and aliases of an experiment.
 
-An adapter that knows it has a method ``history()`` beside those of
+Watchers, gates and hooks need it. An adapter that supports it has a method ``history()`` beside those of
 :class:`~trackperm.trackers.base.Tracker`.
 """
 
@@ -18,27 +18,23 @@ from trackperm.trackers.publication import LoggedComparison
 from trackperm.trackers.references import TrackedRun
 
 
-class NoSuchAliasError(InputError):
-    """Nothing has the alias that was asked for, which may come."""
-
-
 @dataclass(frozen=True)
 class RunRecord:
-    """A run as its tracker has it now.
+    """State of a run when it was read.
 
     Attributes
     ----------
     run : TrackedRun
         The run.
     tags : mapping of str to str
-        What it is selected by. In MLflow its tags; in W&B the scalars of its config, its tags (``stage:test``
-        as ``stage``, one without a colon as ``true``), its group and its job type.
+        Tags that select it. In MLflow these are its tags; in W&B the scalars of its config, its tags
+        (``stage:test`` as ``stage``, a tag without a colon as ``true``), its group and its job type.
     started, ended : datetime or None
-        In UTC, as far as the tracker knows.
+        Start in UTC; None where the tracker does not know it. `ended` likewise.
     is_finished : bool
-        Whether it came to its end without failing.
+        Whether it ended without failing.
     is_failed : bool
-        Whether it came to its end otherwise: failed, killed or crashed.
+        Whether it ended by failing, being killed or crashing.
     """
 
     run: TrackedRun
@@ -49,133 +45,112 @@ class RunRecord:
     is_failed: bool
 
     def has(self, tags: Mapping[str, str], name: str | None = None) -> bool:
-        """Whether the run has all of `tags`, and a name that matches the pattern `name`."""
+        """Return whether the run has all of `tags`, and a name that matches the pattern `name`."""
         return tags.items() <= self.tags.items() and (name is None or fnmatchcase(self.run.name, name))
 
 
 class History(Protocol):
-    """The past of the experiments or projects of one tracker.
+    """Past runs of the experiments or projects of one tracker.
+
+    Every method raises :class:`~trackperm.errors.TrackerError` if the tracker does not answer or refuses a
+    request.
 
     Attributes
     ----------
     baselines : frozenset of str
-        The ways in which it finds a baseline: ``run``, ``newest``, ``alias``, ``champion``, ``branch``.
+        Supported ways to find a baseline: ``run``, ``newest``, ``alias``, ``champion``, ``branch``.
     branch_tag : str
-        The tag that has the Git branch of a run.
+        Tag that holds the Git branch of a run.
     """
 
     baselines: ClassVar[frozenset[str]]
     branch_tag: ClassVar[str]
 
     def record(self, run: TrackedRun) -> RunRecord:
-        """Read a run as it is now.
-
-        Raises
-        ------
-        TrackerError
-            If the tracker cannot be reached or refuses.
-        """
+        """Read the state of a run now."""
 
     def finished(self, container: str, since: datetime | None = None) -> list[RunRecord]:
-        """List the finished runs of an experiment or project, the oldest first; what we logged is left out.
+        """List the finished runs of an experiment or project, oldest first.
+
+        Runs that trackperm itself logged are left out.
 
         Parameters
         ----------
         container : str
-            Its name.
+            Name of the experiment or project.
         since : datetime, optional
-            Only those that ended then or later.
+            Earliest end of a run; by default any.
 
         Raises
         ------
         InputError
             If there is no such experiment or project.
-        TrackerError
-            If the tracker cannot be reached or refuses.
         """
 
     def newest(
         self, near: TrackedRun | str, tags: Mapping[str, str], name: str | None, before: datetime | None
     ) -> RunRecord | None:
-        """Find the finished run that was started last, of those which have `tags` and a matching name.
+        """Find the finished run that started last among those with `tags` and a matching name.
 
         Parameters
         ----------
         near : TrackedRun or str
-            Name of the experiment or project, or a run that is in it and is not itself meant.
+            Name of the experiment or project, or a run in it, which is not itself returned.
         tags : mapping of str to str
-            What it has.
+            Tags that the run has to have.
         name : str or None
-            Pattern of its name.
+            Pattern that its name has to match.
         before : datetime or None
-            It was started before then.
+            Time before which it has to have started.
 
         Raises
         ------
         InputError
-            If there is no such experiment or project, or its runs cannot be told apart by these tags.
-        TrackerError
-            If the tracker cannot be reached or refuses.
+            If there is no such experiment or project, or the tracker cannot search for these tags.
         """
 
     def aliased(self, alias: str) -> TrackedRun:
-        """Find the run that made the version of a model or an artifact that has an alias.
+        """Find the run that made the model version or artifact with an alias.
 
         Raises
         ------
         NoSuchAliasError
-            If nothing has the alias.
+            If no version has the alias.
         InputError
-            If it is no alias, or no run made the version.
-        TrackerError
-            If the tracker cannot be reached or refuses.
+            If `alias` is malformed, or the version was not made by a run.
         """
 
     def champion(self, model: str) -> TrackedRun:
-        """Find the run that made the version of a registered model that has the alias ``champion``.
+        """Find the run that made the version of a registered model with the alias ``champion``.
 
         Raises
         ------
         NoSuchAliasError
-            If no version has it.
+            If no version has that alias.
         InputError
-            If it is no name of a model, or no run made the version.
-        TrackerError
-            If the tracker cannot be reached or refuses.
+            If `model` is malformed, or the version was not made by a run.
         """
 
     def holds(self, container: str, run: TrackedRun) -> bool:
-        """Whether `run` is in the experiment or project called `container`.
-
-        Raises
-        ------
-        TrackerError
-            If the tracker cannot be reached or refuses.
-        """
+        """Return whether `run` is in the experiment or project called `container`."""
 
     def withdraw(self, comparison: LoggedComparison, reason: str) -> None:
-        """Mark a comparison as superseded, and delete it; one that is gone is left alone.
-
-        Raises
-        ------
-        TrackerError
-            If the tracker cannot be reached or refuses.
-        """
+        """Mark a comparison as superseded and delete it, unless it is already deleted."""
 
 
 def history_of(tracker: Tracker) -> History:
-    """Return the past of a tracker's experiments.
+    """Return the history of a tracker.
 
     Raises
     ------
     InputError
-        If its adapter tells nothing of it.
+        If its adapter does not support one.
     """
     make = getattr(tracker, "history", None)
     if make is None:
         raise InputError(
-            f"the adapter of `{tracker.scheme}` tells nothing of past runs",
-            hint="`baseline: {run: ...}` names a run.",
+            f"the adapter of `{tracker.scheme}` cannot list past runs",
+            hint="name the baseline: `baseline: {run: ...}`.",
         )
     found: History = make()
     return found

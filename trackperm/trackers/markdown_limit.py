@@ -1,31 +1,31 @@
-"""The Markdown of a leaderboard cut to what a tracker keeps: at whole lines, saying what was left out."""
+"""Leaderboards in Markdown, truncated at whole lines to the length that a tracker stores."""
 
 from __future__ import annotations
 
 _INCOMPLETE = "Incomplete"
-_SHARE_OF_INCOMPLETE = 4
+_SHARE_OF_INCOMPLETE = 4  # a quarter leaves most of the room to the table, which is what readers look for
 
 
-def fitted(markdown: str, limit: int, whole: str) -> str | None:
-    """Cut the Markdown of a leaderboard to `limit` characters.
+def truncate_leaderboard(markdown: str, limit: int, whole: str) -> str | None:
+    """Truncate the Markdown of a leaderboard to `limit` characters.
 
-    Of a text that is too long, the list of incomplete runs is cut to a quarter of the limit, then the table
-    from its last row upwards. All else stays.
+    The list of incomplete runs is cut to a quarter of the limit, then the table from its last row upwards.
+    Other lines stay, and a line says how many runs are left out.
 
     Parameters
     ----------
     markdown : str
-        What :func:`trackperm.report.leaderboard.text.markdown` made: every row of the table, and every
-        incomplete run, is one line.
+        Output of :func:`trackperm.report.leaderboard.text.markdown`, in which every row of the table and
+        every incomplete run is one line.
     limit : int
-        The most characters.
+        Maximum number of characters.
     whole : str
-        Completes "2 more runs are in ...", in Markdown.
+        Link in Markdown to the whole leaderboard; completes "2 more runs are in ...".
 
     Returns
     -------
     str or None
-        None where it does not fit even without rows.
+        None where not even the heading fits.
     """
     if len(markdown) <= limit:
         return markdown
@@ -53,7 +53,7 @@ def fitted(markdown: str, limit: int, whole: str) -> str | None:
 
 
 def _within(lines: list[str], limit: int) -> int:
-    """Count the first lines that have no more than `limit` characters together."""
+    """Return how many of the first lines have at most `limit` characters together."""
     total = 0
     for n, line in enumerate(lines):
         total += len(line) + 1

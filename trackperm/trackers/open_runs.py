@@ -1,4 +1,4 @@
-"""The runs that this process has open, or had, as MLflow and W&B know them: no library is imported for it."""
+"""Runs that this process has open, or had, in MLflow and W&B; neither library is imported to find them."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class OpenRun:
     reference : RunReference
         The run.
     is_offline : bool
-        Whether it is in a folder only, until it is synced.
+        Whether it is only in a folder until it is synced.
     environment : mapping of str to str
-        Variables by which another process finds the same server.
+        Environment variables with which another process reaches the same server.
     handle : object
-        What ``trackperm.log_predictions`` takes for it.
+        Argument for ``trackperm.log_predictions``.
     """
 
     reference: RunReference
@@ -40,12 +40,12 @@ class OpenRun:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What runs there were at one moment, in this thread.
+    """The active runs of this thread at one moment.
 
     Attributes
     ----------
     mlflow_active, mlflow_last : str or None
-        Id of MLflow's active run, and of the one that was active last.
+        Id of MLflow's active run; `mlflow_last` is that of the run that was active last.
     wandb : object
         W&B's active run.
     """
@@ -56,21 +56,21 @@ class Snapshot:
 
     @classmethod
     def taken(cls) -> Snapshot:
-        """Look at the libraries that are loaded; no server is asked."""
+        """Read the active runs from the libraries that are loaded; no server is contacted."""
         mlflow, wandb = sys.modules.get("mlflow"), sys.modules.get("wandb")
         active = mlflow.active_run() if mlflow is not None and hasattr(mlflow, "active_run") else None
         run = getattr(wandb, "run", None)
         return cls(
             mlflow_active=None if active is None else str(active.info.run_id),
             mlflow_last=_last_of_mlflow(),
-            wandb=None if getattr(run, "disabled", False) else run,  # of which nothing is kept
+            wandb=None if getattr(run, "disabled", False) else run,  # a disabled run is stored nowhere
         )
 
     def runs_since(self, earlier: Snapshot) -> list[OpenRun]:
-        """List the runs that are open now, were open at the `earlier` moment, or were begun since.
+        """List the runs that are open now, were open at the `earlier` moment, or started in between.
 
-        MLflow keeps which run was active last, and not when: if the same one was resumed since and has ended,
-        that is not seen.
+        MLflow stores which run was active last, but not when. A run that was last before, was resumed in
+        between and has ended is therefore missed.
         """
         found = []
         last = None if self.mlflow_last == earlier.mlflow_last else self.mlflow_last
@@ -82,47 +82,47 @@ class Snapshot:
 
 
 class RunsOfBlock:
-    """The runs that a block of code is about: those that it begins, or else the run around it.
+    """Runs that a block of code is about: those that it starts, or else the run around it.
 
-    It is asked of each library by itself. MLflow keeps one run that is active and one that was last, and W&B
-    one that is active, so that beginnings are noted as they happen: from :meth:`open` to :meth:`close`
-    ``mlflow.ActiveRun`` and ``wandb.init`` tell of the runs that this thread begins or resumes. A library
-    that is imported inside the block tells of none; then it is the run that is active at its end, or was
-    last. What trackperm itself logs does not count.
+    Each library is asked separately. MLflow stores one active run and one last run, and W&B one active run,
+    so starts are recorded as they happen: from :meth:`open` to :meth:`close`, ``mlflow.ActiveRun`` and
+    ``wandb.init`` report the runs that this thread starts or resumes. A library that is imported inside the
+    block reports nothing; its run is then the one that is active at the end, or was last. Runs that trackperm
+    itself logs are ignored.
     """
 
     def __init__(self) -> None:
         self.thread = 0
         self._before = Snapshot(None, None, None)
-        self._begun: dict[str, OpenRun] = {}
-        self._tells_of_mlflow = False
+        self._started: dict[str, OpenRun] = {}
+        self._hooks_mlflow = False
 
     def open(self) -> None:
-        """Look which runs there are, and note from now on which are begun."""
+        """Record the active runs, and from now on the runs that start."""
         self.thread = threading.get_ident()
-        self._begun.clear()
+        self._started.clear()
         self._before = Snapshot.taken()
-        self._tells_of_mlflow = "mlflow" in sys.modules
-        _BEGINNINGS.tell(self)
+        self._hooks_mlflow = "mlflow" in sys.modules
+        _START_HOOKS.add(self)
 
     def close(self) -> None:
-        """Note nothing any more."""
-        _BEGINNINGS.tell_no_more(self)
+        """Stop recording."""
+        _START_HOOKS.remove(self)
 
     def note(self, run: OpenRun) -> None:
-        """Note a run that was begun."""
-        self._begun.setdefault(str(run.reference), run)
+        """Record a run that has started."""
+        self._started.setdefault(str(run.reference), run)
 
     def runs(self) -> list[OpenRun]:
-        """List the runs that the block is about, in the order in which they were begun."""
+        """List the runs that the block is about, in the order in which they started."""
         before, now = self._before, Snapshot.taken()
-        if not self._tells_of_mlflow:
+        if not self._hooks_mlflow:
             last = None if now.mlflow_last == before.mlflow_last else now.mlflow_last
             if (run_id := now.mlflow_active or last) is not None:
                 self.note(mlflow_run(run_id))
         if now.wandb is not None and now.wandb is not before.wandb:
             self.note(_of_wandb(now.wandb))
-        found = list(self._begun.values())
+        found = list(self._started.values())
         schemes = {run.reference.scheme for run in found}
         if "mlflow" not in schemes and (run_id := before.mlflow_active) is not None:
             found.append(mlflow_run(run_id))
@@ -131,47 +131,47 @@ class RunsOfBlock:
         return found
 
 
-class _Beginnings:
-    """Lets the libraries tell of the runs that are begun, as long as a block is open in any thread."""
+class _StartHooks:
+    """Wrappers around the libraries' functions that start runs, while a block is open in any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._blocks: tuple[RunsOfBlock, ...] = ()
-        self._placed: list[tuple[Any, str, Any, Any]] = []
+        self._hooked: list[tuple[Any, str, Any, Any]] = []
 
-    def tell(self, block: RunsOfBlock) -> None:
-        """Tell `block` of the runs that its thread begins."""
+    def add(self, block: RunsOfBlock) -> None:
+        """Report to `block` the runs that its thread starts."""
         mlflow, wandb = sys.modules.get("mlflow"), sys.modules.get("wandb")
         with self._lock:
             self._blocks = (*self._blocks, block)
-            self._place(getattr(mlflow, "ActiveRun", None), "__init__", _begun_in_mlflow)
-            self._place(wandb, "init", _begun_in_wandb)
+            self._hook(getattr(mlflow, "ActiveRun", None), "__init__", _started_in_mlflow)
+            self._hook(wandb, "init", _started_in_wandb)
 
-    def tell_no_more(self, block: RunsOfBlock) -> None:
-        """Leave `block` alone, and with the last one the libraries as they were."""
+    def remove(self, block: RunsOfBlock) -> None:
+        """Stop reporting to `block`; the last block restores the libraries' functions."""
         with self._lock:
             self._blocks = tuple(each for each in self._blocks if each is not block)
             if self._blocks:
                 return
-            for owner, name, original, telling in self._placed:
-                if getattr(owner, name) is telling:  # and was not wrapped by somebody else meanwhile
+            for owner, name, original, reporting in self._hooked:
+                if getattr(owner, name) is reporting:  # not wrapped by other code in the meantime
                     setattr(owner, name, original)
-            self._placed.clear()
+            self._hooked.clear()
 
-    def _place(self, owner: Any, name: str, describe: Callable[..., OpenRun | None]) -> None:
-        if not hasattr(owner, name) or any(owner is placed for placed, *_ in self._placed):
+    def _hook(self, owner: Any, name: str, describe: Callable[..., OpenRun | None]) -> None:
+        if not hasattr(owner, name) or any(owner is hooked for hooked, *_ in self._hooked):
             return
         original = getattr(owner, name)
 
         @functools.wraps(original)
-        def telling(*arguments: Any, **options: Any) -> Any:
+        def reporting(*arguments: Any, **options: Any) -> Any:
             result = original(*arguments, **options)
-            with suppress(Exception):  # training goes on, whatever is not understood
+            with suppress(Exception):  # a failure here must not stop the training
                 self._note(describe, result, *arguments)
             return result
 
-        setattr(owner, name, telling)
-        self._placed.append((owner, name, original, telling))
+        setattr(owner, name, reporting)
+        self._hooked.append((owner, name, original, reporting))
 
     def _note(self, describe: Callable[..., OpenRun | None], *told: object) -> None:
         thread = threading.get_ident()
@@ -181,25 +181,25 @@ class _Beginnings:
                 block.note(run)
 
 
-_BEGINNINGS = _Beginnings()
+_START_HOOKS = _StartHooks()
 
 
-def _begun_in_mlflow(_: None, run: Any, *__: object) -> OpenRun:
+def _started_in_mlflow(_: None, run: Any, *__: object) -> OpenRun:
     return mlflow_run(str(run.info.run_id))
 
 
-def _begun_in_wandb(run: Any, *_: object) -> OpenRun | None:
+def _started_in_wandb(run: Any, *_: object) -> OpenRun | None:
     is_ours = getattr(run, "group", None) == GROUP and getattr(run, "job_type", None) in KINDS
     return None if is_ours or getattr(run, "disabled", False) else _of_wandb(run)
 
 
 def open_run(run: object) -> OpenRun:
-    """Describe a run that the user gives: a reference, or what ``start_run`` or ``wandb.init`` returned.
+    """Describe a run that is given as a reference, or as ``start_run`` or ``wandb.init`` returned it.
 
     Raises
     ------
     InputTypeError
-        If it is no run of MLflow or W&B.
+        If `run` is not a run of MLflow or W&B.
     """
     if isinstance(run, OpenRun):
         return run
@@ -211,15 +211,16 @@ def open_run(run: object) -> OpenRun:
     if "wandb" in library and hasattr(run, "settings"):
         return _of_wandb(run)
     raise InputTypeError(
-        f"{type(run).__module__}.{type(run).__qualname__} is no run of MLflow or W&B",
-        hint="give what `mlflow.start_run` or `wandb.init` returned, or `mlflow:RUN_ID`.",
+        f"{type(run).__module__}.{type(run).__qualname__} is not a run of MLflow or W&B",
+        hint="pass what `mlflow.start_run` or `wandb.init` returned, or `mlflow:RUN_ID`.",
     )
 
 
 def _last_of_mlflow() -> str | None:
-    """Id of the run that was active last in this thread.
+    """Return the id of the run that was active last in this thread.
 
-    ``mlflow.last_active_run()`` asks the server, for up to four minutes; what it asks for is kept here.
+    ``mlflow.last_active_run()`` asks the server, for up to four minutes; this reads the id that MLflow has
+    stored.
     """
     fluent = sys.modules.get("mlflow.tracking.fluent")
     kept: Any = getattr(fluent, "_last_active_run_id", None)
@@ -228,7 +229,15 @@ def _last_of_mlflow() -> str | None:
 
 
 def mlflow_run(run_id: str, uri: str | None = None) -> OpenRun:
-    """Describe a run of MLflow, which is recorded where `uri` says, or else where MLflow does."""
+    """Describe a run of MLflow.
+
+    Parameters
+    ----------
+    run_id : str
+        Its id.
+    uri : str, optional
+        Where it is recorded; by default MLflow's tracking URI.
+    """
     if uri is None:
         uri = str(sys.modules["mlflow"].get_tracking_uri()) if "mlflow" in sys.modules else ""
     reference = RunReference("mlflow", run_id)

@@ -1,4 +1,4 @@
-"""Trackers opened by reference: of a run, a comparison, an experiment or a folder of offline runs."""
+"""Trackers opened by reference: to a run, a comparison, an experiment, or a folder of offline runs."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from trackperm.trackers.references import RunReference, TrackedRun
 def opened(
     reference: str | Path | TrackedRun, tracking_uri: str | None = None, *, hint: str
 ) -> tuple[Tracker, str]:
-    """Open the tracker that `reference` names; the folder of an offline run is W&B's.
+    """Open the tracker that `reference` names; a folder of an offline run is read by W&B's adapter.
 
     Parameters
     ----------
     reference : str, Path or TrackedRun
         A run or a container: ``mlflow:RUN_ID``, ``wandb:ENTITY/PROJECT``, ``wandb:FOLDER``.
     tracking_uri : str, optional
-        Tracking server or store, of a run that does not know its own; by default as the tracker decides.
+        Server or store of a run that does not know its own; by default as the tracker decides.
     hint : str
-        What to write instead, if it names no tracker.
+        Hint of the error where `reference` names no tracker.
 
     Returns
     -------
     tuple of Tracker and str
-        The tracker, and the locator of what was named in its own words.
+        The tracker, and the locator of the run or container in it.
 
     Raises
     ------
     InputError
-        If it names no tracker.
+        If `reference` names no tracker.
     MissingDependencyError
-        If the library of the tracker is not installed.
+        If the tracker's library is not installed.
     """
     found = RunReference.of(reference)
     if found.scheme == "file" and is_run_folder(Path(found.locator).expanduser()):
@@ -52,9 +52,7 @@ def comparison_or_run(tracker: Tracker, locator: str) -> LoggedComparison | Trac
     Raises
     ------
     InputError
-        If it is neither.
-    TrackerError
-        If the tracker cannot be reached or refuses.
+        If `locator` names neither.
     """
     try:
         return tracker.comparison(locator)

@@ -1,4 +1,4 @@
-"""Per-example predictions on their way into a tracker, the same for all of them."""
+"""Predictions on their way into a tracker: a name and the content of a Parquet file."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from trackperm.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """Per-example predictions that were checked, ready to be logged to a run.
+    """Checked per-example predictions, ready to be logged to a run.
 
     Attributes
     ----------
     name : str
-        What they are called in the run: letters, digits and ``_ - .``.
+        Name in the run: letters, digits and ``_ - .``.
     data : bytes
-        The content of a Parquet file.
+        Content of a Parquet file.
     """
 
     name: str
@@ -31,19 +31,19 @@ class Predictions:
         return f"{self.name}.parquet"
 
     def require_same(self, logged: bytes, run: object) -> None:
-        """Refuse to replace what `run` has `logged` under this name by something else.
+        """Refuse to replace the predictions that `run` has `logged` under this name by others.
 
-        Equal tables may be different bytes, for Parquet files tell of the program that wrote them.
+        Equal tables may differ in bytes, as Parquet files name the program that wrote them.
 
         Raises
         ------
         InputError
-            If it is not the same table.
+            If the two tables differ.
         """
         if self.data != logged and not _are_equal(self.data, logged):
             raise InputError(
-                f"run `{run}` has logged something else as `{self.file}`, which comparisons may rest on",
-                hint="log these to a run of their own, or under another name: `name='...'`.",
+                f"run `{run}` holds other predictions as `{self.file}`, on which comparisons may depend",
+                hint="log these to a new run, or under another name: `name='...'`.",
             )
 
 

@@ -1,7 +1,11 @@
-"""What is written to a tracker, and what a tracker then has of it."""
+"""Comparisons and leaderboards as trackers store them: what is written, and what is read back."""
 
 from __future__ import annotations
 
+import json
+import math
+import posixpath
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
@@ -12,41 +16,57 @@ from trackperm.trackers.references import TrackedRun
 KIND_TAG = "trackperm.kind"
 COMPARISON, LEADERBOARD = "comparison", "leaderboard"
 KINDS = (COMPARISON, LEADERBOARD)
-"""What trackperm logs: values of KIND_TAG in MLflow, job types in W&B."""
+"""Kinds of what trackperm logs: values of KIND_TAG in MLflow, job types in W&B."""
 GROUP = "trackperm"
-"""Group in W&B of what trackperm logs."""
+"""Group, in W&B, of the runs that trackperm logs."""
 
 PAIRS_TAG = "trackperm.n_pairs"
-"""How many comparisons a leaderboard makes, each of which the ledger counts."""
+"""Tag with the number of comparisons of a leaderboard, each of which the ledger counts."""
 
 TEST_SET_TAG = "trackperm.test_set"
 KEY_TAG = "trackperm.key"
 CREATED_TAG = "trackperm.created"
-"""When the writing of a comparison was begun: read off after its run was there for all to see."""
+"""Tag with the time at which writing began, read after the run became visible to others."""
 
-_BEGINNING = timedelta(seconds=60)
+MAX_ROWS = 1_000
+"""Rows of a table that the pages of every tracker show in time; MLflow's take 50 kB of memory for each."""
+
+_BEGINNING = timedelta(seconds=60)  # one request writes CREATED_TAG; slow servers answer within a minute
 
 
 @dataclass(frozen=True)
 class Table:
-    """A small table to be shown in a tracker: column names and rows of text, numbers or None."""
+    """A small table that a tracker's pages show: column names and rows of text, numbers or None."""
 
     columns: tuple[str, ...]
     rows: Sequence[tuple[str | int | float | bool | None, ...]]
 
+    def finite(self) -> Table:
+        """Convert infinities and NaN to text, as JSON has neither."""
+        rows = [
+            tuple(str(v) if isinstance(v, float) and not math.isfinite(v) else v for v in row)
+            for row in self.rows
+        ]
+        return Table(self.columns, rows)
+
+    def json(self) -> bytes:
+        """Encode a table of finite numbers as MLflow's ``log_table`` does, for the pages of trackers."""
+        shape = {"columns": self.columns, "data": self.rows}
+        return json.dumps(shape, ensure_ascii=False, allow_nan=False).encode()
+
 
 @dataclass(frozen=True)
 class Chart:
-    """Curves that a tracker's own pages can draw.
+    """Curves that a tracker's own pages draw.
 
     Attributes
     ----------
     title : str
-        What stands above them.
+        Title above the chart.
     table : Table
-        At most 1,000 rows.
+        Points, at most 1,000 rows.
     x, y, curve : str
-        Columns of the table: two of numbers, and the name of the curve that a point belongs to.
+        Columns of the table: x and y hold numbers, `curve` the name of the curve of a point.
     """
 
     title: str
@@ -63,30 +83,30 @@ class Publication:
     Attributes
     ----------
     key : str
-        Hexadecimal digest of runs, data, spec and options: equal keys are the same comparison, which is
-        updated instead of added again.
+        Hexadecimal digest of runs, data, spec and options. A publication with the same key is updated, not
+        added again.
     name : str
-        Name of its own run.
+        Name of the publication's own run.
     metrics : mapping of str to float
         Finite numbers by metric name, such as ``f1/p_value``.
     tables : mapping of str to Table
-        Tables of at most 1,000 rows that the tracker's own pages can show, by name without suffix.
+        Tables of at most 1,000 rows for the tracker's pages, by name without suffix.
     files : mapping of str to bytes
         Contents by artifact path.
     tags : mapping of str to str
-        Tags of the comparison's own run.
+        Tags of the publication's own run.
     description : str
         Markdown, short enough to be read at a glance.
     baseline, candidate : TrackedRun or None
-        The source runs, where they are in a tracker.
+        The compared runs, where they are in a tracker; `candidate` likewise.
     candidate_tags, baseline_tags : mapping of str to str
-        Short tags for the source runs, which become columns of the runs table.
+        Short tags for the compared runs, which become columns of the runs table; `baseline_tags` likewise.
     charts : mapping of str to Chart
         Charts by name, for trackers that draw them.
     kind : {'comparison', 'leaderboard'}
-        What it is.
+        Kind of the publication.
     entrants : sequence of (TrackedRun, mapping of str to str)
-        Of a leaderboard: its runs that are in a tracker, with the tags that each gets if that is asked for.
+        Runs of a leaderboard that are in a tracker, with the tags that each gets under ``--tag-runs``.
     """
 
     key: str
@@ -104,19 +124,41 @@ class Publication:
     kind: str = COMPARISON
     entrants: Sequence[tuple[TrackedRun, Mapping[str, str]]] = ()
 
+    def check(self) -> None:
+        """Refuse content that no tracker can store.
+
+        Raises
+        ------
+        InputError
+            If the key is not hexadecimal, a path leaves the run, a metric is not finite, or a table is too
+            long.
+        """
+        if not re.fullmatch(r"[0-9a-f]{8,}", self.key):
+            raise InputError(f"`{self.key}` is not a comparison key; expected hexadecimal digits")
+        for path in self.files:
+            if not is_safe_path(path):
+                raise InputError(f"`{path}` is not an artifact path; expected one such as `folder/file.json`")
+        for name, value in self.metrics.items():
+            if not math.isfinite(value):
+                raise InputError(f"metric `{name}` is {value}; expected a finite number")
+        charts = {name: chart.table for name, chart in self.charts.items()}
+        for name, n_rows in ((name, len(table.rows)) for name, table in {**self.tables, **charts}.items()):
+            if n_rows > MAX_ROWS:
+                raise InputError(f"table `{name}` has {n_rows:,} rows; expected at most {MAX_ROWS:,}")
+
     @property
     def sources(self) -> list[TrackedRun]:
-        """The runs that were read from a tracker."""
+        """The compared runs that are in a tracker."""
         pair = (run for run in (self.baseline, self.candidate) if run is not None)
         return [*pair, *(run for run, _ in self.entrants)]
 
     @property
     def home(self) -> TrackedRun | None:
-        """A run where it is logged by default: the candidate, or any that a leaderboard ranks."""
+        """Run beside which it is logged by default: the candidate, or the first of a leaderboard's runs."""
         return self.entrants[0][0] if self.entrants else self.candidate
 
     def run_tags(self, scheme: str) -> list[tuple[TrackedRun, Mapping[str, str]]]:
-        """List the runs with their tags, for a tracker that was asked to tag them.
+        """List the runs that ``--tag-runs`` tags, with their tags.
 
         Raises
         ------
@@ -128,7 +170,7 @@ class Publication:
             if other := next((run for run, _ in tagged if run.reference.scheme != scheme), None):
                 raise InputError(
                     f"`--tag-runs` tags all runs, but `{other.reference}` is not in `{scheme}`",
-                    hint="leave it out; the leaderboard itself says everything.",
+                    hint="omit it; the leaderboard itself holds all results.",
                 )
             return tagged
         found = []
@@ -139,7 +181,7 @@ class Publication:
             if run is None or run.reference.scheme != scheme:
                 raise InputError(
                     f"`--tag-runs` tags both runs, but the {role} is not in `{scheme}`",
-                    hint="leave it out; the comparison itself says everything.",
+                    hint="omit it; the comparison itself holds all results.",
                 )
             found.append((run, tags))
         return found
@@ -147,21 +189,21 @@ class Publication:
 
 @dataclass(frozen=True)
 class Published:
-    """What became of a publication.
+    """Result of writing a publication.
 
     Attributes
     ----------
     run : TrackedRun
-        Its own run.
+        The publication's own run.
     created : bool
-        Whether that is new.
+        Whether that run is new.
     look : int or None
-        Place of the comparison, or of the first pair of the leaderboard, among the comparisons on its test
-        set, from 1, each pair of a leaderboard being one; None where nobody counted.
+        Position of the comparison among all comparisons on its test set, from 1; of a leaderboard, the
+        position of its first pair, as each pair counts. None where they are not counted.
     in_leaderboards : int
-        How many of those before it are pairs of leaderboards.
+        Number of earlier comparisons that are pairs of leaderboards.
     remarks : tuple of str
-        What was not written as was meant, and why.
+        Parts that could not be written as intended, with the reason.
     """
 
     run: TrackedRun
@@ -173,23 +215,23 @@ class Published:
 
 @dataclass(frozen=True)
 class LoggedComparison:
-    """A comparison or a leaderboard as a tracker has it.
+    """A comparison or leaderboard as a tracker stores it.
 
     Attributes
     ----------
     run : TrackedRun
-        Its own run.
+        The publication's own run.
     created : datetime or None
-        When its writing was begun; bringing it up to date does not change that. Whoever lists the comparisons
-        before a run is there lists them before this time. None as long as it is not written.
+        When writing began; updates do not change it. A process that lists comparisons before the run exists
+        does so before this time. None until it is written.
     is_finished : bool
-        Whether all of it was written.
+        Whether writing was completed.
     tags : mapping of str to str
-        Those of its publication, of which an unfinished one may lack some, and its key.
+        Tags of the publication and its key; an unfinished one may lack some.
     metrics : mapping of str to float
-        Those of its publication; empty where reading them takes more than finding the run.
+        Metrics of the publication; empty where reading them needs more than finding the run.
     is_beginning : bool
-        Whether another process has just made the run, and may not have said yet when.
+        Whether another process has just created the run and may not have written `created` yet.
     """
 
     run: TrackedRun
@@ -201,18 +243,25 @@ class LoggedComparison:
 
     @property
     def kind(self) -> str:
-        """``comparison`` or ``leaderboard``."""
+        """The kind: ``comparison`` or ``leaderboard``."""
         return self.tags.get(KIND_TAG, COMPARISON)
 
     @property
     def n_pairs(self) -> int:
-        """How many comparisons it is: 1, or the pairs of a leaderboard."""
+        """Number of comparisons: 1, or the number of pairs of a leaderboard."""
         written = self.tags.get(PAIRS_TAG, "") if self.kind == LEADERBOARD else ""
         return max(int(written), 1) if written.isdecimal() else 1
 
 
+def is_safe_path(path: str) -> bool:
+    """Return whether `path` is a plain relative artifact path that stays inside its run."""
+    return (
+        bool(path) and posixpath.normpath(path) == path and not path.startswith(("/", "..")) and path != "."
+    )
+
+
 def creation(tags: Mapping[str, str]) -> datetime | None:
-    """When the tags of a comparison say that it was begun."""
+    """Return the time in CREATED_TAG at which writing began; None where it is missing or malformed."""
     try:
         moment = datetime.fromisoformat(tags.get(CREATED_TAG, ""))
     except ValueError:
@@ -221,10 +270,10 @@ def creation(tags: Mapping[str, str]) -> datetime | None:
 
 
 def now() -> str:
-    """Return the time as CREATED_TAG has it."""
+    """Return the current time in the format of CREATED_TAG."""
     return datetime.now(timezone.utc).isoformat(timespec="microseconds")
 
 
 def is_recent(moment: datetime) -> bool:
-    """Whether a process that made a run at `moment` may still be about to say so."""
+    """Return whether a process that created a run at `moment` may still be about to write CREATED_TAG."""
     return abs(datetime.now(timezone.utc) - moment) < _BEGINNING

@@ -1,4 +1,4 @@
-"""Where a run is, in words and as an adapter has found it."""
+"""References to runs, as text and as an adapter has resolved them."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from trackperm.errors import InputError, InputTypeError
 from trackperm.messages import without_credentials
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):(?!//|:)(.+)", re.DOTALL)
+_SPARK = "spark"
 _WANDB_PAGE = re.compile(r"https?://[^/]+(/wandb)?/[^/]+/[^/]+/runs/[^/]+(/.*)?")
 
 
 @dataclass(frozen=True)
 class RunReference:
-    """Where a run is: ``mlflow:3f2a...``, ``wandb:entity/project/run`` or a path.
+    """Reference to a run: ``mlflow:3f2a...``, ``wandb:entity/project/run``, ``spark:a.table`` or a path.
 
     Attributes
     ----------
     scheme : str
-        The tracker's name, or ``file``.
+        Name of the tracker, or ``file`` for runs outside trackers: files, URLs and tables of Spark.
     locator : str
-        What stands behind the colon, in the tracker's own words; a path for ``file``.
+        Text after the colon, whose syntax the tracker defines; the whole text for ``file``.
     """
 
     scheme: str
@@ -30,38 +31,43 @@ class RunReference:
 
     @classmethod
     def parse(cls, text: str) -> RunReference:
-        """Split `text` at its scheme; text without one is a path, or the address of a run's page in W&B.
+        """Split `text` at its scheme; text without a scheme is a path, or the address of a run's page in W&B.
 
-        ``models:/NAME/VERSION`` and ``models:/NAME@ALIAS`` are in MLflow.
+        Tables of Spark are outside trackers. ``models:/NAME/VERSION`` and ``models:/NAME@ALIAS`` belong to
+        MLflow.
 
         Raises
         ------
         InputError
-            If nothing stands behind the scheme.
+            If nothing follows the scheme.
         """
         if _WANDB_PAGE.fullmatch(text):
             return cls("wandb", text)
         if text.startswith("models:/"):  # as MLflow writes versions of registered models
             return cls("mlflow", text)
         match = _SCHEME.fullmatch(text)
-        if match is None:
+        if match is None or match[1] == _SPARK:
+            if text == f"{_SPARK}:":
+                raise InputError(
+                    f"`{text}` names no table", hint="write `spark:CATALOG.SCHEMA.TABLE`, for example."
+                )
             if re.fullmatch(r"[a-z][a-z0-9+.-]+:", text):
                 raise InputError(
-                    f"`{text}` names a tracker but no run", hint=f"write `{text}<run id>`, for example."
+                    f"`{text}` names a tracker without a run", hint=f"write `{text}<run id>`, for example."
                 )
             return cls("file", text)
         return cls(match[1], match[2])
 
     @classmethod
     def of(cls, run: str | Path | TrackedRun) -> RunReference:
-        """Return the reference of a run, however it is given: as text, as a path, or as it was found.
+        """Return the reference of a run that is given as text, as a path, or as an adapter found it.
 
         Raises
         ------
         InputError
-            If nothing stands behind the scheme of a text.
+            If nothing follows the scheme of a text.
         InputTypeError
-            If `run` is something else.
+            If `run` is of another type.
         """
         if isinstance(run, TrackedRun):
             return run.reference
@@ -70,12 +76,12 @@ class RunReference:
         if isinstance(run, Path):
             return cls("file", str(run))
         raise InputTypeError(
-            f"a run is given as {type(run).__name__!r}; expected text, a path, or a run that a tracker found",
-            hint="write `mlflow:RUN_ID`, for example, or take one of `tracker.runs(experiment)`.",
+            f"{type(run).__name__!r} is not a run; expected text, a path, or a run that a tracker found",
+            hint="write `mlflow:RUN_ID`, for example, or pass one of `tracker.runs(experiment)`.",
         )
 
     def __repr__(self) -> str:
-        locator = without_credentials(self.locator)  # of an address
+        locator = without_credentials(self.locator)
         return f"RunReference(scheme={self.scheme!r}, locator={locator!r})"
 
     def __str__(self) -> str:
@@ -89,17 +95,17 @@ class TrackedRun:
     Attributes
     ----------
     reference : RunReference
-        With the tracker's own unique id as locator, whatever the user wrote.
+        Reference whose locator is the tracker's own unique id.
     name : str
-        The name that people see.
+        Name that people see.
     container : str
-        Identifier of the experiment or project that holds the run.
+        Id of the experiment or project that holds the run.
     url : str or None
-        A page that shows the run, where the tracker knows one.
+        Page of the run, where the tracker knows one.
     tracking_uri : str or None
-        The store or server that holds it, as it was opened; None for the default one.
+        Store or server that holds the run; None for the default one.
     details : object
-        What the adapter learnt when it found the run, and need not ask for again; of no meaning to others.
+        The adapter's own record of the run, which saves a second request; no one else reads it.
     """
 
     reference: RunReference

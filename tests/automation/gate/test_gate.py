@@ -46,7 +46,7 @@ def test_another_baseline(folder: Path):
         (["same.parquet", "nope.yaml"], {}, "there is no file `nope.yaml`"),
         (["same.parquet"], {"name": "strict"}, "there is no file `not-there-yet.parquet`"),
         (["smae.parquet"], {"name": "first"}, "there is no file `smae.parquet`"),
-        ([b"same.parquet"], {"name": "first"}, "a run is given as 'bytes'; expected text"),
+        ([b"same.parquet"], {"name": "first"}, "'bytes' is not a run; expected text"),
     ],
 )
 def test_what_cannot_be_judged_is_raised(
@@ -66,7 +66,7 @@ def test_a_fault_is_raised_as_it_is(folder: Path, monkeypatch: pytest.MonkeyPatc
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr(gate_module, "settle", broken)
+    monkeypatch.setattr(gate_module, "compare_and_log", broken)
     with pytest.raises(ZeroDivisionError, match="oops"):
         trackperm.gate("tiny.parquet", name="tiny")
 

@@ -295,7 +295,7 @@ def test_what_fails_is_reported_and_is_no_regression(
         raise error
 
     monkeypatch.delenv("TRACKPERM_DEBUG", raising=False)
-    monkeypatch.setattr(gate_module, "settle", broken)
+    monkeypatch.setattr(gate_module, "compare_and_log", broken)
     result = gate("--name", "tiny", "--candidate", "tiny.parquet", "-o", "out.xml", "-o", "out.json")
     assert isinstance(result.exception, TrackpermError)
     assert result.exception.exit_code == code
@@ -322,7 +322,7 @@ def evil_report(folder: Path) -> GateReport:
     run = TrackedRun(RunReference("file", "tiny.parquet"), EVIL, "", url="https://host/a) b")
     base = TrackedRun(RunReference("file", "tiny-base.parquet"), EVIL, "")
     baseline = compare_candidate.Baseline(base, EVIL)
-    return GateReport.of(compare_candidate.settle(policy, run, baseline))
+    return GateReport.of(compare_candidate.compare_and_log(policy, run, baseline))
 
 
 def test_names_are_no_markup_no_mention_and_no_command(folder: Path):
@@ -382,7 +382,7 @@ def test_a_long_report_is_cut_to_what_a_comment_holds(folder: Path):
     assert result.exit_code == 4
     written = Path("out.md").read_text()
     assert len(written) <= 60_001
-    assert "and 11 more, which are no worse." in written
+    assert "and 11 more with the same or a better outcome." in written
     assert written.count("<details>") == written.count("</details>")
 
 

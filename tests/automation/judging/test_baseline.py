@@ -10,9 +10,9 @@ import pytest
 import yaml
 from support.mlflow_stores import MlflowStore
 
-from trackperm.automation.judging.baseline import NoBaselineError, file_run, find_baseline, is_wanted
+from trackperm.automation.judging.baseline import file_run, find_baseline, is_selected
 from trackperm.automation.policy.policy import Policy, load_policies
-from trackperm.errors import InputError, SpecError
+from trackperm.errors import InputError, NoBaselineError, SpecError
 from trackperm.trackers.history import history_of
 from trackperm.trackers.references import TrackedRun
 
@@ -244,7 +244,7 @@ def test_which_runs_are_wanted(runs: Runs):
 
     def wanted(**options: Any) -> bool:
         options = {"tags": PROD, "name": "cand-1", **options}
-        return is_wanted(policy, history.record(runs.run(1, **options)))
+        return is_selected(policy, history.record(runs.run(1, **options)))
 
     assert wanted()
     assert not wanted(name="other")

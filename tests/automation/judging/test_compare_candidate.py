@@ -1,4 +1,4 @@
-"""A candidate settled in an MLflow store: compared once, judged, logged with its policy, and no two stay."""
+"""A candidate judged in an MLflow store: compared once, judged, logged with its policy, and no two stay."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from trackperm.automation.judging import compare_candidate as work_module
 from trackperm.automation.judging.baseline import Baseline, file_run, find_baseline
-from trackperm.automation.judging.compare_candidate import Settled, settle
-from trackperm.automation.judging.duplicates import complete, settled_before, withdraw_duplicates
+from trackperm.automation.judging.compare_candidate import JudgedComparison, compare_and_log
+from trackperm.automation.judging.duplicates import complete, logged_before, withdraw_duplicates
 from trackperm.automation.policy.policy import Policy, load_policies
 from trackperm.cli import commands
 from trackperm.errors import InputError
@@ -75,10 +75,10 @@ def digits(store: MlflowStore, request: pytest.FixtureRequest, tmp_path: Path) -
 @pytest.mark.extended
 def test_what_is_logged_knows_its_policy(digits: Digits):
     policy = digits.policy()
-    assert settled_before(policy, digits.tracker, digits.candidate) == ()
-    settled = settle(policy, digits.candidate, digits.baseline(policy))
-    assert (settled.judgement.outcome, settled.is_superseded) == ("fail", False)
-    assert settled.baseline.run == digits.first
+    assert logged_before(policy, digits.tracker, digits.candidate) == ()
+    judged = compare_and_log(policy, digits.candidate, digits.baseline(policy))
+    assert (judged.judgement.outcome, judged.is_superseded) == ("fail", False)
+    assert judged.baseline.run == digits.first
     logged = digits.logged()
     assert {tags["trackperm.statistic"] for tags in logged} == {"accuracy", "error_rate"}
     for tags in logged:
@@ -86,16 +86,16 @@ def test_what_is_logged_knows_its_policy(digits: Digits):
         assert tags["trackperm.policy_digest"] == policy.digest
         assert tags["trackperm.policy_parts"] == "2"
         assert tags["trackperm.baseline"] == str(digits.first.reference)
-    assert len(settled_before(policy, digits.tracker, digits.candidate)) == 2
+    assert len(logged_before(policy, digits.tracker, digits.candidate)) == 2
     other = digits.policy(alpha=0.01)
-    assert settled_before(other, digits.tracker, digits.candidate) == (), "another digest"
-    assert settled_before(policy, digits.tracker, digits.run(BAD)) == (), "another candidate"
+    assert logged_before(other, digits.tracker, digits.candidate) == (), "another digest"
+    assert logged_before(policy, digits.tracker, digits.run(BAD)) == (), "another candidate"
 
 
 def test_the_same_again_adds_nothing(digits: Digits):
     policy = digits.policy(statistics=["accuracy"])
-    (first,) = settle(policy, digits.candidate, digits.baseline(policy)).published
-    (again,) = settle(policy, digits.candidate, digits.baseline(policy)).published
+    (first,) = compare_and_log(policy, digits.candidate, digits.baseline(policy)).published
+    (again,) = compare_and_log(policy, digits.candidate, digits.baseline(policy)).published
     assert (first.created, again.created, again.run) == (True, False, first.run)
     assert len(digits.logged()) == 1
 
@@ -103,23 +103,23 @@ def test_the_same_again_adds_nothing(digits: Digits):
 @pytest.mark.extended
 def test_a_part_is_not_the_whole_and_is_completed(digits: Digits):
     policy = digits.policy()
-    settled = settle(policy, digits.candidate, digits.baseline(policy))
-    digits.store.client.delete_run(settled.published[1].run.reference.locator)
-    assert settled_before(policy, digits.tracker, digits.candidate) == ()
-    again = settle(policy, digits.candidate, digits.baseline(policy))
+    judged = compare_and_log(policy, digits.candidate, digits.baseline(policy))
+    digits.store.client.delete_run(judged.published[1].run.reference.locator)
+    assert logged_before(policy, digits.tracker, digits.candidate) == ()
+    again = compare_and_log(policy, digits.candidate, digits.baseline(policy))
     assert [each.created for each in again.published] == [False, True]
-    assert len(settled_before(policy, digits.tracker, digits.candidate)) == 2
+    assert len(logged_before(policy, digits.tracker, digits.candidate)) == 2
     digits.store.client.set_terminated(again.published[0].run.reference.locator, "FAILED")
-    assert settled_before(policy, digits.tracker, digits.candidate) == (), "one is unfinished"
+    assert logged_before(policy, digits.tracker, digits.candidate) == (), "one is unfinished"
 
 
 @pytest.mark.extended
 def test_of_two_baselines_the_first_stays(digits: Digits):
     """As by two machines, of which the second sees a run that was tagged in between."""
     policy = digits.policy(statistics=["accuracy"])
-    first = settle(policy, digits.candidate, Baseline(digits.first, "first"))
+    first = compare_and_log(policy, digits.candidate, Baseline(digits.first, "first"))
     other = digits.run(GOOD[::-1], stage="prod")
-    second = settle(policy, digits.candidate, Baseline(other, "second"))
+    second = compare_and_log(policy, digits.candidate, Baseline(other, "second"))
     assert (first.is_superseded, second.is_superseded) == (False, True)
     assert [each.run.reference for each in second.published] == [
         each.run.reference for each in first.published
@@ -133,9 +133,9 @@ def test_of_two_baselines_the_first_stays(digits: Digits):
 def test_of_two_at_the_same_time_the_first_begun_stays(digits: Digits, monkeypatch: pytest.MonkeyPatch):
     """Each of two machines logs before it sees the other; both then keep the same."""
     policy = digits.policy(statistics=["accuracy"])
-    first = settle(policy, digits.candidate, Baseline(digits.first, "first"))
+    first = compare_and_log(policy, digits.candidate, Baseline(digits.first, "first"))
     other = digits.run(GOOD[::-1], stage="prod")
-    second = _settled_unseeing(policy, digits.candidate, Baseline(other, "second"), monkeypatch)
+    second = _compared_unseeing(policy, digits.candidate, Baseline(other, "second"), monkeypatch)
     assert len(digits.logged()) == 2
     for _ in range(2):
         (kept,) = withdraw_duplicates(policy, digits.tracker, digits.candidate)
@@ -149,13 +149,13 @@ def test_of_two_at_the_same_time_the_first_begun_stays(digits: Digits, monkeypat
 
 def test_one_that_is_unfinished_counts_for_nothing(digits: Digits):
     policy = digits.policy(statistics=["accuracy"])
-    first = settle(policy, digits.candidate, Baseline(digits.first, "first"))
+    first = compare_and_log(policy, digits.candidate, Baseline(digits.first, "first"))
     digits.store.client.set_tag(first.published[0].run.reference.locator, "trackperm.state", "writing")
     other = digits.run(GOOD[::-1], stage="prod")
-    assert not settle(policy, digits.candidate, Baseline(other, "second")).is_superseded
-    again = settle(policy, digits.candidate, Baseline(digits.first, "first"))
+    assert not compare_and_log(policy, digits.candidate, Baseline(other, "second")).is_superseded
+    again = compare_and_log(policy, digits.candidate, Baseline(digits.first, "first"))
     assert again.is_superseded, "what was finished and seen meanwhile stays"
-    (logged,) = settled_before(policy, digits.tracker, digits.candidate)
+    (logged,) = logged_before(policy, digits.tracker, digits.candidate)
     assert logged.tags["trackperm.baseline"] == str(other.reference)
     tags = digits.store.get(digits.candidate.reference.locator).data.tags
     assert tags["sig.accuracy.vs"] == other.name
@@ -164,46 +164,46 @@ def test_one_that_is_unfinished_counts_for_nothing(digits: Digits):
 def test_twins_of_one_key_become_one(digits: Digits):
     """Two writers at the same moment can leave two runs of one comparison in MLflow."""
     policy = digits.policy(statistics=["accuracy"])
-    settled = settle(policy, digits.candidate, digits.baseline(policy))
-    original = digits.store.get(settled.published[0].run.reference.locator)
+    judged = compare_and_log(policy, digits.candidate, digits.baseline(policy))
+    original = digits.store.get(judged.published[0].run.reference.locator)
     tags = {**original.data.tags, "trackperm.created": "2020-01-01T00:00:00+00:00"}
     twin = digits.store.run(digits.experiment, tags["mlflow.runName"], tags=tags)
-    again = settle(policy, digits.candidate, digits.baseline(policy))
+    again = compare_and_log(policy, digits.candidate, digits.baseline(policy))
     assert [run.info.run_id for run in digits.store.comparisons(digits.experiment)] == [twin]
     assert [each.run.reference.locator for each in again.published] == [twin]
 
 
-def _settled_unseeing(
+def _compared_unseeing(
     policy: Policy, candidate: TrackedRun, baseline: Baseline, monkeypatch: pytest.MonkeyPatch
-) -> Settled:
+) -> JudgedComparison:
     """Settle as one does who lists what is logged before another has logged it."""
     with monkeypatch.context() as blind:
-        blind.setattr(work_module, "settled_before", lambda *_: ())
+        blind.setattr(work_module, "logged_before", lambda *_: ())
         blind.setattr(work_module, "withdraw_duplicates", lambda *_: ())
-        return settle(policy, candidate, baseline)
+        return compare_and_log(policy, candidate, baseline)
 
 
 def test_a_gate_leaves_side_by_side_what_it_compared_before(digits: Digits):
     policy = digits.policy(statistics=["accuracy"])
-    settle(policy, digits.candidate, Baseline(digits.first, "first"))
+    compare_and_log(policy, digits.candidate, Baseline(digits.first, "first"))
     other = Baseline(digits.run(GOOD[::-1], stage="prod"), "second")
-    assert not settle(policy, digits.candidate, other, once=False).is_superseded
+    assert not compare_and_log(policy, digits.candidate, other, once=False).is_superseded
     assert len(digits.logged()) == 2
 
 
 def test_what_a_gate_has_logged_is_known_and_never_withdrawn(digits: Digits, monkeypatch: pytest.MonkeyPatch):
     policy = digits.policy()
     baselines = [Baseline(digits.run(GOOD[i:] + GOOD[:i]), f"{i}") for i in range(3)]
-    gates = [settle(policy, digits.candidate, each, once=False) for each in baselines[:2]]
+    gates = [compare_and_log(policy, digits.candidate, each, once=False) for each in baselines[:2]]
     published = [{each.run.reference for each in gate.published} for gate in gates]
     kept = withdraw_duplicates(policy, digits.tracker, digits.candidate)
     assert {each.run.reference for each in kept} == published[0]
     assert len(digits.logged()) == 4
-    worker = settle(policy, digits.candidate, baselines[2])
+    worker = compare_and_log(policy, digits.candidate, baselines[2])
     assert worker.is_superseded
     assert {each.run.reference for each in worker.published} == published[0]
     assert len(digits.logged()) == 4, "nothing is compared again"
-    late = _settled_unseeing(policy, digits.candidate, baselines[2], monkeypatch)
+    late = _compared_unseeing(policy, digits.candidate, baselines[2], monkeypatch)
     assert len(digits.logged()) == 6
     withdraw_duplicates(policy, digits.tracker, digits.candidate)
     left = {f"mlflow:{run.info.run_id}" for run in digits.store.comparisons(digits.experiment)}
@@ -216,9 +216,9 @@ def test_what_a_gate_refers_to_stays_though_a_worker_had_logged_it(
 ):
     policy = digits.policy(statistics=["accuracy"])
     other = Baseline(digits.run(GOOD[::-1]), "second")
-    first = settle(policy, digits.candidate, Baseline(digits.first, "first"))
-    second = _settled_unseeing(policy, digits.candidate, other, monkeypatch)
-    gate = settle(policy, digits.candidate, other, once=False)
+    first = compare_and_log(policy, digits.candidate, Baseline(digits.first, "first"))
+    second = _compared_unseeing(policy, digits.candidate, other, monkeypatch)
+    gate = compare_and_log(policy, digits.candidate, other, once=False)
     assert gate.published[0].run.reference == second.published[0].run.reference
     withdraw_duplicates(policy, digits.tracker, digits.candidate)
     left = {f"mlflow:{run.info.run_id}" for run in digits.store.comparisons(digits.experiment)}
@@ -229,9 +229,9 @@ def test_what_a_gate_refers_to_stays_though_a_worker_had_logged_it(
 @pytest.mark.parametrize("is_first", [True, False])
 def test_of_twins_that_stays_which_a_gate_refers_to(digits: Digits, is_first: bool):
     policy = digits.policy(statistics=["accuracy"])
-    [first] = settle(policy, digits.candidate, digits.baseline(policy), once=False).published
+    [first] = compare_and_log(policy, digits.candidate, digits.baseline(policy), once=False).published
     other = Baseline(digits.run(GOOD[::-1]), "second")
-    [second] = settle(policy, digits.candidate, other, once=False).published
+    [second] = compare_and_log(policy, digits.candidate, other, once=False).published
     twin = dict(digits.store.get((first if is_first else second).run.reference.locator).data.tags)
     twin.pop("trackperm.policy_asked", None)
     if is_first:
@@ -248,11 +248,11 @@ def test_elsewhere_and_nowhere(digits: Digits):
     target = f"{digits.experiment}/verdicts"
     digits.store.experiment(target)
     policy = digits.policy(log_to=f"mlflow:{target}", statistics=["accuracy"])
-    settled = settle(policy, digits.candidate, digits.baseline(policy))
+    judged = compare_and_log(policy, digits.candidate, digits.baseline(policy))
     assert (len(digits.logged()), len(digits.store.comparisons(target))) == (0, 1)
-    assert len(settled_before(policy, digits.tracker, digits.candidate)) == 1
-    assert len(settled.published) == 1
-    nowhere = settle(digits.policy(), digits.candidate, digits.baseline(policy), log=False)
+    assert len(logged_before(policy, digits.tracker, digits.candidate)) == 1
+    assert len(judged.published) == 1
+    nowhere = compare_and_log(digits.policy(), digits.candidate, digits.baseline(policy), log=False)
     assert (nowhere.published, len(nowhere.comparisons), digits.logged()) == ((), 2, [])
 
 
@@ -266,8 +266,8 @@ def test_a_path_says_nothing_of_the_data_in_it(digits: Digits, monkeypatch: pyte
     candidate, baselines = file_run("candidate.parquet"), [digits.first, digits.run(GOOD)]
     for correct, baseline in zip((GOOD, BAD), baselines, strict=True):
         answers(correct).write_parquet("candidate.parquet")
-        assert not settle(policy, candidate, Baseline(baseline, "")).is_superseded
-        assert settled_before(policy, None, candidate) == ()
+        assert not compare_and_log(policy, candidate, Baseline(baseline, "")).is_superseded
+        assert logged_before(policy, None, candidate) == ()
     assert len(digits.store.comparisons(target)) == 2
 
 
@@ -275,10 +275,10 @@ def test_what_cannot_be_compared_is_refused_and_leaves_nothing(digits: Digits):
     policy = digits.policy()
     empty = digits.tracker.find(digits.store.run(digits.experiment, "empty"))
     with pytest.raises(InputError):
-        settle(policy, empty, digits.baseline(policy))
+        compare_and_log(policy, empty, digits.baseline(policy))
     short = digits.run(BAD[:-1])
     with pytest.raises(InputError, match="have no partner"):
-        settle(policy, short, digits.baseline(policy))
+        compare_and_log(policy, short, digits.baseline(policy))
     assert digits.logged() == []
 
 
@@ -291,10 +291,10 @@ def test_slices_are_parts(digits: Digits):
         digits.store.log_columns(run_id, {**frame, **groups}, "predictions.parquet")
         runs.append(digits.tracker.find(run_id))
     policy = digits.policy(slices="group", statistics=["accuracy"])
-    settled = settle(policy, runs[1], Baseline(runs[0], "first"))
-    assert len(settled.comparisons) == 3
+    judged = compare_and_log(policy, runs[1], Baseline(runs[0], "first"))
+    assert len(judged.comparisons) == 3
     assert {tags["trackperm.policy_parts"] for tags in digits.logged()} == {"3"}
-    assert len(settled_before(policy, digits.tracker, runs[1])) == 3
+    assert len(logged_before(policy, digits.tracker, runs[1])) == 3
 
 
 def test_the_gate_on_logged_runs(digits: Digits):

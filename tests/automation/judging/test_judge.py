@@ -196,7 +196,7 @@ def test_non_inferiority_that_missing_predictions_decide_is_undecided(policy: An
     assert comparison.is_open
     found = judge(policy(**NON_INFERIOR, missing="bounds"), [comparison])
     assert found.outcome == "undecided"
-    assert found.reasons[0].endswith("; what the missing predictions would have been decides it")
+    assert found.reasons[0].endswith("; the result depends on the missing predictions")
 
 
 def test_non_inferiority_without_an_interval_is_undecided(policy: Any, monkeypatch: pytest.MonkeyPatch):
@@ -363,8 +363,9 @@ def test_too_few_random_swaps_are_undecided(policy: Any):
     found = judge(policy(), [drawn[103]])
     assert (found.outcome, found.exit_code) == ("undecided", 4)
     assert found.reasons == (
-        "accuracy: too few random swaps to tell: of 103 no 99 % interval ends below 0.0501;"
-        " it takes 104 at least, which `trackperm compare --samples` draws; a policy needs a larger `alpha`",
+        "accuracy: too few random swaps to tell: with 103 no 99 % interval ends below 0.0501;"
+        " at least 104 are needed, which `trackperm compare --samples` draws;"
+        " a policy needs a larger `alpha`",
     )
     assert judge(policy(), [drawn[104]]).outcome == "fail"
     few = accuracy(0, 4, 40, method="monte-carlo", n_samples=10_000)
@@ -377,7 +378,7 @@ def test_too_few_random_swaps_once_corrected_are_undecided(policy: Any, method: 
     assert judge(policy(), [drawn[209]]).outcome == "fail"
     found = judge(policy(), corrected([drawn[209]] * 2, method))
     assert found.outcome == "undecided"
-    assert f"0.0501 by {title} over 2 tests; it takes 210 at least" in found.reasons[0]
+    assert f"0.0501 by {title} over 2 tests; at least 210 are needed" in found.reasons[0]
     assert found.reasons[0].endswith("a policy needs a larger `alpha` or fewer tests")
     assert judge(policy(), corrected([drawn[210]] * 2, method)).outcome == "fail"
     # of which no outcome has p < alpha, which Tarone's correction cannot know of p-values that are drawn
@@ -393,5 +394,5 @@ def test_swaps_that_were_left_out_are_not_too_few(policy: Any):
 
 
 def test_nothing_to_judge_is_refused(policy: Any):
-    with pytest.raises(InputError, match="no comparison to judge"):
+    with pytest.raises(InputError, match="no comparison was made"):
         judge(policy(), [])

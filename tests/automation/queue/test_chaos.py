@@ -19,7 +19,7 @@ from support.mlflow_stores import MlflowStore
 from support.watchers import Program
 
 from trackperm.automation.policy.policy import load_policies
-from trackperm.automation.queue.queue import Queue, Unit
+from trackperm.automation.queue.queue import Queue, Task
 from trackperm.automation.queue.worker import Worker
 
 pytestmark = [pytest.mark.tracker, pytest.mark.slow, pytest.mark.generated]
@@ -37,7 +37,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from mlflow import MlflowClient
-from trackperm.automation.decision_log import Notes
+from trackperm.automation.decision_log import DecisionLog
 from trackperm.automation.policy.policy import load_policies
 from trackperm.automation.queue.queue import Queue
 from trackperm.automation.queue.worker import Worker
@@ -56,12 +56,13 @@ def work(file, folder, last):
             return call(*arguments, **options)
         setattr(owner, name, called)
 
-    for name in ("claim", "fix_baseline", "settle"):
+    for name in ("claim", "fix_baseline", "complete"):
         deadly(Queue, name)
     for name in ("create_run", "set_tag", "log_batch", "log_artifact", "update_run", "set_terminated"):
         deadly(MlflowClient, name)
-    turn = Worker(load_policies(file).policies, Queue(Path(folder), lease=0.0), Notes(sys.stderr)).turn()
-    assert turn.event == "compared", turn
+    worker = Worker(load_policies(file).policies, Queue(Path(folder), lease=0.0), DecisionLog(sys.stderr))
+    step = worker.step()
+    assert step.event == "compared", step
     print(counted, flush=True)
 
 for line in sys.stdin:
@@ -97,7 +98,7 @@ def test_killed_before_a_write(tmp_path: Path):
             assert killed.stdout is not None
             candidate = f"mlflow:{runs.finished(seed=last + 10)}"
             queue = Queue(tmp_path / f"state-{last}", lease=0.0)
-            queue.add([Unit(policy.queue_key, candidate, policy.name)], "watch")
+            queue.add([Task(policy.queue_key, candidate, policy.name)], "watch")
             killed.stdin.write(f"{file}\t{queue.folder}\t{last}\n")
             killed.stdin.flush()
             said = [killed.stdout.readline().strip() for _ in range(2)]
@@ -114,9 +115,9 @@ def test_killed_before_a_write(tmp_path: Path):
             died.append(what)
             fixed = queue.entries()[0].baseline
             runs.baseline(seed=1000 + last)  # a newer one, to which a comparison that was begun must not turn
-            turn = Worker([policy], queue, Heard().notes).turn()
-            assert turn is not None
-            assert turn.event in ("compared", "known")
+            step = Worker([policy], queue, Heard().log).step()
+            assert step is not None
+            assert step.event in ("compared", "known")
             [entry] = queue.entries()
             assert entry.state == "done"
             assert fixed in (None, entry.baseline)
@@ -124,7 +125,7 @@ def test_killed_before_a_write(tmp_path: Path):
         assert killed.stdin is not None
         killed.stdin.close()
         killed.wait(60)
-    assert {"Queue claim", "Queue fix_baseline", "Queue settle", "MlflowClient create_run"} <= set(died)
+    assert {"Queue claim", "Queue fix_baseline", "Queue complete", "MlflowClient create_run"} <= set(died)
 
 
 def _assert_complete(runs: HookedStore, candidate: str) -> None:

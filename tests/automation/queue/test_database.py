@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from support.queue_units import KEY, claimed, unit
+from support.queue_tasks import KEY, claimed, task
 
 from trackperm.automation.queue.database import default_folder
 from trackperm.automation.queue.queue import Queue
@@ -17,7 +17,7 @@ from trackperm.errors import InputError
 
 def test_two_queues_on_one_folder_are_one(tmp_path: Path):
     first, second = Queue(tmp_path), Queue(tmp_path)
-    first.add([unit()], "watch")
+    first.add([task()], "watch")
     assert claimed(second).candidate == "mlflow:run0"
     assert first.claim([KEY], "a") is None
     assert sorted(path.name for path in tmp_path.iterdir()) == ["queue.sqlite"]
@@ -28,7 +28,7 @@ def test_a_queue_that_many_open_at_once_is_made_once(tmp_path: Path):
 
     def opened(number: int) -> int:
         start.wait(10)
-        return len(Queue(tmp_path / "new").add([unit(number)], "watch"))
+        return len(Queue(tmp_path / "new").add([task(number)], "watch"))
 
     with ThreadPoolExecutor(8) as threads:
         assert list(threads.map(opened, range(8))) == [1] * 8
@@ -37,7 +37,7 @@ def test_a_queue_that_many_open_at_once_is_made_once(tmp_path: Path):
 
 def test_a_folder_that_cannot_be_written_to(tmp_path: Path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match=r"no queue can be kept in `.*/file`(?s:.*)`state=.FOLDER.`"):
+    with pytest.raises(InputError, match=r"the queue cannot be created in `.*/file`(?s:.*)`state=.FOLDER.`"):
         Queue(tmp_path / "file")
 
 
@@ -50,14 +50,14 @@ def test_a_damaged_file_and_one_of_another_version(tmp_path: Path):
     connection = sqlite3.connect(file)
     connection.execute("PRAGMA user_version = 7")
     connection.close()
-    with pytest.raises(InputError, match="its version is 7, expected 2"):
+    with pytest.raises(InputError, match="its version is 7; expected 2"):
         Queue(tmp_path)
 
 
 def test_a_process_that_does_not_let_go(tmp_path: Path):
     queue = Queue(tmp_path, busy=0.05)
     with queue._file.transaction(), pytest.raises(InputError, match="database is locked"):
-        queue.add([unit()], "watch")
+        queue.add([task()], "watch")
 
 
 def test_the_folder_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -77,8 +77,8 @@ def test_the_folder_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 def test_a_file_that_was_moved_away_is_made_anew(tmp_path: Path):
     queue = Queue(tmp_path / "state")
-    queue.add([unit()], "watch")
+    queue.add([task()], "watch")
     for file in (tmp_path / "state").iterdir():
         file.unlink()
     assert queue.entries() == []
-    assert queue.add([unit()], "watch") == [unit()]
+    assert queue.add([task()], "watch") == [task()]

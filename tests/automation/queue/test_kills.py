@@ -12,14 +12,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.queue_units import claimed, unit
+from support.queue_tasks import claimed, task
 
-from trackperm.automation.queue.queue import Queue, ReplayError
+from trackperm.automation.queue.queue import Queue
+from trackperm.errors import ReplayError
 
 KILLED = """
 import os, signal, sqlite3, sys
 from pathlib import Path
-from trackperm.automation.queue.queue import Queue, Unit
+from trackperm.automation.queue.queue import Queue, Task
 
 folder, call, step, moment = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
 queue = Queue(Path(folder), lease=0.0)
@@ -47,12 +48,12 @@ KEY = "d" * 64
 claim = None if call in ("add", "claim") else queue.claim([KEY], "child")
 sqlite3.connect = lambda *a, **k: Rows(connect(*a, **k))
 {
-    "add": lambda: queue.add([Unit(KEY, "mlflow:new", "nightly"), Unit(KEY, "mlflow:newer", "nightly")],
+    "add": lambda: queue.add([Task(KEY, "mlflow:new", "nightly"), Task(KEY, "mlflow:newer", "nightly")],
                              "receive", delivery="x", window=300),
     "claim": lambda: queue.claim([KEY], "child"),
     "renew": lambda: queue.renew(claim),
     "fix_baseline": lambda: queue.fix_baseline(claim, "mlflow:b", "why"),
-    "settle": lambda: queue.settle(claim, "pass", ["mlflow:c"]),
+    "complete": lambda: queue.complete(claim, "pass", ["mlflow:c"]),
     "refuse": lambda: queue.refuse(claim, "no"),
     "retry": lambda: queue.retry(claim, "down", 0.0),
     "postpone": lambda: queue.postpone(claim, "still going", 0.0),
@@ -61,7 +62,7 @@ sqlite3.connect = lambda *a, **k: Rows(connect(*a, **k))
 sys.exit(9)
 """
 
-CALLS = ["add", "claim", "renew", "fix_baseline", "settle", "refuse", "retry", "postpone", "drop"]
+CALLS = ["add", "claim", "renew", "fix_baseline", "complete", "refuse", "retry", "postpone", "drop"]
 
 
 @pytest.mark.slow
@@ -72,7 +73,7 @@ def test_killed_at_every_statement(tmp_path: Path, call: str):
     for step in range(1, 12):
         for moment in ("before", "after"):
             folder = tmp_path / f"{step}-{moment}"
-            Queue(folder).add([unit()], "watch")
+            Queue(folder).add([task()], "watch")
             child = subprocess.run(
                 [sys.executable, "-c", KILLED, str(folder), call, str(step), moment], timeout=60, check=False
             )
@@ -91,18 +92,18 @@ def _state_after(folder: Path, call: str) -> tuple[object, ...]:
     if call == "add":
         assert len(before) in (1, 3)  # both or none
         try:
-            added = queue.add([unit(7)], "receive", delivery="x", window=300)
+            added = queue.add([task(7)], "receive", delivery="x", window=300)
         except ReplayError:
             assert len(before) == 3  # remembered only with what it asked for
         else:
             assert len(before) == 1
-            assert added == [unit(7)]
+            assert added == [task(7)]
     expected: dict[str, set[tuple[object, ...]]] = {
         "add": {("waiting", None, None)},
         "claim": {("waiting", None, None), ("claimed", None, None)},
         "renew": {("claimed", None, None)},
         "fix_baseline": {("claimed", None, None), ("claimed", "mlflow:b", "why")},
-        "settle": {("claimed", None, None), ("done", None, None)},
+        "complete": {("claimed", None, None), ("done", None, None)},
         "refuse": {("claimed", None, None), ("refused", None, None)},
         "retry": {("claimed", None, None), ("waiting", None, None)},
         "postpone": {("claimed", None, None), ("waiting", None, None)},
@@ -114,6 +115,6 @@ def _state_after(folder: Path, call: str) -> tuple[object, ...]:
     if state and state[0] in ("waiting", "claimed"):
         again = claimed(queue, "next")
         assert again.candidate == "mlflow:run0"
-        queue.settle(again, "pass", [])
+        queue.complete(again, "pass", [])
         assert queue.entries()[0].state == "done"
     return (*state, len(before))

@@ -10,9 +10,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 from support.budget import cases
-from support.queue_units import KEY, Clock, unit
+from support.queue_tasks import KEY, Clock, task
 
-from trackperm.automation.queue.queue import Entry, LeaseLostError, Queue
+from trackperm.automation.queue.queue import Entry, Queue
+from trackperm.errors import LeaseLostError
 
 
 class Model(RuleBasedStateMachine):
@@ -27,7 +28,7 @@ class Model(RuleBasedStateMachine):
         self.state: dict[str, str] = {}
         self.holder: dict[str, str | None] = {}
         self.baseline: dict[str, str | None] = {}
-        self.settled: list[str] = []
+        self.completed: list[str] = []
 
     def teardown(self) -> None:
         self._folder.cleanup()
@@ -37,7 +38,7 @@ class Model(RuleBasedStateMachine):
         candidate = f"mlflow:run{number}"
         before = {entry.candidate: entry for entry in self.queue.entries()}.get(candidate)
         fresh = before is None or (before.state == "refused" and stamp not in (None, before.stamp))
-        assert len(self.queue.add([unit(number, stamp=stamp)], "watch")) == fresh
+        assert len(self.queue.add([task(number, stamp=stamp)], "watch")) == fresh
         if fresh:
             self.state[candidate], self.baseline[candidate] = "waiting", None
 
@@ -49,7 +50,7 @@ class Model(RuleBasedStateMachine):
                 self.state[entry.candidate], self.holder[entry.candidate] = "waiting", None
         if claim is None:
             return multiple()
-        assert claim.candidate not in self.settled
+        assert claim.candidate not in self.completed
         assert claim.baseline == self.baseline[claim.candidate]
         self.state[claim.candidate], self.holder[claim.candidate] = "claimed", claim.token
         return claim
@@ -87,9 +88,9 @@ class Model(RuleBasedStateMachine):
             with pytest.raises(LeaseLostError):
                 self.queue.renew(claim)
 
-    @rule(claim=consumes(claims), end=st.sampled_from(["settle", "refuse", "retry", "release", "drop"]))
+    @rule(claim=consumes(claims), end=st.sampled_from(["complete", "refuse", "retry", "release", "drop"]))
     def end(self, claim: Entry, end: str) -> None:
-        arguments = {"settle": ("pass", []), "refuse": ("no",), "retry": ("down", 5.0)}.get(end, ())
+        arguments = {"complete": ("pass", []), "refuse": ("no",), "retry": ("down", 5.0)}.get(end, ())
         held = self._holds(claim)
         if not held:
             with pytest.raises(LeaseLostError):
@@ -100,14 +101,14 @@ class Model(RuleBasedStateMachine):
         if end == "drop":
             del self.state[claim.candidate]
             return
-        self.state[claim.candidate] = {"settle": "done", "refuse": "refused"}.get(end, "waiting")
-        if end == "settle":
-            self.settled.append(claim.candidate)
+        self.state[claim.candidate] = {"complete": "done", "refuse": "refused"}.get(end, "waiting")
+        if end == "complete":
+            self.completed.append(claim.candidate)
 
     @invariant()
     def is_as_the_model_says(self) -> None:
         assert {entry.candidate: entry.state for entry in self.queue.entries()} == self.state
-        assert len(set(self.settled)) == len(self.settled)
+        assert len(set(self.completed)) == len(self.completed)
 
 
 TestModel = Model.TestCase

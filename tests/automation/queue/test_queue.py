@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from support.queue_units import KEY, Clock, claimed, unit
+from support.queue_tasks import KEY, Clock, claimed, task
 
-from trackperm.automation.queue.queue import LONGEST_WAIT, LeaseLostError, Queue, ReplayError, Unit
-from trackperm.errors import InputError
+from trackperm.automation.queue.queue import LONGEST_WAIT, Queue, Task
+from trackperm.errors import InputError, LeaseLostError, ReplayError
 
 
 @pytest.fixture
@@ -26,33 +26,33 @@ def queue(tmp_path: Path, clock: Clock) -> Queue:
 
 
 def test_a_unit_is_added_once(queue: Queue):
-    assert queue.add([unit(), unit(1)], "watch") == [unit(), unit(1)]
-    assert queue.add([unit(), unit(2)], "receive") == [unit(2)]
+    assert queue.add([task(), task(1)], "watch") == [task(), task(1)]
+    assert queue.add([task(), task(2)], "receive") == [task(2)]
     assert queue.counts() == {"waiting": 3, "claimed": 0, "done": 0, "refused": 0}
     assert [entry.source for entry in queue.entries()] == ["watch", "watch", "receive"]
 
 
 def test_the_same_candidate_under_two_policies_is_two_units(queue: Queue):
-    assert len(queue.add([unit(), unit(queue_key="e" * 64)], "watch")) == 2
+    assert len(queue.add([task(), task(queue_key="e" * 64)], "watch")) == 2
     assert claimed(queue).queue_key == KEY
     assert queue.claim([KEY], "a") is None
     assert queue.claim(["e" * 64], "a") is not None
 
 
 def test_a_claimed_or_settled_unit_is_nobody_elses(queue: Queue, clock: Clock):
-    queue.add([unit()], "watch")
+    queue.add([task()], "watch")
     claim = claimed(queue)
     assert queue.claim([KEY], "b") is None
-    queue.settle(claim, "pass", ["mlflow:c1"])
+    queue.complete(claim, "pass", ["mlflow:c1"])
     clock.now += 10 * LONGEST_WAIT
     assert queue.claim([KEY], "b") is None
-    assert queue.add([unit(stamp="another")], "watch") == []
+    assert queue.add([task(stamp="another")], "watch") == []
     [entry] = queue.entries()
     assert (entry.state, entry.outcome, entry.comparisons) == ("done", "pass", ("mlflow:c1",))
 
 
 def test_an_expired_lease_goes_to_another_worker_and_fences_off_the_first(queue: Queue, clock: Clock):
-    queue.add([unit()], "watch")
+    queue.add([task()], "watch")
     first = claimed(queue)
     clock.now += 59
     queue.renew(first)
@@ -64,7 +64,7 @@ def test_an_expired_lease_goes_to_another_worker_and_fences_off_the_first(queue:
     for change in (
         lambda: queue.renew(first),
         lambda: queue.fix_baseline(first, "mlflow:b", "why"),
-        lambda: queue.settle(first, "pass", []),
+        lambda: queue.complete(first, "pass", []),
         lambda: queue.refuse(first, "no"),
         lambda: queue.retry(first, "no", 0),
         lambda: queue.release(first),
@@ -72,20 +72,20 @@ def test_an_expired_lease_goes_to_another_worker_and_fences_off_the_first(queue:
     ):
         with pytest.raises(LeaseLostError, match="claimed by another worker"):
             change()
-    queue.settle(second, "fail", [])
+    queue.complete(second, "fail", [])
     assert queue.entries()[0].outcome == "fail"
 
 
 def test_an_expired_lease_that_nobody_took_is_still_held(queue: Queue, clock: Clock):
-    queue.add([unit()], "watch")
+    queue.add([task()], "watch")
     claim = claimed(queue)
     clock.now += 3600
-    queue.settle(claim, "pass", [])
+    queue.complete(claim, "pass", [])
     assert queue.counts()["done"] == 1
 
 
 def test_the_baseline_of_the_first_attempt_stays(queue: Queue, clock: Clock):
-    queue.add([unit()], "watch")
+    queue.add([task()], "watch")
     fixed = queue.fix_baseline(claimed(queue), "mlflow:b1", "first")
     assert (fixed.baseline, fixed.why) == ("mlflow:b1", "first")
     clock.now += 61
@@ -96,7 +96,7 @@ def test_the_baseline_of_the_first_attempt_stays(queue: Queue, clock: Clock):
 
 
 def test_a_failed_attempt_waits(queue: Queue, clock: Clock):
-    queue.add([unit()], "watch")
+    queue.add([task()], "watch")
     queue.retry(claimed(queue), "the tracker is down", 30)
     clock.now += 29
     assert queue.claim([KEY], "a") is None
@@ -105,7 +105,7 @@ def test_a_failed_attempt_waits(queue: Queue, clock: Clock):
 
 
 def test_no_delay_outlives_a_clock_that_was_set_back(queue: Queue, clock: Clock):
-    queue.add([unit(), unit(1)], "watch")
+    queue.add([task(), task(1)], "watch")
     queue.retry(claimed(queue), "down", 10**9)
     claimed(queue)
     assert queue.claim([KEY], "another") is None, "not at once"
@@ -114,7 +114,7 @@ def test_no_delay_outlives_a_clock_that_was_set_back(queue: Queue, clock: Clock)
 
 
 def test_a_row_that_kills_its_workers_keeps_no_other_waiting_and_is_not_given_up(queue: Queue, clock: Clock):
-    queue.add([unit()], "watch")
+    queue.add([task()], "watch")
     claims = 0
     for _ in range(400):
         clock.now += 61
@@ -128,28 +128,28 @@ def test_a_row_that_kills_its_workers_keeps_no_other_waiting_and_is_not_given_up
 
 
 def test_a_refused_unit_waits_for_its_run_to_change(queue: Queue):
-    queue.add([unit(stamp="1")], "watch")
+    queue.add([task(stamp="1")], "watch")
     claim = queue.fix_baseline(claimed(queue), "mlflow:b", "why")
     queue.refuse(claim, "no artifact")
-    assert queue.add([unit(stamp="1")], "watch") == []
-    assert queue.add([unit()], "receive") == []
+    assert queue.add([task(stamp="1")], "watch") == []
+    assert queue.add([task()], "receive") == []
     assert queue.claim([KEY], "a") is None
-    assert queue.add([unit(stamp="2")], "watch") == [unit(stamp="2")]
+    assert queue.add([task(stamp="2")], "watch") == [task(stamp="2")]
     again = claimed(queue)
     assert (again.baseline, again.why, again.attempts) == (None, None, 1)
 
 
 def test_people_can_have_the_refused_ones_tried_again(queue: Queue):
-    queue.add([unit(), unit(1), unit(queue_key="e" * 64)], "watch")
+    queue.add([task(), task(1), task(queue_key="e" * 64)], "watch")
     queue.refuse(claimed(queue), "no")
-    queue.settle(claimed(queue), "pass", [])
+    queue.complete(claimed(queue), "pass", [])
     assert queue.retry_refused(["e" * 64]) == 0
     assert queue.retry_refused([KEY]) == 1
     assert claimed(queue).candidate == "mlflow:run0"
 
 
 def test_released_ones_count_no_attempt(queue: Queue):
-    queue.add([unit()], "watch")
+    queue.add([task()], "watch")
     queue.release(claimed(queue))
     assert claimed(queue, "on-exit-1").attempts == 1
     assert queue.release_of("somebody") == 0
@@ -158,7 +158,7 @@ def test_released_ones_count_no_attempt(queue: Queue):
 
 
 def test_only_some_candidates(queue: Queue):
-    queue.add([unit(), unit(1)], "watch")
+    queue.add([task(), task(1)], "watch")
     claim = queue.claim([KEY], "a", candidates=["mlflow:run1"])
     assert claim is not None
     assert claim.candidate == "mlflow:run1"
@@ -168,36 +168,36 @@ def test_only_some_candidates(queue: Queue):
 
 
 def test_a_delivery_is_taken_once_and_with_what_it_asks_for(queue: Queue, clock: Clock):
-    assert queue.add([unit()], "receive", delivery="x", window=300) == [unit()]
+    assert queue.add([task()], "receive", delivery="x", window=300) == [task()]
     with pytest.raises(ReplayError, match="received before"):
-        queue.add([unit(1)], "receive", delivery="x", window=300)
+        queue.add([task(1)], "receive", delivery="x", window=300)
     assert len(queue.entries()) == 1
     clock.now += 301
-    assert queue.add([unit(1)], "receive", delivery="x", window=300) == [unit(1)]
+    assert queue.add([task(1)], "receive", delivery="x", window=300) == [task(1)]
 
 
 def test_a_delivery_whose_units_cannot_be_added_is_not_remembered(queue: Queue):
     with pytest.raises(InputError, match="cannot be used"):
-        queue.add([unit(), Unit(None, "mlflow:x", "p")], "receive", delivery="x", window=300)
+        queue.add([task(), Task(None, "mlflow:x", "p")], "receive", delivery="x", window=300)
     assert queue.entries() == []
-    assert queue.add([unit()], "receive", delivery="x", window=300) == [unit()]
+    assert queue.add([task()], "receive", delivery="x", window=300) == [task()]
 
 
 def test_many_threads_claim_everything_once(tmp_path: Path):
     queue = Queue(tmp_path)
 
     def add(offset: int) -> int:
-        return sum(len(queue.add([unit(number)], "watch")) for number in range(offset % 20, 60))
+        return sum(len(queue.add([task(number)], "watch")) for number in range(offset % 20, 60))
 
     def work(owner: int) -> list[str]:
         done = []
         while (claim := queue.claim([KEY], str(owner))) is not None:
-            queue.settle(claim, "pass", [])
+            queue.complete(claim, "pass", [])
             done.append(claim.candidate)
         return done
 
     with ThreadPoolExecutor(8) as threads:
-        queue.add([unit(number) for number in range(20)], "watch")
+        queue.add([task(number) for number in range(20)], "watch")
         assert sum(threads.map(add, range(8))) == 40
         done = [candidate for found in threads.map(work, range(8)) for candidate in found]
     assert sorted(done) == sorted(f"mlflow:run{number}" for number in range(60))
@@ -207,7 +207,7 @@ def test_many_threads_claim_everything_once(tmp_path: Path):
 def test_a_lease_begins_when_the_row_is_claimed(tmp_path: Path):
     """And not when the file was asked for, which another process may hold for long."""
     queue = Queue(tmp_path / "state", lease=1.5)
-    queue.add([Unit(KEY, "mlflow:a", "p")], "watch")
+    queue.add([Task(KEY, "mlflow:a", "p")], "watch")
     held = sqlite3.connect(tmp_path / "state" / "queue.sqlite", check_same_thread=False)
     held.execute("BEGIN IMMEDIATE")
     timer = threading.Timer(2.0, held.rollback)

@@ -18,12 +18,11 @@ from support.hooked_runs import Heard, HookedStore, once
 
 import trackperm
 from trackperm.automation.policy.edits import EditedPolicies
-from trackperm.automation.queue.database import QueueError
 from trackperm.automation.queue.health import Health, endpoint
-from trackperm.automation.queue.queue import Queue, Unit
+from trackperm.automation.queue.queue import Queue, Task
 from trackperm.automation.queue.watch import Watcher
 from trackperm.automation.queue.worker import Worker
-from trackperm.errors import InputError, MissingDependencyError, TrackerError
+from trackperm.errors import InputError, MissingDependencyError, QueueError, TrackerError
 
 pytestmark = pytest.mark.tracker
 
@@ -91,7 +90,7 @@ def test_what_was_announced_and_refused_is_not_queued_again(
     candidate = runs.begun()
     runs.store.client.set_terminated(candidate)
     policy = runs.policy()
-    announced = Unit(policy.queue_key, f"mlflow:{candidate}", policy.name)
+    announced = Task(policy.queue_key, f"mlflow:{candidate}", policy.name)
     assert queue.add([announced], source) == [announced]
     assert once(runs, queue, heard) is None
     assert once(runs, queue, heard) is None
@@ -110,8 +109,8 @@ def test_a_run_that_changed_before_it_was_refused_is_not_queued_again(
     candidate = runs.begun()
     runs.store.client.set_terminated(candidate)
     policy = runs.policy()
-    queue.add([Unit(policy.queue_key, f"mlflow:{candidate}", policy.name, "as it was listed")], "watch")
-    assert Worker([policy], queue, heard.notes).turn() is not None
+    queue.add([Task(policy.queue_key, f"mlflow:{candidate}", policy.name, "as it was listed")], "watch")
+    assert Worker([policy], queue, heard.log).step() is not None
     assert once(runs, queue, heard) is None
     assert [line["event"] for line in heard.lines] == ["refused"]
 
@@ -131,14 +130,14 @@ def test_the_first_run_passes_where_the_policy_says_so(runs: HookedStore, queue:
     candidate = runs.finished()
     policy = runs.policy(if_no_baseline="pass")
     for _ in range(2):
-        assert Watcher([policy], queue, heard.notes).once(threading.Event()) is None
+        assert Watcher([policy], queue, heard.log).once(threading.Event()) is None
     [passed] = heard.events("passed")
     assert (passed["candidate"], passed["outcome"]) == (f"mlflow:{candidate}", "no baseline")
     assert "no baseline for" in passed["reason"]
     assert [(entry.state, entry.outcome) for entry in queue.entries()] == [("done", "no baseline")]
     unreadable = runs.begun()
     runs.store.client.set_terminated(unreadable)
-    Watcher([policy], queue, heard.notes).once(threading.Event())
+    Watcher([policy], queue, heard.log).once(threading.Event())
     assert [line["candidate"] for line in heard.events("refused")] == [f"mlflow:{unreadable}"]
 
 
@@ -164,7 +163,7 @@ def test_since(runs: HookedStore, queue: Queue, heard: Heard):
     runs.baseline()
     runs.finished()
     later = datetime.now(timezone.utc) + timedelta(hours=1)
-    Watcher([runs.policy()], queue, heard.notes, since=later).once(threading.Event())
+    Watcher([runs.policy()], queue, heard.log, since=later).once(threading.Event())
     assert [line["event"] for line in heard.lines] == ["nothing-yet"]
 
 
@@ -174,7 +173,7 @@ def test_a_run_without_an_end_time_is_not_left_out(runs: HookedStore, queue: Que
     runs.log(candidate)
     runs.store.client.update_run(candidate, status="FINISHED")
     since = datetime.now(timezone.utc) - timedelta(days=1)
-    Watcher([runs.policy()], queue, heard.notes, since=since).once(threading.Event())
+    Watcher([runs.policy()], queue, heard.log, since=since).once(threading.Event())
     assert runs.compared() == [f"mlflow:{candidate}"]
 
 
@@ -187,7 +186,7 @@ def test_a_sweep_that_was_not_queued_is_made_again(
     runs.baseline()
     candidate = runs.finished()
     runs.store.client.set_terminated(candidate, end_time=int((time.time() - 7200) * 1000))
-    watcher = Watcher([runs.policy()], queue, heard.notes)
+    watcher = Watcher([runs.policy()], queue, heard.log)
     with monkeypatch.context() as broken:
         broken.setattr(queue, "add", locked)
         assert isinstance(watcher.once(threading.Event()), QueueError)
@@ -232,7 +231,7 @@ def test_a_tracker_that_is_down(runs: HookedStore, queue: Queue, heard: Heard):
 def test_runs_until_it_is_told_to_stop(runs: HookedStore, queue: Queue, heard: Heard, tmp_path: Path):
     runs.baseline()
     stop, file = threading.Event(), tmp_path / "health.json"
-    watcher = Watcher([runs.policy()], queue, heard.notes, interval=0.2, health=Health(30, file))
+    watcher = Watcher([runs.policy()], queue, heard.log, interval=0.2, health=Health(30, file))
     thread = threading.Thread(target=watcher.run, args=(stop,))
     thread.start()
     try:
@@ -251,7 +250,7 @@ def test_runs_until_it_is_told_to_stop(runs: HookedStore, queue: Queue, heard: H
 def test_a_health_file_that_cannot_be_written_ends_nothing(runs: HookedStore, queue: Queue, heard: Heard):
     runs.baseline()
     folder = runs.folder / "gone"
-    watcher = Watcher([runs.policy()], queue, heard.notes, health=Health(30, folder / "health.json"))
+    watcher = Watcher([runs.policy()], queue, heard.log, health=Health(30, folder / "health.json"))
     assert watcher.once(threading.Event()) is None
     assert "health.json` cannot be written" in heard.events("health-failed")[0]["reason"]
 
@@ -294,7 +293,7 @@ def test_an_edited_policy_is_taken_up_or_refused_without_a_restart(
     runs.finished()
     path = runs.policy_file()
     edits = EditedPolicies(path)
-    watcher = Watcher(edits.load(), queue, heard.notes, interval=0.05, edits=edits)
+    watcher = Watcher(edits.load(), queue, heard.log, interval=0.05, edits=edits)
     stop = threading.Event()
     thread = threading.Thread(target=watcher.run, args=[stop])
     thread.start()
@@ -318,7 +317,7 @@ def test_an_edited_policy_is_taken_up_or_refused_without_a_restart(
 
 def test_an_empty_experiment_is_said_once(runs: HookedStore, queue: Queue, heard: Heard):
     runs.store.experiment(runs.experiment)
-    watcher = Watcher([runs.policy()], queue, heard.notes)
+    watcher = Watcher([runs.policy()], queue, heard.log)
     assert watcher.once(threading.Event()) is None
     assert watcher.once(threading.Event()) is None
     [said] = heard.events("nothing-yet")

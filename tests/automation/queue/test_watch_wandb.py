@@ -13,7 +13,7 @@ from support.wandb_projects import WandbProjects, log_columns, logged_run
 from support.wandb_standin import Standin
 
 from trackperm.automation.policy.policy import Policy
-from trackperm.automation.queue.queue import Queue, Unit
+from trackperm.automation.queue.queue import Queue, Task
 from trackperm.automation.queue.watch import Watcher
 from trackperm.automation.queue.worker import Worker
 
@@ -41,15 +41,15 @@ def test_finished_runs_and_announced_artifacts(standin: Standin, tmp_path: Path)
     announced, listed = logged(standin, project, "candidate", 2), logged(standin, project, "candidate", 3)
     policy, queue, heard = policy_of(standin, tmp_path, project), Queue(tmp_path / "state"), Heard()
     artifact = f"wandb:team/{project}/predictions-{announced}:v0"
-    queue.add([Unit(policy.queue_key, artifact, policy.name)], "receive")
-    worker = Worker([policy], queue, heard.notes)
-    turns = [worker.turn(), worker.turn(), worker.turn()]
-    assert [turn and turn.event for turn in turns] == ["resolved", "compared", None], heard.text
+    queue.add([Task(policy.queue_key, artifact, policy.name)], "receive")
+    worker = Worker([policy], queue, heard.log)
+    steps = [worker.step(), worker.step(), worker.step()]
+    assert [step and step.event for step in steps] == ["resolved", "compared", None], heard.text
     [compared] = heard.events("compared")
     assert compared["candidate"] == f"wandb:team/{project}/{announced}"
     assert compared["baseline"] == f"wandb:team/{project}/{baseline}"
-    assert Watcher([policy], queue, heard.notes).once(threading.Event()) is None
-    assert Watcher([policy], queue, heard.notes).once(threading.Event()) is None
+    assert Watcher([policy], queue, heard.log).once(threading.Event()) is None
+    assert Watcher([policy], queue, heard.log).once(threading.Event()) is None
     candidates = sorted(line["candidate"] for line in heard.events("compared"))
     assert candidates == sorted(f"wandb:team/{project}/{run}" for run in (announced, listed))
     assert len(WandbProjects(standin).comparisons(f"team/{project}")) == 2
@@ -61,8 +61,8 @@ def test_an_artifact_that_is_not_there(standin: Standin, tmp_path: Path):
     project = "watched-too"
     logged(standin, project, "baseline", 1)
     policy, queue, heard = policy_of(standin, tmp_path, project), Queue(tmp_path / "state"), Heard()
-    queue.add([Unit(policy.queue_key, f"wandb:team/{project}/no-such:v0", policy.name)], "receive")
-    turn = Worker([policy], queue, heard.notes).turn()
-    assert turn is not None
-    assert turn.event == "refused"
+    queue.add([Task(policy.queue_key, f"wandb:team/{project}/no-such:v0", policy.name)], "receive")
+    step = Worker([policy], queue, heard.log).step()
+    assert step is not None
+    assert step.event == "refused"
     assert "no artifact" in heard.events("refused")[0]["reason"]

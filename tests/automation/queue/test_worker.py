@@ -15,10 +15,9 @@ from support.hooked_runs import Heard, HookedStore, once
 from trackperm.automation.judging import compare_candidate as work_module
 from trackperm.automation.queue import watch as watch_module
 from trackperm.automation.queue import worker as worker_module
-from trackperm.automation.queue.database import QueueError
-from trackperm.automation.queue.queue import Queue, Unit
+from trackperm.automation.queue.queue import Queue, Task
 from trackperm.automation.queue.worker import Worker
-from trackperm.errors import InputError, TrackerError
+from trackperm.errors import InputError, QueueError, TrackerError
 
 pytestmark = pytest.mark.tracker
 
@@ -28,27 +27,27 @@ def test_a_retry_keeps_the_baseline_of_the_first_attempt(
 ):
     baseline = runs.baseline()
     candidate = runs.finished()
-    policy, settle = runs.policy(baseline={"champion": "m"}), worker_module.settle
+    policy, genuine = runs.policy(baseline={"champion": "m"}), worker_module.compare_and_log
     runs.store.client.create_registered_model("m")
     runs.store.client.create_model_version("m", runs.folder.as_uri(), run_id=baseline)
     runs.store.client.set_registered_model_alias("m", "champion", "1")
 
-    def broken(*arguments: Any) -> Any:
+    def broken(*arguments: Any, **options: Any) -> Any:
         raise TrackerError("MLflow at `…` does not answer")
 
-    queue.add([Unit(policy.queue_key, f"mlflow:{candidate}", policy.name)], "watch")
-    worker = Worker([policy], queue, heard.notes)
-    monkeypatch.setattr(worker_module, "settle", broken)
-    turn = worker.turn()
-    assert turn is not None
-    assert turn.event == "retry"
+    queue.add([Task(policy.queue_key, f"mlflow:{candidate}", policy.name)], "watch")
+    worker = Worker([policy], queue, heard.log)
+    monkeypatch.setattr(worker_module, "compare_and_log", broken)
+    step = worker.step()
+    assert step is not None
+    assert step.event == "retry"
     runs.store.client.create_model_version("m", runs.folder.as_uri(), run_id=runs.finished("new champion"))
     runs.store.client.set_registered_model_alias("m", "champion", "2")
-    monkeypatch.setattr(worker_module, "settle", settle)
+    monkeypatch.setattr(worker_module, "compare_and_log", genuine)
     monkeypatch.setattr(queue, "_clock", lambda: time.time() + 3000)
-    turn = worker.turn()
-    assert turn is not None
-    assert turn.event == "compared"
+    step = worker.step()
+    assert step is not None
+    assert step.event == "compared"
     assert queue.entries()[0].baseline == f"mlflow:{baseline}"
 
 
@@ -62,21 +61,21 @@ def test_what_a_worker_left_double_is_withdrawn_by_the_next(
     [first] = runs.store.comparisons(runs.experiment)
     other = runs.baseline(seed=5)
     policy, queue = runs.policy(), Queue(tmp_path / "two")
-    queue.add([Unit(policy.queue_key, f"mlflow:{candidate}", policy.name)], "watch")
+    queue.add([Task(policy.queue_key, f"mlflow:{candidate}", policy.name)], "watch")
     claim = queue.claim([policy.queue_key], "dies")
     assert claim is not None
     queue.fix_baseline(claim, f"mlflow:{other}", "newer")
     queue.release(claim)
     with monkeypatch.context() as blind:
         blind.setattr(worker_module, "withdraw_duplicates", lambda *_: ())
-        blind.setattr(work_module, "settled_before", lambda *_: ())
+        blind.setattr(work_module, "logged_before", lambda *_: ())
         blind.setattr(work_module, "withdraw_duplicates", _killed)
         with pytest.raises(KeyboardInterrupt):
-            Worker([policy], queue, heard.notes).turn()
+            Worker([policy], queue, heard.log).step()
     assert len(runs.compared()) == 2
-    turn = Worker([policy], queue, heard.notes).turn()
-    assert turn is not None
-    assert turn.event == "known"
+    step = Worker([policy], queue, heard.log).step()
+    assert step is not None
+    assert step.event == "known"
     assert [run.info.run_id for run in runs.store.comparisons(runs.experiment)] == [first.info.run_id]
 
 
@@ -95,7 +94,7 @@ def test_a_queue_that_fails_refuses_nothing(
     runs.baseline()
     candidate = runs.finished()
     with monkeypatch.context() as broken:
-        broken.setattr(queue, "settle", full)
+        broken.setattr(queue, "complete", full)
         assert isinstance(once(runs, queue, heard), TrackerError)
     assert queue.entries()[0].state == "claimed"
     monkeypatch.setattr(queue, "_clock", lambda: time.time() + 120)
@@ -122,12 +121,12 @@ def test_what_becomes_of_errors(
     error: Exception,
     event: str,
 ):
-    def broken(*arguments: Any) -> Any:
+    def broken(*arguments: Any, **options: Any) -> Any:
         raise error
 
     runs.baseline()
     runs.finished()
-    monkeypatch.setattr(worker_module, "settle", broken)
+    monkeypatch.setattr(worker_module, "compare_and_log", broken)
     now = time.time()
     monkeypatch.setattr(queue, "_clock", lambda: now)  # or a retry may be due in the same turn
     found = once(runs, queue, heard)
@@ -139,12 +138,12 @@ def test_what_becomes_of_errors(
 def test_an_interrupted_worker_gives_its_row_back(
     runs: HookedStore, queue: Queue, heard: Heard, monkeypatch: pytest.MonkeyPatch
 ):
-    def interrupted(*arguments: Any) -> Any:
+    def interrupted(*arguments: Any, **options: Any) -> Any:
         raise KeyboardInterrupt
 
     runs.baseline()
     runs.finished()
-    monkeypatch.setattr(worker_module, "settle", interrupted)
+    monkeypatch.setattr(worker_module, "compare_and_log", interrupted)
     with pytest.raises(KeyboardInterrupt):
         once(runs, queue, heard)
     [entry] = queue.entries()
@@ -160,12 +159,12 @@ def test_a_worker_that_stood_still_notices(
     runs.finished()
     find = worker_module.find_baseline
     policy = runs.policy()
-    settled = threading.Event()
+    judged = threading.Event()
 
-    def slow(*arguments: Any) -> Any:
-        if not settled.is_set():
-            settled.set()
-            other = Worker([policy], queue, Heard().notes).turn()
+    def slow(*arguments: Any, **options: Any) -> Any:
+        if not judged.is_set():
+            judged.set()
+            other = Worker([policy], queue, Heard().log).step()
             assert other is not None
             assert other.event == "compared"
         return find(*arguments)
@@ -181,30 +180,34 @@ def test_a_row_that_was_taken_over_is_not_compared_again(
     runs: HookedStore, tmp_path: Path, heard: Heard, monkeypatch: pytest.MonkeyPatch
 ):
     """Its baseline is fixed, so that nothing is written to the row between the claim and the comparison."""
-    queue, policy, settle = Queue(tmp_path / "state", lease=0.0), runs.policy(), worker_module.settle
+    queue, policy, compare_and_log = (
+        Queue(tmp_path / "state", lease=0.0),
+        runs.policy(),
+        worker_module.compare_and_log,
+    )
     baseline, candidate = runs.baseline(), runs.finished()
-    queue.add([Unit(policy.queue_key, f"mlflow:{candidate}", policy.name)], "watch")
+    queue.add([Task(policy.queue_key, f"mlflow:{candidate}", policy.name)], "watch")
     claim = queue.claim([policy.queue_key], "earlier")
     assert claim is not None
     queue.release(queue.fix_baseline(claim, f"mlflow:{baseline}", "the newest"))
     owners: list[str] = []
     logged_before = worker_module._logged_before
 
-    def slow(*arguments: Any) -> Any:
+    def slow(*arguments: Any, **options: Any) -> Any:
         found = logged_before(*arguments)
         if not owners:
             assert queue.claim([policy.queue_key], "another") is not None
             owners.append("another")
         return found
 
-    def counted(*arguments: Any) -> Any:
+    def counted(*arguments: Any, **options: Any) -> Any:
         owners.append("this one")
-        return settle(*arguments)
+        return compare_and_log(*arguments, **options)
 
     monkeypatch.setattr(worker_module, "_logged_before", slow)
-    monkeypatch.setattr(worker_module, "settle", counted)
+    monkeypatch.setattr(worker_module, "compare_and_log", counted)
     monkeypatch.setattr(Worker, "_renewed", lambda worker, claim: nullcontext())
-    Worker([policy], queue, heard.notes).turn()
+    Worker([policy], queue, heard.log).step()
     assert [line["event"] for line in heard.lines] == ["lease-lost"]
     assert owners == ["another"]
 
@@ -213,18 +216,18 @@ def test_a_row_that_was_taken_over_is_not_compared_again(
 def test_a_lease_is_renewed_while_a_comparison_takes_long(
     runs: HookedStore, tmp_path: Path, heard: Heard, monkeypatch: pytest.MonkeyPatch
 ):
-    queue, settle = Queue(tmp_path / "state", lease=3.0), worker_module.settle
+    queue, compare_and_log = Queue(tmp_path / "state", lease=3.0), worker_module.compare_and_log
     runs.baseline()
     runs.finished()
     policy = runs.policy()
     taken = []
 
-    def slow(*arguments: Any) -> Any:
+    def slow(*arguments: Any, **options: Any) -> Any:
         time.sleep(4.0)
         taken.append(queue.claim([policy.queue_key], "another"))
-        return settle(*arguments)
+        return compare_and_log(*arguments, **options)
 
-    monkeypatch.setattr(worker_module, "settle", slow)
+    monkeypatch.setattr(worker_module, "compare_and_log", slow)
     once(runs, queue, heard)
     assert taken == [None]
     assert queue.entries()[0].attempts == 1
@@ -239,13 +242,13 @@ def test_runs_that_were_announced_while_they_are_going(runs: HookedStore, queue:
     runs.store.client.update_run(failed_too, status="FAILED")  # and notes none here
     policy = runs.policy()
     elsewhere = HookedStore(runs.store.uri, runs.folder, runs.folder / "else", "elsewhere").finished()
-    units = [
-        Unit(policy.queue_key, f"mlflow:{run}", policy.name)
+    tasks = [
+        Task(policy.queue_key, f"mlflow:{run}", policy.name)
         for run in (going, failed, resumed, failed_too, other, elsewhere)
     ]
-    queue.add([*units, Unit(policy.queue_key, "mlflow:no-such-run", policy.name)], "receive")
-    worker = Worker([policy], queue, heard.notes)
-    while worker.turn() is not None:
+    queue.add([*tasks, Task(policy.queue_key, "mlflow:no-such-run", policy.name)], "receive")
+    worker = Worker([policy], queue, heard.log)
+    while worker.step() is not None:
         pass
     events = {line["candidate"].removeprefix("mlflow:"): line["event"] for line in heard.lines}
     assert events == {
@@ -269,13 +272,13 @@ def test_a_policy_that_is_about_other_runs_leaves_rows_alone(runs: HookedStore, 
     own, other = runs.policy(), runs.policy(runs="mlflow:elsewhere")
     of_prod, elsewhere = runs.policy(only={"tags": {"role": "x"}}), runs.policy(tracking_uri="sqlite:///x.db")
     assert len({each.digest for each in (own, other, of_prod, elsewhere)}) == 1
-    queue.add([Unit(own.queue_key, candidate, own.name)], "app")
+    queue.add([Task(own.queue_key, candidate, own.name)], "app")
     for each in (other, of_prod, elsewhere):
-        assert Worker([each], queue, heard.notes).turn() is None
-        queue.add([Unit(each.queue_key, candidate, each.name)], "receive")
-    worker = Worker([other, of_prod, own], queue, heard.notes)
-    turns = [worker.turn() for _ in range(4)]
-    assert sorted(turn.event for turn in turns if turn is not None) == ["compared", "skipped", "skipped"]
+        assert Worker([each], queue, heard.log).step() is None
+        queue.add([Task(each.queue_key, candidate, each.name)], "receive")
+    worker = Worker([other, of_prod, own], queue, heard.log)
+    steps = [worker.step() for _ in range(4)]
+    assert sorted(step.event for step in steps if step is not None) == ["compared", "skipped", "skipped"]
     assert runs.compared() == [candidate]
     assert [entry.state for entry in queue.entries() if entry.queue_key == elsewhere.queue_key] == ["waiting"]
 
@@ -288,9 +291,9 @@ def test_what_is_logged_for_another_policy_is_judged_by_the_rule_of_this_one(
     loose = runs.policy(name="loose", margin=0.116)
     strict = runs.policy(name="strict", margin=0.116, fail_on="not-shown-non-inferior")
     assert loose.digest == strict.digest
-    queue.add([Unit(each.queue_key, candidate, each.name) for each in (loose, strict)], "receive")
-    worker = Worker([loose, strict], queue, heard.notes)
-    while worker.turn() is not None:
+    queue.add([Task(each.queue_key, candidate, each.name) for each in (loose, strict)], "receive")
+    worker = Worker([loose, strict], queue, heard.log)
+    while worker.step() is not None:
         pass
     [first], [second] = heard.events("compared"), heard.events("known")
     assert {first["policy"], second["policy"]} == {"loose", "strict"}
@@ -308,8 +311,8 @@ def test_a_failed_run_is_not_compared_though_its_script_says_that_it_ended(
     runs.log(failed)
     runs.store.client.set_terminated(failed, "FAILED")
     policy = runs.policy()
-    queue.add([Unit(policy.queue_key, f"mlflow:{failed}", policy.name)], "on-exit")
-    Worker([policy], queue, heard.notes).turn()
+    queue.add([Task(policy.queue_key, f"mlflow:{failed}", policy.name)], "on-exit")
+    Worker([policy], queue, heard.log).step()
     assert [line["reason"] for line in heard.events("skipped")] == ["the run has failed"]
 
 
@@ -318,14 +321,14 @@ def test_one_run_that_cannot_be_read_does_not_keep_others_waiting(
 ):
     runs.baseline()
     broken, *others = [f"mlflow:{runs.finished(seed=seed)}" for seed in (2, 3, 4)]
-    settle = worker_module.settle
+    compare_and_log = worker_module.compare_and_log
 
-    def settled(policy: Any, run: Any, baseline: Any) -> Any:
+    def judged(policy: Any, run: Any, baseline: Any, **options: Any) -> Any:
         if str(run.reference) == broken:
             raise TrackerError("its artifacts are out of reach")
-        return settle(policy, run, baseline)
+        return compare_and_log(policy, run, baseline, **options)
 
-    monkeypatch.setattr(worker_module, "settle", settled)
+    monkeypatch.setattr(worker_module, "compare_and_log", judged)
     assert isinstance(once(runs, queue, heard), TrackerError)
     assert runs.compared() == sorted(others)
     assert {line["candidate"] for line in heard.events("retry")} == {broken}
@@ -334,13 +337,13 @@ def test_one_run_that_cannot_be_read_does_not_keep_others_waiting(
 def test_several_failures_in_a_row_are_the_trackers(
     runs: HookedStore, queue: Queue, heard: Heard, monkeypatch: pytest.MonkeyPatch
 ):
-    def down(*_: Any) -> Any:
+    def down(*_: Any, **__: Any) -> Any:
         raise TrackerError("it does not answer")
 
     runs.baseline()
     for seed in range(2, 10):
         runs.finished(seed=seed)
-    monkeypatch.setattr(worker_module, "settle", down)
+    monkeypatch.setattr(worker_module, "compare_and_log", down)
     monkeypatch.setattr(watch_module, "delay", lambda failures, most=600.0: 5.0)
     assert isinstance(once(runs, queue, heard), TrackerError)
     assert len(heard.events("retry")) == 3
@@ -350,13 +353,13 @@ def test_a_rate_limit_is_kept(runs: HookedStore, queue: Queue, heard: Heard, mon
     response = requests.Response()
     response.status_code, response.headers["Retry-After"] = 429, "77"
 
-    def limited(*arguments: Any) -> Any:
+    def limited(*arguments: Any, **options: Any) -> Any:
         raise TrackerError("too many requests") from requests.HTTPError(response=response)
 
     runs.baseline()
     for _ in range(3):
         runs.finished()
-    monkeypatch.setattr(worker_module, "settle", limited)
+    monkeypatch.setattr(worker_module, "compare_and_log", limited)
     assert isinstance(once(runs, queue, heard), TrackerError)
     assert len(heard.events("retry")) == 1, "the tracker is left alone after the first"
     assert heard.events("retry")[0]["told_to_wait"] == 77

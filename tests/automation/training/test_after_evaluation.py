@@ -79,7 +79,7 @@ def test_other_predictions_of_that_name_are_not_compared(
     with mlflow.start_run() as run:
         runs.log(run.info.run_id)
         AfterEvaluation(runs.policy(), budget_seconds=60).finish(columns)
-    assert "has logged something else as `predictions.parquet`" in warnings.text
+    assert "holds other predictions as `predictions.parquet`" in warnings.text
     assert runs.compared() == []
     [path] = kept(runs)
     assert pl.read_parquet(path).equals(pl.DataFrame(columns()))
@@ -97,7 +97,7 @@ def test_a_tracker_that_does_not_answer_costs_the_budget_and_nothing_is_lost(
         began = time.monotonic()
         AfterEvaluation(runs.policy(tracking_uri=uri), budget_seconds=2).finish(columns, lambda: found)
         assert time.monotonic() - began < 20
-    assert "there was no answer within 2 seconds" in warnings.text
+    assert "the tracker did not answer within 2 seconds" in warnings.text
     [path] = kept(runs)
     assert "a" * 32 in path.name
     assert trackperm.compare(path, path).observed == 0
@@ -182,13 +182,13 @@ def test_whole_numbers_and_others_are_made_numbers(runs: HookedStore):
     [
         (
             {"id": ["a", 3]},
-            "column `id` of the predictions cannot be made of values of the types `int`, `str`",
+            "column `id` of the predictions mixes the types `int`, `str`",
         ),
         (
             {"prediction": [1, "b"]},
-            "column `prediction` of the predictions cannot be made of values of the types",
+            "column `prediction` of the predictions mixes the types",
         ),
-        ({"label": [2**60 + 1, 0.5]}, "of the types `float`, `int`, with whole numbers above 2**53"),
+        ({"label": [2**60 + 1, 0.5]}, "mixes the types `float`, `int`, with whole numbers above 2**53"),
         (
             {"label": [1]},
             "the columns of the predictions differ in length: `id` 2, `prediction` 2, `label` 1",

@@ -183,7 +183,7 @@ def test_the_run_that_wandb_has_open(
     [
         ("none", None, "one data set to be predicted is expected, found none"),
         ("several", None, "found several, `a`, `b`"),
-        ("one", {"id": "questoin"}, "have no column `questoin`, only `input_ids`, `labels`, `question`"),
+        ("one", {"id": "questoin"}, "have no column `questoin`; they have `input_ids`, `labels`, `question`"),
     ],
 )
 def test_what_cannot_work_is_refused_before_the_training(
@@ -220,7 +220,7 @@ def test_a_data_loader_that_sorts_is_noticed(
     trainer.get_test_dataloader = lambda dataset: loader(sorted(dataset, key=lambda each: each["labels"]))
     with mlflow.start_run() as run:
         hook.ComparisonCallback(trainer, policy=None, columns=ID).log_and_compare()
-    assert "not those of the data set in its order" in warnings.text
+    assert "differ from those of the data set, in its order" in warnings.text
     assert not runs.store.artifacts(run.info.run_id)
 
 
@@ -248,22 +248,22 @@ def test_predictions_of_classifiers_and_regressors(
 
 @pytest.mark.parametrize(("shape", "labels"), [((2, 3, 4), (2, 3)), ((2, 3), (2, 3))])
 def test_taggers_need_a_function_of_their_own(tiny: Any, hook: Any, shape: Any, labels: Any):
-    with pytest.raises(InputError, match=r"there is more than one (prediction|label) to an example"):
+    with pytest.raises(InputError, match=r"an example has several (prediction|label)s"):
         hook.classified(SimpleNamespace(predictions=np.zeros(shape), label_ids=np.zeros(labels)))
 
 
 @pytest.mark.parametrize(
     ("predictions", "labels", "message"),
     [
-        ([[3, 1, 2], [1, 0, 2]], [3, 0], "the predictions are whole numbers, 3 of them to an example"),
-        ([[3, 1], [1, 0]], None, "the predictions are whole numbers, 2 of them to an example"),
-        ([[True, False], [True, True]], [0, 1], "the predictions are whole numbers, 2 of them to an example"),
+        ([[3, 1, 2], [1, 0, 2]], [3, 0], "the predictions are 3 whole numbers per example"),
+        ([[3, 1], [1, 0]], None, "the predictions are 2 whole numbers per example"),
+        ([[True, False], [True, True]], [0, 1], "the predictions are 2 whole numbers per example"),
         ([[np.nan, np.nan], [0.1, 0.2]], [0, 1], "the scores of 1 of 2 examples are not finite"),
         ([[0.1, np.inf], [-np.inf, -np.inf]], [0, 1], "the scores of 2 of 2 examples are not finite"),
         ([[np.nan], [0.5]], [[0.25], [1.5]], "the scores of 1 of 2 examples are not finite"),
-        ([[2.5], [-3.5]], [1, 0], "one score to an example, such as 2.5, tells no class"),
-        ([2.5, -3.5], [[1], [0]], "one score to an example, such as 2.5, tells no class"),
-        ([[1.0], [-3.5]], [1.0, 0.0], "one score to an example, such as -3.5, tells no class"),
+        ([[2.5], [-3.5]], [1, 0], "the predictions are single scores, such as 2.5, and"),
+        ([2.5, -3.5], [[1], [0]], "the predictions are single scores, such as 2.5, and"),
+        ([[1.0], [-3.5]], [1.0, 0.0], "the predictions are single scores, such as -3.5, and"),
     ],
 )
 def test_what_is_no_class_needs_a_function_of_its_own(

@@ -84,7 +84,7 @@ def test_beside_the_default_evaluator_it_logs_what_a_comparison_needs(store: Mlf
     assert frame[frame.columns[-1]].n_unique() == N
     comparison = compare(store, first, second)
     assert comparison.candidate_score == np.mean(good(DATA) == DATA["y"])
-    assert any("ids are numbers of rows" in note for note in comparison.pairing.notes)
+    assert any("ids are row numbers" in note for note in comparison.pairing.notes)
 
 
 def test_rows_in_another_order_are_refused_and_ids_pair_them(store: MlflowStore):
@@ -170,13 +170,13 @@ def test_text_from_a_model_of_several_columns(store: MlflowStore):
     ("config", "message"),
     [
         ({"ids": "qid"}, "has no option `ids`"),
-        ({"baseline_run_id": 3}, "option `baseline_run_id` .* is 3, where str is expected"),
-        ({"statistic": "f1"}, "are of a comparison, and there is none"),
-        ({"id": "qid"}, "have no column `qid`, only `a`, `b`"),
+        ({"baseline_run_id": 3}, "option `baseline_run_id` .* is 3; expected str"),
+        ({"statistic": "f1"}, "need a baseline"),
+        ({"id": "qid"}, "have no column `qid`; they have `a`, `b`"),
         ({"id": ["q1"]}, "there are 1 ids for 60 examples"),
         ({"id": ["q1"] * N}, "share"),
-        ({"id": 7}, "neither the name of a column nor ids"),
-        ({"name": "../x"}, "is no name of predictions"),
+        ({"id": 7}, "expected a column name, or ids"),
+        ({"name": "../x"}, "is not a name for predictions"),
         ({"baseline_run_id": "0" * 32}, "has no run with id"),
     ],
 )
@@ -186,7 +186,7 @@ def test_a_bad_option_is_one_clear_error(store: MlflowStore, config: dict[str, A
 
 
 def test_a_regressor_is_not_compared_by_accuracy_unasked(store: MlflowStore):
-    with pytest.raises(InputError, match="has to be told by which statistic"):
+    with pytest.raises(InputError, match="needs a `statistic`"):
         evaluate(good, config={"baseline_run_id": "x"}, model_type="regressor")
 
 

@@ -75,7 +75,7 @@ def test_a_run_that_ended_before_the_block_is_not_meant(
     trained(runs)
     with trackperm.compare_on_exit(runs.policy_file()):
         pass
-    assert "no run of MLflow or W&B was seen to be open in this block" in warnings.text
+    assert "no run of MLflow or W&B was open in this block" in warnings.text
     assert not (runs.folder / "state").exists()
 
 
@@ -171,7 +171,7 @@ class TestRunsOfTheBlock:
             f"not compared: wandb:{folder} is offline. After `wandb sync`, `trackperm watch` finds it."
         ]
         assert outer.id != inner.id
-        assert not [text for text in said if "no policy is about" in text]
+        assert not [text for text in said if "no policy selects" in text]
 
 
 @pytest.mark.slow
@@ -289,10 +289,10 @@ def test_nothing_is_raised(
 def test_a_budget_that_is_none_costs_no_record(
     runs: HookedStore, warnings: pytest.LogCaptureFixture, budget: Any, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(module, "work_apart", lambda *_: "")
+    monkeypatch.setattr(module, "run_in_subprocess", lambda *_: "")
     with trackperm.compare_on_exit(runs.policy_file(), budget_seconds=budget), mlflow.start_run():
         pass
-    assert f"`budget_seconds` is {budget!r}, no number from 0 on: it is taken as 20" in warnings.text
+    assert f"`budget_seconds` is {budget!r}; expected a number of at least 0, and 20 is used" in warnings.text
     assert [entry.state for entry in entries(runs)] == ["waiting"]
 
 
@@ -311,7 +311,7 @@ def test_a_fault_of_our_own_is_not_raised(
     def broken(*arguments: object) -> None:
         raise RuntimeError("oops")
 
-    monkeypatch.setattr(module, "work_apart", broken)
+    monkeypatch.setattr(module, "run_in_subprocess", broken)
     with mlflow.start_run(), trackperm.compare_on_exit(runs.policy_file()):
         pass
     assert "the run was not compared: RuntimeError: oops" in warnings.text
@@ -320,7 +320,10 @@ def test_a_fault_of_our_own_is_not_raised(
 
 @pytest.mark.parametrize(
     ("executable", "why"),
-    [("", "no process could be started for it"), (shutil.which("false"), "the process for it ended early")],
+    [
+        ("", "its worker process could not be started"),
+        (shutil.which("false"), "its worker process ended early"),
+    ],
 )
 def test_without_a_process_it_stays_queued(
     runs: HookedStore,
@@ -356,7 +359,7 @@ def test_runs_of_wandb_without_a_server():
     assert "kkkk" not in repr(found)
     vars(run).update(offline=True, dir="/x/wandb/offline-run-1-abc/files")
     assert open_run(run).is_offline
-    with pytest.raises(InputTypeError, match=r"builtins\.int is no run"):
+    with pytest.raises(InputTypeError, match=r"builtins\.int is not a run"):
         open_run(5)
 
 
@@ -377,7 +380,7 @@ def test_no_process_and_no_secret_is_left(runs: HookedStore, monkeypatch: pytest
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         path = runs.policy_file(tracking_uri=f"http://127.0.0.1:{silent.getsockname()[1]}")
-        popen = module.work_apart.__globals__["subprocess"].Popen
+        popen = module.run_in_subprocess.__globals__["subprocess"].Popen
 
         def started(command: list[str], **options: Any) -> Any:
             process = popen(command, **options)
@@ -387,7 +390,7 @@ def test_no_process_and_no_secret_is_left(runs: HookedStore, monkeypatch: pytest
             seen.append(arguments.read_bytes())
             return process
 
-        monkeypatch.setattr(module.work_apart.__globals__["subprocess"], "Popen", started)
+        monkeypatch.setattr(module.run_in_subprocess.__globals__["subprocess"], "Popen", started)
         with trackperm.compare_on_exit(path, run="mlflow:" + "a" * 32, budget_seconds=4):
             pass
     assert len(seen) == 1

@@ -19,7 +19,7 @@ from support.budget import cases
 from support.receivers import MLFLOW, WANDB, Site, listening, signed_raw
 
 from trackperm.automation.queue.queue import Queue
-from trackperm.automation.webhooks import arrivals, http
+from trackperm.automation.webhooks import http
 from trackperm.automation.webhooks.http import ReceiverServer
 from trackperm.automation.webhooks.receive import Receiver, Secrets
 from trackperm.errors import InputError
@@ -155,7 +155,7 @@ def test_a_sender_can_read_why_its_long_body_is_refused(site: Site):
 )
 def test_requests_that_trickle_in(site: Site, trickle: bytes, monkeypatch: pytest.MonkeyPatch):
     """Time is limited for all of a request, not from one byte to the next."""
-    monkeypatch.setattr(arrivals, "_READ_SECONDS", 0.5)
+    monkeypatch.setattr(http, "_READ_SECONDS", 0.5)
     began = time.monotonic()
     with socket.create_connection(("127.0.0.1", site.port), timeout=10) as connection:
         connection.sendall(trickle)
@@ -180,7 +180,7 @@ def test_a_body_that_ends_too_early(site: Site):
 @pytest.mark.extended
 def test_many_slow_connections(site: Site, monkeypatch: pytest.MonkeyPatch):
     """They take the places that there are and no more; others wait their turn, and get it."""
-    monkeypatch.setattr(arrivals, "_READ_SECONDS", 1.0)
+    monkeypatch.setattr(http, "_READ_SECONDS", 1.0)
     before = threading.active_count()
     with ExitStack() as stack:
         for _ in range(3 * http.MOST_AT_ONCE):
@@ -209,9 +209,9 @@ def test_nobody_waits_for_connections_on_which_nothing_comes(site: Site, opening
 
 def test_more_connections_than_are_read_at_once(site: Site, monkeypatch: pytest.MonkeyPatch):
     """The oldest gives way, and is told so; a delivery comes through."""
-    monkeypatch.setattr(arrivals, "MOST_ARRIVING", 20)
-    monkeypatch.setattr(arrivals, "_HEAD_SECONDS", 60.0)
-    monkeypatch.setattr(arrivals, "_READ_SECONDS", 60.0)
+    monkeypatch.setattr(http, "MOST_ARRIVING", 20)
+    monkeypatch.setattr(http, "_HEAD_SECONDS", 60.0)
+    monkeypatch.setattr(http, "_READ_SECONDS", 60.0)
     with ExitStack() as stack:
         idle = [
             stack.enter_context(socket.create_connection(("127.0.0.1", site.port), timeout=10))
@@ -231,7 +231,7 @@ def test_a_fault_of_our_own(tmp_path: Path):
             raise ZeroDivisionError(WANDB)
 
     site = Site(tmp_path)
-    site.server.receiver = Faulty([], site.queue, Secrets(WANDB), site.heard.notes)
+    site.server.receiver = Faulty([], site.queue, Secrets(WANDB), site.heard.log)
     with listening(site.server):
         assert site.wandb({"run": "team/digits/x"}) == (500, {"status": "failed"})
     [line] = site.heard.events("delivery-failed")
@@ -241,7 +241,7 @@ def test_a_fault_of_our_own(tmp_path: Path):
 
 @pytest.mark.extended
 def test_it_ends_while_all_places_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(arrivals, "_READ_SECONDS", 60.0)
+    monkeypatch.setattr(http, "_READ_SECONDS", 60.0)
     site = Site(tmp_path)
     with ExitStack() as stack:
         with listening(site.server):

@@ -62,7 +62,7 @@ def test_events_of_mlflow_that_tell_of_no_run(site: Site, document: dict[str, An
     status, answer = site.mlflow(document)
     assert (status, answer["status"]) == (200, "ignored")
     if document["entity"] == "model_version":
-        assert answer["reason"].startswith("the version of the model was not made by a run, so it has no")
+        assert answer["reason"].startswith("no run made this version of the model, so it has no")
     else:
         assert answer["reason"] == "it announces no run"
     assert site.queued == []
@@ -107,7 +107,7 @@ def test_a_wrong_signature_is_refused(site: Site):
     assert site.post("/mlflow", b"{}", {"X-MLflow-Signature": "v1,x"})[0] == 401
     assert site.queued == []
     refused = site.heard.events("delivery-refused")
-    assert refused[0]["reason"] == "the signature is not that of the body"
+    assert refused[0]["reason"] == "the signature does not match the body"
 
 
 def test_a_signature_is_checked_before_the_body_is_read(site: Site):
@@ -163,8 +163,8 @@ def test_malformed_ids_of_mlflow(site: Site, run_id: object):
 
 def test_a_kind_whose_secret_is_not_set(tmp_path: Path):
     site = Site(tmp_path)
-    site.server.server_close()
-    receiver = Receiver([], site.queue, Secrets(wandb=None, mlflow=MLFLOW), site.heard.notes)
+    site.server.__exit__()
+    receiver = Receiver([], site.queue, Secrets(wandb=None, mlflow=MLFLOW), site.heard.log)
     assert receiver.take("/wandb", {}, b"{}")[0] == 404
 
 

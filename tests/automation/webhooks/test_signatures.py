@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mlflow.webhooks.delivery import _generate_hmac_signature
 
-from trackperm.automation.webhooks.signatures import SignatureError, verify_mlflow, verify_wandb
+from trackperm.automation.webhooks.signatures import verify_mlflow, verify_wandb
+from trackperm.errors import SignatureError
 
 SECRET = "the-shared-secret"
 BODY = '{"artifact": "team/digits/predictions:v3", "naïve": "ü"}'.encode()
@@ -69,12 +70,12 @@ def test_headers_are_found_in_any_case():
     ],
 )
 def test_wandb_refuses(signature: str):
-    with pytest.raises(SignatureError, match="not that of the body"):
+    with pytest.raises(SignatureError, match="does not match the body"):
         verify_wandb({"X-Wandb-Signature": signature}, BODY, SECRET)
 
 
 def test_no_signature_is_none():
-    with pytest.raises(SignatureError, match="there is no header `X-Wandb-Signature`"):
+    with pytest.raises(SignatureError, match="the header `X-Wandb-Signature` is missing"):
         verify_wandb({}, BODY, SECRET)
 
 

@@ -9,23 +9,25 @@ import numpy as np
 import pytest
 
 from trackperm.errors import CapacityError
-from trackperm.exact.distributions.characteristic import SwapSum, characteristic_function, remainders
+from trackperm.exact.distributions.characteristic import SwapDistribution, characteristic_function, remainders
 from trackperm.exact.distributions.frequencies import FrequencySearch, surviving_frequencies
 from trackperm.exact.engines.linear.lattice import line_window
 
 LAWS = {
-    "one step": SwapSum(np.array([[1]]), np.array([200])),
-    "one odd among many even": SwapSum(np.array([[1], [2]]), np.array([1, 500])),
-    "two scales": SwapSum(np.array([[1], [100]]), np.array([50, 40])),
-    "a step that is an eighth of the period": SwapSum(np.array([[1], [64]]), np.array([2, 3])),
-    "consecutive steps": SwapSum(np.arange(1, 301)[:, None], np.ones(300, dtype=np.int64)),
-    "steps in progression": SwapSum(1 + 50 * np.arange(150)[:, None], np.ones(150, dtype=np.int64)),
-    "steps of nearly the same size": SwapSum(200 + np.arange(120)[:, None], np.arange(120) % 3 + 1),
-    "hundreds of steps in the plane": SwapSum(
+    "one step": SwapDistribution(np.array([[1]]), np.array([200])),
+    "one odd among many even": SwapDistribution(np.array([[1], [2]]), np.array([1, 500])),
+    "two scales": SwapDistribution(np.array([[1], [100]]), np.array([50, 40])),
+    "a step that is an eighth of the period": SwapDistribution(np.array([[1], [64]]), np.array([2, 3])),
+    "consecutive steps": SwapDistribution(np.arange(1, 301)[:, None], np.ones(300, dtype=np.int64)),
+    "steps in progression": SwapDistribution(1 + 50 * np.arange(150)[:, None], np.ones(150, dtype=np.int64)),
+    "steps of nearly the same size": SwapDistribution(200 + np.arange(120)[:, None], np.arange(120) % 3 + 1),
+    "hundreds of steps in the plane": SwapDistribution(
         np.stack([np.arange(200) % 15, np.arange(200) // 15], axis=1)[1:], np.ones(199, dtype=np.int64)
     ),
-    "plane": SwapSum(np.array([[1, 0], [0, 1], [1, -2]]), np.array([60, 40, 9])),
-    "space": SwapSum(np.array([[1, 0, 0], [0, 1, 1], [1, 1, 0], [0, 2, 1]]), np.array([30, 20, 25, 1])),
+    "plane": SwapDistribution(np.array([[1, 0], [0, 1], [1, -2]]), np.array([60, 40, 9])),
+    "space": SwapDistribution(
+        np.array([[1, 0, 0], [0, 1, 1], [1, 1, 0], [0, 2, 1]]), np.array([30, 20, 25, 1])
+    ),
 }
 
 
@@ -50,7 +52,7 @@ def test_no_frequency_above_the_threshold_is_lost(name: str, tilt_size: float, l
 def test_rows_by_the_thousand_leave_the_main_peak_alone() -> None:
     """Any choice of rows is a bound; one of rows that agree with each other would leave more peaks."""
     steps = np.arange(1, 20_001)
-    law = SwapSum(steps[:, None], np.ones(steps.size, dtype=np.int64))
+    law = SwapDistribution(steps[:, None], np.ones(steps.size, dtype=np.int64))
     _, period, _ = line_window(law, np.zeros(1))
     search = FrequencySearch(law, np.zeros(1), (period,), -50.0)
     found = np.sort(search.survivors(2**18)[:, 0])
@@ -61,7 +63,7 @@ def test_rows_by_the_thousand_leave_the_main_peak_alone() -> None:
 
 
 def test_a_search_that_takes_too_long_is_refused_at_once() -> None:
-    law = SwapSum(10**9 + np.arange(1_000)[:, None], np.ones(1_000, dtype=np.int64))
+    law = SwapDistribution(10**9 + np.arange(1_000)[:, None], np.ones(1_000, dtype=np.int64))
     with pytest.raises(CapacityError, match=r"which frequencies matter takes .* factors to find"):
         surviving_frequencies(law, np.zeros(1), (10**12,), -50.0, 2**18)
 
@@ -79,7 +81,7 @@ def test_remainders_against_integers(modulus: int) -> None:
 def test_characteristic_function_on_a_long_grid_against_ball_arithmetic(tilt: float) -> None:
     rng = np.random.default_rng(1)
     steps, period, start = rng.integers(1, 2**33, 700), 2**44 - 17, 12_345_678_901
-    law = SwapSum(steps[:, None], rng.integers(1, 4, 700))
+    law = SwapDistribution(steps[:, None], rng.integers(1, 4, 700))
     frequencies = np.array([0, 1, 2, 7, 31, 60, 100])
     values, errors = characteristic_function(law, np.array([tilt]), (start,), (period,), frequencies[:, None])
     with flint.ctx.workprec(200):
@@ -97,7 +99,7 @@ def test_characteristic_function_on_a_long_grid_against_ball_arithmetic(tilt: fl
 @pytest.mark.parametrize("tilt", [0.0, 0.01, 0.1, 1.0, 4.0])
 def test_what_a_window_leaves_out_against_the_whole_law(tilt: float) -> None:
     steps = np.arange(1, 301)
-    law = SwapSum(steps[:, None], np.ones(steps.size, dtype=np.int64))
+    law = SwapDistribution(steps[:, None], np.ones(steps.size, dtype=np.int64))
     start, length, log_outside = line_window(law, np.array([tilt]))
     mass = np.ones(1)
     for step in steps.tolist():
@@ -113,6 +115,6 @@ def test_what_a_window_leaves_out_against_the_whole_law(tilt: float) -> None:
 
 
 def test_too_many_frequencies_are_refused() -> None:
-    law = SwapSum(np.array([[1]]), np.array([1]))
+    law = SwapDistribution(np.array([[1]]), np.array([1]))
     with pytest.raises(CapacityError, match="frequencies matter"):
         surviving_frequencies(law, np.zeros(1), (10_000,), -50.0, 100)

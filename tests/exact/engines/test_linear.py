@@ -172,17 +172,19 @@ def test_mid_p_of_a_structured_statistic() -> None:
     tp_u, in_u, tp_v, in_v = (RationalStatistic.variable(i, 4) for i in range(4))
     h = tp_u.divide(tp_u + in_u / 2, undefined=0) - tp_v.divide(tp_v + in_v / 2, undefined=0)
     for _ in range(6):
-        stay = rng.integers(0, 3, (8, 4))
-        swap = stay[:, [2, 3, 0, 1]]
+        observed = rng.integers(0, 3, (8, 4))
+        swapped = observed[:, [2, 3, 0, 1]]
         for alternative in ("two-sided", "greater"):
             beyond = ties = 0
-            observed = h(stay.sum(axis=0).tolist())
+            at = h(observed.sum(axis=0).tolist())
             for signs in itertools.product((False, True), repeat=8):
-                value = h(np.where(np.array(signs)[:, None], stay, swap).sum(axis=0).tolist())
-                size = abs(value) - abs(observed) if alternative == "two-sided" else value - observed
+                value = h(np.where(np.array(signs)[:, None], observed, swapped).sum(axis=0).tolist())
+                size = abs(value) - abs(at) if alternative == "two-sided" else value - at
                 beyond, ties = beyond + (size > 0), ties + (size == 0)
             for method in ("auto", "lattice"):
-                result = structured_test(stay, swap, h, alternative=alternative, mid_p=True, method=method)
+                result = structured_test(
+                    observed, swapped, h, alternative=alternative, mid_p=True, method=method
+                )
                 check_pvalue(result, Fraction(2 * beyond + ties, 2**9))
 
 

@@ -16,11 +16,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from scipy import stats
+from support.cases import F1
 
 from trackperm.choices import Alternative
 from trackperm.errors import CapacityError, InputError
 from trackperm.exact import DifferenceHistogram, RationalStatistic, structured_test
-from trackperm.exact.distributions.characteristic import SwapSum
+from trackperm.exact.distributions.characteristic import SwapDistribution
 from trackperm.exact.engines.lattice.basis import reduce_rank
 from trackperm.exact.engines.lattice.statistic import LatticeStatistic, Statistic
 from trackperm.exact.engines.monte_carlo import (
@@ -37,8 +38,6 @@ from trackperm.exact.engines.monte_carlo import (
 from trackperm.exact.types import INSIDE, OUTSIDE, UNDEFINED, Membership, Region
 
 BUDGET = 2**28
-X = [RationalStatistic.variable(i, 4) for i in range(4)]
-F1 = X[0].divide(X[0] + X[1] / 2, undefined=0) - X[2].divide(X[2] + X[3] / 2, undefined=0)
 
 
 class Above:
@@ -63,15 +62,15 @@ class Dictated(np.random.Generator):
         return np.ascontiguousarray(taken).view("<u8")
 
 
-def law_of(coordinates: npt.ArrayLike, multiplicities: npt.ArrayLike) -> SwapSum:
-    return SwapSum(np.array(coordinates, dtype=np.int64), np.array(multiplicities, dtype=np.int64))
+def law_of(coordinates: npt.ArrayLike, multiplicities: npt.ArrayLike) -> SwapDistribution:
+    return SwapDistribution(np.array(coordinates, dtype=np.int64), np.array(multiplicities, dtype=np.int64))
 
 
-def fair(n_coins: int, step: int = 1) -> SwapSum:
+def fair(n_coins: int, step: int = 1) -> SwapDistribution:
     return law_of([[step]], [n_coins])
 
 
-def tail(law: SwapSum, region: Region, **options: Any) -> MonteCarloTail:
+def tail(law: SwapDistribution, region: Region, **options: Any) -> MonteCarloTail:
     return monte_carlo_tail(law, region, **{"two_sided": False, "seed": 0, "memory_budget": BUDGET} | options)
 
 
@@ -84,7 +83,7 @@ def test_subset_sums_of_all_bytes() -> None:
         assert sums == [sum(x for bit, x in enumerate(row) if byte >> bit & 1) for byte in range(256)]
 
 
-def swap_counts(law: SwapSum) -> Counter[tuple[int, ...]]:
+def swap_counts(law: SwapDistribution) -> Counter[tuple[int, ...]]:
     """How many of the 2^n swaps give each point, in Python integers."""
     ways: Counter[tuple[int, ...]] = Counter({(0,) * law.rank: 1})
     for step, c in zip(law.coordinates.tolist(), law.multiplicities.tolist(), strict=True):
@@ -272,19 +271,19 @@ def test_interval_covers(n_samples: int, exceedances: int | None) -> None:
 
 def problem(
     seed: int, n_examples: int, h: Statistic = F1, alternative: Alternative = "two-sided"
-) -> tuple[SwapSum, Region, float]:
+) -> tuple[SwapDistribution, Region, float]:
     """F1 of random counts: the law, the region and the exact p-value."""
     rng = np.random.default_rng(seed)
     u = rng.binomial(4, (0.5, 0.3), size=(n_examples, 2))
     v = rng.binomial(4, (rng.uniform(0.35, 0.5), 0.3), size=(n_examples, 2))
-    stay, swap = np.hstack([u, v]), np.hstack([v, u])
-    histogram = DifferenceHistogram.from_pairs(stay, swap)
+    observed, swapped = np.hstack([u, v]), np.hstack([v, u])
+    histogram = DifferenceHistogram.from_pairs(observed, swapped)
     lattice = reduce_rank(histogram)
     statistic = LatticeStatistic(h, histogram, lattice)
     threshold = statistic.observed if statistic.observed_exact is None else statistic.observed_exact
     upper = threshold > 0 if alternative == "two-sided" else alternative == "greater"
-    law = SwapSum(lattice.coordinates, histogram.multiplicities)
-    exact = structured_test(stay, swap, F1, alternative=alternative).pvalue
+    law = SwapDistribution(lattice.coordinates, histogram.multiplicities)
+    exact = structured_test(observed, swapped, F1, alternative=alternative).pvalue
     return law, statistic.region(threshold, statistic.observed_point, upper=upper), exact
 
 
@@ -461,6 +460,6 @@ def test_more_ways_to_swap_than_an_integer_is_written_with():
     x = [RationalStatistic.variable(i, 18) for i in range(18)]
     total = sum((x[i] / (x[i] + 1) for i in range(9)), 0 * x[0])
     other = sum((x[i] / (x[i] + 1) for i in range(9, 18)), 0 * x[0])
-    stay, swap = np.hstack([counts[0], counts[1]]), np.hstack([counts[1], counts[0]])
-    found = structured_test(stay, swap, total - other, n_samples=10)
+    observed, swapped = np.hstack([counts[0], counts[1]]), np.hstack([counts[1], counts[0]])
+    found = structured_test(observed, swapped, total - other, n_samples=10)
     assert found.method == "monte-carlo"

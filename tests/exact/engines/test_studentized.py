@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pytest
 from scipy.stats import binom
 from support.budget import Measured, cases
+from support.cases import F1
 
 from trackperm.choices import Alternative
 from trackperm.errors import CapacityError, InputError, UndefinedStatisticError
@@ -22,7 +23,6 @@ Counts = npt.NDArray[np.int64]
 X = [RationalStatistic.variable(i, 4) for i in range(4)]
 Y = [RealStatistic.variable(i, 4) for i in range(4)]
 PRECISION = X[0].divide(X[1], undefined=0) - X[2].divide(X[3], undefined=0)
-F1 = X[0].divide(X[0] + X[1] / 2, undefined=0) - X[2].divide(X[2] + X[3] / 2, undefined=0)
 LOG_RATIO = ((Y[0] + 1) / (Y[1] + 2)).log() - ((Y[2] + 1) / (Y[3] + 2)).log()
 ROOTS = Y[0].divide((Y[1] * (Y[0] + 1)).sqrt(), undefined=0) - Y[2].divide(
     (Y[3] * (Y[2] + 1)).sqrt(), undefined=0
@@ -55,17 +55,17 @@ def by_definition(rows: Counts, h: Smooth) -> float:
     return value / math.sqrt(square) if square > 1e-12 else math.copysign(math.inf, value)
 
 
-def one_by_one(stay: Counts, swap: Counts, h: Smooth, alternative: Alternative) -> float:
+def one_by_one(observed: Counts, swapped: Counts, h: Smooth, alternative: Alternative) -> float:
     """The p-value from all 2^N swaps of examples, discordant or not."""
 
     def extremity(rows: Counts) -> float:
         t = by_definition(rows, h)
         return {"two-sided": abs(t), "greater": t, "less": -t}[alternative]
 
-    observed = extremity(stay)
-    least = observed if math.isinf(observed) else observed - 1e-6 * abs(observed)
-    kept = itertools.product([True, False], repeat=len(stay))
-    found = [extremity(np.where(np.array(chosen)[:, None], stay, swap)) >= least for chosen in kept]
+    at = extremity(observed)
+    least = at if math.isinf(at) else at - 1e-6 * abs(at)
+    kept = itertools.product([True, False], repeat=len(observed))
+    found = [extremity(np.where(np.array(chosen)[:, None], observed, swapped)) >= least for chosen in kept]
     return sum(found) / len(found)
 
 
@@ -80,11 +80,11 @@ def random_counts(seed: int, n: int = 7) -> tuple[Counts, Counts]:
 @pytest.mark.parametrize("name", STATISTICS)
 @pytest.mark.parametrize("seed", range(3))
 def test_against_all_swaps_one_by_one(name: str, seed: int, alternative: Alternative) -> None:
-    stay, swap = random_counts(seed)
-    found = studentized_test(stay, swap, STATISTICS[name], once(stay), alternative=alternative)
+    observed, swapped = random_counts(seed)
+    found = studentized_test(observed, swapped, STATISTICS[name], once(observed), alternative=alternative)
     assert found.n_samples is None
-    assert found.pvalue == one_by_one(stay, swap, STATISTICS[name], alternative)
-    assert found.statistic == pytest.approx(by_definition(stay, STATISTICS[name]), rel=1e-6)
+    assert found.pvalue == one_by_one(observed, swapped, STATISTICS[name], alternative)
+    assert found.statistic == pytest.approx(by_definition(observed, STATISTICS[name]), rel=1e-6)
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
@@ -92,24 +92,24 @@ def test_against_all_swaps_of_outputs_of_0_and_1(alternative: Alternative) -> No
     """Many swaps in which a run predicts nothing, or all that it predicts is right: 0/0, and errors of 0."""
     u = [[1, 1], [0, 1], [0, 0], [1, 1], [0, 0], [1, 1], [0, 0]]
     v = [[0, 0], [1, 1], [0, 1], [0, 0], [0, 0], [0, 0], [1, 1]]
-    for stay, swap in (sides(u, v), sides(v, u)):
-        found = studentized_test(stay, swap, PRECISION, once(stay), alternative=alternative)
-        assert found.pvalue == one_by_one(stay, swap, PRECISION, alternative)
+    for observed, swapped in (sides(u, v), sides(v, u)):
+        found = studentized_test(observed, swapped, PRECISION, once(observed), alternative=alternative)
+        assert found.pvalue == one_by_one(observed, swapped, PRECISION, alternative)
 
 
 @pytest.mark.parametrize("name", ["precision", "f1"])
 def test_both_ways_to_draw_agree(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Forty examples by sums of products, which are fewer than kinds, and by coins of every kind."""
-    stay, swap = random_counts(9, n=40)
+    observed, swapped = random_counts(9, n=40)
     h = STATISTICS[name]
-    drawn = studentized_test(stay, swap, h, once(stay), n_samples=20_000)
+    drawn = studentized_test(observed, swapped, h, once(observed), n_samples=20_000)
     assert drawn.n_samples == 20_000
-    law = studentized._Swaps.of(stay, swap, h, once(stay)).law
+    law = studentized._Swaps.of(observed, swapped, h, once(observed)).law
     assert law.rank < len(law.multiplicities)
     monkeypatch.setattr(studentized, "_products", lambda *_: None)
-    law = studentized._Swaps.of(stay, swap, h, once(stay)).law
+    law = studentized._Swaps.of(observed, swapped, h, once(observed)).law
     assert law.rank == len(law.multiplicities)
-    again = studentized_test(stay, swap, h, once(stay), n_samples=20_000, seed=1)
+    again = studentized_test(observed, swapped, h, once(observed), n_samples=20_000, seed=1)
     assert again.statistic == pytest.approx(drawn.statistic, rel=1e-12)
     assert max(drawn.interval[0], again.interval[0]) <= min(drawn.interval[1], again.interval[1])
 
@@ -118,12 +118,12 @@ def test_both_ways_to_draw_agree(name: str, monkeypatch: pytest.MonkeyPatch) -> 
 def test_the_interval_of_drawn_swaps_holds_the_listed_pvalue(
     way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stay, swap = random_counts(4, n=13)
-    listed = studentized_test(stay, swap, F1, once(stay))
+    observed, swapped = random_counts(4, n=13)
+    listed = studentized_test(observed, swapped, F1, once(observed))
     monkeypatch.setattr(studentized, "LISTED", 0)
     if way == "kinds":
         monkeypatch.setattr(studentized, "_products", lambda *_: None)
-    drawn = studentized_test(stay, swap, F1, once(stay), n_samples=50_000)
+    drawn = studentized_test(observed, swapped, F1, once(observed), n_samples=50_000)
     assert listed.n_samples is None
     assert drawn.n_samples == 50_000
     assert drawn.interval[0] <= listed.pvalue <= drawn.interval[1]
@@ -131,11 +131,11 @@ def test_the_interval_of_drawn_swaps_holds_the_listed_pvalue(
 
 
 def test_multiplicities_stand_for_examples() -> None:
-    stay, swap = random_counts(2, n=6)
+    observed, swapped = random_counts(2, n=6)
     counts = np.array([3, 1, 2, 1, 1, 2])
-    one = studentized_test(stay, swap, F1, counts)
+    one = studentized_test(observed, swapped, F1, counts)
     other = studentized_test(
-        np.repeat(stay, counts, axis=0), np.repeat(swap, counts, axis=0), F1, np.ones(10, int)
+        np.repeat(observed, counts, axis=0), np.repeat(swapped, counts, axis=0), F1, np.ones(10, int)
     )
     assert one.pvalue == other.pvalue
     assert one.standard_error == pytest.approx(other.standard_error, rel=1e-12)
@@ -143,13 +143,15 @@ def test_multiplicities_stand_for_examples() -> None:
 
 @pytest.mark.parametrize("name", STATISTICS)
 def test_exchanging_the_runs_changes_sides_alone(name: str) -> None:
-    stay, swap = random_counts(5)
+    observed, swapped = random_counts(5)
     h = STATISTICS[name]
-    there, back = (studentized_test(*pair, h, once(stay)) for pair in ((stay, swap), (swap, stay)))
+    there, back = (
+        studentized_test(*pair, h, once(observed)) for pair in ((observed, swapped), (swapped, observed))
+    )
     assert there.pvalue == back.pvalue
     assert there.statistic == pytest.approx(-back.statistic, rel=1e-12)
-    greater = studentized_test(stay, swap, h, once(stay), alternative="greater")
-    less = studentized_test(swap, stay, h, once(stay), alternative="less")
+    greater = studentized_test(observed, swapped, h, once(observed), alternative="greater")
+    less = studentized_test(swapped, observed, h, once(observed), alternative="less")
     assert greater.pvalue == less.pvalue
 
 
@@ -169,11 +171,11 @@ def test_equal_scores_of_runs_without_errors() -> None:
 def test_a_difference_without_an_error_is_the_most_extreme() -> None:
     """All right against all wrong: infinite, as after swapping everything and nothing else."""
     u, v = [[1, 1]] * 3 + [[0, 0]] * 3, [[0, 0]] * 3 + [[0, 1]] * 3
-    stay, swap = sides(u, v)
-    found = studentized_test(stay, swap, PRECISION, once(stay))
+    observed, swapped = sides(u, v)
+    found = studentized_test(observed, swapped, PRECISION, once(observed))
     assert found.statistic == math.inf
-    assert found.pvalue == one_by_one(stay, swap, PRECISION, "two-sided")
-    assert studentized_test(swap, stay, PRECISION, once(stay), alternative="greater").pvalue == 1.0
+    assert found.pvalue == one_by_one(observed, swapped, PRECISION, "two-sided")
+    assert studentized_test(swapped, observed, PRECISION, once(observed), alternative="greater").pvalue == 1.0
 
 
 @pytest.mark.parametrize("name", STATISTICS)
@@ -181,12 +183,12 @@ def test_a_difference_without_an_error_is_the_most_extreme() -> None:
 def test_exact_under_exchangeability(name: str, alternative: Alternative) -> None:
     """Given the pairs, all swaps are alike: of their p-values no more than a share a is at most a."""
     for seed in range(3):
-        stay, swap = random_counts(20 + seed, n=6)
+        observed, swapped = random_counts(20 + seed, n=6)
         found = Counter[float]()
         for chosen in itertools.product([True, False], repeat=6):
             keep = np.array(chosen)[:, None]
-            pair = np.where(keep, stay, swap), np.where(keep, swap, stay)
-            test = studentized_test(*pair, STATISTICS[name], once(stay), alternative=alternative)
+            pair = np.where(keep, observed, swapped), np.where(keep, swapped, observed)
+            test = studentized_test(*pair, STATISTICS[name], once(observed), alternative=alternative)
             found[test.pvalue] += 1
         below = 0
         for pvalue in sorted(found):
@@ -199,15 +201,17 @@ def test_a_mean_is_the_plain_test(alternative: Alternative) -> None:
     rng = np.random.default_rng(3)
     u, v = rng.integers(0, 5, (2, 11, 1))
     h = (RationalStatistic.variable(0, 2) - RationalStatistic.variable(1, 2)) / 11
-    stay, swap = sides(u, v)
-    plain = structured_test(stay, swap, h, alternative=alternative)
-    assert studentized_test(stay, swap, h, once(stay), alternative=alternative).pvalue == plain.pvalue
+    observed, swapped = sides(u, v)
+    plain = structured_test(observed, swapped, h, alternative=alternative)
+    assert (
+        studentized_test(observed, swapped, h, once(observed), alternative=alternative).pvalue == plain.pvalue
+    )
 
 
 def test_what_has_no_slope_or_no_value_is_refused() -> None:
-    stay, swap = random_counts(1)
+    observed, swapped = random_counts(1)
     with pytest.raises(InputError, match="the statistic has `max`, and with it corners"):
-        studentized_test(stay, swap, Y[0].maximum(Y[1]) - Y[2].maximum(Y[3]), once(stay))
+        studentized_test(observed, swapped, Y[0].maximum(Y[1]) - Y[2].maximum(Y[3]), once(observed))
     with pytest.raises(UndefinedStatisticError, match="undefined after some swaps"):
         studentized_test(
             *sides([[1, 1], [0, 0]], [[0, 0], [1, 1]]), X[0] / X[1] - X[2] / X[3], np.ones(2, int)
@@ -217,13 +221,13 @@ def test_what_has_no_slope_or_no_value_is_refused() -> None:
 def test_too_many_kinds_of_large_counts_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     u, v = rng.integers(2**30, 2**31, (2, 60, 2))
-    stay, swap = sides(u, v)
-    assert 0.0 < studentized_test(stay, swap, PRECISION, once(stay), n_samples=500).pvalue <= 1.0
+    observed, swapped = sides(u, v)
+    assert 0.0 < studentized_test(observed, swapped, PRECISION, once(observed), n_samples=500).pvalue <= 1.0
     monkeypatch.setattr(studentized, "MOST_CELLS", 50**2)
     with pytest.raises(
         CapacityError, match="60 kinds of discordant examples, each with 4 counts, are too many"
     ):
-        studentized_test(stay, swap, PRECISION, once(stay))
+        studentized_test(observed, swapped, PRECISION, once(observed))
 
 
 def test_many_kinds_of_examples_are_drawn_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,8 +235,8 @@ def test_many_kinds_of_examples_are_drawn_less_often(monkeypatch: pytest.MonkeyP
     rng = np.random.default_rng(0)
     total = rng.integers(20, 400, (2, 1_500))
     part = rng.binomial(total, 0.3)
-    stay, swap = sides(np.column_stack([part[0], total[0]]), np.column_stack([part[1], total[1]]))
-    found = studentized_test(stay, swap, PRECISION, once(stay))
+    observed, swapped = sides(np.column_stack([part[0], total[0]]), np.column_stack([part[1], total[1]]))
+    found = studentized_test(observed, swapped, PRECISION, once(observed))
     assert found.n_samples is not None
     assert studentized.LEAST_SAMPLES <= found.n_samples < 100_000
 
@@ -250,20 +254,22 @@ def predictions(rng: np.random.Generator, n: int, shares: tuple[float, float]) -
 
 def test_variance_ratio_of_precision() -> None:
     """(q + r)^2 / 4qr for independent outputs, as derived in the module."""
-    stay, swap = predictions(np.random.default_rng(8), 400_000, (0.1, 0.5))
-    found = variance_ratio(stay, swap, PRECISION, once(stay))
+    observed, swapped = predictions(np.random.default_rng(8), 400_000, (0.1, 0.5))
+    found = variance_ratio(observed, swapped, PRECISION, once(observed))
     assert found is not None
     assert found.ratio == pytest.approx(0.6**2 / (4 * 0.1 * 0.5), rel=0.02)
     assert found.size(0.05, "two-sided") == pytest.approx(0.144, abs=0.004)
     assert found.size(0.05, "greater") == pytest.approx(0.110, abs=0.004)
-    alike = variance_ratio(*predictions(np.random.default_rng(8), 400_000, (0.3, 0.3)), PRECISION, once(stay))
+    alike = variance_ratio(
+        *predictions(np.random.default_rng(8), 400_000, (0.3, 0.3)), PRECISION, once(observed)
+    )
     assert alike is not None
     assert alike.size(0.05, "two-sided") == pytest.approx(0.05, abs=0.001)
 
 
 def test_no_variance_ratio_without_variance() -> None:
-    stay, swap = sides([[1, 1]], [[1, 1]])
-    assert variance_ratio(stay, swap, PRECISION, once(stay)) is None
+    observed, swapped = sides([[1, 1]], [[1, 1]])
+    assert variance_ratio(observed, swapped, PRECISION, once(observed)) is None
 
 
 @pytest.mark.slow
@@ -274,9 +280,9 @@ def test_size_under_equal_precision(n: int, measured: Measured) -> None:
     rng, number = np.random.default_rng(12), cases(1_000)
     rejected = np.zeros(2)
     for _ in range(number):
-        stay, swap = predictions(rng, n, (0.1, 0.5))
-        test = studentized_test(stay, swap, PRECISION, once(stay), n_samples=999)
-        rejected += structured_test(stay, swap, PRECISION).pvalue < 0.05, test.pvalue < 0.05
+        observed, swapped = predictions(rng, n, (0.1, 0.5))
+        test = studentized_test(observed, swapped, PRECISION, once(observed), n_samples=999)
+        rejected += structured_test(observed, swapped, PRECISION).pvalue < 0.05, test.pvalue < 0.05
     measured(f"N = {n}, p < 0.05 in {rejected / number} of {number}: plain, studentised")
     assert 0.11 < rejected[0] / number < 0.18
     low, high = binom.ppf(1e-3, number, 0.04), binom.ppf(1 - 1e-3, number, 0.06)

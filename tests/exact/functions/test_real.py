@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from fractions import Fraction
-from functools import reduce
 
 import numpy as np
 import pytest
@@ -23,11 +22,10 @@ from support.decimal_oracle import (
 )
 from support.oracles import Point
 
+from trackperm.errors import UndefinedError
 from trackperm.exact.functions.ball import Ball
-from trackperm.exact.functions.closed_form import ClosedForm, coprime_base
-from trackperm.exact.functions.power import perfect_root
 from trackperm.exact.functions.real import RealStatistic
-from trackperm.exact.functions.real_number import RealNumber, UndefinedError
+from trackperm.exact.functions.real_number import RealNumber, as_ball
 
 
 def number(statistic: RealStatistic, point: Point) -> RealNumber | None:
@@ -35,6 +33,15 @@ def number(statistic: RealStatistic, point: Point) -> RealNumber | None:
         return statistic.number(point)
     except UndefinedError:
         return None
+
+
+def decimals(statistic: RealStatistic, point: Point, digits: int) -> Decimal | None:
+    """The value at a point to about so many digits; None where there is none."""
+    value = number(statistic, point)
+    if value is None:
+        return None
+    middle = as_ball(value.at(digits + 10), digits + 10).middle
+    return Context(prec=digits, Emin=MIN_EMIN, Emax=MAX_EMAX).plus(middle)
 
 
 @settings(deadline=None, max_examples=cases(150))
@@ -58,7 +65,7 @@ def test_floats_stay_within_their_bounds(tree: Both, points: list[Point]) -> Non
 @given(TREES, POINTS)
 def test_values_against_250_digits(tree: Both, points: list[Point]) -> None:
     for point in points:
-        wanted, found = truth(tree.oracle, point), tree.ours.exact(point, 40)
+        wanted, found = truth(tree.oracle, point), decimals(tree.ours, point, 40)
         assert (found is None) == (wanted is None)
         if wanted is not None and found is not None:
             assert abs(found - wanted) <= Decimal("1e-30") * max(1, abs(wanted))
@@ -98,24 +105,13 @@ X, Y, Z = (RealStatistic.variable(i, N_VARIABLES) for i in range(N_VARIABLES))
         (X.sqrt() / Y.sqrt(), RealStatistic.constant(2, 3)),
         (X.sqrt() + Z.sqrt(), Z.sqrt() + 2 * Y.sqrt()),
         ((X.sqrt() + Z.sqrt()) ** 2, X + Z + 2 * (X * Z).sqrt()),
+        ((X.sqrt() + Z.sqrt()) / Y.sqrt() - 2, Z.sqrt() * Y.sqrt() / 2),
         (X.log(), 3 * Y.log()),
-        (X.log() / 3 + Z.sqrt(), Z.sqrt() + Y.log()),
-        (X.sqrt().log(), X.log() / 2),
+        (X.log() / 3 + Z.log() / 5, Z.log() / 5 + Y.log()),
         ((Fraction(10**9, 8) * X).log(), 9 * (Y * 5).log()),
         (Fraction(1, 10**6) * X.log(), Fraction(3, 10**6) * Y.log()),
-        (X.exp(), Y.exp() ** 4),
-        (X.exp() * (-Y).exp(), (X - Y).exp()),
-        ((X.log() / 4).exp(), X.sqrt().sqrt()),
-        ((X.log() / 3).exp() + Z.exp(), Y + Z.exp()),
-        ((1 + X.log() / 2).exp(), 2 * Y.sqrt() * RealStatistic.constant(1, 3).exp()),
-        (1 / (Z + X.log() / 3).exp(), (-Z).exp() / Y),
-        ((Y.exp() + Y.sqrt()) ** 2, (2 * Y).exp() + (8 * Y.exp() * Y.exp()).sqrt() + Y),
-        (X.exp().sqrt().log(), X / 2),
-        (X.exp().log() * Z.log(), 8 * Z.log()),
-        ((Z.exp() * X.sqrt()).log(), Z + 3 * Y.log() / 2),
-        (X.sqrt().sqrt() * Y.sqrt().sqrt(), Y),
-        ((X.log() / 6 + Y.log() / 5).exp() - (Y.log() * Fraction(7, 10)).exp(), 0 * X),
-        (X.exp().equals(Y.exp() ** 4), RealStatistic.constant(1, 3)),
+        ((X / X).log(), 0 * X),
+        ((X - 4 * Y).exp(), X / X),
         (X.sqrt().maximum(2 * Y.sqrt()), X.sqrt()),
         (X.sqrt().equals(2 * Y.sqrt()), RealStatistic.constant(1, 3)),
         (
@@ -126,26 +122,34 @@ X, Y, Z = (RealStatistic.variable(i, N_VARIABLES) for i in range(N_VARIABLES))
 )
 def test_ties_by_algebra(one: RealStatistic, other: RealStatistic) -> None:
     assert one.number([8, 2, 3]).compare(other.number([8, 2, 3])) == (0, False)
-    nearly = other + Fraction(1, 10**500)
+    nearly = other + Fraction(1, 10**90)
     assert one.number([8, 2, 3]).compare(nearly.number([8, 2, 3])) == (-1, False)
 
 
-def test_ties_that_only_digits_suggest() -> None:
-    # sqrt(3 + 2 sqrt(2)) = 1 + sqrt(2)
-    nested, plain = (3 + 2 * Y.sqrt()).sqrt(), 1 + Y.sqrt()
-    assert nested.number([0, 2, 0]).compare(plain.number([0, 2, 0])) == (0, True)
-    assert nested.number([0, 3, 0]).compare(plain.number([0, 3, 0])) == (-1, False)
-    # No algebra is known for e + log(2), and none is kept for roots of a high order.
-    for one, other in ((Y.exp() + X.log(), 3 * Y.log() + Y.exp()), (X.sqrt().exp(), (2 * Y.sqrt()).exp())):
-        assert one.number([8, 2, 0]).compare(other.number([8, 2, 0])) == (0, True)
-    high, higher = (X.log() / 40).exp().sqrt(), (X.log() / 80).exp()
-    assert high.number([8, 2, 0]).compare(higher.number([8, 2, 0])) == (0, True)
-    assert high.number([8, 2, 0]).compare(higher.number([9, 2, 0])) == (-1, False)
-    one, other = (
-        reduce(lambda root, _: root.sqrt(), range(50), X),
-        reduce(lambda root, _: root.sqrt(), range(50), Y),
-    )
-    assert one.number([8, 2, 0]).compare((other**3).number([8, 2, 0])) == (0, True)
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ((3 + 2 * Y.sqrt()).sqrt(), 1 + Y.sqrt()),  # sqrt(3 + 2 sqrt(2)) = 1 + sqrt(2)
+        (Y.sqrt() + X.log(), 3 * Y.log() + Y.sqrt()),
+        (1 / (1 + Y.sqrt()), Y.sqrt() - 1),
+        (X.exp(), Y.exp() ** 4),
+        ((X.log() / 3).exp(), Y),
+        (X.sqrt().log(), X.log() / 2),
+        ((X**6000).log(), 9000 * (2 * Y).log()),  # arguments of 18,000 bits
+    ],
+)
+def test_ties_that_only_digits_suggest(one: RealStatistic, other: RealStatistic) -> None:
+    assert one.number([8, 2, 3]).compare(other.number([8, 2, 3])) == (0, True)
+    nearly = other + Fraction(1, 10**90)
+    assert one.number([8, 2, 3]).compare(nearly.number([8, 2, 3])) == (-1, False)
+
+
+def test_a_sum_of_roots_that_480_digits_do_not_tell_from_zero() -> None:
+    """sqrt(x^2 + 1) - x = 1 / (2 x) (1 - ...): no search for its sign goes on for ever."""
+    x = 10**600
+    difference = (X**2 + 1).sqrt() - X
+    assert difference.number([x, 0, 0]).compare(0) == (0, True)
+    assert difference.number([10**200, 0, 0]).compare(0) == (1, False)
 
 
 def test_more_digits_where_a_value_has_lost_them() -> None:
@@ -184,7 +188,7 @@ def test_floats_say_where_they_do_not_know(h: RealStatistic, wanted: int | None)
     enclosure = h.enclosed([np.array([i]) for i in (1, 2, 3)])
     assert not enclosure.undefined.any()
     assert np.isinf(enclosure.bound).all()
-    assert h.exact([1, 2, 3], 20) == wanted
+    assert decimals(h, (1, 2, 3), 20) == wanted
 
 
 FRACTIONS = st.fractions(-30, 30, max_denominator=99)
@@ -211,24 +215,6 @@ def test_balls_contain_the_truth(a: Fraction, b: Fraction, digits: int) -> None:
         assert wanted == 0 or ball.sign in (None, 1 if wanted > 0 else -1)
 
 
-@given(st.lists(st.integers(1, 10**6), max_size=6))
-def test_coprime_base(integers: list[int]) -> None:
-    base = coprime_base(integers)
-    assert all(math.gcd(a, b) == 1 for i, a in enumerate(base) for b in base[:i])
-    for integer in integers:
-        for element in base:
-            while integer % element == 0:
-                integer //= element
-        assert integer == 1
-
-
-@given(st.integers(1, 10**6), st.integers(1, 12))
-def test_perfect_roots(integer: int, order: int) -> None:
-    assert perfect_root(integer**order, order) == integer
-    inexact = perfect_root(integer**order + 1, order)
-    assert inexact is None if order > 1 else inexact == integer + 1
-
-
 @given(st.fractions(-(10**7), 10**7))
 @example(Fraction(-800))
 @example(Fraction(0))
@@ -250,7 +236,7 @@ def test_exponentials_of_sums_that_cancel(exponent: int, size: int) -> None:
     """The rounding error of an argument becomes one of its exponential."""
     h = (X + Y - X).exp()
     enclosure = h.enclosed([np.array([size]), np.array([exponent]), np.array([0])])
-    wanted = h.exact([size, exponent, 0], 40)
+    wanted = decimals(h, (size, exponent, 0), 40)
     assert wanted is not None
     assert np.isfinite(enclosure.bound[0]) or size > 10**16
     if np.isfinite(enclosure.bound[0]):
@@ -260,21 +246,9 @@ def test_exponentials_of_sums_that_cancel(exponent: int, size: int) -> None:
 
 def test_no_exponentials_beyond_all_bounds() -> None:
     edge = 10**15
-    assert X.exp().exact([10**7, 0, 0], 3) == Decimal("6.59E+4342944")
+    assert decimals(X.exp(), (10**7, 0, 0), 3) == Decimal("6.59E+4342944")
     assert X.exp().number([edge - 1, 0, 0]) > X.exp().number([edge - 2, 0, 0])
     for h in (X.exp(), (-X).exp(), (X + Z.sqrt()).exp()):
-        assert h.exact([edge + 1, 0, 2], 20) is None
+        assert decimals(h, (edge + 1, 0, 2), 20) is None
         enclosure = h.enclosed([np.array([edge // 2, 2 * edge]), np.array([0]), np.array([2])])
         assert enclosure.undefined.tolist() == [False, True]
-
-
-@given(st.fractions(0, 50), st.fractions(0, 50))
-def test_square_roots_multiply(a: Fraction, b: Fraction) -> None:
-    product = ClosedForm.root(a).times(ClosedForm.root(b))
-    assert product is not None
-    difference = product.plus(ClosedForm.root(a * b).scaled(-1))
-    assert difference is not None
-    assert difference.is_zero
-
-
-# --- whole tests -----------------------------------------------------------------------------------

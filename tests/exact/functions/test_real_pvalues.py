@@ -28,7 +28,7 @@ from support.oracles import Point
 from trackperm.errors import InputError
 from trackperm.exact import structured_test
 from trackperm.exact.counts import DifferenceHistogram
-from trackperm.exact.distributions.characteristic import SwapSum
+from trackperm.exact.distributions.characteristic import SwapDistribution
 from trackperm.exact.engines.lattice.basis import reduce_rank
 from trackperm.exact.engines.lattice.statistic import LatticeStatistic
 from trackperm.exact.functions.real import RealStatistic
@@ -84,12 +84,12 @@ OUTCOMES = st.tuples(st.integers(0, 1), st.integers(0, 1), st.integers(0, 1))
 @st.composite
 def classified(draw: st.DrawFn) -> tuple[list[Point], list[Point]]:
     """Examples with a label and two predictions, as confusion matrices of both runs."""
-    stay, swap = [], []
+    observed, swapped = [], []
     for label, u, v in draw(st.lists(OUTCOMES, min_size=1, max_size=9)):
         cells = [tuple(int((label, p) == cell) for cell in ((1, 1), (0, 1), (1, 0), (0, 0))) for p in (u, v)]
-        stay.append(cells[0] + cells[1])
-        swap.append(cells[1] + cells[0])
-    return stay, swap
+        observed.append(cells[0] + cells[1])
+        swapped.append(cells[1] + cells[0])
+    return observed, swapped
 
 
 METHODS = st.sampled_from(["auto", "enumerate", "lattice"])
@@ -118,19 +118,21 @@ def test_scores_against_enumeration(
 def test_any_expression_against_enumeration(
     tree: Both, pairs: list[tuple[Point, Point]], alternative: Any, method: Any
 ) -> None:
-    stay, swap = map(list, zip(*pairs, strict=True))
-    counts = oracles.enumerated_sums(stay, swap)
+    observed, swapped = map(list, zip(*pairs, strict=True))
+    counts = oracles.enumerated_sums(observed, swapped)
     if any(truth(tree.oracle, point) is None for point in counts):
         return
-    expected = oracles.structured_pvalues(counts, stay, rounded(tree.oracle))
-    result = structured_test(stay, swap, tree.ours, alternative=alternative, method=method)
+    expected = oracles.structured_pvalues(counts, observed, rounded(tree.oracle))
+    result = structured_test(observed, swapped, tree.ours, alternative=alternative, method=method)
     check_pvalue(result, expected[alternative])
 
 
-def statistic_of(stay: Any, swap: Any, h: Any) -> tuple[LatticeStatistic, SwapSum]:
-    histogram = DifferenceHistogram.from_pairs(stay, swap)
+def statistic_of(observed: Any, swapped: Any, h: Any) -> tuple[LatticeStatistic, SwapDistribution]:
+    histogram = DifferenceHistogram.from_pairs(observed, swapped)
     lattice = reduce_rank(histogram)
-    return LatticeStatistic(h, histogram, lattice), SwapSum(lattice.coordinates, histogram.multiplicities)
+    return LatticeStatistic(h, histogram, lattice), SwapDistribution(
+        lattice.coordinates, histogram.multiplicities
+    )
 
 
 @pytest.mark.parametrize("strict", [False, True])
@@ -144,7 +146,7 @@ def test_membership_on_a_grid_against_250_digits(name: str, upper: bool, strict:
     h = difference_of(name)
     statistic, law = statistic_of(np.hstack(cells), np.hstack(cells[::-1]), h.ours)
     value = rounded(h.oracle)
-    observed = value(statistic.histogram.stay)
+    observed = value(statistic.histogram.observed)
     region = statistic.region(statistic.observed_exact, (0, 0), upper=upper, strict=strict, mirror=law.total)
     axes = [np.arange(low, high + 1) for low, high in law.support]
     points = np.meshgrid(*axes, indexing="ij", sparse=True)
@@ -165,12 +167,12 @@ def test_membership_on_a_grid_against_250_digits(name: str, upper: bool, strict:
 
 def test_values_that_floats_cannot_tell_apart() -> None:
     """sqrt(10^14 + k) for k = 0 to 10, one-sided: a band of 2^-40 of the value would tie all eleven."""
-    stay = np.array([[10**14]] + [[1]] * 10)
-    swap = np.array([[10**14]] + [[0]] * 10)
+    observed = np.array([[10**14]] + [[1]] * 10)
+    swapped = np.array([[10**14]] + [[0]] * 10)
     root_of = RealStatistic.variable(0, 1).sqrt()
-    exact = structured_test(stay, swap, root_of, alternative="greater", method="enumerate")
+    exact = structured_test(observed, swapped, root_of, alternative="greater", method="enumerate")
     assert (exact.pvalue, exact.ties) == (2.0**-10, "exact")
-    banded = structured_test(stay, swap, root_of.__call__, alternative="greater", method="enumerate")
+    banded = structured_test(observed, swapped, root_of.__call__, alternative="greater", method="enumerate")
     assert (banded.pvalue, banded.ties) == (1.0, "approximate")
 
 
@@ -186,8 +188,8 @@ def test_an_observed_value_that_is_zero_by_algebra() -> None:
 def test_ties_by_digits_are_said() -> None:
     x = variables(2)
     nested = (3 + 2 * x[0].sqrt()).sqrt() - (1 + x[0].sqrt()) + x[1] * 0
-    stay, swap = [(2, 0), (0, 0)], [(1, 1), (0, 1)]
-    result = structured_test(stay, swap, nested, alternative="less")
+    observed, swapped = [(2, 0), (0, 0)], [(1, 1), (0, 1)]
+    result = structured_test(observed, swapped, nested, alternative="less")
     assert (result.pvalue, result.ties) == (0.5, "100 digits")
 
 
@@ -218,12 +220,12 @@ def test_conditions_that_break_the_symmetry_are_refused() -> None:
     """-h after exchanging all pairs, but for ties of u and v, which random swaps of many pairs may miss."""
     u, v = variables(2)
     broken = u.equals(v).where(1, u.sqrt() - v.sqrt())
-    stay, swap = [[9, 0]] + [[1, 0]] * 9, [[0, 9]] + [[0, 1]] * 9
+    observed, swapped = [[9, 0]] + [[1, 0]] * 9, [[0, 9]] + [[0, 1]] * 9
     with pytest.raises(InputError, match=r"is 1.0 after some swaps and 1.0 after the opposite ones"):
-        structured_test(stay, swap, broken, method="lattice")
+        structured_test(observed, swapped, broken, method="lattice")
     fair = u.equals(v).where(0, u.sqrt() - v.sqrt())
-    mirrored = structured_test(stay, swap, fair)
-    assert mirrored.pvalue == structured_test(stay, swap, u.sqrt() - v.sqrt()).pvalue
+    mirrored = structured_test(observed, swapped, fair)
+    assert mirrored.pvalue == structured_test(observed, swapped, u.sqrt() - v.sqrt()).pvalue
 
 
 @pytest.mark.parametrize(
@@ -244,21 +246,23 @@ def test_statistics_that_are_not_antisymmetric_are_refused(h: Any) -> None:
 @pytest.mark.parametrize("name", SCORES)
 def test_antisymmetry_of_a_difference_is_read_off(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LatticeStatistic, "sample", None)
-    stay = [[1, 0, 0, 0, 0, 0, 1, 0], [0, 0, 0, 1, 0, 1, 0, 0], [1, 0, 0, 0, 1, 0, 0, 0]]
-    statistic, law = statistic_of(stay, [row[4:] + row[:4] for row in stay], difference_of(name).ours)
+    observed = [[1, 0, 0, 0, 0, 0, 1, 0], [0, 0, 0, 1, 0, 1, 0, 0], [1, 0, 0, 0, 1, 0, 0, 0]]
+    statistic, law = statistic_of(observed, [row[4:] + row[:4] for row in observed], difference_of(name).ours)
     statistic.check_antisymmetric(law.total, np.random.default_rng(0))
 
 
 def test_antisymmetry_of_a_product_is_found_on_samples() -> None:
     u, v = variables(2)
-    stay, swap = [[3, 1], [2, 5], [4, 0]], [[1, 3], [5, 2], [0, 4]]
+    observed, swapped = [[3, 1], [2, 5], [4, 0]], [[1, 3], [5, 2], [0, 4]]
     product = (u - v) * (u * v).sqrt()
 
     def oracle(point: Point) -> Decimal:
         return (point[0] - point[1]) * Decimal(point[0] * point[1]).sqrt()
 
-    expected = oracles.structured_pvalues(oracles.enumerated_sums(stay, swap), stay, rounded(oracle))
-    assert structured_test(stay, swap, product).pvalue == expected["two-sided"]
+    expected = oracles.structured_pvalues(
+        oracles.enumerated_sums(observed, swapped), observed, rounded(oracle)
+    )
+    assert structured_test(observed, swapped, product).pvalue == expected["two-sided"]
 
 
 # --- callables -------------------------------------------------------------------------------------
@@ -267,8 +271,10 @@ def test_antisymmetry_of_a_product_is_found_on_samples() -> None:
 def test_ties_of_a_callable_do_not_depend_on_blocks() -> None:
     """Far points have values 10^13 times those near the threshold; the band must not follow them."""
     rng = np.random.default_rng(0)
-    stay = rng.integers(0, 5, size=(300, 2))
-    statistic, law = statistic_of(stay, stay[:, ::-1], lambda x: np.sinh((x[..., 0] - x[..., 1]) / 10.0))
+    observed = rng.integers(0, 5, size=(300, 2))
+    statistic, law = statistic_of(
+        observed, observed[:, ::-1], lambda x: np.sinh((x[..., 0] - x[..., 1]) / 10.0)
+    )
     axes = [np.arange(low, high + 1) for low, high in law.support]
     whole = statistic.region(statistic.observed, law.total, upper=True)
     found = whole.membership(axes)
@@ -283,8 +289,8 @@ def test_ties_of_a_callable_do_not_depend_on_blocks() -> None:
 
 def test_samples_stay_small_and_within_reach() -> None:
     rng = np.random.default_rng(0)
-    stay = np.unique(rng.integers(0, 10**6, size=(200_000, 2)), axis=0)
-    statistic, law = statistic_of(stay, stay[:, ::-1].copy(), lambda x: x[..., 0] - x[..., 1])
+    observed = np.unique(rng.integers(0, 10**6, size=(200_000, 2)), axis=0)
+    statistic, law = statistic_of(observed, observed[:, ::-1].copy(), lambda x: x[..., 0] - x[..., 1])
     tracemalloc.start()
     points = statistic.sample(rng)
     statistic.check_antisymmetric(law.total, rng)

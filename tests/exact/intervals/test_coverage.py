@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 from scipy.stats import binom, poisson
 from support.budget import Measured, cases
+from support.cases import F1, mean_scores
 
 from trackperm.exact import RationalStatistic
 from trackperm.exact.intervals import (
@@ -29,16 +30,6 @@ from trackperm.pairing.pair import pair
 from trackperm.statistic import load_statistic
 from trackperm.tables import ExampleTable
 
-
-def f1_difference() -> RationalStatistic:
-    def score(i: int) -> RationalStatistic:
-        tp, incorrect = (RationalStatistic.variable(j, 4) for j in (i, i + 1))
-        return tp.divide(tp + incorrect / 2, undefined=0)
-
-    return score(0) - score(2)
-
-
-F1 = f1_difference()
 TP, FN, TN = (1, 0), (0, 1), (0, 0)
 
 
@@ -46,12 +37,12 @@ def f1_rows(**counts: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return rows by what both runs count: tp_fn=3 are 3 examples where the candidate alone is right."""
     kinds = {"tp": TP, "fn": FN, "tn": TN, "fp": FN}
     pairs = [tuple(kinds[part] for part in name.split("_")) for name in counts]
-    stay, swap = (np.array([a + b for a, b in order]) for order in (pairs, [(b, a) for a, b in pairs]))
-    return stay, swap, np.array(list(counts.values()), dtype=np.int64)
+    observed, swapped = (np.array([a + b for a, b in order]) for order in (pairs, [(b, a) for a, b in pairs]))
+    return observed, swapped, np.array(list(counts.values()), dtype=np.int64)
 
 
 def means(*differences: float, counts: list[int] | None = None) -> AdditiveScores:
-    return AdditiveScores.of_differences([int(d) for d in differences], counts or [1] * len(differences))
+    return mean_scores([int(d) for d in differences], counts or [1] * len(differences))
 
 
 def test_examples_of_one_effect_count_as_they_are_and_others_as_less() -> None:
@@ -64,10 +55,10 @@ def test_examples_of_one_effect_count_as_they_are_and_others_as_less() -> None:
 
 
 def test_effects_of_swaps_are_those_of_the_statistic() -> None:
-    stay, swap, counts = f1_rows(tp_tp=20, tp_fn=3, fn_tp=2, tn_fp=4, tn_tn=50, fn_fn=6)
-    effects, numbers = swap_effects(stay, swap, F1, counts)
+    observed, swapped, counts = f1_rows(tp_tp=20, tp_fn=3, fn_tp=2, tn_fp=4, tn_tn=50, fn_fn=6)
+    effects, numbers = swap_effects(observed, swapped, F1, counts)
     assert numbers.tolist() == [3, 2, 4]
-    one_by_one, exchanged = np.repeat(stay, counts, axis=0), np.repeat(swap, counts, axis=0)
+    one_by_one, exchanged = np.repeat(observed, counts, axis=0), np.repeat(swapped, counts, axis=0)
     before = float(F1(tuple(one_by_one.sum(axis=0).tolist())))
     for effect, place in zip(effects, (20, 23, 25), strict=True):
         rows = one_by_one.copy()
@@ -79,9 +70,9 @@ def test_effects_of_swaps_are_those_of_the_statistic() -> None:
 def test_resampling_takes_twenty_examples_that_tell_the_runs_apart(
     better: int, worse: int, shown: bool
 ) -> None:
-    stay, swap, counts = f1_rows(tp_tp=60, tp_fn=better, fn_tp=worse, tn_tn=200)
+    observed, swapped, counts = f1_rows(tp_tp=60, tp_fn=better, fn_tp=worse, tn_tn=200)
     there = counts > 0
-    why = why_not_resampled(stay[there], swap[there], F1, counts[there])
+    why = why_not_resampled(observed[there], swapped[there], F1, counts[there])
     if shown:
         assert why is None
     else:
@@ -93,8 +84,8 @@ def test_resampling_takes_twenty_examples_that_tell_the_runs_apart(
 
 def test_reasons_in_words() -> None:
     def why(unit: str = "example", alpha: float = 0.05, **counts: int) -> str | None:
-        stay, swap, numbers = f1_rows(tp_tp=60, tn_tn=200, **counts)
-        return why_not_resampled(stay, swap, F1, numbers, unit=unit, alpha=alpha)
+        observed, swapped, numbers = f1_rows(tp_tp=60, tn_tn=200, **counts)
+        return why_not_resampled(observed, swapped, F1, numbers, unit=unit, alpha=alpha)
 
     assert why() == "no example tells the runs apart, which says nothing of how much one would"
     assert (
@@ -106,10 +97,10 @@ def test_reasons_in_words() -> None:
     # 1 - 1e-5 takes z^4 / 1.6 with z = 4.42
     assert (why(tp_fn=20, fn_tp=20, alpha=1e-5) or "").endswith("(it takes 238)")
     # 30 examples of one count, and a cluster of ten each way
-    stay, swap, counts = f1_rows(tp_tp=60, tp_fn=15, fn_tp=15)
+    observed, swapped, counts = f1_rows(tp_tp=60, tp_fn=15, fn_tp=15)
     large = np.array([[10, 0, 0, 10], [0, 10, 10, 0]])
-    stay, swap = np.vstack([stay, large]), np.vstack([swap, large[::-1]])
-    uneven = why_not_resampled(stay, swap, F1, np.array([*counts, 1, 1]))
+    observed, swapped = np.vstack([observed, large]), np.vstack([swapped, large[::-1]])
+    uneven = why_not_resampled(observed, swapped, F1, np.array([*counts, 1, 1]))
     assert uneven is not None
     assert uneven.startswith("the 32 examples that tell the runs apart weigh as much as 2.6 equal ones; ")
 
@@ -230,14 +221,14 @@ def test_intervals_of_f1_that_are_shown_cover_what_they_say(measured: Measured) 
         covered = shown = low_missed = high_missed = 0
         unruled = np.zeros(2)
         for _ in range(n_sets):
-            stay, swap, counts = f1_table(law, n, rng)
+            observed, swapped, counts = f1_table(law, n, rng)
             ends = [
-                bootstrap_interval(stay, F1, multiplicities=counts, alpha=alpha, n_resamples=1000)
+                bootstrap_interval(observed, F1, multiplicities=counts, alpha=alpha, n_resamples=1000)
                 for alpha in (0.05, 0.1)
             ]
             misses = [ends[1].low > truth + 1e-12, ends[1].high < truth - 1e-12]
             unruled += misses
-            if why_not_resampled(stay, swap, F1, counts) is None:
+            if why_not_resampled(observed, swapped, F1, counts) is None:
                 shown += 1
                 covered += truth in ends[0]
                 low_missed, high_missed = low_missed + misses[0], high_missed + misses[1]
@@ -294,18 +285,18 @@ def test_intervals_of_other_ratios_that_are_shown_cover_what_they_say(name: str,
     ]
     found = pair(*runs, load_statistic(name))
     counted = found.by_unit()
-    stay, swap = found.statistic.pairs(counted.candidate, counted.baseline)
+    observed, swapped = found.statistic.pairs(counted.candidate, counted.baseline)
     h = found.statistic.h
     rng, n_sets = np.random.default_rng(3), cases(100)
     missed, shown, worst = np.zeros(2), 0, 0.0
     for positives, rates, gap, concordance, n in ERRORS:
         law = errors_law(positives, rates, gap, concordance)
-        sums = (law @ stay)[None]
+        sums = (law @ observed)[None]
         truth = float(h.values(sums)[0] if isinstance(h, RationalStatistic) else np.asarray(h(sums)).item())
         of_law, n_shown = np.zeros(2), 0
         for drawn in rng.multinomial(n, law, n_sets):
             there = drawn > 0
-            rows = stay[there], swap[there]
+            rows = observed[there], swapped[there]
             if why_not_resampled(*rows, h, drawn[there]) is None:
                 ends = bootstrap_interval(
                     rows[0], h, multiplicities=drawn[there], alpha=0.1, n_resamples=1000
@@ -377,8 +368,8 @@ def test_shifts_of_skewed_means_that_are_shown_cover_what_they_say(
 
 def test_what_is_shown_is_what_the_rule_lets_through() -> None:
     """The rule is about the same statistic that the interval is."""
-    stay, swap, counts = f1_rows(tp_tp=60, tp_fn=12, fn_tp=12, tn_tn=200)
-    assert why_not_resampled(stay, swap, F1, counts) is None
-    interval = difference_interval(stay, swap, F1, multiplicities=counts)
+    observed, swapped, counts = f1_rows(tp_tp=60, tp_fn=12, fn_tp=12, tn_tn=200)
+    assert why_not_resampled(observed, swapped, F1, counts) is None
+    interval = difference_interval(observed, swapped, F1, multiplicities=counts)
     assert interval.method == "bootstrap BCa"
     assert 0.0 in interval

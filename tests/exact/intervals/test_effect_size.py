@@ -8,9 +8,10 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import binomtest
+from support.cases import mean_scores
 
 from trackperm.exact import RationalStatistic, difference_test
-from trackperm.exact.intervals import AdditiveScores, effect_sizes, odds_interval
+from trackperm.exact.intervals import effect_sizes, odds_interval
 from trackperm.exact.intervals.effect_size import cohens_dz
 
 
@@ -44,10 +45,10 @@ def test_odds_exclude_1_exactly_when_the_test_rejects() -> None:
 
 
 def test_accuracy() -> None:
-    stay = np.array([[1, 1, 0, 1], [0, 1, 1, 1], [1, 1, 1, 1]])
+    observed = np.array([[1, 1, 0, 1], [0, 1, 1, 1], [1, 1, 1, 1]])
     found = effect_sizes(
-        stay,
-        stay[:, [2, 3, 0, 1]],
+        observed,
+        observed[:, [2, 3, 0, 1]],
         score_difference(),
         multiplicities=np.array([12, 4, 84]),
         difference=0.08,
@@ -78,8 +79,8 @@ def test_cohens_dz_is_the_t_statistic_over_root_n() -> None:
 
 
 def test_what_has_no_meaning_is_none() -> None:
-    assert cohens_dz(AdditiveScores.of_differences([3], [7])) is None
-    assert cohens_dz(AdditiveScores.of_differences([3], [1])) is None
+    assert cohens_dz(mean_scores([3], [7])) is None
+    assert cohens_dz(mean_scores([3], [1])) is None
     tp, wrong, tp_v, wrong_v = (RationalStatistic.variable(i, 4) for i in range(4))
     f1 = tp.divide(tp + wrong / 2, undefined=0) - tp_v.divide(tp_v + wrong_v / 2, undefined=0)
     rows = np.array([[1, 0, 0, 1], [0, 1, 1, 0], [1, 0, 0, 1]])

@@ -16,7 +16,7 @@ from support.budget import Measured, cases
 
 from trackperm.errors import InputError
 from trackperm.exact import difference_test
-from trackperm.exact.intervals import mcnemar_pvalue, paired_proportions_interval, score_interval
+from trackperm.exact.intervals import mcnemar_pvalue, paired_proportions_interval
 
 ALPHAS = (0.001, 0.05, 0.0625, 0.25, 0.9)
 """Those that are powers of 2 are attained by p-values."""
@@ -181,53 +181,10 @@ def test_one_sided_intervals_are_ends_of_two_sided_ones() -> None:
     assert (below.low, below.high) == (-1.0, both.high)
 
 
-def test_score_interval_against_published_values() -> None:
-    # Fagerland, Lydersen and Laake (2014), Statistics in Medicine 33, for Bentur et al. (2009): Tango's
-    # interval of 1 and 7 discordant pairs among 21.
-    interval = score_interval(1, 7, 21)
-    assert (round(interval.low, 3), round(interval.high, 3)) == (-0.517, -0.026)
-    # The R package contingencytables, for Cavo et al. (2012): 6 and 16 among 161.
-    interval = score_interval(6, 16, 161)
-    assert (round(interval.low, 4), round(interval.high, 4)) == (-0.1240, -0.0054)
-    # scoreci.mp(25, 28, 618) of the R package PropCIs at 90 %, which estimates (28 - 25) / 618.
-    interval = score_interval(28, 25, 618, alpha=0.1)
-    assert (round(interval.low, 4), round(interval.high, 4)) == (-0.0148, 0.0247)
-
-
-@settings(max_examples=cases(60), deadline=None)
-@given(st.integers(1, 400).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(0, n))))
-def test_score_ends_solve_the_score_equation(case: tuple[int, int, int]) -> None:
-    n, b, c = case
-    if b + c > n:
-        return
-    interval = score_interval(b, c, n)
-
-    def score(delta: float) -> float:
-        """Tango's statistic with the likelihood maximised on a grid, refined: no closed form."""
-        low, high = max(-delta, 0.0), min((1.0 - delta) / 2.0, 1.0)
-        for _ in range(12):
-            grid = np.linspace(low, high, 101)
-            rest = np.maximum(1.0 - 2.0 * grid - delta, 0.0)
-            log = xlogy(b, np.maximum(grid + delta, 0.0)) + xlogy(c, grid) + xlogy(n - b - c, rest)
-            best = int(np.argmax(log))
-            low, high = grid[max(best - 1, 0)], grid[min(best + 1, 100)]
-        return (b - c - n * delta) / math.sqrt(n * (low + high + delta * (1.0 - delta)))
-
-    if interval.high < 1.0:
-        assert score(interval.high) == pytest.approx(-1.959964, abs=2e-3)
-    if interval.low > -1.0:
-        assert score(interval.low) == pytest.approx(1.959964, abs=2e-3)
-    mirrored = score_interval(c, b, n)
-    assert (mirrored.low, mirrored.high) == (-interval.high, -interval.low)
-    assert interval.relation == "may disagree"
-
-
 def test_refusals() -> None:
     with pytest.raises(InputError, match="add up"):
         paired_proportions_interval(3, 3, 5)
     with pytest.raises(InputError, match="add up"):
-        score_interval(-1, 3, 5)
+        paired_proportions_interval(-1, 3, 5)
     with pytest.raises(InputError, match="`alpha` is 1"):
         paired_proportions_interval(1, 3, 5, alpha=1.0)
-    with pytest.raises(InputError, match="less than 1/2"):
-        score_interval(1, 3, 5, alpha=0.7, alternative="less")

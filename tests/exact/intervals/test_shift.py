@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.budget import Measured, cases
+from support.cases import mean_scores
 
 from trackperm.choices import Alternative
 from trackperm.errors import InputError
@@ -29,7 +30,7 @@ MAIZE = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
 
 def scores_of(differences: list[int], unit: Fraction = Fraction(1)) -> AdditiveScores:
     values, counts = np.unique(np.array(differences, dtype=object), return_counts=True)
-    return AdditiveScores.of_differences(values.tolist(), counts.tolist(), unit)
+    return mean_scores(values.tolist(), counts.tolist(), unit)
 
 
 def enumerated(

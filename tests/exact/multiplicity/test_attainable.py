@@ -11,27 +11,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 from support.budget import cases
+from support.cases import F1
 
 from trackperm.errors import CapacityError, InputError
-from trackperm.exact import RationalStatistic, difference_test, structured_test
+from trackperm.exact import difference_test, structured_test
 from trackperm.exact.multiplicity import AttainablePvalues, attainable_pvalues
 
 ALTERNATIVES = ["two-sided", "less", "greater"]
 
 
-def f1_difference() -> RationalStatistic:
-    tp_u, wrong_u, tp_v, wrong_v = (RationalStatistic.variable(i, 4) for i in range(4))
-    f1_u = tp_u.divide(tp_u + wrong_u / 2, undefined=0)
-    f1_v = tp_v.divide(tp_v + wrong_v / 2, undefined=0)
-    return f1_u - f1_v
-
-
-def pvalues_of_all_swaps(test, stay: np.ndarray, swap: np.ndarray) -> np.ndarray:
+def pvalues_of_all_swaps(test, observed: np.ndarray, swapped: np.ndarray) -> np.ndarray:
     """The p-value that `test` gives for each of the 2^n ways to exchange outputs."""
     return np.array(
         [
-            test(np.where(mask, swap, stay), np.where(mask, stay, swap)).pvalue
-            for mask in map(np.array, itertools.product([False, True], repeat=len(stay)))
+            test(np.where(mask, swapped, observed), np.where(mask, observed, swapped)).pvalue
+            for mask in map(np.array, itertools.product([False, True], repeat=len(observed)))
         ]
     )
 
@@ -67,9 +61,9 @@ def test_f1_against_all_swaps(alternative):
     u = np.array([[1, 0], [1, 2], [1, 3], [0, 3], [4, 4]])
     v = np.array([[1, 4], [0, 3], [0, 1], [1, 0], [1, 0]])
 
-    def test(stay, swap):
-        counts = np.hstack([stay, swap]), np.hstack([swap, stay])
-        return structured_test(*counts, f1_difference(), alternative=alternative)
+    def test(observed, swapped):
+        counts = np.hstack([observed, swapped]), np.hstack([swapped, observed])
+        return structured_test(*counts, F1, alternative=alternative)
 
     pvalues = np.array(
         [

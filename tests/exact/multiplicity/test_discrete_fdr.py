@@ -1,4 +1,4 @@
-"""Discrete step-up and step-down procedures: published numbers, their definitions, and their exact FDR."""
+"""The discrete step-down procedure AHSD: its definition, published numbers, and its exact FDR."""
 
 from __future__ import annotations
 
@@ -8,16 +8,7 @@ from scipy.stats import hypergeom
 from support.discrete_laws import outcomes, random_supports, sign_test_pvalues
 
 from trackperm.errors import InputError
-from trackperm.exact.multiplicity import (
-    DISCRETE_PROCEDURES,
-    AttainablePvalues,
-    adjust,
-    adjust_discrete,
-    reject_discrete,
-)
-
-PROCEDURES = sorted(DISCRETE_PROCEDURES)
-STEP_DOWN = sorted(name for name, rule in DISCRETE_PROCEDURES.items() if not rule.step_up)
+from trackperm.exact.multiplicity import AttainablePvalues, adjust_discrete
 
 
 def fisher(x1: int, x2: int, n1: int = 148, n2: int = 132) -> tuple[float, AttainablePvalues]:
@@ -34,8 +25,10 @@ def test_against_published_values():
     published = [0.12476691, 0.49984639, 1.0, 0.01243145, 0.28849298, 0.02126871, 0.68723229]
     np.testing.assert_allclose(pvalues, [*published, 0.22135177, 0.60329543], atol=5e-9)
     adjusted = [0.25630985, 1.0, 1.0, 0.03819796, 0.51482782, 0.03819796, 1.0, 0.47895996, 1.0]
-    np.testing.assert_allclose(adjust_discrete(pvalues, attainable, "hsd"), adjusted, atol=5e-9)
-    assert reject_discrete(pvalues, attainable, 0.05, "hsd").nonzero()[0].tolist() == [3, 5]
+    # Those are of HSD, which keeps all terms: AHSD has the same for the least p-value, and none above them.
+    found = adjust_discrete(pvalues, attainable)
+    np.testing.assert_allclose(found[[3, 5]], [0.03819796, 0.03819796], atol=5e-9)
+    assert (found <= np.array(adjusted) + 5e-9).all()
 
 
 def family(rng: np.random.Generator, m: int) -> tuple[np.ndarray, list[np.ndarray]]:
@@ -46,57 +39,39 @@ def family(rng: np.random.Generator, m: int) -> tuple[np.ndarray, list[np.ndarra
     return np.array([support[int(support.size * rng.random() ** 2)] for support in supports]), supports
 
 
-def by_definition(
-    pvalues: np.ndarray, supports: list[np.ndarray], alpha: float, *, step_up: bool, adaptive: bool
-) -> np.ndarray:
-    """The procedure from its critical values, which are the greatest attainable ones that qualify."""
+def by_definition(pvalues: np.ndarray, supports: list[np.ndarray], alpha: float) -> np.ndarray:
+    """The rejections from critical values, which are the greatest attainable p-values that qualify."""
     m = pvalues.size
     points = np.unique(np.concatenate(supports))
     laws = np.array([[support[support <= t].max(initial=0.0) for support in supports] for t in points])
     with np.errstate(divide="ignore"):
-        own = laws / (1.0 - laws)
-    last = -1
-    if step_up:
-        last = int(np.count_nonzero(own.sum(axis=1) <= alpha * m)) - 1
-        allowed = laws / (1.0 - laws[last]) if last >= 0 else np.full_like(laws, np.inf)
-        allowed[last + 1 :] = np.inf
-    else:
-        allowed = own
-    critical = []
-    for k in range(1, m + 1):
-        terms = np.sort(allowed, axis=1)[:, k - 1 :] if adaptive else allowed
-        n_fit = int(np.count_nonzero(terms.sum(axis=1) <= alpha * k))
-        critical.append(points[n_fit - 1] if n_fit else 0.0)
+        terms = np.sort(laws / (1.0 - laws), axis=1)
+    n_fit = [int(np.count_nonzero(terms[:, k - 1 :].sum(axis=1) <= alpha * k)) for k in range(1, m + 1)]
+    critical = np.append(0.0, points)[n_fit]
     ascending = np.sort(pvalues)
-    passed = ascending <= np.array(critical)
-    if step_up:
-        n_rejected = int(np.flatnonzero(passed)[-1]) + 1 if passed.any() else 0
-    else:
-        n_rejected = m if passed.all() else int(np.argmin(passed))
+    passed = ascending <= critical
+    n_rejected = m if passed.all() else int(np.argmin(passed))
     return pvalues <= (ascending[n_rejected - 1] if n_rejected else -1.0)
 
 
-@pytest.mark.parametrize("procedure", PROCEDURES)
 @pytest.mark.parametrize("seed", range(25))
-def test_against_the_definition_by_critical_values(procedure, seed):
+def test_against_the_definition_by_critical_values(seed):
     rng = np.random.default_rng(seed)
-    rule = DISCRETE_PROCEDURES[procedure]
     pvalues, supports = family(rng, int(rng.integers(1, 30)))
-    attainable = [AttainablePvalues.listed(support) for support in supports]
+    adjusted = adjust_discrete(pvalues, [AttainablePvalues.listed(support) for support in supports])
     for alpha in (0.0312, 0.1, 0.4):
-        expected = by_definition(pvalues, supports, alpha, step_up=rule.step_up, adaptive=rule.adaptive)
-        assert reject_discrete(pvalues, attainable, alpha, procedure).tolist() == expected.tolist()
+        assert (adjusted < alpha).tolist() == by_definition(pvalues, supports, alpha).tolist()
 
 
-@pytest.mark.parametrize("procedure", PROCEDURES)
 @pytest.mark.parametrize("seed", range(4))
-def test_exact_fdr_of_independent_tests(procedure, seed):
+def test_exact_fdr_of_independent_tests(seed):
     rng = np.random.default_rng(100 + seed)
     supports = random_supports(rng, 4, 5)
     attainable = [AttainablePvalues.listed(support) for support in supports]
     families, masses = outcomes(supports)
+    adjusted = np.array([adjust_discrete(p, attainable) for p in families])
     for alpha in (0.1, 0.3):
-        rejected = np.array([reject_discrete(p, attainable, alpha, procedure) for p in families])
+        rejected = adjusted < alpha
         # False hypotheses have the p-value that is worst for the FDR: any fixed one is tried.
         for false in ([], [0], [1, 2]):
             true = [i for i in range(4) if i not in false]
@@ -110,57 +85,19 @@ def test_exact_fdr_of_independent_tests(procedure, seed):
 def test_the_exact_fdr_can_come_near_the_level():
     # One sign test on 6 examples attains 1/32; its critical value is the greatest t with t / (1 - t) < alpha.
     six = AttainablePvalues.listed(sign_test_pvalues(6))
-    bound = (1 / 32) / (1 - 1 / 32)
-    for procedure in PROCEDURES:
-        assert reject_discrete([1 / 32], [six], bound * 1.001, procedure).tolist() == [True]
-        assert reject_discrete([1 / 32], [six], bound * 0.999, procedure).tolist() == [False]
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_adaptive_procedures_reject_at_least_as_many(seed):
-    rng = np.random.default_rng(seed)
-    pvalues, supports = family(rng, 40)
-    attainable = [AttainablePvalues.listed(support) for support in supports]
-    for direction in ("su", "sd"):
-        plain = reject_discrete(pvalues, attainable, 0.2, f"h{direction}")
-        assert (reject_discrete(pvalues, attainable, 0.2, f"ah{direction}") >= plain).all()
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_step_up_rejects_what_benjamini_hochberg_rejects_at_a_slightly_lower_level(seed):
-    # From F_i(t) <= t: sum_i F_i(t) / (1 - F_i(tau_m)) <= t m (1 + alpha).
-    pvalues, supports = family(np.random.default_rng(seed), 40)
-    attainable = [AttainablePvalues.listed(support) for support in supports]
-    for alpha in (0.05, 0.3):
-        lower = adjust(pvalues, "bh") < alpha / (1 + alpha)
-        assert (reject_discrete(pvalues, attainable, alpha, "hsu") >= lower).all()
+    assert adjust_discrete([1 / 32], [six]) == pytest.approx((1 / 32) / (1 - 1 / 32))
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_continuous_tests_give_the_procedures_known_for_them(seed):
+def test_continuous_tests_give_the_procedure_known_for_them(seed):
+    """Gavrilov, Benjamini and Sarkar (2009)."""
     rng = np.random.default_rng(seed)
     pvalues = rng.random(60) ** rng.choice([1, 4], 60)
-    attainable = [AttainablePvalues.continuous()] * 60
     ascending, ranks = np.sort(pvalues), np.arange(1, 61)
     for alpha in (0.05, 0.3):
-        hsu = reject_discrete(pvalues, attainable, alpha, "hsu")
-        assert hsu.tolist() == (adjust(pvalues, "bh") < alpha / (1 + alpha)).tolist()
-        # Gavrilov, Benjamini and Sarkar (2009).
         critical = alpha * ranks / (60 + 1 - ranks * (1 - alpha))
         n_rejected = int(np.argmin(np.append(ascending < critical, False)))
-        assert reject_discrete(pvalues, attainable, alpha, "ahsd").sum() == n_rejected
-
-
-@pytest.mark.parametrize("procedure", STEP_DOWN)
-def test_adjusted_pvalues_are_the_levels_of_rejection(procedure):
-    pvalues, supports = family(np.random.default_rng(5), 30)
-    attainable = [AttainablePvalues.listed(support) for support in supports]
-    adjusted = adjust_discrete(pvalues, attainable, procedure)
-    for level in adjusted[adjusted < 0.99]:
-        above = reject_discrete(pvalues, attainable, level * (1 + 1e-9), procedure)
-        assert above.tolist() == (adjusted <= level).tolist()
-        below = reject_discrete(pvalues, attainable, level * (1 - 1e-9), procedure)
-        assert below.tolist() == (adjusted < level * (1 - 1e-10)).tolist()
+        assert (adjust_discrete(pvalues, [AttainablePvalues.continuous()] * 60) < alpha).sum() == n_rejected
 
 
 def test_rounding_errors_do_not_hide_that_pvalues_reach_one_another():
@@ -175,16 +112,9 @@ def test_rounding_errors_do_not_hide_that_pvalues_reach_one_another():
 
 def test_refusals_and_small_families():
     laws = [AttainablePvalues.listed([0.25, 1.0])] * 2
-    with pytest.raises(InputError, match="no adjusted p-values"):
-        adjust_discrete([0.5, 1.0], laws, "hsu")
-    with pytest.raises(InputError, match="`procedure` is 'bh'"):
-        reject_discrete([0.5, 1.0], laws, 0.05, "bh")
     with pytest.raises(InputError, match="attainable ones of 2 tests"):
-        reject_discrete([0.5], laws)
+        adjust_discrete([0.5], laws)
     with pytest.raises(InputError, match=r"index 1 is 0\.1, below the smallest attainable one, 0\.25"):
-        reject_discrete([0.5, 0.1], laws)
-    with pytest.raises(InputError, match=r"`alpha` is 1\.5"):
-        reject_discrete([0.5, 1.0], laws, 1.5)
-    for procedure in PROCEDURES:
-        assert reject_discrete([], [], 0.05, procedure).tolist() == []
-        assert reject_discrete([1.0, 1.0], laws, 0.05, procedure).tolist() == [False, False]
+        adjust_discrete([0.5, 0.1], laws)
+    assert adjust_discrete([], []).tolist() == []
+    assert adjust_discrete([1.0, 1.0], laws).tolist() == [1.0, 1.0]

@@ -129,8 +129,8 @@ def test_smallest_of_linear_statistics_is_attained():
 def cube_of_first_count(n_first: int, n_second: int):
     """t = (x1 - x3)^3 of counts that differ on `n_first` examples, x2 and x4 on `n_second` others."""
     x = [RationalStatistic.variable(i, 4) for i in range(4)]
-    stay = np.array([[1, 0, 0, 0]] * n_first + [[0, 1, 0, 0]] * n_second)
-    return structured_test(stay, stay[:, [2, 3, 0, 1]], (x[0] - x[2]) ** 3 + 0 * (x[1] - x[3]))
+    observed = np.array([[1, 0, 0, 0]] * n_first + [[0, 1, 0, 0]] * n_second)
+    return structured_test(observed, observed[:, [2, 3, 0, 1]], (x[0] - x[2]) ** 3 + 0 * (x[1] - x[3]))
 
 
 def test_smallest_of_others_comes_from_the_law_where_it_is_resolved():

@@ -48,13 +48,13 @@ def test_differences_of_a_share():
 
 def test_differences_add_up_to_the_statistic():
     generator = np.random.default_rng(0)
-    stay, swap = pairs(*generator.integers(-9, 10, (2, 40)))
+    observed, swapped = pairs(*generator.integers(-9, 10, (2, 40)))
     counts = generator.integers(1, 5, 40)
-    found = Differences.of(MEAN, stay, swap, counts)
+    found = Differences.of(MEAN, observed, swapped, counts)
     assert found is not None
     assert found.size is None
     assert found.counts.sum() == counts.sum()
-    assert found.unit * int(found.counts @ found.values) == MEAN(counts @ stay)
+    assert found.unit * int(found.counts @ found.values) == MEAN(counts @ observed)
 
 
 @pytest.mark.parametrize(
@@ -85,8 +85,8 @@ def test_exact_for_paired_proportions():
 
 def test_in_the_units_of_the_statistic():
     """Scores of 0 and 100: the same test, on another scale."""
-    stay, swap = pairs([100, 0, 100, 0], [0, 100, 100, 0])
-    found, share = detectable_effect(stay, swap, MEAN, COUNTS), detectable_effect(*SHARE, MEAN, COUNTS)
+    observed, swapped = pairs([100, 0, 100, 0], [0, 100, 100, 0])
+    found, share = detectable_effect(observed, swapped, MEAN, COUNTS), detectable_effect(*SHARE, MEAN, COUNTS)
     assert found is not None
     assert share is not None
     assert found.exact
@@ -96,11 +96,11 @@ def test_in_the_units_of_the_statistic():
 def test_approximate_for_other_statistics():
     generator = np.random.default_rng(0)
     counts = generator.integers(0, 3, (400, 2)), generator.integers(0, 3, (400, 2))
-    stay, swap = np.hstack(counts), np.hstack(counts[::-1])
+    observed, swapped = np.hstack(counts), np.hstack(counts[::-1])
     ones = np.ones(400, dtype=np.int64)
     for h in (F1, MEAN + (U - V) / 7):
-        sd = null_standard_deviation(stay, swap, h, ones)
-        found = detectable_effect(stay, swap, h, ones, power=0.9, alpha=0.01, alternative="greater")
+        sd = null_standard_deviation(observed, swapped, h, ones)
+        found = detectable_effect(observed, swapped, h, ones, power=0.9, alpha=0.01, alternative="greater")
         assert found == approximate_minimum_detectable_effect(
             400, sd, 400, power=0.9, alpha=0.01, alternative="greater"
         )
@@ -115,10 +115,12 @@ def test_nothing_is_discordant():
 
 def test_none_where_no_deviation_is_known():
     """At the mean of the null distribution, (0, 0), one divides by 0, and the other is flat."""
-    stay, swap = np.array([[1, -1]]), np.array([[-1, 1]])
+    observed, swapped = np.array([[1, -1]]), np.array([[-1, 1]])
     x, y = (RationalStatistic.variable(i, 2) for i in range(2))
-    assert detectable_effect(stay, swap, (x - y) / (x * y), np.array([1])) is None
-    assert detectable_effect(stay, swap, x**3 - y**3 - (x - y) * (x * x + y * y), np.array([1])) is None
+    assert detectable_effect(observed, swapped, (x - y) / (x * y), np.array([1])) is None
+    assert (
+        detectable_effect(observed, swapped, x**3 - y**3 - (x - y) * (x * x + y * y), np.array([1])) is None
+    )
 
 
 def test_refusals():

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from support.cases import F1
 
 from trackperm.choices import Alternative
 from trackperm.errors import InputError
@@ -17,9 +18,6 @@ from trackperm.exact.power import (
     minimum_detectable_effect,
     null_standard_deviation,
 )
-
-X = [RationalStatistic.variable(i, 4) for i in range(4)]
-F1 = X[0].divide(X[0] + X[1] / 2, undefined=0) - X[2].divide(X[2] + X[3] / 2, undefined=0)
 
 
 @pytest.mark.parametrize("discordance", [0.05, 0.15, 0.6])
@@ -62,27 +60,27 @@ def test_null_standard_deviation_of_a_mean_is_exact():
     u, v = generator.integers(0, 50, (2, 40))
     n = RationalStatistic.constant(40, 2)
     mean = (RationalStatistic.variable(0, 2) - RationalStatistic.variable(1, 2)) / n
-    stay, swap = np.stack([u, v], 1), np.stack([v, u], 1)
-    found = null_standard_deviation(stay, swap, mean)
+    observed, swapped = np.stack([u, v], 1), np.stack([v, u], 1)
+    found = null_standard_deviation(observed, swapped, mean)
     assert found == pytest.approx(math.sqrt(((u - v) ** 2).sum()) / 40, rel=1e-9)
-    twice = null_standard_deviation(stay, swap, mean, np.full(40, 2))
+    twice = null_standard_deviation(observed, swapped, mean, np.full(40, 2))
     assert twice == pytest.approx(math.sqrt(2) * found, rel=1e-9)
 
 
 def test_null_standard_deviation_against_the_null_distribution():
     generator = np.random.default_rng(1)
     u, v = generator.multinomial(1, [0.3, 0.15, 0.55], (2, 400))[:, :, :2]
-    stay, swap = np.hstack([u, v]), np.hstack([v, u])
-    law = structured_test(stay, swap, F1).null_distribution
+    observed, swapped = np.hstack([u, v]), np.hstack([v, u])
+    law = structured_test(observed, swapped, F1).null_distribution
     sd = math.sqrt(law.mass @ law.values**2)
-    assert null_standard_deviation(stay, swap, F1) == pytest.approx(sd, rel=0.01)
+    assert null_standard_deviation(observed, swapped, F1) == pytest.approx(sd, rel=0.01)
     real = RealStatistic.from_rational(F1)
-    assert null_standard_deviation(stay, swap, real) == pytest.approx(sd, rel=0.01)
+    assert null_standard_deviation(observed, swapped, real) == pytest.approx(sd, rel=0.01)
 
 
 def test_no_discordant_examples_no_deviation():
-    stay = np.ones((5, 4), dtype=int)
-    assert null_standard_deviation(stay, stay, F1) == 0.0
+    observed = np.ones((5, 4), dtype=int)
+    assert null_standard_deviation(observed, observed, F1) == 0.0
 
 
 def test_refusals():
@@ -96,10 +94,10 @@ def test_refusals():
         approximate_minimum_detectable_effect(0, 0.01, 100)
     with pytest.raises(InputError, match=r"`power` is 1\.0"):
         approximate_minimum_detectable_effect(10, 0.01, 100, power=1.0)
-    stay = np.array([[0, 0], [2, 2]])
+    observed = np.array([[0, 0], [2, 2]])
     x, y = (RationalStatistic.variable(i, 2) for i in range(2))
     with pytest.raises(InputError, match="undefined at the mean"):
-        null_standard_deviation([[1, 0]], [[0, 1]], (x - y).divide(stay[0][0] * x, undefined=0))
+        null_standard_deviation([[1, 0]], [[0, 1]], (x - y).divide(observed[0][0] * x, undefined=0))
 
 
 def test_a_difference_that_no_number_of_examples_shows_is_refused():

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from support.cases import F1
 
 from trackperm.errors import InputError, UndefinedStatisticError
 from trackperm.exact import CountTable, PermutationTest, RationalStatistic, structured_test
@@ -14,13 +15,15 @@ from trackperm.exact.engines.monte_carlo import exact_interval
 from trackperm.exact.power import paired_power, simulated_power
 
 X = [RationalStatistic.variable(i, 4) for i in range(4)]
-F1 = X[0].divide(X[0] + X[1] / 2, undefined=0) - X[2].divide(X[2] + X[3] / 2, undefined=0)
 CORRECT = RationalStatistic.variable(0, 2) - RationalStatistic.variable(1, 2)
 
 
 def permuted(h: RationalStatistic, table: CountTable) -> PermutationTest:
-    stay, swap = np.hstack([table.candidate, table.baseline]), np.hstack([table.baseline, table.candidate])
-    return structured_test(stay, swap, h, multiplicities=table.multiplicities)
+    observed, swapped = (
+        np.hstack([table.candidate, table.baseline]),
+        np.hstack([table.baseline, table.candidate]),
+    )
+    return structured_test(observed, swapped, h, multiplicities=table.multiplicities)
 
 
 def pilot(better: int, worse: int, both: int) -> CountTable:
@@ -123,12 +126,14 @@ def test_a_pvalue_counts_as_below_alpha_with_its_whole_interval():
     assert draw(partial(permuted, CORRECT), alpha=0.0626).power == 1.0
 
     def sampled(table: CountTable) -> PermutationTest:
-        stay, swap = (
+        observed, swapped = (
             np.hstack([table.candidate, table.baseline]),
             np.hstack([table.baseline, table.candidate]),
         )
         counts = table.multiplicities
-        return structured_test(stay, swap, CORRECT, multiplicities=counts, method="monte-carlo", n_samples=20)
+        return structured_test(
+            observed, swapped, CORRECT, multiplicities=counts, method="monte-carlo", n_samples=20
+        )
 
     drawn = partial(simulated_power, better, sampled, n_resamples=3)
     assert sampled(CountTable.from_counts(("correct",), [[1]], [[0]], [30])).pvalue < 0.05

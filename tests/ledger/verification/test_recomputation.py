@@ -75,7 +75,7 @@ CASES: dict[str, Callable[[Path], Comparison]] = {
     "one-sided": lambda _: accuracy(9, 4, alternative="greater", alpha=0.01),
     "margin": lambda _: accuracy(9, 8, both=400, margin=0.05),
     "corrected": lambda _: corrected([accuracy(20, 4, both=10, neither=3), accuracy(9, 4)])[0],
-    "step-up": lambda _: sliced("hsu"),
+    "discrete": lambda _: sliced("ahsd"),
     "slice": lambda _: sliced("tarone-holm"),
     "mid-p": lambda _: accuracy(9, 2, mid_p=True),
     "f1": lambda _: trackperm.compare(*frames(), "f1", parameters={"positive": "b"}),
@@ -312,7 +312,7 @@ def test_a_table_on_which_the_reader_aborts_is_seen(
 @pytest.mark.parametrize("path", ["comparison.json", "statistic.yaml", "count_table.parquet"])
 def test_files_that_lack_are_refused(files: dict[str, bytes], path: str):
     fewer = {name: content for name, content in files.items() if not name.endswith(path)}
-    with pytest.raises(InputError, match="is not there"):
+    with pytest.raises(InputError, match="is missing"):
         verify_files(fewer)
 
 
@@ -377,7 +377,7 @@ class TestClustersThatWereSeen:
         files, _ = self.logged()
         found = verify_files(files)
         assert found.matches
-        assert any("how examples hang together" in note for note in found.notes)
+        assert any("dependence of examples" in note for note in found.notes)
 
     def test_by_the_runs_they_are_seen_again(self) -> None:
         files, runs = self.logged()
@@ -400,7 +400,7 @@ class TestClustersThatWereSeen:
     def test_what_is_left_out_is_seen(self, value: Any) -> None:
         files, runs = self.logged()
         found = verify_from_runs(self.changed(files, value), *runs)
-        wanted = "columns by which examples hang together, from the runs"
+        wanted = "columns of dependent examples, from the runs"
         assert [check.what for check in found.checks if not check.matches] == [wanted]
 
     def test_logs_of_before_have_none(self) -> None:

@@ -53,11 +53,11 @@ class TestInPython:
 
     def test_labels_and_artifacts_are_for_runs(self, files: dict[str, bytes], tmp_path: Path):
         for options in ({"labels": "gold.csv"}, {"artifact": "predictions.json"}):
-            with pytest.raises(InputError, match="say how runs are read"):
+            with pytest.raises(InputError, match="need `from_runs=True`"):
                 trackperm.verify(saved(files, tmp_path), **options)
 
     def test_something_else_is_refused(self):
-        with pytest.raises(InputTypeError, match="a run is given as 'int'; expected text"):
+        with pytest.raises(InputTypeError, match="'int' is not a run; expected text"):
             trackperm.verify(3)
 
     @pytest.mark.tracker
@@ -105,8 +105,8 @@ class TestWhatWasTakenAsLogged:
 
     def test_from_the_counts(self, folder: Path):
         of_pairing, of_family = trackperm.verify(folder).notes
-        assert of_pairing.startswith("taken as logged: what the runs are called, their digests and how they")
-        assert of_family == "taken as logged: what the other test adds to the corrected p-value"
+        assert of_pairing.startswith("taken as logged: names and digests of the runs, and how they")
+        assert of_family == "taken as logged: the effect of the other test on the corrected p-value"
 
     @pytest.mark.parametrize("without", [None, "count_table.parquet"])
     def test_from_the_runs(self, folder: Path, without: str | None):
@@ -115,10 +115,10 @@ class TestWhatWasTakenAsLogged:
         found = trackperm.verify(folder, from_runs=True)
         assert found.matches
         recomputed, *logged = found.notes
-        assert recomputed.startswith("recomputed from the predictions: the lines that end in `from the runs`")
+        assert recomputed.startswith("recomputed from the predictions: all lines that end in `from the runs`")
         assert logged == [
-            "taken as logged: what the runs are called, and what was asked of them: the spec and the options",
-            "taken as logged: what the other test adds to the corrected p-value",
+            "taken as logged: names of the runs, spec and options",
+            "taken as logged: the effect of the other test on the corrected p-value",
         ]
         assert {f"{name}, from the runs" for name in ("baseline_digest", "by", "p-value")} <= {
             check.what for check in found.checks

@@ -22,6 +22,7 @@ from trackperm.errors import InputError, InputTypeError, PairingError, SpecError
 from trackperm.pairing.checks import label_values
 from trackperm.pairing.checks.label_values import require_label_values
 from trackperm.statistic import Statistic, builtin_names, load_statistic
+from trackperm.tables import scan
 from trackperm.tables.scan import Scan
 from trackperm.tables.table import ExampleTable
 
@@ -130,20 +131,20 @@ class TestOneClassOfMany:
 
     def test_of_a_file_labels_alone_are_read(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         tables, read = scans(tmp_path, two_runs([int(i) for i in TEN])), []
-        slices = ExampleTable.slices
+        slices = Scan.slices
 
-        def noted(self: ExampleTable, names: Any, size: int) -> Any:
-            read.append((self.origin, tuple(names)))
+        def noted(self: Scan, names: Any, size: int) -> Any:
+            read.append(tuple(names))
             return slices(self, names, size)
 
-        monkeypatch.setattr(ExampleTable, "slices", noted)
+        monkeypatch.setattr(Scan, "slices", noted)
         with pytest.raises(InputError, match="10 classes"):
             require_label_values(tables, load_statistic("f1"))
-        assert read == [("0.parquet", ("label",))]
+        assert read == [("label",)]
 
     def test_more_labels_than_are_counted(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(label_values, "MOST_CLASSES", 5)
-        monkeypatch.setattr(label_values, "_SLICE", 7)
+        monkeypatch.setattr(scan, "_COUNTED", 7)
         frames = two_runs([int(i) for i in TEN])
         for tables in (scans(tmp_path, frames), [ExampleTable.from_native(f, "x") for f in frames]):
             with pytest.raises(InputError, match="has more than 5 classes"):
@@ -273,7 +274,7 @@ class TestTwoClasses:
         with pytest.raises(InputTypeError, match="column `label` is integer in `baseline`"):
             trackperm.compare(numbers[0], texts[1], "f1")
         mixed = [texts[0].with_columns(numbers[0]["prediction"]) for _ in range(2)]
-        with pytest.raises(SpecError, match="All that it is compared with has to be of one type"):
+        with pytest.raises(SpecError, match="All values that it is compared with need one type"):
             compared(mixed, "f1")
 
     @pytest.mark.parametrize("absent", ["label", "prediction"])
@@ -454,7 +455,7 @@ class TestUnseenLabels:
 
     def test_lists_are_left_to_the_pairing(self) -> None:
         frame = pl.DataFrame({"id": range(4), "prediction": [["a"]] * 4, "label": [["b"]] * 4})
-        with pytest.raises(SpecError, match="can be read by counters alone"):
+        with pytest.raises(SpecError, match="can only be read by a counter"):
             trackperm.compare(frame, frame, "accuracy")
 
 

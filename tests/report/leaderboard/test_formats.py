@@ -177,7 +177,7 @@ def test_it_is_logged_when_asked(store: MlflowStore) -> None:
         assert listed[0].endswith(": 3 logged comparisons, 3 of them pairs of leaderboards")
         assert listed[2].startswith("1-3  ")
         assert "accuracy: leaderboard of 3 runs, 3 pairs" in listed[2]
-    with pytest.raises(InputError, match="is a leaderboard, and only comparisons are verified"):
+    with pytest.raises(InputError, match="is a leaderboard; expected a comparison"):
         said(f"mlflow:{run.info.run_id}", command="verify")
 
 

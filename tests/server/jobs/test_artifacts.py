@@ -1,4 +1,4 @@
-"""No process of the workshop reads storage by itself, or anything else of the network."""
+"""No process of the pool reads storage by itself, or anything else of the network."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def test_every_scheme_leads_to_public_routes() -> None:
 def test_paths_stay_in_the_run(path: str) -> None:
     artifacts = PublicArtifacts("file:///x/run1/artifacts", "http://127.0.0.1:1")
     for ask in (artifacts.download_artifacts, artifacts.list_artifacts):
-        with pytest.raises(MlflowException, match="is no artifact path"):
+        with pytest.raises(MlflowException, match="is not a valid artifact path"):
             ask(path)
 
 
 @pytest.mark.parametrize("uri", ["file:///etc", "s3://bucket/models/7", "/x/run1/artifacts2"])
 def test_storage_of_anything_else_is_refused(uri: str) -> None:
-    with pytest.raises(MlflowException, match="is no place of the artifacts of a run"):
+    with pytest.raises(MlflowException, match="is not the artifact URI of a run"):
         PublicArtifacts(uri)
 
 
@@ -53,5 +53,5 @@ def test_other_hosts_are_out_of_reach(monkeypatch: pytest.MonkeyPatch) -> None:
     adapter.base = "http://127.0.0.1:5000"
     monkeypatch.setattr(requests.Session, "get_adapter", lambda *_, **__: adapter)
     for url in ("http://127.0.0.1:50001/x", "http://127.0.0.1.evil.example:5000/x", "file:///etc/passwd"):
-        with pytest.raises(requests.ConnectionError, match="is out of reach"):
+        with pytest.raises(requests.ConnectionError, match="cannot be reached"):
             requests.get(url, timeout=1)

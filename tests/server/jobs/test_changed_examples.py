@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from trackperm.server.jobs.changed_examples import FlipPage, read_flips, write_flips
+from trackperm.server.jobs.changed_examples import ChangedPage, read_changed_examples, write_changed_examples
 
 COLUMNS = ("change", "id", "text", "n")
 ROWS = [
@@ -21,25 +21,25 @@ ROWS = [
 def path(tmp_path: Path) -> Path:
     file = tmp_path / "a folder with # and ?" / "flips.sqlite"
     file.parent.mkdir()
-    write_flips(file, COLUMNS, ROWS, "change")
+    write_changed_examples(file, COLUMNS, ROWS, "change")
     return file
 
 
-def ids(page: FlipPage) -> list[str]:
+def ids(page: ChangedPage) -> list[str]:
     return [row[1] for row in page.rows]
 
 
 def test_values_are_kept(path: Path) -> None:
-    page = read_flips(path, offset=0, limit=10)
+    page = read_changed_examples(path, offset=0, limit=10)
     assert (page.total, page.matching, tuple(page.columns)) == (4, 4, COLUMNS)
     assert [tuple(row) for row in page.rows] == ROWS
     assert page.rows[2][3] is True
 
 
 def test_pages(path: Path) -> None:
-    assert ids(read_flips(path, offset=1, limit=2)) == ["b", "c"]
-    assert ids(read_flips(path, offset=4, limit=2)) == []
-    assert read_flips(path, offset=0, limit=0).matching == 4
+    assert ids(read_changed_examples(path, offset=1, limit=2)) == ["b", "c"]
+    assert ids(read_changed_examples(path, offset=4, limit=2)) == []
+    assert read_changed_examples(path, offset=0, limit=0).matching == 4
 
 
 @pytest.mark.parametrize(
@@ -55,18 +55,18 @@ def test_pages(path: Path) -> None:
     ],
 )
 def test_search(path: Path, search: str, found: str) -> None:
-    page = read_flips(path, offset=0, limit=10, search=search)
+    page = read_changed_examples(path, offset=0, limit=10, search=search)
     assert ids(page) == list(found)
     assert (page.total, page.matching) == (4, len(found))
 
 
 def test_directions(path: Path) -> None:
-    assert ids(read_flips(path, offset=0, limit=10, direction="better")) == ["a", "d"]
-    assert ids(read_flips(path, offset=0, limit=10, direction="better", search="100")) == ["d"]
-    assert ids(read_flips(path, offset=0, limit=10, direction="worse")) == ["b"]
+    assert ids(read_changed_examples(path, offset=0, limit=10, direction="better")) == ["a", "d"]
+    assert ids(read_changed_examples(path, offset=0, limit=10, direction="better", search="100")) == ["d"]
+    assert ids(read_changed_examples(path, offset=0, limit=10, direction="worse")) == ["b"]
 
 
 def test_without_directions(tmp_path: Path) -> None:
-    write_flips(tmp_path / "flips", COLUMNS[1:], [row[1:] for row in ROWS], None)
-    assert read_flips(tmp_path / "flips", offset=0, limit=10, direction="better").matching == 0
-    assert read_flips(tmp_path / "flips", offset=0, limit=10).matching == 4
+    write_changed_examples(tmp_path / "flips", COLUMNS[1:], [row[1:] for row in ROWS], None)
+    assert read_changed_examples(tmp_path / "flips", offset=0, limit=10, direction="better").matching == 0
+    assert read_changed_examples(tmp_path / "flips", offset=0, limit=10).matching == 4

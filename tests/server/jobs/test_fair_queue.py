@@ -38,7 +38,7 @@ def test_a_thousand_made_up_pages_delay_another_client_by_one_turn() -> None:
     assert drained(waiting)[:4] == ["flood/0/x", "honest/1/x", "flood/1/x", "honest/1/y"]
 
 
-def test_who_has_less_at_work_comes_first() -> None:
+def test_who_has_less_in_progress_comes_first() -> None:
     waiting = filled("a/1/x", "a/1/y", "a/2/x")
     assert waiting.get(1) == "a/1/x"
     waiting.put("b/1/x", "b", "b/1")
@@ -55,7 +55,7 @@ def test_a_program_is_its_own_page() -> None:
     for item in ("first", "second"):
         assert waiting.get(1) == item
         waiting.done("program", "program")
-    assert not waiting._at_work
+    assert not waiting._in_progress
 
 
 def test_items_are_removed() -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import resource
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from multiprocessing import Pipe
 from pathlib import Path
 
 import pytest
@@ -19,11 +19,11 @@ from werkzeug.test import EnvironBuilder
 
 from trackperm.errors import StorageError
 from trackperm.server.jobs.limits import Limits
-from trackperm.server.jobs.pipe import Wire
-from trackperm.server.jobs.pool import Workshop, _Process
+from trackperm.server.jobs.pipe import Pipe
+from trackperm.server.jobs.pool import WorkerPool, WorkerProcess
 from trackperm.server.jobs.process import ServerAdapter
 from trackperm.server.jobs.replay import Caller
-from trackperm.server.jobs.requests import read_order
+from trackperm.server.jobs.requests import read_request
 from trackperm.server.jobs.store import STATE_FILE, JobStore
 from trackperm.server.jobs.visitors import Visitor
 
@@ -55,13 +55,13 @@ def test_on_a_full_disk_no_job_begins_and_the_folder_is_named(folder: Path, full
 
 def test_nobody_waits_for_a_job_whose_end_cannot_be_recorded(request: pytest.FixtureRequest) -> None:
     """The disk fills while it waits: its record goes, and the thread that saw to it takes the next one."""
-    store, workshop = JobStore(), Workshop(Limits())
+    store, pool = JobStore(), WorkerPool(Limits())
     caller = Caller.of(Flask(__name__), REQUEST, "")
-    order = read_order({"kind": "choices", "runs": ["a"]})
+    asked = read_request({"kind": "choices", "runs": ["a"]})
     jobs = [store.begin(SOMEBODY) for _ in range(3)]
     request.getfixturevalue("full_disk")
     for job in jobs:
-        workshop.submit(job, caller, order)
+        pool.submit(job, caller, asked)
     deadline = time.monotonic() + 30
     while any(store.find(job.id) for job in jobs):
         assert time.monotonic() < deadline
@@ -71,8 +71,8 @@ def test_nobody_waits_for_a_job_whose_end_cannot_be_recorded(request: pytest.Fix
 
 def test_what_follows_an_answer_for_which_there_is_no_room_is_understood(full_disk: None) -> None:
     """Otherwise the rest of the answer is taken for messages, and nobody hears of the disk."""
-    ours, theirs = Pipe()
-    server, wire = Wire(ours), Wire(theirs)
+    ours, theirs = multiprocessing.Pipe()
+    server, worker = Pipe(ours), Pipe(theirs)
 
     def answer() -> None:
         server.receive()
@@ -82,11 +82,11 @@ def test_what_follows_an_answer_for_which_there_is_no_room_is_understood(full_di
         server.send({"type": "next"})
 
     threading.Thread(target=answer, daemon=True).start()
-    adapter = ServerAdapter(wire, threading.Lock())
+    adapter = ServerAdapter(worker, threading.Lock())
     adapter.base = "http://127.0.0.1"
     with pytest.raises(OSError, match="File too large"):
         adapter.send(requests.Request("GET", "http://127.0.0.1/get-artifact").prepare())
-    assert wire.receive() == {"type": "next"}
+    assert worker.receive() == {"type": "next"}
 
 
 ENDED = """\
@@ -94,10 +94,10 @@ import ctypes, os, sys, tempfile, time
 from pathlib import Path
 from support.processes import descendants
 from trackperm.server.jobs.limits import Limits
-from trackperm.server.jobs.pool import _Process
+from trackperm.server.jobs.pool import WorkerProcess
 
 ctypes.CDLL(None).prctl(36, 1)  # what loses its parent becomes a child of this process, as in a container
-process = _Process(Limits(), Path(tempfile.mkdtemp()))
+process = WorkerProcess(Limits(), Path(tempfile.mkdtemp()))
 while len(found := descendants(os.getpid())) < 2:
     time.sleep(0.01)
 print(process.end(), len(found))
@@ -117,7 +117,7 @@ def test_processes_of_jobs_have_no_secrets(folder: Path, monkeypatch: pytest.Mon
     for name in ("TRACKPERM_MLFLOW_WEBHOOK_SECRET", "MLFLOW_TRACKING_PASSWORD", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "planted-secret")
     monkeypatch.setenv("TRACKPERM_EXPANDED_MB", "77")
-    process = _Process(Limits(), folder)
+    process = WorkerProcess(Limits(), folder)
     try:
         shown = [Path(f"/proc/{each}/environ").read_bytes() for each in descendants(os.getpid())]
     finally:
@@ -138,7 +138,7 @@ def test_a_store_that_does_not_answer_keeps_nobody_waiting() -> None:
             answers.wait()
         return {}
 
-    store, workshop, caller = JobStore(), Workshop(Limits()), Caller.of(app, REQUEST, "")
+    store, pool, caller = JobStore(), WorkerPool(Limits()), Caller.of(app, REQUEST, "")
     stuck, another = [store.begin(SOMEBODY) for _ in range(2)], store.begin(SOMEBODY)
 
     def wait_for(is_there: Callable[[], bool]) -> None:
@@ -149,7 +149,7 @@ def test_a_store_that_does_not_answer_keeps_nobody_waiting() -> None:
 
     try:
         for job in (*stuck, another):
-            workshop.submit(job, caller, read_order({"kind": "choices", "runs": ["a"]}))
+            pool.submit(job, caller, read_request({"kind": "choices", "runs": ["a"]}))
         wait_for(lambda: len(asked) == 2)
         for job in stuck:
             job.cancel()

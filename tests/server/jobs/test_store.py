@@ -17,7 +17,7 @@ import pytest
 from flask import Request
 from werkzeug.test import EnvironBuilder
 
-from trackperm.errors import TrackpermError
+from trackperm.errors import TooManyJobsError, TrackpermError
 from trackperm.server.jobs import store as store_module
 from trackperm.server.jobs.limits import (
     PENDING_IN_ALL,
@@ -25,7 +25,7 @@ from trackperm.server.jobs.limits import (
     PENDING_PER_PAGE,
     PENDING_PER_USER,
 )
-from trackperm.server.jobs.store import RESULT_FILE, STATE_FILE, Job, JobStore, TooManyJobsError
+from trackperm.server.jobs.store import RESULT_FILE, STATE_FILE, Job, JobStore
 from trackperm.server.jobs.visitors import Visitor
 
 
@@ -182,7 +182,7 @@ def test_folder_of_somebody_else_is_not_used(folder: Path) -> None:
 
 def test_folder_that_others_can_read_is_not_used(folder: Path) -> None:
     (folder / f"trackperm-server-{os.getuid()}-{os.getppid()}").mkdir(mode=0o755)
-    with pytest.raises(TrackpermError, match="belongs to somebody else"):
+    with pytest.raises(TrackpermError, match="is owned by another user"):
         JobStore().begin(SOMEBODY)
 
 

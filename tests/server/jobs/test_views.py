@@ -13,6 +13,7 @@ from support.comparisons import accuracy, answers
 import trackperm
 from trackperm.errors import CapacityError
 from trackperm.report import charts
+from trackperm.report.changed_examples import changed_examples
 from trackperm.server.jobs import views
 
 ATTACK = "<script>alert(1)</script>"
@@ -61,19 +62,19 @@ def test_a_distribution_that_is_too_large_is_not_drawn(monkeypatch):
 
 
 def test_every_changed_example_has_its_direction():
-    flips = views.flips(accuracy(20, 4, both=10, neither=3))
-    assert flips.columns == (
+    changed = changed_examples(accuracy(20, 4, both=10, neither=3))
+    assert changed.columns == (
         *("change", "id", "label", "baseline.prediction", "candidate.prediction"),
         *("baseline.correct", "candidate.correct"),
     )
-    assert [row[0] for row in flips.rows] == ["better"] * 20 + ["worse"] * 4
-    assert flips.rows[0] == ("better", "dev-0000", "yes", "no", "yes", 0, 1)
+    assert [row[0] for row in changed.rows] == ["better"] * 20 + ["worse"] * 4
+    assert changed.rows[0] == ("better", "dev-0000", "yes", "no", "yes", 0, 1)
 
 
 def test_less_may_be_better():
     baseline, candidate = answers([True, False, False, True]), answers([False, True, True, True])
-    flips = views.flips(trackperm.compare(baseline, candidate, "error_rate"))
-    assert [(row[0], row[1]) for row in flips.rows] == [
+    changed = changed_examples(trackperm.compare(baseline, candidate, "error_rate"))
+    assert [(row[0], row[1]) for row in changed.rows] == [
         ("worse", "dev-0000"),
         ("better", "dev-0001"),
         ("better", "dev-0002"),
@@ -85,8 +86,8 @@ def test_decimal_scores_have_directions():
     baseline = pl.DataFrame({"id": ids, "score": [0.1, 0.25, 0.5, 0.3, 1.0]})
     candidate = pl.DataFrame({"id": ids, "score": [0.3, 0.2, 0.5, 0.31, 1.0]})
     comparison = trackperm.compare(baseline, candidate, "mean")
-    flips = views.flips(comparison)
-    assert [row[0] for row in flips.rows] == ["better", "worse", "better"]
+    changed = changed_examples(comparison)
+    assert [row[0] for row in changed.rows] == ["better", "worse", "better"]
     assert (comparison.n_better, comparison.n_worse) == (2, 1)
 
 
@@ -98,10 +99,10 @@ def test_where_examples_have_no_sign_of_their_own_none_is_shown():
         for k in (1, 2)
     ]
     comparison = trackperm.compare(*runs, "f1")
-    flips = views.flips(comparison)
+    changed = changed_examples(comparison)
     assert comparison.n_better is None
-    assert flips.columns[0] == "id"
-    assert len(flips.rows) == comparison.n_discordant
+    assert changed.columns[0] == "id"
+    assert len(changed.rows) == comparison.n_discordant
     assert views.comparison_view(comparison)["flips"]["better"] is None
 
 
@@ -110,7 +111,7 @@ def test_long_texts_are_whole_and_large_integers_are_text():
     ids = [2**53 + 1, 2]
     baseline = pl.DataFrame({"id": ids, "prediction": [long, "b"], "label": [long, "b"]})
     candidate = baseline.with_columns(prediction=pl.Series(["c", "b"]))
-    (row,) = views.flips(trackperm.compare(baseline, candidate, "accuracy")).rows
+    (row,) = changed_examples(trackperm.compare(baseline, candidate, "accuracy")).rows
     assert str(2**53 + 1) in row
     assert long in row
     strict(row)

@@ -13,10 +13,10 @@ import pytest
 from support.specs import load, refusal, underlined
 
 import trackperm
-from trackperm.errors import InputError, InputTypeError, SpecError
+from trackperm.errors import InputError, InputTypeError, SpecError, UncountableError
 from trackperm.pairing.digests import _list_words
 from trackperm.pairing.pair import pair
-from trackperm.statistic import ColumnType, UncountableError, builtin_names, load_statistic
+from trackperm.statistic import ColumnType, builtin_names, load_statistic
 from trackperm.statistic.counters import COUNTERS
 from trackperm.tables.column_types import typed_columns
 from trackperm.tables.table import ExampleTable
@@ -24,8 +24,8 @@ from trackperm.tables.table import ExampleTable
 TEXTS, INTEGERS, TEXT = ColumnType.TEXT_LIST, ColumnType.INTEGER_LIST, ColumnType.TEXT
 
 SPECS = {
-    "score: n_tokens(label) / n": ("`n_tokens` can stand in `counts` alone", "n_tokens(label)"),
-    "counts: {c: n_tokens(u.label)}\nscore: c": ("`u.label` cannot stand in a count", "u.label"),
+    "score: n_tokens(label) / n": ("`n_tokens` can only be used in `counts`", "n_tokens(label)"),
+    "counts: {c: n_tokens(u.label)}\nscore: c": ("`u.label` cannot be used in a count", "u.label"),
     "counts: {c: n_tokens(label + 1)}\nscore: c": ("takes a column, not `label + 1`", "label + 1"),
     "counts: {c: n_tokens('label')}\nscore: c": ("takes a column, not text `'label'`", "'label'"),
     "counts: {c: 'n_tokens(label, label)'}\nscore: c": ("takes 1 arguments, not 2", "n_tokens(label, label)"),
@@ -84,8 +84,13 @@ TYPES = [
         TEXTS,
         "takes text, not list of text column `label`",
     ),
-    ("prediction == label", TEXTS, TEXTS, "list of text column `prediction` can be read by counters alone"),
-    ("(label == 'a') & prediction", INTEGERS, TEXT, "list of integers column `prediction` can be read by"),
+    ("prediction == label", TEXTS, TEXTS, "list of text column `prediction` can only be read by a counter"),
+    (
+        "(label == 'a') & prediction",
+        INTEGERS,
+        TEXT,
+        "list of integers column `prediction` can only be read by",
+    ),
 ]
 
 
@@ -130,12 +135,12 @@ REFUSED = {
         "las",
         [["1:a"], ["1:a", None]],
         [["1:a"]] * 2,
-        "the list in `prediction` has a null",
+        "the list in `prediction` contains a null",
     ),
-    "no tag": ("span_f1", ["O", "PER"], ["O", "O"], "'PER' in `prediction` is no tag"),
-    "no tag of the label": ("span_recall", ["O", "O"], ["O", "B_PER"], "'B_PER' in `label` is no tag"),
-    "no head": ("uas", ["1", "x"], ["1", "2"], "'x' in `prediction` is no head"),
-    "no relation": ("las", ["1:a", "1:"], ["1:a", "2:b"], "'1:' in `prediction` is no head and relation"),
+    "no tag": ("span_f1", ["O", "PER"], ["O", "O"], "'PER' in `prediction` is not a tag"),
+    "no tag of the label": ("span_recall", ["O", "O"], ["O", "B_PER"], "'B_PER' in `label` is not a tag"),
+    "no head": ("uas", ["1", "x"], ["1", "2"], "'x' in `prediction` is not a head"),
+    "no relation": ("las", ["1:a", "1:"], ["1:a", "2:b"], "'1:' in `prediction` is not a head and relation"),
 }
 
 
@@ -152,9 +157,9 @@ def test_examples_that_cannot_be_counted(case: tuple[str, Any, Any, str]) -> Non
 def test_tags_of_another_scheme() -> None:
     table = run(["O", "E-X"], ["O", "E-X"])
     pair(table, table, load_statistic("span_f1"))
-    with pytest.raises(InputError, match="'E-X' in `prediction` is no tag") as caught:
+    with pytest.raises(InputError, match="'E-X' in `prediction` is not a tag") as caught:
         pair(table, table, load_statistic("span_f1", parameters={"scheme": "BIO"}))
-    assert caught.value.hint == "tags of the scheme BIO are `O`, and `B-` or `I-` with a type behind."
+    assert caught.value.hint == "tags of the scheme BIO are `O`, and `B-` or `I-` followed by a type."
 
 
 def test_empty_lists_count_nothing() -> None:

@@ -15,8 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from support.reference_data import _chunks, _token_f1, _tokens
 
-from trackperm.statistic.counters import COUNTERS
-from trackperm.statistic.counters.edits import _CELLS
+from trackperm.statistic.counters import COUNTERS, edits
 from trackperm.statistic.counters.ngrams import _ROWS, ORDERS
 
 Lists = list[list[Any]]
@@ -58,7 +57,7 @@ def tables(*items: st.SearchStrategy[Any], aligned: bool = False) -> st.SearchSt
 
 
 WORDS = st.sampled_from(["a", "b", "B", "", "é", "a b"])
-NUMBERS = st.sampled_from([0, 1, 2, -(2**63), 2**63 - 1])
+NUMBERS = st.sampled_from([0, 1, -1, -2, 2**61 - 1, -(2**63), 2**63 - 1])  # of which some have one hash
 TAGS = st.builds(
     lambda prefix, kind: "O" if prefix == "O" else prefix + kind,
     st.sampled_from("OOBIES"),
@@ -147,11 +146,14 @@ def test_ngrams_of_many_examples() -> None:
         assert counted("ngram_matches", a, b, choice=order) == expected
 
 
-def test_edits_of_many_examples_of_all_lengths() -> None:
+def test_edits_of_many_examples() -> None:
     rng = np.random.default_rng(1)
-    a, b = ([rng.integers(0, 3, rng.integers(0, 40)).tolist() for _ in range(5_000)] for _ in range(2))
-    assert sum(map(len, a)) > _CELLS  # more than one batch
-    assert counted("edit_operations", a, b) == [levenshtein(x, y) for x, y in zip(a, b, strict=True)]
+    n_rows = 2 * edits._ROWS + 7
+    a, b = ([rng.integers(0, 3, size).tolist() for size in rng.integers(0, 9, n_rows)] for _ in "ab")
+    expected = [levenshtein(x, y) for x, y in zip(a, b, strict=True)]
+    assert counted("edit_operations", a, b) == expected
+    texts = [["".join(map(str, items)) for items in column] for column in (a, b)]
+    assert counted("character_edit_operations", *texts) == expected
 
 
 def test_edits_of_long_texts() -> None:

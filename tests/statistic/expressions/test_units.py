@@ -129,9 +129,9 @@ def test_g_of_decimals(tmp_path: Path) -> None:
         "h: (win + gain) / n\nalternative: greater\n"
     )
     statistic = load(tmp_path, text)
-    stay, swap = statistic.pairs(np.array([[7, 2]]), np.array([[4, 3]]))
-    assert stay.tolist() == [[1, 2, 2]]
-    assert swap.tolist() == [[-1, -2, 3]]
+    observed, swapped = statistic.pairs(np.array([[7, 2]]), np.array([[4, 3]]))
+    assert observed.tolist() == [[1, 2, 2]]
+    assert swapped.tolist() == [[-1, -2, 3]]
     assert value(statistic.h, [1, 2, 2]) == (1 + Fraction(2, 10)) / 2
     assert "win: (u.s > v.s + 0.25) - (v.s > u.s + 0.25)" in statistic.document()
 

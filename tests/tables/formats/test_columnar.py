@@ -121,7 +121,7 @@ class TestArrow:
 REFUSED_NPZ = {
     "objects": ({"id": np.array(["a", None])}, r"array `id` of `.*` cannot be read: Object arrays"),
     "lengths": ({"id": np.arange(2), "p": np.arange(3)}, r"differ in length: `id` 2, `p` 3"),
-    "no columns": ({"x": np.zeros((2, 2))}, r"has no array of one dimension: `x`"),
+    "no columns": ({"x": np.zeros((2, 2))}, r"has no one-dimensional array of numbers or text: `x`"),
 }
 
 

@@ -66,9 +66,9 @@ class TestTwoColumnsOfTags:
 
     def test_are_refused_until_one_is_chosen(self, tmp_path: Path) -> None:
         path = write(tmp_path / "x.dat", self.ROWS)
-        with pytest.raises(SourceError, match=r"same types in columns 3 and 4 \(`PER`") as caught:
+        with pytest.raises(SourceError, match=r"same types in columns 3 and 4 \(such as `PER`") as caught:
             read_examples(path)
-        assert f"`{path}::3,4` takes column 3 for the labels" in str(caught.value.hint)
+        assert f"`{path}::3,4` reads labels from column 3" in str(caught.value.hint)
         assert read_examples(path, part="4").columns == ["id", "tokens", "prediction"]
         frame = read_examples(path, part="3,4").frame
         assert frame["label"].to_list() == [["B-ORG", "O"], ["B-PER"]]
@@ -88,11 +88,11 @@ class TestTwoColumnsOfTags:
 
     @pytest.mark.parametrize("part", ["1", "5", "0", "2,3,4", "x", "3,", "-1"])
     def test_other_choices_are_refused(self, tmp_path: Path, part: str) -> None:
-        with pytest.raises(SourceError, match="chooses no columns of tags"):
+        with pytest.raises(SourceError, match="does not select one or two columns of tags"):
             read_examples(write(tmp_path / "x.dat", self.ROWS), part=part)
 
     def test_a_column_of_something_else(self, tmp_path: Path) -> None:
-        with pytest.raises(SourceError, match="line 1: 'NNP' in column 2 is no tag"):
+        with pytest.raises(SourceError, match="line 1: 'NNP' in column 2 is not a tag"):
             read_examples(write(tmp_path / "x.dat", self.ROWS), part="2")
 
 
@@ -101,7 +101,7 @@ class TestTwoColumnsOfTags:
     [
         ("x y O", "line 21: 3 columns, where the first token has 2"),
         ("x", "line 21: 1 columns"),
-        ("x NN", "line 21: 'NN' in column 2 is no tag"),
+        ("x NN", "line 21: 'NN' in column 2 is not a tag"),
     ],
 )
 def test_broken_lines_are_named(tmp_path: Path, line: str, message: str) -> None:

@@ -81,9 +81,9 @@ def test_sentences_without_ids_are_numbered(gold: Path) -> None:
     [
         ("0\troot\t_\t_\n2\tnos", "_\troot\t_\t_\n2\tnos", "line 5: word 1 has the head '_'"),
         ("1\tobj\t_", "1\t_\t_", "line 6: word 2 has .* the relation '_'"),
-        ("\tobl:arg\t_\t_", "\tobl:arg\t_", "line 10: 9 columns from '5' on"),
+        ("\tobl:arg\t_\t_", "\tobl:arg\t_", "line 10: 9 columns that begin with '5'"),
         ("5\tmar", "6\tmar", "line 10: word 6 follows word 4"),
-        ("2\tlikes", "x\tlikes", "line 14: 10 columns from 'x' on"),
+        ("2\tlikes", "x\tlikes", "line 14: 10 columns that begin with 'x'"),
     ],
 )
 def test_broken_lines_are_named(gold: Path, old: str, new: str, message: str) -> None:

@@ -64,7 +64,7 @@ def test_columns_are_numbered_and_a_note_says_so(tmp_path: Path) -> None:
         "3": ["-2e3", None],
     }
     assert table.notes == (
-        "there is no header, as the first row holds numbers alone: the columns are called `1`, `2`, `3`,"
+        "there is no header, as the first row consists of numbers; the columns were named `1`, `2`, `3`,"
         " from left to right",
     )
 
@@ -76,9 +76,9 @@ def test_quoted_numbers_are_names(tmp_path: Path) -> None:
 
 REFUSED = {
     "row too short": (FOUR + "1,2,3\n", "", r", line 4: 3 fields after a first row of 4"),
-    "no such column": (TWO, "::3", r"has no column `3`\n\nHint: it has no header, and `1`, `2`"),
+    "no such column": (TWO, "::3", r"has no column `3`\n\nHint: it has no header; choose one of `1`, `2`"),
     "systems of two columns": (TWO, "::A", r"has no column `A`"),
-    "systems of decimals": (FOUR + "0.5,2,3,4\n", "::B", r"has no counts in column `1`: '0.5'"),
+    "systems of decimals": (FOUR + "0.5,2,3,4\n", "::B", r"'0.5' in column `1` of .* is not a count"),
 }
 
 
@@ -125,7 +125,7 @@ def test_a_header_of_numbers_above_other_things_is_one(content: str, tmp_path: P
     (tmp_path / "a").write_text(content)
     table = read_examples(tmp_path / "a")
     assert len(table) == 1
-    noted = "the first row holds numbers alone, and was taken for the header" in table.notes
+    noted = "the first row consists of numbers, and was read as the header" in table.notes
     assert noted == ("lake" not in content)
 
 
@@ -155,7 +155,7 @@ def test_a_column_without_a_name_is_called_by_its_place(value: str, tmp_path: Pa
     (tmp_path / "a").write_text(f",b\n0,{value}\n1,y\n")
     table = read_examples(tmp_path / "a")
     assert table.columns == ["column_1", "b"]
-    assert table.notes == ("the column without a name is called `column_1`",)
+    assert table.notes == ("the column without a name was named `column_1`",)
     (tmp_path / "a").write_text(f",,b\n0,1,{value}\n")
     with pytest.raises(SourceError, match="several columns without a name"):
         read_examples(tmp_path / "a")

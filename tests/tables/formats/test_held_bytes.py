@@ -100,5 +100,5 @@ def test_a_page_of_less_than_no_values_is_refused(tmp_path: Path) -> None:
     header = whole[start : start + 20]
     place = start + header.index(b"\x15\x02", 6)
     path.write_bytes(whole[: place + 1] + b"\x03" + whole[place + 2 :])
-    with pytest.raises(SourceError, match="the header of a page has numbers that are none"):
+    with pytest.raises(SourceError, match="the header of a page has invalid numbers"):
         read_examples(path).polars_column("id")

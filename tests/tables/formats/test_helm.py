@@ -107,10 +107,10 @@ def test_metrics_are_those_of_the_run(write: Any) -> None:
 
 
 REFUSED = {
-    "no statistics": ([*HELM, {"instance_id": "id9"}], "item 3: no instance with its statistics"),
+    "no statistics": ([*HELM, {"instance_id": "id9"}], "item 3 is not an instance with statistics"),
     "a statistic without a name": (
         [helm_instance("id0", {"count": 1, "sum": 1})],
-        "item 0: no instance with its statistics",
+        "item 0 is not an instance with statistics",
     ),
     "no sum": (
         [helm_instance("id0", {"name": {"name": "f1"}, "count": 1})],

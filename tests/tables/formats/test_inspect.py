@@ -64,11 +64,11 @@ class TestSamples:
 
     @pytest.mark.parametrize("value", ["good", "c", [1, 0]])
     def test_other_values_are_refused(self, write: Any, value: Any) -> None:
-        with pytest.raises(SourceError, match=r"sample 1: the value .* of scorer `match` is no score"):
+        with pytest.raises(SourceError, match=r"sample 1: the value .* of scorer `match` is not a score"):
             read_examples(write(inspect_log([inspect_sample(1, 1, match=value)])))
 
     def test_a_value_beyond_decimals_is_refused(self, write: Any) -> None:
-        with pytest.raises(SourceError, match="sample 1: the value of scorer `match` is beyond the range of"):
+        with pytest.raises(SourceError, match="sample 1: the value of scorer `match` exceeds the range of"):
             read_examples(write(inspect_log([inspect_sample(1, 1, match=10**400)])))
 
     def test_several_targets_are_lists_everywhere(self, write: Any) -> None:
@@ -158,11 +158,11 @@ class TestEpochs:
 class TestHeaders:
     def test_that_claim_more_than_is_there(self, write: Any) -> None:
         log = inspect_log(INSPECT["samples"], results={"total_samples": 790})
-        assert read_examples(write(log)).notes == ("the header claims 790 samples, and 2 are there",)
+        assert read_examples(write(log)).notes == ("the header claims 790 samples, but there are 2",)
 
     def test_of_runs_that_failed(self, write: Any) -> None:
         log = inspect_log(INSPECT["samples"], status="error")
-        assert read_examples(write(log)).notes == ("the run did not end well: its status is `error`",)
+        assert read_examples(write(log)).notes == ("the run did not succeed: its status is `error`",)
 
     def test_without_samples(self, write: Any) -> None:
         with pytest.raises(SourceError, match="is an Inspect log without samples, although it claims 1000"):
@@ -180,7 +180,7 @@ class TestHeaders:
 
     def test_a_sample_that_is_none(self, write: Any) -> None:
         log = inspect_log([{"id": 1, "epoch": 1, "scores": {}}])
-        with pytest.raises(SourceError, match="sample 0: no object with `id` and `input`"):
+        with pytest.raises(SourceError, match="sample 0 is not an object with `id` and `input`"):
             read_examples(write(log))
 
 
@@ -193,7 +193,7 @@ class TestArchives:
         with zipfile.ZipFile(path, "w") as archive:
             for name, data in members.items():
                 archive.writestr(name, data)
-        assert read_examples(path).notes == ("the run did not end well: its status is `started`",)
+        assert read_examples(path).notes == ("the run did not succeed: its status is `started`",)
 
     def test_of_zstandard(self, tmp_path: Path) -> None:
         if sys.version_info < (3, 14):
@@ -287,7 +287,7 @@ class TestPublished:
     def test_an_archive_that_claims_790_samples(self) -> None:
         table = read_examples(DATA / "inspect_eval_docent" / "log.eval")
         assert len(table) == 15
-        assert table.notes == ("the header claims 790 samples, and 15 are there",)
+        assert table.notes == ("the header claims 790 samples, but there are 15",)
         assert table.facts == {
             "task": "inspect_evals/luce_intercode_ctf",
             "dataset": "ic_ctf",

@@ -43,7 +43,7 @@ def test_reports_of_pytest(tmp_path: Path) -> None:
         ("test_tasks::test_skipped", None),
         ("test_tasks.TestIn::test_case", 1),
     ]
-    assert table.notes == ("1 of 9 tests was skipped, and neither passed nor failed",)
+    assert table.notes == ("1 of 9 tests was skipped: neither passed nor failed",)
 
 
 def test_two_reports_are_compared(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ REFUSED = {
     **{
         f"in {encoding}": (
             f'<?xml version="1.0" encoding="{encoding}"?><testsuite/>',
-            "the encoding that it declares cannot be read",
+            "the declared encoding cannot be read",
         )
         for encoding in ("nothing-known", "rot13", "utf-7", "big5", "idna", "punycode")
     },

@@ -93,7 +93,7 @@ def test_other_queries_are_refused_when_paired(write: Any) -> None:
 
 def test_metrics_that_are_none(write: Any) -> None:
     frame = lighteval_before_0_10(METRICS, as_text=True).with_columns(pl.lit("{'em': x}").alias("metrics"))
-    with pytest.raises(SourceError, match=r"row 0: the metrics are .*, and no mapping of names to values"):
+    with pytest.raises(SourceError, match=r"row 0: the metrics .* are not a mapping of names to values"):
         read_examples(write(frame))
 
 
@@ -117,7 +117,7 @@ def test_choices_that_are_no_list_make_no_label(write: Any) -> None:
 def test_names_of_metrics_that_are_no_text(write: Any) -> None:
     """Regression: that was a TypeError."""
     frame = lighteval_before_0_10(METRICS, as_text=True).with_columns(pl.lit("{1: 0.5}").alias("metrics"))
-    with pytest.raises(SourceError, match=r"row 0: the metrics are '\{1: 0\.5\}', and no mapping"):
+    with pytest.raises(SourceError, match=r"row 0: the metrics '\{1: 0\.5\}' are not a mapping"):
         read_examples(write(frame))
 
 

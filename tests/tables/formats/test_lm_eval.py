@@ -133,7 +133,7 @@ class TestRun:
 
     def test_several_runs_are_refused(self, run: Path) -> None:
         write_lines(run / "samples_sums_2026-01-22T03-44-18.458309.jsonl", LM_EVAL)
-        with pytest.raises(SourceError, match=r"holds 2 runs: `2026-01-21T03-44-18.458309`, `2026-01-22"):
+        with pytest.raises(SourceError, match=r"contains 2 runs: `2026-01-21T03-44-18.458309`, `2026-01-22"):
             read_examples(run)
 
     @pytest.mark.parametrize("name", ["notes.txt", "predictions.csv", "more/x.csv"])
@@ -150,7 +150,7 @@ class TestRun:
 
     def test_a_name_that_tells_no_task_is_refused(self, run: Path) -> None:
         (run / f"samples_sums_{RUN}.jsonl").rename(run / "sums.jsonl")
-        with pytest.raises(SourceError, match=r"the names of `sums.jsonl` in .* tell no task"):
+        with pytest.raises(SourceError, match=r"the names of `sums.jsonl` in .* do not contain task"):
             read_examples(run)
 
 

@@ -111,7 +111,7 @@ def test_without_indices_variables_are_the_id(write: Any) -> None:
 def test_errors_of_the_provider_are_said(write: Any) -> None:
     path = write([*RESULTS, promptfoo_result(3, "echo", "Say", 0, failureReason=2, response=None)])
     table = read_examples(path)
-    assert table.notes == ("1 of 4 results are errors of the provider, and have failed",)
+    assert table.notes == ("1 of 4 results are errors of the provider and count as failed",)
     assert table.frame["prediction"].to_list()[-1] is None
 
 
@@ -123,11 +123,11 @@ def test_other_variables_are_refused_when_paired(write: Any) -> None:
 
 @pytest.mark.parametrize("result", [7, {"vars": ["hi"], "success": True}])
 def test_other_results_are_refused(write: Any, result: Any) -> None:
-    with pytest.raises(SourceError, match="result 3: no object with `vars` and `success`"):
+    with pytest.raises(SourceError, match="result 3 is not an object with `vars` and `success`"):
         read_examples(write([*RESULTS, result]))
 
 
 @pytest.mark.parametrize("scores", [["a"], "a", 7])
 def test_named_scores_are_an_object(write: Any, scores: object) -> None:
-    with pytest.raises(SourceError, match="result 3: its `namedScores` are no object"):
+    with pytest.raises(SourceError, match="result 3: its `namedScores` are not an object"):
         read_examples(write([*RESULTS, {**RESULTS[0], "namedScores": scores}]))

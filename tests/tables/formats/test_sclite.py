@@ -115,10 +115,10 @@ def test_several_systems_are_refused_until_one_is_chosen(report: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("</SPEAKER>\n</SYSTEM>\n", "", r"is cut off: <SPEAKER> is not closed"),
-        ("</SPEAKER>\n", "", r"line \d+: </SYSTEM> closes what is not open"),
-        ('I,,"x"', 'T,"y","x"', r"line 3, utterance `\(s1-000\)`: `T,.* is no item"),
-        ('D,"a\\;s"', 'D,"a\\;s', r"line 3, utterance `\(s1-000\)`: .* is no item"),
+        ("</SPEAKER>\n</SYSTEM>\n", "", r"is truncated: <SPEAKER> is not closed"),
+        ("</SPEAKER>\n", "", r"line \d+: </SYSTEM> closes an element that is not open"),
+        ('I,,"x"', 'T,"y","x"', r"line 3, utterance `\(s1-000\)`: `T,.* is not an item"),
+        ('D,"a\\;s"', 'D,"a\\;s', r"line 3, utterance `\(s1-000\)`: .* is not an item"),
         ("(s1-001)", "(s1-000)", r"has 2 utterances `s1-000`"),
         ('id="(s1-001)" ', "", r"line 6: a PATH without"),
     ],
@@ -142,7 +142,7 @@ def test_cut_within_an_alignment(report: Path) -> None:
         ("Scores: (#C #S #D #I) 1 1 1 1\n", "", r"line 16: utterances and their scores do not alternate"),
         ("(#C #S #D #I) 1 1 1 1", "(#C #S #D #I) 1 1 1", r"line 12: utterances and their scores"),
         ("id: (s1-002)\n", "", r"line 17: utterances and their scores do not alternate"),
-        ("Scores: (#C #S #D #I) 2 0 0 0\n", "", r"is cut off: no scores of utterance `s1-002`"),
+        ("Scores: (#C #S #D #I) 2 0 0 0\n", "", r"is truncated: utterance `s1-002` has no scores"),
         ("s1-002", "s1-000", r"has 2 utterances `s1-000`"),
     ],
 )

@@ -134,14 +134,18 @@ class TestPredictions:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"paragraphs": [{"context"', '"paragraphs": [3, {"context"', r"article 0: `paragraphs` holds other"),
-        ('"qas":', '"questions":', r"article 0, paragraph 0: no list `qas`"),
+        (
+            '"paragraphs": [{"context"',
+            '"paragraphs": [3, {"context"',
+            r"article 0: `paragraphs` contains values that are not objects",
+        ),
+        ('"qas":', '"questions":', r"article 0, paragraph 0: `qas` is missing or not a list"),
         ('"id": "q2"', '"id": 2', r"article 0, paragraph 0, question 1: its `id`, `question` or the `text`"),
         ('{"text": "France", ', '{"txt": "France", ', r"question 0: its `id`, `question` or the `text`"),
         (
             '"answers": [], "is_impossible": true}, ',
             '"is_impossible": true}, ',
-            r"question 1: no list `answers`",
+            r"question 1: `answers` is missing or not a list",
         ),
     ],
 )
@@ -151,7 +155,7 @@ def test_other_shapes_are_refused(gold: Path, old: str, new: str, message: str) 
 
 def test_no_question_and_a_cut_file(gold: Path) -> None:
     gold.write_text(json.dumps({"data": [{"paragraphs": []}]}))
-    with pytest.raises(SourceError, match="holds no question"):
+    with pytest.raises(SourceError, match="contains no question"):
         read_examples(gold)
     gold.write_text(json.dumps(QUESTIONS)[:-5])
     with pytest.raises(SourceError, match="begins as JSON does, and is none"):

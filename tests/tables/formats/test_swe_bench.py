@@ -47,12 +47,12 @@ class TestReport:
         assert found["candidate_score"] == 0.6
 
     def test_resolved_without_being_submitted(self, write: Any) -> None:
-        with pytest.raises(SourceError, match=r"1 instances are resolved that were not submitted .*'a__a-9'"):
+        with pytest.raises(SourceError, match=r"1 resolved instances were not submitted .*'a__a-9'"):
             read_examples(write({**SWE_BENCH, "resolved_ids": ["a__a-1", "a__a-9"]}))
 
     @pytest.mark.parametrize("ids", [[1], {"a__a-1": True}, "a__a-1"])
     def test_ids_that_are_none(self, write: Any, ids: Any) -> None:
-        with pytest.raises(SourceError, match="`error_ids` is no list of instance ids"):
+        with pytest.raises(SourceError, match="`error_ids` is not a list of instance ids"):
             read_examples(write({**SWE_BENCH, "error_ids": ids}))
 
     def test_without_instances(self, write: Any) -> None:
@@ -159,7 +159,7 @@ class TestMultiSweBench:
 
     def test_instances_that_it_does_not_name(self, write: Any) -> None:
         (_, note) = read_examples(write({**LEADERBOARD, "total_instances": 6})).notes
-        assert "it names 4 of the 6 instances that there are; use `--missing wrong`" in note
+        assert "it names 4 of all 6 instances; use `--missing wrong`" in note
 
     def test_without_a_prediction(self, write: Any) -> None:
         path = write({**LEADERBOARD, "empty_error_patch_ids": [], "incomplete_ids": ["nlohmann__json-8"]})

@@ -78,7 +78,7 @@ def test_two_measures_are_not_compared(run: Path, gold: Path) -> None:
 
 
 def test_a_measure_is_chosen(run: Path, gold: Path) -> None:
-    with pytest.raises(SourceError, match="is a ranking, to be scored by a measure") as caught:
+    with pytest.raises(SourceError, match="is a ranking, which needs a measure") as caught:
         read_examples(run, gold=Gold(gold))
     assert f"`{run}::AP`" in str(caught.value.hint)
     with pytest.raises(SourceError, match="makes no table without reference answers"):
@@ -91,13 +91,13 @@ def test_a_measure_is_chosen(run: Path, gold: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "line", "message"),
     [
-        ("run", "1 Q0 d9 1 9.5", "line 8: 5 fields, where 6 are expected"),
-        ("run", "1 Q0 d9 1 nan a", "line 8: 'nan' is no score"),
-        ("run", "1 Q0 d9 1 x a", "line 8: 'x' is no score"),
+        ("run", "1 Q0 d9 1 9.5", "line 8: 5 fields; expected 6"),
+        ("run", "1 Q0 d9 1 nan a", "line 8: 'nan' is not a score"),
+        ("run", "1 Q0 d9 1 x a", "line 8: 'x' is not a score"),
         ("run", "1 Q0 d1 9 1 a", "line 8: document `d1` is ranked twice for query `1`"),
-        ("gold", "1 0 d9", "line 7: 3 fields, where 4 are expected"),
-        ("gold", "1 0 d9 --1", "line 7: '--1' is no degree of relevance"),
-        ("gold", "1 0 d9 yes", "line 7: 'yes' is no degree of relevance"),
+        ("gold", "1 0 d9", "line 7: 3 fields; expected 4"),
+        ("gold", "1 0 d9 --1", "line 7: '--1' is not a degree of relevance"),
+        ("gold", "1 0 d9 yes", "line 7: 'yes' is not a degree of relevance"),
         ("gold", "1 0 d1 0", "line 7: document `d1` is judged twice for query `1`"),
     ],
 )
@@ -110,7 +110,7 @@ def test_broken_lines_are_named(run: Path, gold: Path, file: str, line: str, mes
 
 def test_blank_qrels(run: Path, gold: Path) -> None:
     gold.write_text("\n\n")
-    with pytest.raises(SourceError, match="holds no judgement"):
+    with pytest.raises(SourceError, match="contains no judgement"):
         read_examples(run, part="AP", gold=Gold(gold))
 
 

@@ -46,18 +46,18 @@ def test_a_whole_table(tmp_path: Path) -> None:
 
 def test_a_table_that_was_cut_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "a", {**WRITTEN, "nrows": 5})
-    with pytest.raises(
-        SourceError, match="says that it has 5 rows, and has 3\n\nHint: W&B keeps 200,000 rows"
-    ):
+    with pytest.raises(SourceError, match="claims 5 rows, but has 3\n\nHint: W&B stores 200,000 rows"):
         read_examples(path)
 
 
 def test_as_many_rows_as_wandb_keeps_are_noted(tmp_path: Path) -> None:
     data = [[i, 1] for i in range(200_000)]
     table = read_examples(write(tmp_path / "a", {**WRITTEN, "data": data, "nrows": len(data)}))
-    assert "the most that W&B keeps" in table.notes[0]
+    assert "the most that W&B stores" in table.notes[0]
     plain = {"columns": ["id", "score"], "data": data[:10_000]}
-    assert "at which W&B cuts" in read_examples(write(tmp_path / "preds_0_8f.table.json", plain)).notes[0]
+    assert (
+        "to which W&B truncates" in read_examples(write(tmp_path / "preds_0_8f.table.json", plain)).notes[0]
+    )
     assert not read_examples(write(tmp_path / "predictions.json", plain)).notes
 
 

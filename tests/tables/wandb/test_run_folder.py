@@ -15,7 +15,7 @@ from support.wandb_offline_runs import COLUMNS, N_ROWS, OfflineRuns, rows
 
 from trackperm.errors import SourceError
 from trackperm.tables import read_examples, split_part
-from trackperm.tables.registry import recognised
+from trackperm.tables.registry import detect_format
 from trackperm.tables.table import ExampleTable
 from trackperm.tables.wandb.run_folder import RunFolder
 from trackperm.tables.wandb.run_log import LoggedArtifact, ManifestEntry, RunLog
@@ -109,7 +109,7 @@ def test_the_last_version_of_the_one_artifact_that_is_no_model(offline_runs: Off
 
 def test_a_system_in_a_table(offline_runs: OfflineRuns):
     folder = RunFolder.open(offline_runs["tables"], "run")
-    assert folder.read("final::label", "", recognised).frame["prediction"].to_list() == ["a"] * 3
+    assert folder.read("final::label", "", detect_format).frame["prediction"].to_list() == ["a"] * 3
 
 
 def test_several_tables_are_listed_and_none_is_preferred(offline_runs: OfflineRuns):
@@ -130,7 +130,7 @@ def test_several_tables_are_listed_and_none_is_preferred(offline_runs: OfflineRu
         ("tables", "joined", "no table `joined`"),
         ("files", "predictions", r"has 5 files that could be meant[\s\S]*`predictions/dev/p.csv`"),
         ("files", "predictions/far.csv", "is a reference to `hdfs://bucket/p.csv`"),
-        ("only-metrics", None, r"no table that could hold per-example predictions \(none at all\)"),
+        ("only-metrics", None, r"no table that could hold per-example predictions \(no tables at all\)"),
         ("only-metrics", "p", r"no table `p`[\s\S]*log_artifact"),
     ],
 )
@@ -149,7 +149,7 @@ class TestNoRowIsLostUnnoticed:
         self, offline_runs: OfflineRuns, name: str, kept: int, noted: int
     ):
         with pytest.raises(
-            SourceError, match=f"W&B kept {kept} of the {noted} rows of table `{name}`"
+            SourceError, match=f"W&B stored {kept} of the {noted} rows of table `{name}`"
         ) as caught:
             read(offline_runs["cut"], name)
         assert "add_file('predictions.parquet')" in str(caught.value.hint)
@@ -159,7 +159,7 @@ class TestNoRowIsLostUnnoticed:
     ):
         lost = self.lose(monkeypatch)
         assert contents(read(copied, "all")) == rows(10)
-        with pytest.raises(SourceError, match="W&B kept 10 of the 15 rows"):
+        with pytest.raises(SourceError, match="W&B stored 10 of the 15 rows"):
             read(copied, "shown in part")
         (shown,) = (copied / "files/media/table").glob("all_*")
         shown.write_text(json.dumps({"columns": COLUMNS, "data": rows(10, 5)}))
@@ -229,7 +229,7 @@ with wandb.init(mode="offline", dir=".", id="large") as run:
             cwd=tmp_path,
         )
         (folder,) = (tmp_path / "wandb").glob("offline-run-*")
-        with pytest.raises(SourceError, match="W&B kept 200,000 of the 250,000 rows"):
+        with pytest.raises(SourceError, match="W&B stored 200,000 of the 250,000 rows"):
             read(folder, "table")
         assert len(read(folder, "predictions")) == 250_000
 
@@ -240,18 +240,18 @@ class TestRunsThatDidNotEnd:
         log = tmp_path / "run-forest.wandb"
         log.write_bytes(content[: content.rindex(b"matrix")])
         table = read(tmp_path)
-        assert (contents(table), table.notes) == (rows(N_ROWS), ("the run has not come to its end",))
+        assert (contents(table), table.notes) == (rows(N_ROWS), ("the run has not ended",))
 
     def test_failures_are_noted(self, offline_runs: OfflineRuns):
         run = RunFolder.open(offline_runs["forest"], "run")
         run.log.exit_code = 137
-        assert run.read(None, "", recognised).notes == ("the run failed, with exit code 137",)
+        assert run.read(None, "", detect_format).notes == ("the run failed, with exit code 137",)
 
     def test_without_a_table_it_is_said(self, offline_runs: OfflineRuns, tmp_path: Path):
         content = (offline_runs["forest"] / "run-forest.wandb").read_bytes()
         log = tmp_path / "run-forest.wandb"
         log.write_bytes(content[: content.index(b"run-forest-predictions")])
-        with pytest.raises(SourceError, match="has not come to its end, has no table"):
+        with pytest.raises(SourceError, match="has not ended, has no table"):
             read(tmp_path)
         log.write_bytes(content[:7])  # what a run leaves that is killed in its first seconds
         with pytest.raises(SourceError, match=r"log of `.*` is empty[\s\S]*killed early"):
@@ -284,7 +284,7 @@ def test_datasets_that_a_run_used_are_facts(offline_runs: OfflineRuns):
     for digest in ("7ac4", "00ff"):
         entries = {"data.csv": ManifestEntry("data.csv")}
         run.log.artifacts.append(LoggedArtifact("data", "dataset", digest, "c", True, entries))
-    assert run.read(None, "", recognised).facts == {"dataset artifact": "00ff, 7ac4"}
+    assert run.read(None, "", detect_format).facts == {"dataset artifact": "00ff, 7ac4"}
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
@@ -304,7 +304,7 @@ def test_a_manifest_that_is_nested_deeply_has_no_entries(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("address", "said"),
     [
-        ("file://[", r"^`file://\[` is no address of a file: Invalid IPv6 URL"),
+        ("file://[", r"^`file://\[` is not the address of a file: Invalid IPv6 URL"),
         ("s3://user:hidden@bucket/a.csv", r"is a reference to `s3://bucket/a.csv`"),
         ("https://a/b.csv?X-Amz-Signature=hidden", r"is a reference to `https://a/b.csv\?X-Amz-Signature=…`"),
     ],

@@ -41,7 +41,9 @@ def test_compares_logs_and_logs_nothing_twice(mlflow_server: MlflowServer, tmp_p
 
     refused = call_trackperm(tmp_path, *command, "--alert", env=env)
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "the tracker `mlflow` has no `--alert`\n\nHint: it has `--tag-runs`." in refused.stderr
+    assert (
+        "the tracker `mlflow` does not support `--alert`\n\nHint: it supports `--tag-runs`." in refused.stderr
+    )
     assert not store.comparisons(experiment)
 
     first = call_trackperm(tmp_path, *command, "--format", "json", env=env)

@@ -17,7 +17,7 @@ import trackperm
 from trackperm.errors import TrackerError
 from trackperm.leaderboards import Leaderboard
 from trackperm.report.leaderboard.text import markdown
-from trackperm.trackers.markdown_limit import fitted
+from trackperm.trackers.markdown_limit import truncate_leaderboard
 from trackperm.trackers.mlflow.description import BEGIN, END, Board, described
 from trackperm.trackers.mlflow.tracker import MlflowTracker
 from trackperm.trackers.publication import KIND_TAG, LEADERBOARD, Publication, Table
@@ -47,18 +47,18 @@ def rows(text: str) -> list[str]:
 
 class TestFitted:
     def test_what_fits_is_left_as_it_is(self, text: str):
-        assert fitted(text, len(text), "x") == text
+        assert truncate_leaderboard(text, len(text), "x") == text
 
     def test_a_line_that_only_looks_like_a_heading_is_left_as_it_is(self):
         table = "\n".join(["| a |", "|---|", *("| 1 |" for _ in range(50))])
-        cut = fitted(f"{table}\n\nIncomplete, and in no comparison: none\n", 200, "there")
+        cut = truncate_leaderboard(f"{table}\n\nIncomplete, and not compared: none\n", 200, "there")
         assert cut is not None
-        assert cut.endswith("in no comparison: none")
+        assert cut.endswith("not compared: none")
 
     @given(st.integers(0, 20_000))
     @settings(max_examples=cases(60), deadline=None)
     def test_whole_rows_are_left_out_and_counted(self, text: str, limit: int):
-        cut = fitted(text, limit, "`there`")
+        cut = truncate_leaderboard(text, limit, "`there`")
         if cut is None:
             assert limit < 2500
             return
@@ -73,7 +73,7 @@ class TestFitted:
             assert f"- {12 - len(incomplete)} more are in `there`" in cut
 
     def test_what_is_no_table_is_not_cut(self):
-        assert fitted("x" * 100, 50, "there") is None
+        assert truncate_leaderboard("x" * 100, 50, "there") is None
 
 
 class TestDescribed:

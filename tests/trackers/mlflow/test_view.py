@@ -151,7 +151,7 @@ def test_a_view_of_nothing_and_one_that_is_too_large_are_refused(store: MlflowSt
     with pytest.raises(InputError, match="no run of the experiment has a verdict"):
         tracker.set_up_view(empty)
     many = [uuid4().hex * 2 for _ in range(1000)]
-    with pytest.raises(InputError, match="MLflow keeps 20,000"):
+    with pytest.raises(InputError, match="MLflow stores at most 20,000"):
         tracker.set_up_view(empty, many)
     assert VIEW_TAG not in tags(store, empty)
 
@@ -186,7 +186,7 @@ def test_a_spec_is_checked_stored_once_and_replaced_only_when_asked(
         ("wrong.yaml", f"{SPEC}#{'-' * 20_000}", "20,"),
         ("wrong.yaml", SPEC.replace("/ n", "/ m"), "`m`"),
         ("f1.yaml", SPEC, "`f1` is the name of a built-in statistic"),
-        ("wrong.txt", SPEC, "is no spec"),
+        ("wrong.txt", SPEC, "is not a spec"),
     ],
 )
 def test_what_cannot_be_stored_is_refused_and_nothing_is_written(

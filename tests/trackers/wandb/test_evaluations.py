@@ -196,13 +196,13 @@ def test_servers_that_refuse(standin: Standin, traces: Traces, logged: str, stat
 def test_answers_that_break_off(standin: Standin, traces: Traces, logged: str):
     traces.add({"id": "a"}, {"output": "x"})
     traces.cut = 10
-    with pytest.raises(TrackerError, match=r"server of traces at .* failed while reading"):
+    with pytest.raises(TrackerError, match=r"trace server at .* failed while reading"):
         read(standin, logged, 1)
 
 
 def test_a_server_that_is_not_there(standin: Standin, traces: Traces, logged: str):
     traces.stop()
-    with pytest.raises(TrackerError, match=r"server of traces at .* failed while reading"):
+    with pytest.raises(TrackerError, match=r"trace server at .* failed while reading"):
         read(standin, logged, 1)
 
 

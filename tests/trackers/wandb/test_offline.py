@@ -67,7 +67,7 @@ def test_folders_that_are_not_there_are_not_looked_up_on_a_server(
     locator: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match=f"`{locator}` is no folder of a W&B run"):
+    with pytest.raises(InputError, match=f"`{locator}` is not the folder of a W&B run"):
         open_tracker("wandb").find(locator)
 
 

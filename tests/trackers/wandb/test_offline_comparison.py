@@ -88,7 +88,7 @@ class TestOfflineFirst:
         container = folders.container("digits")
         tracker = open_tracker("wandb")
         runs = [tracker.find(folders.run(container, name)) for name in ("logistic", "forest")]
-        with pytest.raises(InputError, match="is offline, so it gets no tags"):
+        with pytest.raises(InputError, match="is offline, so it cannot get tags"):
             tracker.publish(publication(runs[1], baseline=runs[0]), tag_runs=True)
         assert not folders.comparisons(container)
 
@@ -141,5 +141,5 @@ class TestOfflineReadBack:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ):
         monkeypatch.setattr(Summary, "update", lambda *_: None)
-        with pytest.raises(TrackerError, match=r"did not keep .*summary `f1/p_value`"):
+        with pytest.raises(TrackerError, match=r"did not store .*summary `f1/p_value`"):
             open_tracker("wandb").publish(publication(None), WandbFolders(tmp_path).container("digits"))

@@ -248,7 +248,7 @@ class TestDrafts:
 
 class TestRefusals:
     def test_what_is_no_comparison(self, project: Project):
-        with pytest.raises(InputError, match="is no comparison that trackperm logged"):
+        with pytest.raises(InputError, match="is not a comparison that trackperm logged"):
             project.report(project.runs[0])
         with pytest.raises(InputError, match=f"no run with the id `team/{project.name}/nothing`"):
             project.report(f"wandb:team/{project.name}/nothing")

@@ -210,7 +210,7 @@ class TestOtherRuns:
         wanted = publication(candidate, baseline=baseline, baseline_tags={"sig.f1.baseline_of": "forest"})
         projects.tracker().publish(wanted)
         monkeypatch.delitem(changes._BUCKET_FIELDS, "summaryMetrics")
-        with pytest.raises(TrackerError, match=r"did not keep the summary of run .*sig\.f1"):
+        with pytest.raises(TrackerError, match=r"did not store the summary of run .*sig\.f1"):
             projects.tracker().publish(wanted, tag_runs=True)
 
 
@@ -221,8 +221,8 @@ _FAULTS = {
     "may not write": ("#UpsertBucket", 403, "denies permission"),
     "may not upload": ("PUT /blobs", 403, "failed|denies"),
     "may not commit": ("#CommitArtifact", 403, "denies permission|failed"),
-    "stream is lost": ("file_stream", 404, "did not keep"),
-    "run files are lost": ("PUT /run-files", 403, "did not keep"),
+    "stream is lost": ("file_stream", 404, "did not store"),
+    "run files are lost": ("PUT /run-files", 403, "did not store"),
 }
 _RETRIED = ("out of order at the start", "too many requests")  # by wandb itself, for some ten seconds
 

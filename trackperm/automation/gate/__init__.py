@@ -1,1 +1,1 @@
-"""Reports of the gate that CI runs on a candidate."""
+"""Gate: one candidate judged by a policy in continuous integration, and its report."""

@@ -1,4 +1,4 @@
-"""Judge one candidate by a policy, as continuous integration does."""
+"""Gate: judge one candidate by a policy, as continuous integration does."""
 
 from __future__ import annotations
 
@@ -6,10 +6,16 @@ import os
 from pathlib import Path
 
 from trackperm.automation.gate.report import GateReport
-from trackperm.automation.judging.baseline import NoBaselineError, file_run, find_baseline
-from trackperm.automation.judging.compare_candidate import loaded, settle
-from trackperm.automation.policy.policy import Policy, hint_for_policies, in_policies, load_policies
-from trackperm.errors import FaultError, InputError, TrackpermError
+from trackperm.automation.judging.baseline import file_run, find_baseline
+from trackperm.automation.judging.compare_candidate import compare_and_log, read_run
+from trackperm.automation.policy.policy import (
+    Policy,
+    hint_for_policies,
+    in_policies,
+    load_policies,
+    policy_tracker,
+)
+from trackperm.errors import FaultError, InputError, NoBaselineError, TrackpermError
 from trackperm.messages import without_secrets
 from trackperm.trackers.base import Tracker
 from trackperm.trackers.history import history_of
@@ -24,37 +30,37 @@ def gate(
     baseline: str | Path | TrackedRun | None = None,
     log: bool = True,
 ) -> GateReport:
-    """Judge a candidate by a policy: whether it passes, fails, or cannot be told.
+    """Judge a candidate by a policy: it passes, fails, or is undecided.
 
-    Use :func:`trackperm.compare` to compare two runs without a policy, and ``trackperm watch`` to judge
-    every run of an experiment once.
+    To compare two runs without a policy, use :func:`trackperm.compare`. To judge every run of an experiment
+    once, use ``trackperm watch``; at the end of a training script, :func:`trackperm.compare_on_exit`.
 
     Parameters
     ----------
     candidate : str, Path or TrackedRun
-        The run to be judged: ``mlflow:RUN_ID``, a run that a tracker found, or a file.
+        Run to judge: ``mlflow:RUN_ID``, a run that a tracker returned, or a file.
     policy : str, Path or Policy
-        A policy file, or a policy that :func:`trackperm.automation.policy.policy.load_policies` read.
+        A policy file, or a policy that :func:`trackperm.automation.policy.policy.load_policies` returned.
     name : str, optional
-        Which policy of the file, where it has several.
+        Name of the policy, if the file has several.
     baseline : str, Path or TrackedRun, optional
-        Compare with this run, whatever the policy says.
+        Run to compare with, instead of the policy's rule.
     log : bool
-        Whether the comparisons are logged, where the candidate is or where the policy says.
+        Whether the comparisons are logged, to the experiment of the candidate or where the policy says.
 
     Returns
     -------
     GateReport
-        Its ``outcome`` is ``pass``, ``fail``, ``undecided``, or ``no baseline`` where the policy lets a
-        candidate without one pass; ``passed`` is True for the first and the last. It renders itself by
-        ``lines()``, ``to_json()`` and ``to_junit()``.
+        Its ``outcome`` is ``pass``, ``fail``, ``undecided``, or ``no baseline`` if the policy lets a
+        candidate without one pass; ``passed`` is True for the first and the last. ``lines()``, ``to_json()``
+        and ``to_junit()`` render it.
 
     Raises
     ------
     InputError
-        If the policy is not valid, a run is not there, or the two cannot be compared.
+        If the policy is not valid, a run does not exist, or the two cannot be compared.
     TrackerError
-        If a tracker cannot be reached or refuses; another try completes what was begun.
+        If a tracker cannot be reached or refuses; another attempt completes what was begun.
     MissingDependencyError, CapacityError
         If a library or memory is missing.
 
@@ -79,17 +85,11 @@ def gate(
 
 
 def _require_one_store(candidate: object, baseline: object) -> None:
-    """Refuse two listed runs of different stores of one tracker.
-
-    Raises
-    ------
-    InputError
-        If they are.
-    """
+    """Refuse two runs in different stores of one tracker."""
     listed = [run for run in (candidate, baseline) if isinstance(run, TrackedRun)]
     if len({run.reference.scheme for run in listed}) == 1 and len({run.tracking_uri for run in listed}) > 1:
         raise InputError(
-            "the candidate and the baseline are in two stores, and a policy is about one",
+            "the candidate and the baseline are in different stores; a policy is about one store",
             hint="`trackperm.compare` compares them.",
         )
 
@@ -97,7 +97,7 @@ def _require_one_store(candidate: object, baseline: object) -> None:
 def choose_policy(
     policy: str | Path | Policy, name: str | None = None, baseline: str | Path | TrackedRun | None = None
 ) -> Policy:
-    """Return the policy called `name`, with another baseline if one is given.
+    """Return the policy called `name`, with another baseline if `baseline` is given.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def choose_policy(
 
 
 def _in_store_of(candidate: str | Path | TrackedRun, policy: Policy) -> Policy:
-    """Return the policy with the store of a listed run, unless it names a store, or two trackers."""
+    """Return the policy with the store of a run, unless it names a store or refers to another tracker."""
     if not isinstance(candidate, TrackedRun) or policy.tracking_uri is not None:
         return policy
     rule = policy.baseline
@@ -130,10 +130,10 @@ def _in_store_of(candidate: str | Path | TrackedRun, policy: Policy) -> Policy:
 def gate_report(
     policy: Policy, candidate: str | Path | TrackedRun, *, log: bool = True
 ) -> tuple[GateReport, TrackpermError | None]:
-    """Judge a candidate, and return the report, with the error if one kept it from being compared.
+    """Judge a candidate, and return a report in any case, with the error that prevented the comparison.
 
-    The report of an error is for readers who expect one in any case, as of continuous integration. What is
-    raised otherwise, a fault of trackperm, is reported too, unless ``TRACKPERM_DEBUG`` is set.
+    Continuous integration expects a report even then. A fault of trackperm is reported too, unless
+    ``TRACKPERM_DEBUG`` is set.
     """
     run: TrackedRun | None = None
     try:
@@ -150,11 +150,11 @@ def gate_report(
 
 
 def _find(policy: Policy, candidate: str | Path | TrackedRun) -> tuple[Tracker | None, TrackedRun]:
-    """Find the candidate, and open its tracker; a file has none."""
+    """Find the candidate, and open its tracker; None for a file."""
     reference = RunReference.of(candidate)
     if reference.scheme == "file":
         return None, file_run(reference.locator)
-    tracker = policy.tracker_for(reference)
+    tracker = policy_tracker(policy, reference)
     return tracker, tracker.find(reference.locator)
 
 
@@ -166,23 +166,17 @@ def _judge(policy: Policy, tracker: Tracker | None, run: TrackedRun, *, log: boo
         baseline = find_baseline(policy, tracker, run)
     except NoBaselineError as error:
         if policy.if_no_baseline == "pass":
-            loaded(policy, run)  # what cannot be read does not pass
+            read_run(policy, run, tracker)  # a run without readable predictions does not pass
             return GateReport.without_baseline(policy, run, error)
         raise
-    return GateReport.of(settle(policy, run, baseline, log=log, once=False))
+    return GateReport.of(compare_and_log(policy, run, baseline, tracker=tracker, log=log, once=False))
 
 
 def _require_no_failure(tracker: Tracker, run: TrackedRun) -> None:
-    """Refuse a run that broke off, whatever it has logged; one that is still going may be judged.
-
-    Raises
-    ------
-    InputError
-        If it has failed.
-    """
+    """Refuse a failed run, whatever it has logged; a run in progress may be judged."""
     try:
         record = history_of(tracker).record(run)
-    except InputError:  # an offline run, or a tracker that tells nothing of it
+    except InputError:  # an offline run, or a tracker without a history
         return
     if record.is_failed:
         raise InputError(f"the candidate `{run.reference}` has failed", hint="judge a run that has finished.")

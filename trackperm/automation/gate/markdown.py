@@ -1,4 +1,4 @@
-"""What a gate found, as Markdown for a pull request or a job summary: the answer first, the rest folded."""
+"""Report of a gate as Markdown, for a pull request or a job summary: the outcome first, details folded."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SIGNS = {"pass": "✅", "fail": "❌", "undecided": "⚠️", "no baseline": "�
 _RANK = {"fail": 0, "undecided": 1, "pass": 2}
 _MOST_ROWS = 50
 _MOST_WORSE = 10
-_LIMIT = 60_000  # a comment on GitHub has up to 65,536 characters
+_LIMIT = 60_000  # GitHub accepts comments of up to 65,536 characters
 _NAME = 80
 _MENTION = re.compile(r"([@#])(?=\w)")
 
@@ -28,15 +28,15 @@ Row = tuple[Finding, Comparison, str | None]
 
 
 def markdown(report: GateReport) -> str:
-    """Render a report: the outcome, a table of the comparisons with the worst first, and what is behind it.
+    """Render a report: the outcome, a table of the comparisons with the worst first, and details.
 
-    The first line, which is not shown, is the same for all reports of a policy: a bot finds its comment by
-    it.
+    The first line is a comment, the same for all reports of a policy, by which a bot finds its earlier
+    report.
 
     Returns
     -------
     str
-        At most 60,000 characters, in which no name of the user's can act as markup or mention anybody.
+        At most 60,000 characters, in which names cannot act as markup or mention anybody.
     """
     parts = [f"<!-- trackperm gate: {report.policy.name} -->\n{_heading(report)}", *_body(report)]
     found = "\n\n".join(parts)
@@ -60,12 +60,12 @@ def _body(report: GateReport) -> Iterator[str]:
         yield _reasons(report)
         yield _table(rows[:_MOST_ROWS])
         if len(rows) > _MOST_ROWS:
-            yield f"and {len(rows) - _MOST_ROWS} more, which are no worse."
+            yield f"and {len(rows) - _MOST_ROWS} more with the same or a better outcome."
         yield from _folded(rows)
 
 
 def _rows(report: GateReport) -> list[Row]:
-    """Put findings, comparisons and where they are logged together, the worst outcome first."""
+    """Join findings, comparisons and the URLs of their runs, the worst outcome first."""
     urls = [each.run.url for each in report.published] or [None] * len(report.findings)
     rows = zip(report.findings, report.comparisons, urls, strict=False)
     return sorted(rows, key=lambda row: _RANK[row[0].outcome])
@@ -82,7 +82,7 @@ def _runs(report: GateReport) -> str:
 
 
 def _reasons(report: GateReport) -> str:
-    """Say what decides: one sentence, or a list."""
+    """Return the deciding reasons: one sentence, or a list."""
     reasons = [f"**{_code(each.title)}**: {_prose(each.reason)}" for each in report.deciding]
     if len(reasons) == 1:
         return reasons[0]
@@ -131,7 +131,7 @@ def _pvalue(comparison: Comparison) -> str:
 
 
 def _folded(rows: Sequence[Row]) -> Iterator[str]:
-    """Give what a reader may want to know next, folded."""
+    """Yield folded details: examples that got worse, and what was tested."""
     for finding, comparison, _ in rows[:_MOST_WORSE]:
         worse = _worse(comparison) if finding.outcome != "pass" else []
         if worse:
@@ -161,7 +161,7 @@ def _folded(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _worse(comparison: Comparison) -> list[str]:
-    """Name the first examples on which the candidate is worse, where single examples have a sign."""
+    """Return the first examples on which the candidate is worse, if single examples have a sign."""
     words = directions(comparison) or []
     ids = [
         name
@@ -183,12 +183,12 @@ def _run(run: TrackedRun) -> str:
 
 
 def _linked(shown: str, url: str | None) -> str:
-    """Link to a page, whose address cannot end the link early."""
+    """Link to a page; characters of the address that would end the link are encoded."""
     return shown if not url else f"[{shown}]({quote(url, safe=':/?#@!$&*+,;=%~')})"
 
 
 def _code(name: str) -> str:
-    """Write a name as code, in which nobody is mentioned and no number becomes a link."""
+    """Write a name as code, where ``@`` and ``#`` neither mention nor link."""
     return f"<code>{text.escape_markdown(text.shorten(name, _NAME))}</code>"
 
 
@@ -197,7 +197,7 @@ def _quoted(message: str) -> str:
 
 
 def _prose(found: str) -> str:
-    """Write text so that it is shown as it is, and mentions nobody and no issue."""
+    """Escape text so that it is shown unchanged, and mentions no user and no issue."""
     return _unlinked(text.escape_markdown(found))
 
 

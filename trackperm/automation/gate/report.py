@@ -1,4 +1,4 @@
-"""What a gate found, for whoever has to read it: people in a pull request, and machines."""
+"""Report of a gate: as lines, JSON, JUnit XML, and annotations of GitHub Actions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 
 from trackperm.automation.decision_log import scrubbed
 from trackperm.automation.judging.baseline import Baseline
-from trackperm.automation.judging.compare_candidate import Settled
+from trackperm.automation.judging.compare_candidate import JudgedComparison
 from trackperm.automation.judging.judge import EXIT_CODES, Finding
 from trackperm.automation.policy.policy import Policy
 from trackperm.comparison import Comparison
@@ -29,28 +29,28 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 @dataclass(frozen=True)
 class GateReport:
-    """What becomes of one candidate at a gate.
+    """Result of one candidate at a gate.
 
     Attributes
     ----------
     policy : Policy
-        By which it was judged.
+        Policy of the judgement.
     candidate : TrackedRun or None
-        The run or file; None where it was not found.
+        Candidate: a run or a file; None if it was not found.
     outcome : {'pass', 'fail', 'undecided', 'no baseline', 'error'}
-        What was found. ``no baseline`` lets a candidate pass for which the policy says so.
+        Outcome; ``no baseline`` is a pass that the policy allows.
     exit_code : int
-        What ``trackperm gate`` exits with.
+        Exit code of ``trackperm gate``.
     findings : tuple of Finding
-        One for each comparison.
+        One finding per comparison.
     baseline : Baseline or None
-        What it was compared with.
+        Baseline, if one was found.
     comparisons : tuple of Comparison
-        In the order of `findings`.
+        Comparisons, in the order of `findings`.
     published : tuple of Published
-        Where they are logged; empty where nothing is.
+        Runs that hold the comparisons; empty if nothing is logged.
     message : str
-        Why nothing was compared.
+        Reason why nothing was compared; empty otherwise.
     """
 
     policy: Policy
@@ -64,46 +64,46 @@ class GateReport:
     message: str = ""
 
     @classmethod
-    def of(cls, settled: Settled) -> GateReport:
+    def of(cls, judged: JudgedComparison) -> GateReport:
         """Report on a candidate that was compared."""
-        judgement = settled.judgement
+        judgement = judged.judgement
         return cls(
-            settled.policy,
-            settled.candidate,
+            judged.policy,
+            judged.candidate,
             judgement.outcome,
             EXIT_CODES[judgement.outcome],
             judgement.findings,
-            settled.baseline,
-            settled.comparisons,
-            settled.published,
+            judged.baseline,
+            judged.comparisons,
+            judged.published,
         )
 
     @classmethod
     def without_baseline(cls, policy: Policy, candidate: TrackedRun, error: TrackpermError) -> GateReport:
-        """Report on a candidate without a baseline that may pass, without what may be secret."""
+        """Report on a candidate without a baseline that may pass; the message has no secrets."""
         return cls(policy, candidate, "no baseline", 0, message=scrubbed(error.message))
 
     @classmethod
     def of_error(cls, policy: Policy, candidate: TrackedRun | None, error: TrackpermError) -> GateReport:
-        """Report on a candidate that could not be compared, without what may be secret."""
+        """Report on a candidate that could not be compared; the message has no secrets."""
         return cls(policy, candidate, "error", error.exit_code, message=scrubbed(error.on_command_line()))
 
     @property
     def passed(self) -> bool:
-        """Whether the candidate may go on: it passes, or has no baseline and the policy lets it pass."""
+        """Whether the candidate passes, with or without a baseline."""
         return self.exit_code == 0
 
     @property
     def deciding(self) -> list[Finding]:
-        """The findings that make the outcome what it is."""
+        """Findings that have the outcome of the report."""
         return [each for each in self.findings if each.outcome == self.outcome]
 
     @property
     def summary(self) -> str:
-        """The outcome in one line, without a full stop."""
+        """Outcome in one line, without a full stop."""
         name, count = self.policy.name, len(self.deciding)
         if self.outcome == "no baseline":
-            return f"{name}: pass, for there is no baseline to compare with"
+            return f"{name}: pass, because there is no baseline yet"
         if self.outcome == "error":
             return f"{name}: not compared"
         of = "" if len(self.findings) == 1 else f", {count} of {len(self.findings)} comparisons"
@@ -115,7 +115,7 @@ class GateReport:
         return f"{name}: {said[self.outcome]}"
 
     def lines(self) -> Iterator[str]:
-        """Give what a terminal shows."""
+        """Yield the report as lines for a terminal."""
         yield from map(_no_command, self._lines())
 
     def _lines(self) -> Iterator[str]:
@@ -125,7 +125,7 @@ class GateReport:
         if self.baseline is not None:
             yield f"baseline:  {_run_line(self.baseline.run)}: {one_line(self.baseline.why)}"
         for paragraph in filter(None, self.message.splitlines()):
-            yield f"  {_no_command(one_line(paragraph))}"  # behind spaces, too
+            yield f"  {_no_command(one_line(paragraph))}"  # GitHub reads commands behind spaces, too
         for finding in self.findings:
             yield f"  {finding.outcome:<9} {one_line(str(finding))}"
         for published in self.published:
@@ -154,7 +154,7 @@ class GateReport:
         return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
     def to_junit(self) -> str:
-        """Return the report as JUnit XML: a test case for each comparison; undecided is an error."""
+        """Return the report as JUnit XML, with a test case per comparison; undecided is an error."""
         suite = ET.Element("testsuite", name=f"trackperm.{self.policy.name}")
         properties = ET.SubElement(suite, "properties")
         for name, value in self._properties():
@@ -183,7 +183,7 @@ class GateReport:
         return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, "unicode") + "\n"
 
     def annotations(self) -> Iterator[str]:
-        """Give workflow commands of GitHub Actions, shown beside the run: one for each deciding finding."""
+        """Yield workflow commands of GitHub Actions, one annotation per deciding finding."""
         levels = {"fail": "error", "undecided": "warning", "error": "error"}
         title = f"trackperm {self.policy.name}"
         if self.message:
@@ -192,7 +192,7 @@ class GateReport:
             yield _command(levels.get(finding.outcome, "notice"), title, str(finding))
 
     def outputs(self) -> str:
-        """Return the outputs of a step, as the file that ``GITHUB_OUTPUT`` names takes them."""
+        """Return the outputs of a step, in the format of the file ``GITHUB_OUTPUT``."""
         return f"outcome={self.outcome}\nexit-code={self.exit_code}\n"
 
     def _properties(self) -> Iterator[tuple[str, str]]:
@@ -208,18 +208,18 @@ class GateReport:
 
 
 def github_error(error: TrackpermError) -> tuple[str, str]:
-    """Return annotation and outputs of a step whose policy could not be read."""
+    """Return annotation and outputs for a policy that could not be read."""
     outputs = f"outcome=error\nexit-code={error.exit_code}\n"
     return _command("error", "trackperm gate", scrubbed(error.on_command_line())), outputs
 
 
 def one_line(found: str) -> str:
-    """Write text on one line, so that no name can begin a line of its own, or control a terminal."""
+    """Write text on one line without control characters, so that no name can begin a line."""
     return _CONTROL.sub("\ufffd", " ".join(found.split()))
 
 
 def _no_command(line: str) -> str:
-    """Break what GitHub Actions takes as a workflow command: ``::`` at the start, ``##[`` anywhere."""
+    """Disarm workflow commands of GitHub Actions: ``::`` at the start, ``##[`` anywhere."""
     line = line.replace("##[", "#\u200b#[")
     return f"\u200b{line}" if line.startswith("::") else line
 
@@ -247,12 +247,12 @@ def _child(case: ET.Element, tag: str, message: str, shown: str, kind: str = "er
 
 
 def _xml(found: str) -> str:
-    """Replace what XML cannot hold."""
+    """Replace characters that XML does not allow."""
     return _NO_XML.sub("\ufffd", found)
 
 
 def _command(level: str, title: str, message: str) -> str:
-    """Write a workflow command, in which no text can begin another."""
-    data = message.encode(errors="backslashreplace").decode()  # a path may have half of a surrogate pair
+    """Write a workflow command, with characters escaped that would begin another one."""
+    data = message.encode(errors="backslashreplace").decode()  # a path may contain half a surrogate pair
     data = data.replace("##[", "#\u200b#[").replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     return f"::{level} title={title}::{data}"

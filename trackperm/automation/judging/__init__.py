@@ -1,1 +1,1 @@
-"""Compare a candidate with its baseline under a policy, and decide the outcome."""
+"""Comparison of a candidate with its baseline under a policy, and the judgement of the result."""

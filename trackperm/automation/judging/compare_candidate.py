@@ -1,53 +1,56 @@
-"""One candidate compared as its policy says: what gate, watch, receive and the training script all do."""
+"""Comparison of one candidate as its policy says, for gate, watch, receive and the training script."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from trackperm.automation.judging.baseline import Baseline
 from trackperm.automation.judging.duplicates import (
     Group,
     baseline_of,
+    logged_before,
     logs_of,
     policy_tags,
-    settled_before,
     withdraw_duplicates,
 )
 from trackperm.automation.judging.judge import Judgement, judge
-from trackperm.automation.judging.units import require_declared_units
-from trackperm.automation.policy.policy import Policy
+from trackperm.automation.policy.policy import Policy, policy_tracker
 from trackperm.comparison import Comparison, RunData, compare_statistics
+from trackperm.errors import InputError
 from trackperm.exact import TestOptions
 from trackperm.ledger.log import log_comparison
+from trackperm.report.text import pvalue_name
 from trackperm.trackers.base import Tracker, require_options
 from trackperm.trackers.files import read_file
 from trackperm.trackers.publication import KEY_TAG, Published
 from trackperm.trackers.references import TrackedRun
 
-__all__ = ["Settled", "loaded", "settle", "settled_before"]
+_OF_STATISTIC = ("pass_at_k", "pass_hat_k")
+"""Values of ``repeats`` that are the subject of a statistic, and no assumption about its rows."""
 
 
 @dataclass(frozen=True)
-class Settled:
-    """A candidate that was compared and judged.
+class JudgedComparison:
+    """Comparisons of a candidate with its baseline, and their judgement.
 
     Attributes
     ----------
     policy : Policy
-        By which.
+        Policy of the comparison.
     candidate : TrackedRun
-        The run, or file.
+        Candidate: a run or a file.
     baseline : Baseline
-        What it was compared with, and why.
+        Baseline, and how it was found.
     judgement : Judgement
-        Whether it passes.
+        Whether the candidate passes.
     comparisons : tuple of Comparison
-        By each statistic: all examples, then its slices.
+        One comparison per statistic and slice, in the order of the policy.
     published : tuple of Published
-        Where they are logged; empty where nothing is.
+        Runs that hold the comparisons; empty if they are not logged.
     is_superseded : bool
-        Whether another process had compared the candidate with another baseline before, so that what is
-        logged is its comparison and not this one.
+        Whether another process compared the candidate with another baseline before, so that its comparisons
+        are in the tracker and these are not.
     """
 
     policy: Policy
@@ -59,40 +62,46 @@ class Settled:
     is_superseded: bool = False
 
 
-def settle(
-    policy: Policy, candidate: TrackedRun, baseline: Baseline, *, log: bool = True, once: bool = True
-) -> Settled:
+def compare_and_log(
+    policy: Policy,
+    candidate: TrackedRun,
+    baseline: Baseline,
+    *,
+    tracker: Tracker | None = None,
+    log: bool = True,
+    once: bool = True,
+) -> JudgedComparison:
     """Compare `candidate` with `baseline` by the statistics of `policy`, judge it, and log the comparisons.
 
-    The same again changes nothing: a comparison is found by its key, and completed where a process died
-    over it.
+    A repeated call changes nothing: comparisons are found by their keys, and completed if a process died
+    while it logged them.
 
     Parameters
     ----------
     policy : Policy
-        What is compared, and where the result goes.
+        Statistics, options, and where comparisons are logged.
     candidate : TrackedRun
-        A run, or what :func:`trackperm.automation.judging.baseline.file_run` returns.
+        A run, or what :func:`trackperm.automation.judging.baseline.file_run` returned.
     baseline : Baseline
-        What :func:`trackperm.automation.judging.baseline.find_baseline` returned, now or before.
+        What :func:`trackperm.automation.judging.baseline.find_baseline` returned, now or earlier.
+    tracker : Tracker, optional
+        Tracker of the candidate, if it is open.
     log : bool
-        Whether the comparisons are logged; those of a file are only where the policy says ``log_to``.
+        Whether the comparisons are logged. Those of a file are logged only if the policy has ``log_to``.
     once : bool
-        Whether these comparisons give way to those of the candidate with another baseline that another
-        process began before for an equal policy, or else the others to these; if not, they stay side by side,
-        and nobody withdraws these.
+        Whether one group of comparisons stays per candidate, the one that began first. If not, these
+        comparisons stay beside others and are never withdrawn.
 
     Raises
     ------
     InputError
-        If the runs cannot be compared, or the policy wants units declared that are not; another try leads to
-        the same.
+        If the runs cannot be compared, or units have to be declared; another attempt gives the same error.
     TrackerError
-        If a tracker failed; another try completes what was begun.
+        If a tracker failed; another attempt completes what was begun.
     MissingDependencyError, CapacityError
         If a library or memory is missing.
     """
-    first, second = loaded(policy, baseline.run), loaded(policy, candidate)
+    first, second = (read_run(policy, run, tracker) for run in (baseline.run, candidate))
     place = logs_of(policy, second.tracker, candidate) if log else None
     if place is not None:
         require_options(place[0], tag_runs=policy.tag_runs)
@@ -105,34 +114,69 @@ def settle(
         correction=policy.correction,
         margin=policy.margin,
         missing=policy.missing,
+        engine=policy.engine,
     )
     require_declared_units(policy, comparisons)
-    settled = Settled(policy, candidate, baseline, judge(policy, comparisons), tuple(comparisons))
-    return settled if place is None else _logged(settled, place[0], second.tracker, once=once)
+    judged = JudgedComparison(policy, candidate, baseline, judge(policy, comparisons), tuple(comparisons))
+    return judged if place is None else _logged(judged, place[0], second.tracker, once=once)
 
 
-def loaded(policy: Policy, run: TrackedRun) -> RunData:
-    """Read the predictions of a run, or file.
+def read_run(policy: Policy, run: TrackedRun, opened: Tracker | None = None) -> RunData:
+    """Read the predictions of a run or file, through the open tracker if it has the run.
 
     Raises
     ------
     InputError
-        If it has none that can be read.
+        If it has no readable predictions.
     TrackerError
         If the tracker cannot be reached or refuses.
     """
     if run.reference.scheme == "file":
         return RunData(read_file(run.reference.locator), run.name)
-    tracker = policy.tracker_for(run.reference)
+    tracker = policy_tracker(policy, run.reference, opened)
     return RunData(tracker.read(run, policy.artifact), run.name, run, tracker)
 
 
-def _logged(settled: Settled, home: Tracker, tracker: Tracker | None, *, once: bool) -> Settled:
-    """Log the comparisons, and withdraw what was made twice."""
-    policy, candidate, comparisons = settled.policy, settled.candidate, settled.comparisons
-    earlier = settled_before(policy, tracker, candidate) if once else ()
-    if _is_other(earlier, comparisons[0]):
-        return _superseded(settled, earlier)
+def require_declared_units(policy: Policy, comparisons: Sequence[Comparison]) -> None:
+    """Refuse comparisons whose units of exchange have to be declared, and are not (``Policy.units``).
+
+    Raises
+    ------
+    InputError
+        If examples depend on each other, or rows were combined by default; the hint declares the unit.
+    """
+    if policy.units == "any" or policy.cluster or policy.unit or policy.repeats:
+        return
+    problem = f"the policy `{policy.name}` has `units: declared` and declares no unit"
+    declared = {spec.name for spec in policy.specs if spec.cluster or spec.repeats}
+    for comparison in comparisons:
+        statistic = comparison.statistic
+        if statistic.name in declared:
+            continue
+        if comparison.dependence:
+            seen = comparison.dependence[0]
+            sentence = seen.sentence(pvalue_name(comparison.test), comparison.alpha)
+            raise InputError(
+                f"{problem}: by `{statistic.name}`, {sentence}",
+                hint=f"`cluster: {seen.column}` exchanges whole clusters; `unit: example` declares that"
+                " examples are independent of each other.",
+            )
+        if statistic.repeats not in (None, *_OF_STATISTIC):
+            raise InputError(
+                f"{problem}: an example has several rows, which `{statistic.name}` combined by default",
+                hint="`unit: example` declares that, and `repeats` how rows are combined; `unit: row` takes"
+                " each row as an example.",
+            )
+
+
+def _logged(
+    judged: JudgedComparison, home: Tracker, tracker: Tracker | None, *, once: bool
+) -> JudgedComparison:
+    """Log the comparisons, and withdraw duplicates."""
+    policy, candidate, comparisons = judged.policy, judged.candidate, judged.comparisons
+    earlier = logged_before(policy, tracker, candidate) if once else ()
+    if _has_other_baseline(earlier, comparisons[0]):
+        return _superseded(judged, earlier)
     tags = policy_tags(policy, len(comparisons), is_asked=not once)
     container = None if policy.log_to is None else policy.log_to.locator
     published = [
@@ -140,24 +184,23 @@ def _logged(settled: Settled, home: Tracker, tracker: Tracker | None, *, once: b
         for comparison in comparisons
     ]
     kept = withdraw_duplicates(policy, tracker, candidate) if once else ()
-    if _is_other(kept, comparisons[0]):
-        return _superseded(settled, kept)
-    standing = (_standing(each, one, kept) for each, one in zip(published, comparisons, strict=True))
-    return replace(settled, published=tuple(standing))
+    if _has_other_baseline(kept, comparisons[0]):
+        return _superseded(judged, kept)
+    standing = (_kept_twin(each, one, kept) for each, one in zip(published, comparisons, strict=True))
+    return replace(judged, published=tuple(standing))
 
 
-def _is_other(group: Group, comparison: Comparison) -> bool:
-    """Whether what is logged was compared with another baseline."""
+def _has_other_baseline(group: Group, comparison: Comparison) -> bool:
     return bool(group) and baseline_of(group) != comparison.baseline
 
 
-def _superseded(settled: Settled, group: Group) -> Settled:
+def _superseded(judged: JudgedComparison, group: Group) -> JudgedComparison:
     logged = tuple(Published(each.run, created=False) for each in group)
-    return replace(settled, published=logged, is_superseded=True)
+    return replace(judged, published=logged, is_superseded=True)
 
 
-def _standing(published: Published, comparison: Comparison, kept: Group) -> Published:
-    """Return where a comparison stands, which another process may have logged at the same time."""
+def _kept_twin(published: Published, comparison: Comparison, kept: Group) -> Published:
+    """Return the run that holds a comparison, which may be the twin that another process logged."""
     twin = next((each for each in kept if each.tags.get(KEY_TAG) == comparison.key), None)
     if twin is None or twin.run.reference == published.run.reference:
         return published

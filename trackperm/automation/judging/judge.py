@@ -1,27 +1,26 @@
-"""Whether a candidate passes: the comparisons of a policy, judged together.
+"""Judgement of a candidate: whether it passes, by all comparisons of its policy.
 
 ``fail_on: regression``
 
-1. Fail where a comparison, corrected, says that the candidate is worse.
-2. Else undecided where a comparison that is undecided had too few examples to show what matters: no outcome
-   on as many discordant examples has p < alpha, corrected, or the smallest difference that the test detects
-   at 80 % power is larger than the margin, where there is one, unless the interval of confidence 1 - 2 alpha
-   lies above -margin; or where what is missing decides it. By Monte Carlo, no outcome has p < alpha if the
-   interval that goes with no extreme swap at all does not end below.
-3. Else pass. So does a candidate whose outputs count the same on every example, if as many examples could
+1. Fail if a comparison, after correction, shows that the candidate is worse.
+2. Else undecided if an undecided comparison had too few examples to show what matters: no outcome on as many
+   discordant examples has p < alpha after correction; or there is a margin, the test detects only larger
+   differences at 80 % power, and the interval of confidence 1 - 2 alpha does not lie above -margin. Undecided
+   too if the missing predictions decide. By Monte Carlo, no outcome has p < alpha if the interval for no
+   extreme swap at all does not end below alpha.
+3. Else pass. A candidate whose outputs count the same on every example passes too, if so many examples could
    have shown a difference.
 
 ``fail_on: not-shown-non-inferior``
 
-1. Pass where for every comparison the lower bound of level alpha lies above -margin, in the direction of
-   better, or the test shows by one side, at alpha, that the candidate is better. That all have to pass needs
-   no correction (an intersection-union test; Berger 1982), as long as the bounds count.
-2. Else fail where one that does not is worse, lies below -margin, or could have been expected to pass: its
-   test detects a difference as large as the margin.
-3. Else undecided, also where what is missing decides it.
+1. Pass if for every comparison the lower bound of level alpha lies above -margin, in the direction of better,
+   or a one-sided test at alpha shows that the candidate is better. Since all comparisons have to pass, no
+   correction is needed (an intersection-union test; Berger 1982), provided that the bounds count.
+2. Else fail if a comparison that does not pass is worse, lies below -margin, or could have been expected to
+   pass: its test detects a difference as large as the margin.
+3. Else undecided, also if the missing predictions decide.
 
-Which bounds count, for this and for equivalence, is the same for verdicts, and said in
-:mod:`trackperm.comparison.evidence`.
+:mod:`trackperm.comparison.evidence` says which bounds count, for judgements and for verdicts.
 
 References
 ----------
@@ -46,24 +45,24 @@ Outcome = Literal["pass", "fail", "undecided"]
 
 _WORST_FIRST: tuple[Outcome, ...] = ("fail", "undecided", "pass")
 
-_OPEN = "what the missing predictions would have been decides it"
+_OPEN = "the result depends on the missing predictions"
 
 EXIT_CODES: Mapping[Outcome, int] = {"pass": 0, "fail": 1, "undecided": 4}
-"""What ``trackperm gate`` exits with."""
+"""Exit codes of ``trackperm gate``."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What one comparison contributes to a judgement.
+    """Contribution of one comparison to a judgement.
 
     Attributes
     ----------
     title : str
-        The statistic, and the slice if it is of one.
+        Name of the statistic, and of the slice if there is one.
     outcome : {'pass', 'fail', 'undecided'}
-        Of this comparison alone.
+        Outcome of this comparison alone.
     reason : str
-        Why, in one sentence without a full stop.
+        Reason, as a sentence without a full stop.
     """
 
     title: str
@@ -76,16 +75,16 @@ class Finding:
 
 @dataclass(frozen=True)
 class Judgement:
-    """Whether a candidate passes.
+    """Outcome of all comparisons of a candidate.
 
     Attributes
     ----------
     outcome : {'pass', 'fail', 'undecided'}
-        Fail where one comparison fails, else undecided where one is, else pass.
+        Fail if one comparison fails, else undecided if one is undecided, else pass.
     findings : tuple of Finding
-        One for each comparison, in their order.
+        One finding per comparison, in order.
     reasons : tuple of str
-        Those of the findings that decide.
+        Reasons of the findings that have this outcome.
     """
 
     outcome: Outcome
@@ -99,7 +98,7 @@ class Judgement:
 
     @classmethod
     def of(cls, findings: Iterable[Finding]) -> Judgement:
-        """Join the findings of all comparisons."""
+        """Combine the findings of all comparisons."""
         findings = tuple(findings)
         outcomes = {each.outcome for each in findings}
         outcome = next(each for each in _WORST_FIRST if each in outcomes)
@@ -112,47 +111,48 @@ def judge(policy: Policy, comparisons: Sequence[Comparison]) -> Judgement:
     Raises
     ------
     InputError
-        If there are none, or the policy wants a margin and has none.
+        If there are no comparisons, or the rule needs a margin and the policy has none.
     """
     if not comparisons:
-        raise InputError("there is no comparison to judge")
+        raise InputError("no comparison was made; expected at least one to judge")
     if policy.fail_on == "regression":
-        return Judgement.of(map(_regression, comparisons, _floors(comparisons)))
+        return Judgement.of(map(_regression, comparisons, _smallest_corrected(comparisons)))
     if policy.margin is None:
         raise InputError("`not-shown-non-inferior` needs a `margin`")
     margin = policy.margin
     return Judgement.of(_non_inferiority(comparison, margin) for comparison in comparisons)
 
 
-def _floors(comparisons: Sequence[Comparison]) -> list[float]:
-    """Return log10 of the smallest p-value that each could have had, corrected, if all had their smallest."""
-    floors = [_floor(each) for each in comparisons]
+def _smallest_corrected(comparisons: Sequence[Comparison]) -> list[float]:
+    """Return log10 of the smallest attainable p-values, corrected as if all tests attained theirs."""
+    smallest = [_smallest(each) for each in comparisons]
     rule = comparisons[0].corrected
-    if rule is None or len(floors) != rule.n_tests:
-        return floors
+    if rule is None or len(smallest) != rule.n_tests:
+        return smallest
     if rule.method == TARONE_HOLM.name:
-        # of drawn p-values the correction knows no smallest
+        # the correction does not know the smallest value of a Monte Carlo p-value
         known = [
             -math.inf if text.least_drawn(each) else least
-            for each, least in zip(comparisons, floors, strict=True)
+            for each, least in zip(comparisons, smallest, strict=True)
         ]
-        return [float(each) for each in tarone_holm_log10(floors, known)]
+        return [float(each) for each in tarone_holm_log10(smallest, known)]
     if rule.method in ADJUSTMENTS:
-        return [float(each) for each in adjust_log10(floors, rule.method)]
-    return floors
+        return [float(each) for each in adjust_log10(smallest, rule.method)]
+    return smallest
 
 
-def _floor(comparison: Comparison) -> float:
+def _smallest(comparison: Comparison) -> float:
+    """Return log10 of the smallest p-value that the comparison could have had."""
     if comparison.n_discordant:
         drawn = text.least_drawn(comparison)
         least = comparison.test.log10_smallest_pvalue
         return min(max(least, math.log10(drawn)) if drawn else least, 0.0)
-    # if all examples told the runs apart
+    # the smallest value if all examples were discordant
     sides = 2.0 if comparison.test.alternative == "two-sided" else 1.0
     return min(math.log10(sides) + comparison.n_examples * math.log10(0.5), 0.0)
 
 
-def _regression(comparison: Comparison, floor: float) -> Finding:
+def _regression(comparison: Comparison, smallest: float) -> Finding:
     title, sign, numbers = comparison.title, comparison.decision.sign, _numbers(comparison)
     if sign == "worse":
         return Finding(title, "fail", f"the candidate is significantly worse ({numbers})")
@@ -162,7 +162,7 @@ def _regression(comparison: Comparison, floor: float) -> Finding:
         return Finding(title, "pass", f"equivalent within {comparison.margin:g} ({numbers})")
     if comparison.is_open:
         return Finding(title, "undecided", _OPEN)
-    lack = _lack(comparison, floor)
+    lack = _lack(comparison, smallest)
     if lack is not None and _is_non_inferior(comparison, comparison.margin):
         return Finding(title, "pass", f"at most {comparison.margin:g} worse ({numbers})")
     if lack is not None:
@@ -172,22 +172,22 @@ def _regression(comparison: Comparison, floor: float) -> Finding:
     return Finding(title, "pass", f"not shown to be worse ({numbers})")
 
 
-def _lack(comparison: Comparison, floor: float) -> str | None:
-    """Say of what there was too little for the test to show what matters; None where there was enough."""
-    is_out_of_reach = floor >= math.log10(comparison.alpha)
+def _lack(comparison: Comparison, smallest: float) -> str | None:
+    """Complete "too few ..." if the test could not have shown what matters; None if it could have."""
+    is_out_of_reach = smallest >= math.log10(comparison.alpha)
     if comparison.n_discordant == 0:
         return (
             f"examples to tell: {_examples(comparison)} cannot show a difference" if is_out_of_reach else None
         )
     if not text.is_within_reach(comparison):
-        return f"examples to tell: {text.floor(comparison)}"
+        return f"examples to tell: {text.smallest_p_sentence(comparison)}"
     if is_out_of_reach:
         rule = comparison.corrected
-        by = "" if rule is None else f", {10.0**floor:.3g} by {rule.title} over {rule.n_tests} tests"
+        by = "" if rule is None else f", {10.0**smallest:.3g} by {rule.title} over {rule.n_tests} tests"
         drawn = text.least_drawn(comparison)
         if drawn and math.log10(drawn) > comparison.test.log10_smallest_pvalue:
-            return _lack_of_swaps(comparison, drawn, floor, by)
-        return f"examples to tell: {text.floor(comparison)}{by}"
+            return _lack_of_swaps(comparison, drawn, smallest, by)
+        return f"examples to tell: {text.smallest_p_sentence(comparison)}{by}"
     found = comparison.detectable
     if comparison.margin is None or found is None:
         return None
@@ -196,13 +196,13 @@ def _lack(comparison: Comparison, floor: float) -> str | None:
     return None
 
 
-def _lack_of_swaps(comparison: Comparison, drawn: float, floor: float, by: str) -> str:
-    """Say how many random swaps it takes: the fewest n for which 1 - 0.005^(1/n) is below the level."""
-    level = comparison.alpha * drawn / 10.0**floor
+def _lack_of_swaps(comparison: Comparison, drawn: float, smallest: float, by: str) -> str:
+    """Return how many random swaps are needed: the smallest n with 1 - 0.005^(1/n) below the level."""
+    level = comparison.alpha * drawn / 10.0**smallest
     needed = math.floor(math.log((1.0 - CONFIDENCE) / 2.0) / math.log1p(-level)) + 1
     return (
-        f"random swaps to tell: of {comparison.test.n_samples} no 99 % interval ends below {drawn:.3g}{by};"
-        f" it takes {needed} at least, which `trackperm compare --samples` draws;"
+        f"random swaps to tell: with {comparison.test.n_samples} no 99 % interval ends below {drawn:.3g}{by};"
+        f" at least {needed} are needed, which `trackperm compare --samples` draws;"
         f" a policy needs a larger `alpha`{' or fewer tests' if by else ''}"
     )
 
@@ -237,24 +237,24 @@ def _non_inferiority(comparison: Comparison, margin: float) -> Finding:
 
 
 def _is_non_inferior(comparison: Comparison, margin: float | None) -> bool:
-    """Whether a bound that counts lies above -margin."""
+    """Whether a lower bound that counts lies above -margin."""
     return margin is not None and _ends(comparison)[0] > -margin and comparison.size.lack(margin) is None
 
 
 def _is_better(comparison: Comparison) -> bool:
-    """Whether a one-sided test at alpha shows that the candidate is better, in every case that is open."""
+    """Whether a one-sided test at alpha shows that the candidate is better, for all missing predictions."""
     if comparison.outcomes:
         return all(map(_is_better, comparison.outcomes))
     rises = comparison.observed > 0.0
     if comparison.decision.sign != "undecided" or rises != comparison.statistic.greater_is_better:
         return comparison.decision.sign == "better"
-    # Swapping all outputs turns a difference of scores into its negative, so that its law is symmetric.
+    # Swapping all outputs negates a difference of scores, so its null distribution is symmetric.
     is_symmetric = comparison.statistic.score is not None and comparison.test.alternative == "two-sided"
     return is_symmetric and max(comparison.pvalue, comparison.test.interval[1]) / 2.0 < comparison.alpha
 
 
 def _ends(comparison: Comparison) -> tuple[float, float]:
-    """Return the bounds of the difference of level alpha, the worse first."""
+    """Return the bounds of the difference at level alpha, in the direction of better."""
     size = comparison.size
     if comparison.statistic.greater_is_better:
         return size.low, size.high

@@ -1,1 +1,1 @@
-"""Policies: what is compared with what, and when that fails."""
+"""Policies: which runs are compared with what, and what counts as failure."""

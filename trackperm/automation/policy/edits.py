@@ -1,4 +1,4 @@
-"""A policy file that is edited while it is followed."""
+"""Policy file that is read again whenever it is edited."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Stamp = tuple[int, int, int]
 
 
 class EditedPolicies:
-    """The policies of a file, read again whenever the file or the spec of a statistic has changed.
+    """Policies of a file, read again when the file or the spec of a statistic has changed.
 
     Parameters
     ----------
     path : Path
-        The file.
+        Policy file.
     name : str, optional
-        Only the policy of this name.
+        Name of the only policy to follow.
     """
 
     def __init__(self, path: Path, name: str | None = None) -> None:
@@ -29,7 +29,7 @@ class EditedPolicies:
         self._refused: str | None = None
 
     def load(self) -> list[Policy]:
-        """Read the policies, which are not edited as long as their files stay as they are now.
+        """Read the policies, and remember the state of their files.
 
         Raises
         ------
@@ -39,8 +39,8 @@ class EditedPolicies:
             If it has no policy of that name.
         """
         path = self._path.absolute()
-        # From before they are read, so that what is edited meanwhile is read again. As long as they are not
-        # valid, a spec that is not there may be made in the folder.
+        # Stamps are taken before the files are read, so that an edit during reading is noticed. The folder is
+        # among them until the policies are valid, because a missing spec may be created in it.
         self._seen = {file: _stamp(file) for file in (path, path.parent, *self._seen)}
         found = load_policies(self._path)
         files = {path, *(file for policy in found.policies for file in policy.files)}
@@ -48,12 +48,12 @@ class EditedPolicies:
         return list(found.policies) if self._name is None else [found.find(self._name)]
 
     def edited(self) -> Sequence[Policy] | None:
-        """Return the policies as they are now, or None if nothing has changed since they were read last.
+        """Return the policies if a file has changed since they were read last, else None.
 
         Raises
         ------
         InputError
-            As :meth:`load`, once for every change.
+            As :meth:`load`, once per change.
         """
         changed = {file for file, stamp in self._seen.items() if _stamp(file) != stamp}
         if not changed:
@@ -62,7 +62,7 @@ class EditedPolicies:
             found = self.load()
         except InputError as error:
             is_known, self._refused = error.message == self._refused, error.message
-            if is_known and changed == {self._path.absolute().parent}:  # where others write as well
+            if is_known and changed == {self._path.absolute().parent}:  # other files changed there
                 return None
             raise
         self._refused = None
@@ -70,7 +70,7 @@ class EditedPolicies:
 
 
 def _stamp(file: Path) -> Stamp | None:
-    """Return what changes when a file does; None where there is none."""
+    """Return values that change whenever a file does; None if it is missing."""
     try:
         found = file.stat()
     except OSError:

@@ -1,4 +1,4 @@
-"""The parts of a policy: references, selections of runs, rules for the baseline, choices of statistics."""
+"""Types of the keys of a policy: references, selections of runs, baseline rules, choices of statistics."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _as_choice(value: object) -> object:
 
 
 def as_tuple(value: object) -> object:
-    """Make a tuple of a list, as strict models want it."""
+    """Convert a list to a tuple, which strict models require."""
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -77,33 +77,33 @@ Name = Annotated[
 
 
 class Part(BaseModel):
-    """Keys and values, of which none are unknown."""
+    """Base of all models, which refuse unknown keys."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True)
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
-        """Give the values that are shown, without credentials of addresses."""
+        """Yield names and values for ``repr``, without credentials in addresses."""
         for name, value in super().__repr_args__():
             yield name, without_credentials(value) if isinstance(value, str) else value
 
 
 class Selection(Part):
-    """Which runs are meant."""
+    """Selection of runs by tags and name."""
 
     tags: dict[str, str] = {}
-    """Tags that a run has. In W&B: values of its config, or tags such as `stage:test`."""
+    """Tags that a run has to have. In W&B: values of its config, or tags such as `stage:test`."""
 
     name: str | None = None
     """Pattern of its name, such as `cand-*`."""
 
     def __str__(self) -> str:
-        """Say what a run has, for people."""
+        """Return the selection as a reader sees it."""
         parts = [f"{tag}={value}" for tag, value in self.tags.items()]
         return ", ".join(parts + ([] if self.name is None else [f"name {self.name}"])) or "any"
 
 
 class BaselineRule(Part):
-    """How the baseline is found: one of `run`, `newest`, `alias`, `champion` and `branch`."""
+    """Rule that finds the baseline: one of `run`, `newest`, `alias`, `champion` and `branch`."""
 
     model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [choice]} for choice in _CHOICES]})
 
@@ -111,7 +111,7 @@ class BaselineRule(Part):
     """A run, or a file beside the policy file."""
 
     newest: Selection | None = None
-    """The finished run that was started last before the candidate, of those selected."""
+    """The finished run that was started last before the candidate, among the selected runs."""
 
     alias: str | None = None
     """The run behind `models:/NAME@ALIAS` in MLflow, or `ENTITY/PROJECT/ARTIFACT:ALIAS` in W&B."""
@@ -154,7 +154,7 @@ class BaselineRule(Part):
         return self
 
     def __str__(self) -> str:
-        """Say how the baseline is found, for people."""
+        """Return the rule as a reader sees it."""
         where = "" if self.among is None else f" in {self.among}"
         if self.run is not None:
             return f"the run {self.run}"
@@ -168,19 +168,19 @@ class BaselineRule(Part):
 
 
 class StatisticChoice(Part):
-    """A statistic, with values and columns of its own."""
+    """Choice of a statistic, with its parameters and columns."""
 
     name: str
-    """A built-in statistic, or a spec: a path that starts at the policy file's folder."""
+    """A built-in statistic, or a spec: a path relative to the folder of the policy file."""
 
     parameters: dict[str, Parameter] = {}
     """Values of its parameters."""
 
     columns: dict[str, str] = {}
-    """Columns of the data by the name that they have in the spec."""
+    """Columns of the data by their names in the spec."""
 
     resolution: Resolution = None
-    """What decimal counts are rounded to multiples of."""
+    """Decimal counts are rounded to multiples of this."""
 
 
 Statistics = Annotated[

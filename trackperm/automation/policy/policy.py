@@ -1,4 +1,4 @@
-"""What is compared without being asked, and what counts as failure: the policy file ``trackperm.yaml``."""
+"""Policy file ``trackperm.yaml``: which runs are compared unattended, and what counts as failure."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from trackperm.automation.policy.keys import (
     Texts,
     as_tuple,
 )
-from trackperm.choices import Alternative, CorrectionInPolicy, MissingRule, Repeats, Unit
+from trackperm.choices import Alternative, CorrectionInPolicy, EngineName, MissingRule, Repeats, Unit
 from trackperm.comparison import Question
 from trackperm.errors import InputError, SpecError, TrackpermError
 from trackperm.messages import listed, printable, without_credentials
 from trackperm.option_names import COLUMNS, PAIRS, rewritten
 from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.document import Document, DocumentPath
-from trackperm.tables.remote import is_url
+from trackperm.tables.remote import is_remote
 from trackperm.trackers.base import Tracker, open_tracker
 from trackperm.trackers.references import RunReference
 
@@ -39,58 +39,57 @@ _KEYS = {"slice": "slices", "statistic": "statistics"}
 
 
 class Policy(Part):
-    """What is compared, with what, how it is judged, and where the result goes."""
+    """Policy: which runs are compared with what, how they are judged, and where results are logged."""
 
     name: Name
     """Name of the policy: lower-case letters, digits and hyphens."""
 
     runs: Containers = ()
-    """Experiments or projects whose finished runs are compared. A policy for `trackperm gate` needs none."""
+    """Experiments or projects whose finished runs are compared. `trackperm gate` does not need them."""
 
     only: Selection = Selection()
-    """Which of these runs are compared; all by default."""
+    """Selection of these runs; by default all."""
 
     baseline: BaselineRule
-    """What they are compared with."""
+    """Rule that finds the run to compare with."""
 
     if_no_baseline: Literal["error", "pass"] = "error"
-    """What becomes of a candidate for which no baseline is found, as for the first run of all, or where a
-    file is named that is not there. A run that is named and not in its tracker is an error in any case."""
+    """Outcome if no baseline is found, as for the very first run, or if the named file does not exist. A run
+    that is named and not in its tracker is always an error."""
 
     artifact: str | None = None
-    """Artifact with the per-example predictions, of both runs, where several could be meant."""
+    """Artifact with the per-example predictions of both runs, if they have several tables."""
 
     statistics: Statistics = ()
-    """What is tested: names, or keys and values. By default what the runs say: their own metrics, or else
-    accuracy."""
+    """Statistics to test: names, or keys and values. By default the runs' own metrics, or else accuracy."""
 
     metric: Texts = ()
-    """Metrics of the runs, or columns that score each example, whose means are compared."""
+    """Metrics of the runs, or columns with a score per example, whose means are compared."""
 
     unit: Unit | None = None
-    """What is exchanged between the runs: all rows of an `example` together, as by default; each `row`; or
+    """Unit that is exchanged between the runs: all rows of an `example` together, the default; each `row`; or
     the attempts within each example, `attempt`."""
 
     repeats: Repeats | None = None
-    """What several rows of one example come to; `sum` by default."""
+    """How several rows of one example are combined; by default `sum`."""
 
     cluster: str | None = None
     """Column whose groups of examples are exchanged as a whole."""
 
     units: Literal["any", "declared"] = "any"
-    """Whether a comparison is judged whose units nobody has declared. `declared` refuses one in which
-    examples of one document, user or input are seen to hang together, or the rows of an example were taken
-    together by default: until the policy has a `cluster`, `unit` or `repeats`, or the statistic's file a
-    `cluster` or `repeats`. `unit: example` declares that examples are independent of each other."""
+    """Whether units of exchange have to be declared. `declared` refuses a comparison in which examples of one
+    document, user or input depend on each other, or in which the rows of an example were combined by default,
+    until the policy has a `cluster`, `unit` or `repeats`, or the statistic's file a `cluster` or `repeats`.
+    `unit: example` declares that examples are independent of each other."""
 
     allow_unseen: bool = False
-    """Whether predictions are compared with labels though none of them is among these."""
+    """Whether predictions may be compared with labels although no label equals any of them."""
 
     columns: dict[str, str] = Field(default_factory=dict)
-    """Columns of the data that are called otherwise, for every statistic, such as `id: example`."""
+    """Columns of the data with other names, for every statistic, such as `id: example`."""
 
     slices: Texts = ()
-    """Columns whose values make slices that are compared as well."""
+    """Columns whose values define slices, which are compared as well."""
 
     alpha: Annotated[float, Field(gt=0.0, lt=0.5, allow_inf_nan=False)] = 0.05
     """Significance level."""
@@ -99,26 +98,29 @@ class Policy(Part):
     """The smallest difference that matters, in units of the statistics."""
 
     correction: CorrectionInPolicy = "holm"
-    """How several statistics and slices are corrected for each other; they depend on each other."""
+    """Correction over several statistics and slices, which depend on each other."""
 
     alternative: Alternative | None = None
-    """Which values are extreme; as the spec says by default."""
+    """Alternative of the test; by default that of the spec."""
 
     missing: MissingRule = "error"
-    """What to do with examples that only one run has."""
+    """Treatment of examples that only one run has."""
+
+    engine: EngineName = "auto"
+    """Where rows are joined and counted, which changes no result."""
 
     fail_on: Literal["regression", "not-shown-non-inferior"] = "regression"
     """`regression`: the candidate is significantly worse. `not-shown-non-inferior`: it is not shown to be at
     most `margin` worse."""
 
     log_to: Container | None = None
-    """Where comparisons are logged, in place of the candidate's experiment or project."""
+    """Experiment or project for the comparisons, instead of the candidate's."""
 
     tag_runs: bool = False
     """Whether baseline and candidate get tags with the verdict."""
 
     tracking_uri: str | None = None
-    """Tracking server or store. Credentials are taken from the environment alone."""
+    """Tracking server or store. Credentials come from the environment only."""
 
     _statistics: tuple[Statistic, ...] = PrivateAttr(default=())
     _folder: Path = PrivateAttr(default=Path())
@@ -127,9 +129,9 @@ class Policy(Part):
 
     @property
     def digest(self) -> str:
-        """Digest of what decides a comparison: equal digests compare a run in the same way.
+        """Digest of all keys that change a comparison.
 
-        The name, the runs that are selected and what counts as failure decide nothing of it.
+        Name, selected runs, engine and what counts as failure are not among them.
         """
         parts = {
             "baseline": self.baseline.model_dump(mode="json", exclude_none=True),
@@ -155,17 +157,17 @@ class Policy(Part):
 
     @property
     def queue_key(self) -> str:
-        """Digest of what decides a comparison and its outcome, of the runs that are meant and where they are.
+        """Key of the policy's rows in a queue: digest of the comparison, outcome, selected runs and tracker.
 
-        Rows of a queue are kept by it, so that none is worked off by a policy that is about other runs, by
-        one that would look for the run in another tracker, or by one that judges it otherwise.
+        A row is therefore not processed by a policy that selects other runs, looks for the run in another
+        tracker, or judges it by other rules.
         """
         selected = [sorted(self.only.tags.items()), self.only.name, [str(each) for each in self.runs]]
         parts = [self.digest, self.tracking_uri, selected, self.fail_on, self.if_no_baseline]
         return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what the policy says as plain values, defaults included, without credentials."""
+        """Return the policy as JSON values, with defaults and without credentials."""
         data = self.model_dump(mode="json", exclude={"runs", "log_to", "baseline"})
         return {
             **data,
@@ -177,27 +179,32 @@ class Policy(Part):
 
     @property
     def file(self) -> Path | None:
-        """The policy file that it was read from, if any."""
+        """Policy file that the policy was read from, if any."""
         return self._file
 
     @property
+    def folder(self) -> Path:
+        """Folder at which relative paths of the policy start."""
+        return self._folder
+
+    @property
     def files(self) -> tuple[Path, ...]:
-        """The files that were read for it: that of the policy, and those of its statistics."""
+        """Files that were read for the policy: its own, and the specs of its statistics."""
         specs = (self._folder / each.name for each in self.statistics if is_spec(each.name))
         return (*(() if self._file is None else (self._file,)), *specs)
 
     @property
     def specs(self) -> tuple[Statistic, ...]:
-        """The statistics that are named, compiled when the file was loaded."""
+        """Statistics of the policy, compiled when the file was loaded."""
         return self._statistics
 
     @property
     def question(self) -> Question:
-        """What is asked of the runs."""
+        """Statistics, metrics and units, as the comparison takes them."""
         return Question(
             statistics=self._statistics,
             metrics=self.metric,
-            columns={} if self._statistics else self.columns,  # which the compiled ones have
+            columns={} if self._statistics else self.columns,  # compiled statistics have them
             unit=self.unit,
             repeats=self.repeats,
             cluster=self.cluster,
@@ -206,72 +213,53 @@ class Policy(Part):
 
     @property
     def baseline_given_by(self) -> str:
-        """How a baseline that is named came to be, as the end of a sentence."""
+        """Origin of a named baseline, as the end of a sentence."""
         return self._baseline_given_by
 
     def with_baseline(self, reference: str) -> Policy:
-        """Return the policy with the run or file `reference` as its baseline, and so with another digest.
-
-        That it is not there is an error then.
-        """
-        if RunReference.parse(reference).scheme == "file" and not is_url(reference):
+        """Return the policy with the run or file `reference` as its baseline, whose absence is an error."""
+        if RunReference.parse(reference).scheme == "file" and not is_remote(reference):
             reference = str(Path(reference).absolute())
         policy = self.model_copy(update={"baseline": BaselineRule(run=reference), "if_no_baseline": "error"})
         policy._baseline_given_by = "named in place of the policy's"
         return policy
-
-    def resolved(self, path: str) -> str:
-        """Return a path as it is seen from the folder of the policy file; an address stays as it is."""
-        return path if is_url(path) else str(self._folder / Path(path).expanduser())
-
-    def tracker_for(self, reference: RunReference) -> Tracker:
-        """Open the tracker of a run, experiment or project.
-
-        Raises
-        ------
-        InputError
-            If it is in none.
-        TrackerError
-            If it is out of reach.
-        """
-        return open_tracker(reference.scheme, self.tracking_uri)
 
     def _compiled(self, file: Path, statistics: Sequence[Statistic]) -> None:
         self._file, self._folder, self._statistics = file, file.parent, tuple(statistics)
 
 
 class PolicyDocument(Part):
-    """The policies of one file."""
+    """Policies of one file."""
 
     version: Literal[1] = 1
     """Version of the format."""
 
     policies: Annotated[tuple[Policy, ...], BeforeValidator(as_tuple)]
-    """The policies, each with a name of its own."""
+    """The policies, each with its own name."""
 
 
 @dataclass(frozen=True)
 class PolicyFile:
-    """The policies of a file that was read.
+    """Policies of a file, validated.
 
     Attributes
     ----------
     path : Path
-        Where it is.
+        Path of the file.
     policies : tuple of Policy
-        At least one; names differ.
+        At least one policy; their names differ.
     """
 
     path: Path
     policies: tuple[Policy, ...]
 
     def find(self, name: str | None = None) -> Policy:
-        """Return the policy called `name`, or the only one there is.
+        """Return the policy called `name`, or the only policy of the file.
 
         Raises
         ------
         InputError
-            If there is none of that name, or several and none is named.
+            If no policy has that name, or there are several and no name is given.
         """
         names = [policy.name for policy in self.policies]
         if name is None and len(names) > 1:
@@ -288,12 +276,18 @@ class PolicyFile:
 
 
 def load_policies(path: str | Path) -> PolicyFile:
-    """Read a policy file, and compile the statistics that it names.
+    """Read a policy file, and compile its statistics.
 
     Raises
     ------
     SpecError
-        If it cannot be read or is not valid: the first thing that is wrong, with file, line and column.
+        If the file cannot be read or is not valid: the first error, with file, line and column.
+
+    Examples
+    --------
+    >>> _ = Path("trackperm.yaml").write_text("policies: [{name: nightly, baseline: {newest: {}}}]")
+    >>> load_policies("trackperm.yaml").find("nightly").alpha
+    0.05
     """
     found = read_policies(path)
     if isinstance(found, list):
@@ -302,7 +296,7 @@ def load_policies(path: str | Path) -> PolicyFile:
 
 
 def read_policies(path: str | Path) -> PolicyFile | list[SpecError]:
-    """Read a policy file as :func:`load_policies` does, or return all that is wrong with it."""
+    """Read a policy file as :func:`load_policies` does, or return all its errors."""
     path = Path(path)
     try:
         document = Document.read(path)
@@ -310,11 +304,11 @@ def read_policies(path: str | Path) -> PolicyFile | list[SpecError]:
         found = () if misfits else document.validate(PolicyDocument).policies
     except SpecError as error:
         if not path.is_file():
-            error = SpecError(error.message, hint="policies stand in a YAML file, such as `trackperm.yaml`.")
+            error = SpecError(error.message, hint="policies are in a YAML file, such as `trackperm.yaml`.")
         return [error]
     if misfits or not found:
         hint = "add one: a `name` and a `baseline`."
-        return misfits or [document.error("there is no policy", ("policies",), hint=hint)]
+        return misfits or [document.error("the list of policies is empty", ("policies",), hint=hint)]
     problems = []
     names: list[str] = []
     for number, policy in enumerate(found):
@@ -323,20 +317,35 @@ def read_policies(path: str | Path) -> PolicyFile | list[SpecError]:
             if policy.name in names:
                 raise document.error(f"another policy is called `{policy.name}` already", (*at, "name"))
             names.append(policy.name)
-            _require_sense(document, at, policy, path.absolute())
-            _require_work_of_its_own(document, at, policy, found[:number])
+            _compile(document, at, policy, path.absolute())
+            _require_distinct(document, at, policy, found[:number])
         except SpecError as error:
             problems.append(error)
     return problems or PolicyFile(path, found)
 
 
+def policy_tracker(policy: Policy, reference: RunReference, opened: Tracker | None = None) -> Tracker:
+    """Return `opened` if it has runs of the scheme of `reference`, else open the tracker of the policy.
+
+    Raises
+    ------
+    InputError
+        If no tracker has that scheme.
+    TrackerError
+        If the tracker cannot be reached.
+    """
+    if opened is not None and opened.scheme == reference.scheme:
+        return opened
+    return open_tracker(reference.scheme, policy.tracking_uri)
+
+
 def is_spec(name: str) -> bool:
-    """Whether a statistic is named by the file of its spec."""
+    """Whether the name of a statistic is the path of a spec."""
     return name.endswith((".yaml", ".yml"))
 
 
 def in_policies(text: str) -> str:
-    """Return a message with options of commands as the keys that policies have for them."""
+    """Return a message with keys of policies in place of options of commands."""
 
     def key(name: str, value: str | None) -> str | None:
         if name in COLUMNS:
@@ -361,7 +370,7 @@ def hint_for_policies(error: Exception) -> str | None:
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a policy file, for editors: completion, descriptions, squiggles."""
+    """Return the JSON Schema of a policy file, for completion and checks in editors."""
     schema = PolicyDocument.model_json_schema()
     statistics = schema["$defs"]["Policy"]["properties"]["statistics"]
     statistics["items"] = {"anyOf": [{"type": "string"}, statistics["items"]]}
@@ -372,13 +381,13 @@ def json_schema() -> dict[str, Any]:
     }
 
 
-def _require_sense(document: Document, at: DocumentPath, policy: Policy, file: Path) -> None:
-    """Refuse what fits the format and yet makes no sense, and compile the statistics."""
+def _compile(document: Document, at: DocumentPath, policy: Policy, file: Path) -> None:
+    """Compile the statistics of a policy, and refuse keys that contradict each other."""
     if policy.fail_on == "not-shown-non-inferior" and policy.margin is None:
         raise document.error(
             "`not-shown-non-inferior` needs a `margin`",
             (*at, "fail_on"),
-            hint="it is how much worse a candidate may be, such as `margin: 0.01`.",
+            hint="the margin is how much worse a candidate may be, such as `margin: 0.01`.",
         )
     if policy.tracking_uri is not None:
         hint = (
@@ -387,11 +396,11 @@ def _require_sense(document: Document, at: DocumentPath, policy: Policy, file: P
         )
         _require_no_credentials(document, (*at, "tracking_uri"), policy.tracking_uri, hint)
     run = policy.baseline.run
-    if run is not None and is_url(run):
-        hint = "a cloud store has them in the environment; `trackperm gate --baseline` takes a URL with them."
+    if run is not None and is_remote(run):
+        hint = "put them in the environment; `trackperm gate --baseline` takes a URL with credentials."
         _require_no_credentials(document, (*at, "baseline", "run"), run, hint)
     if not policy.statistics and "statistics" in policy.model_fields_set:
-        raise document.error("there is no statistic", (*at, "statistics"), hint="such as `accuracy`.")
+        raise document.error("the list is empty", (*at, "statistics"), hint="add one, such as `accuracy`.")
     try:
         Question(
             statistics=tuple(choice.name for choice in policy.statistics),
@@ -404,10 +413,10 @@ def _require_sense(document: Document, at: DocumentPath, policy: Policy, file: P
     is_one_sided = policy.alternative not in (None, "two-sided")
     if is_one_sided and not policy.statistics and policy.fail_on == "regression":
         raise document.error(
-            f"the alternative `{policy.alternative}` looks in one direction, and which one is better depends"
-            " on the statistic, of which none is named",
+            f"the alternative `{policy.alternative}` is one-sided, and which side is better depends on the"
+            " statistic; expected `statistics` beside it",
             (*at, "alternative"),
-            hint="name it under `statistics`, or leave `alternative` out.",
+            hint="name the statistic under `statistics`, or leave `alternative` out.",
         )
     statistics: list[Statistic] = []
     for number, choice in enumerate(policy.statistics):
@@ -417,24 +426,22 @@ def _require_sense(document: Document, at: DocumentPath, policy: Policy, file: P
             raise document.error(
                 f"another statistic is called `{statistic.name}` already",
                 where,
-                hint="leave one out; with other parameters or columns, a spec gives it a name of its own.",
+                hint="leave one out; with other parameters or columns, a spec gives it another name.",
             )
         statistics.append(statistic)
         _require_regression_shows(document, where, policy, statistic)
     policy._compiled(file, statistics)
 
 
-def _require_work_of_its_own(
-    document: Document, at: DocumentPath, policy: Policy, others: Sequence[Policy]
-) -> None:
-    """Refuse two policies about the same runs whose rows in a queue are the same."""
+def _require_distinct(document: Document, at: DocumentPath, policy: Policy, others: Sequence[Policy]) -> None:
+    """Refuse two policies with the same queue key, because one of the two would never be used."""
     for other in others:
         if policy.runs and policy.queue_key == other.queue_key:
             raise document.error(
-                f"the policy `{other.name}` compares and judges the same runs in the same way, so that one of"
-                " the two would never do so",
+                f"the policy `{other.name}` compares and judges the same runs in the same way, so one of the"
+                " two would never be used",
                 at,
-                hint="leave `runs` out of the one that is for `trackperm gate` alone.",
+                hint="leave `runs` out of a policy that is for `trackperm gate` only.",
             )
 
 
@@ -443,11 +450,11 @@ def _has_credentials(uri: str) -> bool:
 
 
 def _require_no_credentials(document: Document, at: DocumentPath, uri: str, hint: str) -> None:
-    """Refuse an address that has credentials, or is none, without the line, which may have them."""
+    """Refuse an address with credentials, or an invalid one, without quoting its line."""
     try:
         problem = f"credentials in `{at[-1]}`" if _has_credentials(uri) else None
     except ValueError as error:
-        problem, hint = f"`{at[-1]}` is no valid address ({error})", "it is like `https://HOST:PORT/PATH`."
+        problem, hint = f"`{at[-1]}` is not a valid address ({error})", "expected `https://HOST:PORT/PATH`."
     if problem is not None:
         raise SpecError(document.error(problem, at).message.partition("\n\n")[0], hint=hint)
 
@@ -455,7 +462,7 @@ def _require_no_credentials(document: Document, at: DocumentPath, uri: str, hint
 def _statistic(
     document: Document, at: DocumentPath, policy: Policy, choice: StatisticChoice, folder: Path
 ) -> Statistic:
-    """Compile a statistic; what is wrong in a spec of its own is said with its own place."""
+    """Compile one statistic; an error inside a spec has its place in the spec."""
     is_file = is_spec(choice.name)
     path = folder / choice.name
     try:
@@ -463,7 +470,7 @@ def _statistic(
     except OSError as error:  # a name that is too long
         raise document.error(f"`{choice.name}` cannot be read: {error.strerror}", at) from error
     if is_missing:
-        raise document.error(f"there is no file `{choice.name}`", at, hint=f"`{path}` was looked for.")
+        raise document.error(f"there is no file `{choice.name}`", at, hint=f"`{path}` was expected.")
     resolution: Any = choice.resolution
     try:
         spec = load_statistic(path if is_file else choice.name)
@@ -485,7 +492,7 @@ def _statistic(
 def _require_regression_shows(
     document: Document, at: DocumentPath, policy: Policy, statistic: Statistic
 ) -> None:
-    """Refuse a gate that no candidate can fail: a one-sided test for the better never shows the worse."""
+    """Refuse a gate that no candidate can fail: a one-sided test for better never shows worse."""
     tested = policy.alternative or statistic.alternative
     if policy.fail_on != "regression" or tested == "two-sided":
         return
@@ -494,7 +501,7 @@ def _require_regression_shows(
         at = at if policy.alternative is None else (*at[:2], "alternative")
         raise document.error(
             f"by `{statistic.name}` the alternative `{tested}` shows that a candidate is better, never that"
-            " it is worse, so that `fail_on: regression` never fails",
+            " it is worse, so `fail_on: regression` would never fail",
             at,
-            hint=f"`alternative: two-sided`, or `alternative: {wanted}` which looks for the worse alone.",
+            hint=f"`alternative: two-sided`, or `alternative: {wanted}`, which tests for worse only.",
         )

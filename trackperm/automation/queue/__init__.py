@@ -1,1 +1,1 @@
-"""Queue of candidates on SQLite, the worker that compares them, and the watcher that finds them."""
+"""Queue of comparisons that survives crashes, and the workers and watchers that use it."""

@@ -1,4 +1,4 @@
-"""How long to wait before the next attempt: full jitter, and what a server has asked for."""
+"""Delays between attempts: full jitter, and what a server asks for."""
 
 from __future__ import annotations
 
@@ -9,31 +9,34 @@ from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 
 BASE_SECONDS = 2.0
-MOST_SECONDS = 600.0
+"""Bound of the first delay: a restarting server is back after a few seconds."""
 
-_RANDOM = random.Random()  # noqa: S311 - delays are no secret
+MOST_SECONDS = 600.0
+"""Bound of later delays: a tracker that is back is noticed within ten minutes."""
+
+_RANDOM = random.Random()  # noqa: S311 - delays are not secret
 
 
 def delay(attempts: int, most: float = MOST_SECONDS) -> float:
-    """Draw the seconds to wait after `attempts` failures, uniform below a bound that doubles with each.
+    """Draw a delay in seconds, uniform below a bound that doubles with each failed attempt.
 
-    Clients that failed at the same moment so come back spread out ("full jitter").
+    This "full jitter" spreads clients that failed at the same moment.
 
     Parameters
     ----------
     attempts : int
-        Failures so far, at least 0.
+        Number of failures, at least 0.
     most : float
-        Where the bound stops growing.
+        Largest bound.
     """
     bound = min(most, BASE_SECONDS * 2.0 ** min(max(attempts, 0), 32))
     return _RANDOM.uniform(0.0, bound)
 
 
 def retry_after(error: BaseException) -> float | None:
-    """Return the seconds that the server behind `error` asked to wait (``Retry-After``), if it did.
+    """Return the seconds that a server asked to wait (``Retry-After``), or None.
 
-    The header is looked for in the answers that `error` and its causes carry; it holds seconds or a date
+    The header is looked up in the HTTP responses that `error` and its causes carry; it has seconds or a date
     (RFC 9110, section 10.2.3).
     """
     for cause in causes(error):
@@ -45,7 +48,7 @@ def retry_after(error: BaseException) -> float | None:
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """Walk from `error` to what it came from; wandb keeps some under ``exc``."""
+    """Yield `error` and all its causes; wandb keeps some of them in an attribute ``exc``."""
     waiting, seen = [error], set()
     while waiting:
         one = waiting.pop()

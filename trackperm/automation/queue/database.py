@@ -1,4 +1,4 @@
-"""The SQLite file that a queue is: made once, opened for each call, changed in whole transactions."""
+"""SQLite file of a queue: created once, opened for each call, changed in whole transactions."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from trackperm.errors import InputError
+from trackperm.errors import QueueError
 from trackperm.messages import printable
 
 FILE = "queue.sqlite"
 BUSY_SECONDS = 30.0
 _VERSION = 2
 _MOVE = (
-    "stop what uses it and move its whole folder away, for SQLite keeps a part beside it: what was compared "
-    "stands in the tracker as well."
+    "stop what uses it and move its whole folder away, which has more files of SQLite; the comparisons are "
+    "in the tracker as well."
 )
 _SCHEMA = f"""
 PRAGMA journal_mode = WAL;
@@ -48,18 +48,14 @@ CREATE TABLE delivery (id TEXT PRIMARY KEY, forgotten REAL NOT NULL) WITHOUT ROW
 """
 
 
-class QueueError(InputError):
-    """A queue that cannot be read or written now."""
-
-
 def default_folder(policies: Path | None = None) -> Path:
-    """Return the folder of the queue: ``TRACKPERM_STATE``, or as the XDG directories say.
+    """Return the folder of the queue: ``TRACKPERM_STATE``, or a folder below ``XDG_STATE_HOME``.
 
     Parameters
     ----------
     policies : Path, optional
-        The policy file whose queue it is. Each has a folder of its own, by its path, unless
-        ``TRACKPERM_STATE`` names one.
+        Policy file that the queue belongs to. Unless ``TRACKPERM_STATE`` is set, each policy file has its own
+        folder, named by its path.
     """
     if named := os.environ.get("TRACKPERM_STATE"):
         return Path(named).expanduser()
@@ -73,19 +69,19 @@ def default_folder(policies: Path | None = None) -> Path:
 
 
 class QueueFile:
-    """The file in a folder, made if there is none.
+    """SQLite file in a folder, created if it is missing.
 
     Parameters
     ----------
     folder : Path
-        On a local disk: SQLite's log does not work on network file systems.
+        Folder on a local disk: SQLite's write-ahead log does not work on network file systems.
     busy : float
         Seconds to wait for other processes.
 
     Raises
     ------
     QueueError
-        If the folder cannot be written to, or holds something else.
+        If the folder cannot be written, or the file is not a queue of this version.
     """
 
     def __init__(self, folder: Path, busy: float) -> None:
@@ -96,22 +92,23 @@ class QueueFile:
             version = rows.execute("PRAGMA user_version").fetchone()[0]
         if version != _VERSION:
             raise QueueError(
-                f"`{printable(self.path)}` is no queue of this version of trackperm: its version is"
-                f" {version}, expected {_VERSION}",
+                f"`{printable(self.path)}` is not a queue of this version of trackperm: its version is"
+                f" {version}; expected {_VERSION}",
                 hint=_MOVE,
             )
 
     @contextmanager
     def opened(self) -> Iterator[sqlite3.Connection]:
-        """Open the file; one that was moved away is made anew.
+        """Open the file; a file that was moved away is created again.
 
         Raises
         ------
         QueueError
-            If SQLite refuses: the disk is full, the file is damaged, or another process does not let go.
+            If the disk is full, the file is damaged, or another process keeps it locked.
         """
         try:
-            self._make()
+            if not self.path.exists():
+                self._create()
             address = f"{self.path.absolute().as_uri()}?mode=rw"
             connection = sqlite3.connect(address, uri=True, timeout=self.busy)
             try:
@@ -128,50 +125,39 @@ class QueueFile:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Change rows all together or not at all; nobody else changes any meanwhile."""
+        """Open the file for one transaction, which excludes other writers and is undone by an exception."""
         with self.opened() as rows:
             rows.execute("BEGIN IMMEDIATE")
             try:
                 yield rows
             except BaseException:
-                if rows.in_transaction:  # which SQLite may have ended itself, on a full disk
+                if rows.in_transaction:  # on a full disk, SQLite may have ended it
                     rows.execute("ROLLBACK")
                 raise
             rows.execute("COMMIT")
 
-    def _make(self) -> None:
-        """Make the file if there is none.
-
-        Raises
-        ------
-        QueueError
-            If the folder cannot be written to.
-        """
+    def _create(self) -> None:
+        """Create the whole file under another name, and link it to its own unless another process did."""
         try:
-            if not self.path.exists():
-                self._create()
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            handle, draft = tempfile.mkstemp(dir=self.folder, prefix=f"{FILE}-", suffix=".draft")
+            os.close(handle)
+            try:
+                connection = sqlite3.connect(draft)
+                try:
+                    connection.executescript(_SCHEMA)
+                finally:
+                    connection.close()
+                with suppress(FileExistsError):
+                    os.link(draft, self.path)
+            finally:
+                for leftover in self.folder.glob(f"{Path(draft).name}*"):
+                    leftover.unlink()
         except OSError as error:
             raise QueueError(
-                f"no queue can be kept in `{self.folder}`: {error.strerror or error}",
+                f"the queue cannot be created in `{self.folder}`: {error.strerror or error}",
                 hint="`--state FOLDER` or `TRACKPERM_STATE` names a folder that can be written to.",
             ) from error
-
-    def _create(self) -> None:
-        """Make the file complete under another name, and give it its own unless another process has."""
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle, draft = tempfile.mkstemp(dir=self.folder, prefix=f"{FILE}-", suffix=".draft")
-        os.close(handle)
-        try:
-            connection = sqlite3.connect(draft)
-            try:
-                connection.executescript(_SCHEMA)
-            finally:
-                connection.close()
-            with suppress(FileExistsError):
-                os.link(draft, self.path)
-        finally:
-            for leftover in self.folder.glob(f"{Path(draft).name}*"):
-                leftover.unlink()
 
 
 def _hint(error: sqlite3.Error) -> str:

@@ -1,4 +1,4 @@
-"""Whether a watcher is well: a file that it writes, or an endpoint on the loopback interface."""
+"""Health of a watcher, for supervisors: a file, or an endpoint on the loopback interface."""
 
 from __future__ import annotations
 
@@ -12,24 +12,20 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from trackperm.errors import InputError
+from trackperm.errors import HealthError, InputError
 
 _READ_SECONDS = 10
 
 
-class HealthError(InputError):
-    """A health file that cannot be written."""
-
-
 class Health:
-    """What a watcher last said of itself.
+    """State that a watcher last reported.
 
     Parameters
     ----------
     patience : float
-        Seconds without a sign of life, or with nothing but failures, after which it is not well.
+        Seconds without a report, or with failures only, after which the watcher counts as unhealthy.
     file : Path, optional
-        Is written anew at every sign of life, all at once: its age tells whether there is any.
+        File that is replaced at every report, so that its age shows whether the watcher runs.
     """
 
     def __init__(self, patience: float, file: Path | None = None) -> None:
@@ -40,14 +36,14 @@ class Health:
         self._facts: dict[str, Any] = {}
 
     def beat(self, *, is_good: bool, **facts: Any) -> None:
-        """Note a sign of life.
+        """Record a report.
 
         Parameters
         ----------
         is_good : bool
             Whether every tracker answered.
         **facts
-            What else is shown.
+            Further contents of the report.
 
         Raises
         ------
@@ -71,7 +67,7 @@ class Health:
                 ) from error
 
     def report(self) -> dict[str, Any]:
-        """Return the state: ``ok``, ``failing`` where trackers fail, ``stalled`` without a sign of life."""
+        """Return the last report with its state: ``ok``, ``failing`` (trackers fail) or ``stalled``."""
         now = time.monotonic()
         with self._lock:
             state = "ok" if now - self._good <= self._patience else "failing"
@@ -82,12 +78,12 @@ class Health:
 
 @contextmanager
 def endpoint(health: Health, port: int) -> Iterator[int]:
-    """Answer ``GET /health`` on the loopback interface: 200 where all is well, else 503; yields the port.
+    """Answer ``GET /health`` on the loopback interface: 200 if healthy, else 503; yields the port.
 
     Raises
     ------
     InputError
-        If the port is taken.
+        If the port is in use.
     """
 
     class Handler(BaseHTTPRequestHandler):
@@ -105,7 +101,7 @@ def endpoint(health: Health, port: int) -> Iterator[int]:
             self.wfile.write(body)
 
         def log_message(self, *_: Any) -> None:
-            """Say nothing: probes come every few seconds."""
+            """Log nothing: probes come every few seconds."""
 
     try:
         server = ThreadingHTTPServer(("127.0.0.1", port), Handler)

@@ -1,25 +1,26 @@
-"""The queue of comparisons to be made, which all processes of one machine share: one SQLite file.
+"""Queue of comparisons that all processes of one machine share, in one SQLite file.
 
-The unit is (key of the policy, candidate); it is the primary key, so that whoever adds the same one twice,
-by polling, webhook or hook, adds nothing. A row is ``waiting``, ``claimed``, ``done`` or ``refused``. Rows
-change in transactions that begin ``IMMEDIATE``, one writer at a time, and are on disk when a call returns.
+A task is a policy and a candidate, which together are the primary key: adding the same task twice, by
+polling, webhook or hook, adds nothing. A row is ``waiting``, ``claimed``, ``done`` or ``refused``. Rows
+change in transactions that begin ``IMMEDIATE``, one writer at a time, and changes are on disk when a call
+returns.
 
-What happens where a process dies, by ``kill -9`` or with its machine:
+When a process dies, by ``kill -9`` or with its machine,
 
-* before or in a transaction: SQLite undoes it at the next opening; nothing has happened.
-* after :meth:`Queue.add`: the row waits; any worker takes it.
-* after :meth:`Queue.claim`: nobody renews the lease any more, and when it has expired another worker claims
-  the row, with a new token. A worker that was only slow finds that its token is no longer that of the row:
-  every change it asks for raises :class:`LeaseLostError`. A row whose workers die again and again is claimed
-  at growing intervals, so that it does not keep others from their turn, and is never given up.
-* after :meth:`Queue.note_stamp`: the next worker looks at the run itself, and notes what it is like then.
-* after :meth:`Queue.fix_baseline`: the next worker is given the same baseline, whatever has finished since,
-  so that it makes the same comparison, by the same key, and completes in the tracker what was begun.
-* after the comparison was logged and before :meth:`Queue.settle`: the next worker finds it in the tracker by
-  its policy and candidate, takes it as done, and settles the row.
-* after :meth:`Queue.settle`: the row is ``done`` and never claimed again.
+* before or in a transaction: SQLite undoes the transaction when the file is next opened.
+* after :meth:`Queue.add`: the row waits, and any worker takes it.
+* after :meth:`Queue.claim`: the lease is not renewed any more. When it has expired, another worker claims
+  the row, with a new token. A worker that was only slow has the old token, and each of its changes raises
+  :class:`LeaseLostError`. A row whose workers die again and again is claimed at growing intervals, so that it
+  does not keep other rows waiting, and is never given up.
+* after :meth:`Queue.note_stamp`: the next worker reads the run again, and records its stamp.
+* after :meth:`Queue.fix_baseline`: the next worker gets the same baseline, whatever has finished since. It
+  makes the same comparison, with the same key, and completes in the tracker what was begun.
+* after the comparison was logged and before :meth:`Queue.complete`: the next worker finds the comparison in
+  the tracker by policy and candidate, and completes the row.
+* after :meth:`Queue.complete`: the row is ``done`` and never claimed again.
 
-A queue that is lost is empty, no more: what was compared stands in the tracker as well.
+If the queue is lost, an empty one takes its place: the comparisons are in the tracker as well.
 """
 # Statements are put together from constants and question marks.
 # ruff: noqa: S608
@@ -37,13 +38,15 @@ from typing import Any, Literal
 
 from trackperm.automation.queue.backoff import delay
 from trackperm.automation.queue.database import BUSY_SECONDS, QueueFile
-from trackperm.errors import InputError, TrackpermError
+from trackperm.errors import LeaseLostError, ReplayError
 
 State = Literal["waiting", "claimed", "done", "refused"]
 
 LEASE_SECONDS = 60.0
+"""Longer than any transaction of another process, and short enough that a dead worker is replaced soon."""
+
 LONGEST_WAIT = 3600.0
-"""No lease and no delay is longer: one that ends later was written before the clock was set back."""
+"""Longest lease and longest delay; a later time was written before the clock was set back."""
 
 _AFRESH = "state = 'waiting', attempts = 0, baseline = NULL, why = NULL"
 _ADD = f"""
@@ -55,28 +58,20 @@ WHERE state = 'refused' AND excluded.stamp IS NOT NULL AND stamp IS NOT excluded
 """
 
 
-class LeaseLostError(TrackpermError):
-    """A change to a row that another worker has claimed meanwhile, or that is gone."""
-
-
-class ReplayError(InputError):
-    """A delivery that has been received before."""
-
-
 @dataclass(frozen=True)
-class Unit:
-    """What is compared once: a candidate under a policy.
+class Task:
+    """A candidate to be compared under a policy.
 
     Attributes
     ----------
     queue_key : str
-        The policy's :attr:`~trackperm.automation.policy.policy.Policy.queue_key`.
+        :attr:`~trackperm.automation.policy.policy.Policy.queue_key` of the policy.
     candidate : str
-        Reference of the run, ``mlflow:RUN_ID`` for example.
+        Reference of the run, such as ``mlflow:RUN_ID``.
     policy : str
         Name of the policy.
     stamp : str or None
-        Changes when the run does; None where nobody has looked at it.
+        Digest of the run's tags and end, which changes with the run; None if the run was not read yet.
     """
 
     queue_key: str
@@ -92,29 +87,27 @@ class Entry:
     Attributes
     ----------
     queue_key, candidate, policy, stamp : str
-        The unit.
+        The task, as in :class:`Task`.
     source : str
-        Who added it: ``watch``, ``receive``, ``on-exit`` or ``app``.
+        Program that added it: ``watch``, ``receive``, ``on-exit`` or ``app``.
     state : {'waiting', 'claimed', 'done', 'refused'}
-        How far it is.
+        Progress of the task.
     due : float
-        Unix time before which a waiting one is not tried, and when the lease of a claimed one ends.
+        Unix time from which a waiting row is tried, or at which the lease of a claimed row ends.
     attempts : int
-        How often it was claimed.
+        Number of claims.
     token : str or None
-        Of the claim, while it is claimed.
+        Token of the claim, while the row is claimed.
     owner : str or None
-        Who has claimed it last.
-    baseline : str or None
-        Reference of the baseline, fixed at the first attempt that found one.
-    why : str or None
-        Why it is the baseline.
+        Worker that claimed the row last.
+    baseline, why : str or None
+        Reference of the baseline, fixed by the first attempt that found one, and how it was found.
     outcome : str or None
-        Of the judgement, where it is done.
+        Outcome of the judgement, when the row is done.
     comparisons : tuple of str
-        References of what was logged.
+        References of the logged comparisons.
     reason : str or None
-        Why it is refused, or what the last attempt failed of.
+        Reason of a refusal, or of the last failed attempt.
     added, changed : float
         Unix times.
     """
@@ -139,14 +132,16 @@ class Entry:
 
 
 class Queue:
-    """The queue in a folder, made if there is none.
+    """Queue in a folder, created if it is missing.
 
-    Each call opens the file anew, so that one object serves all threads, and processes that it is forked to.
+    Every call opens the file anew, so that one object serves all threads and forked processes. Methods that
+    take a claim raise :class:`LeaseLostError` if another worker has claimed the row in the meantime, and all
+    methods raise :class:`QueueError` if the file cannot be used.
 
     Parameters
     ----------
     folder : Path
-        On a local disk: SQLite's log does not work on network file systems.
+        Folder on a local disk: SQLite's write-ahead log does not work on network file systems.
     lease : float
         Seconds after which a claim that is not renewed counts as abandoned.
     clock : callable
@@ -154,10 +149,14 @@ class Queue:
     busy : float
         Seconds to wait for other processes.
 
-    Raises
-    ------
-    QueueError
-        If the folder cannot be written to, or holds something else.
+    Examples
+    --------
+    >>> queue = Queue(Path("state"))
+    >>> added = queue.add([Task("key", "mlflow:run1", "nightly")], "watch")
+    >>> claim = queue.claim(["key"], "worker 1")
+    >>> queue.complete(claim, "pass", ["mlflow:comparison1"])
+    >>> queue.counts()
+    {'waiting': 0, 'claimed': 0, 'done': 1, 'refused': 0}
     """
 
     def __init__(
@@ -168,42 +167,38 @@ class Queue:
         clock: Callable[[], float] = time.time,
         busy: float = BUSY_SECONDS,
     ) -> None:
+        self.folder = folder
         self.lease = min(lease, LONGEST_WAIT)
         self._clock = clock
         self._file = QueueFile(folder, busy)
 
-    @property
-    def folder(self) -> Path:
-        """Where it lies."""
-        return self._file.folder
-
     def add(
-        self, units: Iterable[Unit], source: str, *, delivery: str | None = None, window: float = 0.0
-    ) -> list[Unit]:
-        """Add what is not there yet, all or nothing; it is on disk when this returns.
+        self, tasks: Iterable[Task], source: str, *, delivery: str | None = None, window: float = 0.0
+    ) -> list[Task]:
+        """Add the tasks that are not in the queue, all or none.
 
-        A refused one is tried afresh if its run has changed.
+        A refused task is tried again if its run has changed.
 
         Parameters
         ----------
-        units : iterable of Unit
-            What is to be compared.
+        tasks : iterable of Task
+            Candidates to compare.
         source : str
-            Who adds it.
+            Program that adds them.
         delivery : str, optional
-            Identifies the message that asks for it, and is remembered in the same transaction.
+            Id of the webhook that announced them, remembered in the same transaction.
         window : float
-            Seconds for which it is remembered.
+            Seconds for which the id is remembered.
 
         Returns
         -------
-        list of Unit
-            Those that will be worked on and would not have been.
+        list of Task
+            Tasks that this call added or re-opened.
 
         Raises
         ------
         ReplayError
-            If `delivery` was received before; nothing has been added then.
+            If `delivery` was received before; nothing is added then.
         """
         added = []
         with self._file.transaction() as rows:
@@ -212,28 +207,28 @@ class Queue:
                 rows.execute("DELETE FROM delivery WHERE forgotten < ?", (now,))
                 values = (delivery, now + window)
                 if rows.execute("INSERT OR IGNORE INTO delivery VALUES (?, ?)", values).rowcount == 0:
-                    raise ReplayError("this delivery has been received before")
-            for unit in units:
-                new = rows.execute(_ADD, {**vars(unit), "source": source, "now": now})
+                    raise ReplayError("this delivery was received before")
+            for task in tasks:
+                new = rows.execute(_ADD, {**vars(task), "source": source, "now": now})
                 if new.rowcount:
-                    added.append(unit)
+                    added.append(task)
         return added
 
     def claim(
         self, queue_keys: Sequence[str], owner: str, *, candidates: Sequence[str] | None = None
     ) -> Entry | None:
-        """Claim a row that is due, for the length of a lease; None if none is.
+        """Claim a due row for the length of a lease; None if no row is due.
 
-        Those that were tried least come first, and of these the one that is due first.
+        Rows with the fewest attempts come first, and among these the row that is due first.
 
         Parameters
         ----------
         queue_keys : sequence of str
             Keys of the policies that the worker knows.
         owner : str
-            Who the worker is.
+            Name of the worker.
         candidates : sequence of str, optional
-            Only these.
+            Candidates to choose from; by default all.
         """
         chosen = f"queue_key IN ({_marks(queue_keys)})"
         if candidates is not None:
@@ -257,7 +252,7 @@ class Queue:
 
     @staticmethod
     def _end_expired(rows: sqlite3.Connection, now: float) -> None:
-        """Let rows wait that were claimed and whose lease has expired: not at all for the first two times."""
+        """Return claimed rows whose lease has expired to waiting, without a delay for the first two times."""
         expired = rows.execute(
             "SELECT queue_key, candidate, attempts FROM work"
             " WHERE state = 'claimed' AND (due <= ? OR due > ?)",
@@ -267,52 +262,29 @@ class Queue:
             wait = 0.0 if attempts < 3 else delay(attempts - 3, LONGEST_WAIT)
             rows.execute(
                 "UPDATE work SET state = 'waiting', token = NULL, due = ?, changed = ?,"
-                " reason = 'the worker ended, or stood still for longer than its lease'"
+                " reason = 'the worker ended, or paused for longer than its lease'"
                 " WHERE queue_key = ? AND candidate = ?",
                 (now + wait, now, queue_key, candidate),
             )
 
     def renew(self, claim: Entry) -> None:
-        """Prolong the lease of `claim`.
-
-        Raises
-        ------
-        LeaseLostError
-            If another worker has it.
-        """
+        """Extend the lease of a claim."""
         self._change(claim, "due = :now + :lease", lease=self.lease)
 
     def fix_baseline(self, claim: Entry, baseline: str, why: str) -> Entry:
-        """Note the baseline, unless an earlier attempt has; returns the row with the one that holds.
-
-        Raises
-        ------
-        LeaseLostError
-            If another worker has it.
-        """
+        """Record the baseline, unless an earlier attempt recorded one; return the row."""
         assignments = "why = coalesce(why, :why), baseline = coalesce(baseline, :baseline)"
         return self._change(claim, assignments, baseline=baseline, why=why)
 
     def note_stamp(self, claim: Entry, stamp: str) -> Entry:
-        """Note what the run is like that is worked on, so that only a later change asks for it again.
+        """Record the stamp of the run, so that only a later change of the run re-opens the task.
 
-        Who announces a run, by webhook or at its end, has not looked at it.
-
-        Raises
-        ------
-        LeaseLostError
-            If another worker has it.
+        A program that announces a run, by webhook or at its end, has not read it.
         """
         return self._change(claim, "stamp = :stamp", stamp=stamp)
 
-    def settle(self, claim: Entry, outcome: str, comparisons: Sequence[str]) -> None:
-        """Note that it is done, and what came of it.
-
-        Raises
-        ------
-        LeaseLostError
-            If another worker has it.
-        """
+    def complete(self, claim: Entry, outcome: str, comparisons: Sequence[str]) -> None:
+        """Mark the row as done, with the outcome and the logged comparisons."""
         self._change(
             claim,
             "state = 'done', token = NULL, outcome = :outcome, comparisons = :comparisons, reason = NULL",
@@ -321,63 +293,27 @@ class Queue:
         )
 
     def refuse(self, claim: Entry, reason: str) -> None:
-        """Note that it cannot be done, and why; it is tried again only if the run changes or people ask.
-
-        Raises
-        ------
-        LeaseLostError
-            If another worker has it.
-        """
+        """Mark the row as refused; it is tried again if the run changes, or by :meth:`retry_refused`."""
         self._change(claim, "state = 'refused', token = NULL, reason = :reason", reason=reason)
 
     def retry(self, claim: Entry, reason: str, wait: float) -> None:
-        """Note that the attempt failed, and let the next one wait for some seconds.
-
-        Raises
-        ------
-        LeaseLostError
-            If another worker has it.
-        """
-        self._change(
-            claim,
-            "state = 'waiting', token = NULL, due = :now + :wait, reason = :reason",
-            wait=min(wait, LONGEST_WAIT),
-            reason=reason,
-        )
+        """Return the row to waiting after a failed attempt; the next attempt is due in `wait` seconds."""
+        assignments = "state = 'waiting', token = NULL, due = :now + :wait, reason = :reason"
+        self._change(claim, assignments, wait=min(wait, LONGEST_WAIT), reason=reason)
 
     def postpone(self, claim: Entry, reason: str, wait: float) -> None:
-        """Let the row wait for some seconds, for it is too early; that counts as no attempt.
-
-        Raises
-        ------
-        LeaseLostError
-            If another worker has it.
-        """
+        """Return the row to waiting because it is too early; that does not count as an attempt."""
+        assignments = "state = 'waiting', token = NULL, due = :now + :wait, reason = :reason"
         self._change(
-            claim,
-            "state = 'waiting', token = NULL, due = :now + :wait, reason = :reason, attempts = attempts - 1",
-            wait=min(wait, LONGEST_WAIT),
-            reason=reason,
+            claim, f"{assignments}, attempts = attempts - 1", wait=min(wait, LONGEST_WAIT), reason=reason
         )
 
     def release(self, claim: Entry) -> None:
-        """Give the row back, as if it had not been claimed.
-
-        Raises
-        ------
-        LeaseLostError
-            If another worker has it.
-        """
+        """Return the row to waiting, as if it had not been claimed."""
         self._change(claim, "state = 'waiting', token = NULL, due = :now, attempts = attempts - 1")
 
     def drop(self, claim: Entry) -> None:
-        """Remove the row: the policy is not about this run.
-
-        Raises
-        ------
-        LeaseLostError
-            If another worker has it.
-        """
+        """Remove the row, because the policy does not select the run."""
         with self._file.transaction() as rows:
             gone = rows.execute(
                 "DELETE FROM work WHERE queue_key = ? AND candidate = ? AND state = 'claimed' AND token = ?",
@@ -387,7 +323,7 @@ class Queue:
                 raise _lost(claim)
 
     def release_of(self, owner: str) -> int:
-        """Give back what `owner`, which has ended, had claimed; returns how many rows that are."""
+        """Return the rows of a worker that has ended to waiting; return their number."""
         with self._file.transaction() as rows:
             now = self._clock()
             return rows.execute(
@@ -397,7 +333,7 @@ class Queue:
             ).rowcount
 
     def retry_refused(self, queue_keys: Sequence[str]) -> int:
-        """Let everything that was refused under these policies be tried afresh; returns how much that is."""
+        """Return all refused rows of these policies to waiting; return their number."""
         with self._file.transaction() as rows:
             now = self._clock()
             return rows.execute(
@@ -407,18 +343,18 @@ class Queue:
             ).rowcount
 
     def entries(self) -> list[Entry]:
-        """List all rows, in the order in which they were added."""
+        """Return all rows, in the order in which they were added."""
         with self._file.opened() as rows:
             return [_entry(row) for row in rows.execute("SELECT * FROM work ORDER BY rowid")]
 
     def counts(self) -> dict[str, int]:
-        """Count the rows in each state."""
+        """Return the number of rows by state."""
         with self._file.opened() as rows:
             found = dict(rows.execute("SELECT state, count(*) FROM work GROUP BY state").fetchall())
         return {state: int(found.get(state, 0)) for state in ("waiting", "claimed", "done", "refused")}
 
     def _change(self, claim: Entry, assignments: str, **values: Any) -> Entry:
-        """Change the row of `claim`, as long as its token is that of the row."""
+        """Change the row of a claim, if the row still has its token."""
         key = {"queue_key": claim.queue_key, "candidate": claim.candidate, "held": claim.token}
         with self._file.transaction() as rows:
             changed = rows.execute(

@@ -1,20 +1,20 @@
-"""One turn of a worker: claim what is due, compare it, and note what came of it.
+"""Worker of the queue: claims a due row, compares its candidate, and records the result.
 
-A worker can be killed between any two of these steps, and the next one takes the row up (see
+A worker can be killed between any two of these steps, and another worker takes the row over (see
 :mod:`trackperm.automation.queue.queue`):
 
-1. *claim*. Killed after it: the lease expires, and another worker begins anew.
-2. *ask the tracker* whether it has the finished comparison of this policy and candidate, which a worker that
-   was killed at step 5, or one on another machine, has logged. Of several, which are left where a worker was
-   killed between logging and looking for others, all but the earliest begun are withdrawn.
-3. *find the baseline and fix it in the row*. Killed before it is fixed: nothing was logged, so that another
-   baseline may be found. Killed after: the same baseline is used again.
-4. *renew the lease*, which fails where the row has gone to another worker meanwhile, *compare and log*.
-   Killed in the middle: the tracker holds runs that are not finished. The next worker makes the same
-   comparisons, with the same keys, by which it finds these runs and completes them. Two workers that log at
-   the same time, for one stood still beyond its lease, do so under the same keys; what is logged twice all
-   the same is withdrawn after logging, see :mod:`trackperm.automation.judging.duplicates`.
-5. *settle the row*. Killed before: step 2 of the next worker finds what is logged.
+1. *Claim a row.* Killed after that: the lease expires, and another worker starts again.
+2. *Ask the tracker* for finished comparisons of this policy and candidate, which a worker that was killed at
+   step 5, or one on another machine, may have logged. Duplicates, which remain if a worker was killed between
+   logging and its search for duplicates, are withdrawn, except for the group that began first.
+3. *Find the baseline and record it in the row.* Killed before it is recorded: nothing was logged, so another
+   baseline may be found. Killed after that: the same baseline is used again.
+4. *Renew the lease*, which fails if another worker has claimed the row, then *compare and log*. Killed in the
+   middle: the tracker has unfinished runs. The next worker makes the same comparisons, with the same keys,
+   finds these runs by their keys and completes them. If two workers log at the same time, because one paused
+   for longer than its lease, they use the same keys, and duplicates are withdrawn after logging (see
+   :mod:`trackperm.automation.judging.duplicates`).
+5. *Complete the row.* Killed before that: the next worker finds the comparisons in step 2.
 """
 
 from __future__ import annotations
@@ -30,22 +30,25 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from trackperm.automation.decision_log import Notes, scrubbed
-from trackperm.automation.judging.baseline import (
-    Baseline,
-    IsBaselineError,
-    NoBaselineError,
-    file_run,
-    find_baseline,
-    is_wanted,
-)
-from trackperm.automation.judging.compare_candidate import Settled, loaded, settle
+from trackperm.automation.decision_log import DecisionLog, scrubbed
+from trackperm.automation.judging.baseline import Baseline, file_run, find_baseline, is_selected
+from trackperm.automation.judging.compare_candidate import JudgedComparison, compare_and_log, read_run
 from trackperm.automation.judging.duplicates import RULE_TAG, Group, baseline_of, withdraw_duplicates
-from trackperm.automation.policy.policy import Policy, hint_for_policies, in_policies
+from trackperm.automation.policy.policy import Policy, hint_for_policies, in_policies, policy_tracker
 from trackperm.automation.queue.backoff import MOST_SECONDS, delay, retry_after
-from trackperm.automation.queue.database import QueueError
-from trackperm.automation.queue.queue import LONGEST_WAIT, Entry, LeaseLostError, Queue, Unit
-from trackperm.errors import InputError, MissingDependencyError, TrackerError, TrackpermError
+from trackperm.automation.queue.queue import LONGEST_WAIT, Entry, Queue, Task
+from trackperm.errors import (
+    InputError,
+    IsBaselineError,
+    LeaseLostError,
+    MissingDependencyError,
+    NoBaselineError,
+    QueueError,
+    SkippedTaskError,
+    TrackerError,
+    TrackpermError,
+    UnfinishedRunError,
+)
 from trackperm.trackers.base import Tracker
 from trackperm.trackers.history import RunRecord, history_of
 from trackperm.trackers.references import RunReference, TrackedRun
@@ -55,26 +58,26 @@ Event = Literal[
 ]
 
 PATIENCE_SECONDS = 7 * 86400.0
-"""How long a run that is still going is waited for, once it was announced."""
+"""Time that an announced run has to end: trainings take days, and a longer wait suggests a lost process."""
 
 _SOONEST_RENEWAL = 0.05
 
 
 @dataclass(frozen=True)
-class Turn:
-    """What became of one row.
+class WorkerStep:
+    """Result of processing one row.
 
     Attributes
     ----------
     event : str
-        ``compared``; ``known``, for the tracker had it; ``passed``, for it is itself the baseline, or
-        there is none and the policy lets it pass; ``refused``; ``retry``, for the tracker failed;
-        ``waiting``, for the run is still going; ``skipped``, for the policy is not about it; ``resolved``,
-        for the run that logged an artifact was queued in its place; ``lease-lost``.
+        ``compared``; ``known``: the tracker had the comparisons; ``passed``: the run is itself the baseline,
+        or there is none and the policy lets it pass; ``refused``; ``retry``: the tracker failed; ``waiting``:
+        the run is still in progress; ``skipped``: the policy does not select the run; ``resolved``: the run
+        that logged an artifact was queued instead; ``lease-lost``.
     policy : Policy
-        Under which.
+        Policy of the row.
     told_to_wait : float or None
-        Seconds for which its tracker has asked to be left alone.
+        Seconds that the tracker asked to wait.
     """
 
     event: Event
@@ -82,53 +85,45 @@ class Turn:
     told_to_wait: float | None = None
 
 
-class _SkippedError(TrackpermError):
-    """The policy is not about this run."""
-
-
-class _UnfinishedError(TrackpermError):
-    """The run is still going."""
-
-
 def is_artifact(reference: RunReference) -> bool:
-    """Whether an artifact of W&B was announced, ``ENTITY/PROJECT/NAME:VERSION``: no run has a colon there."""
+    """Whether a reference is an artifact of W&B, ``ENTITY/PROJECT/NAME:VERSION``; run ids have no colon."""
     return reference.scheme == "wandb" and ":" in reference.locator.rpartition("/")[2]
 
 
 class Worker:
-    """Works off the rows of some policies, one at a time.
+    """Worker that processes the rows of some policies, one at a time.
 
     Parameters
     ----------
     policies : sequence of Policy
-        What it knows; rows of others are left alone.
+        Policies that it knows; rows of other policies are not claimed.
     queue : Queue
-        Where the rows are.
-    notes : Notes
-        Is told every decision.
+        Queue with the rows.
+    log : DecisionLog
+        Receives every decision.
     owner : str, optional
-        What rows name it by.
+        Name of the worker in the rows; by default host and process id.
     """
 
     def __init__(
-        self, policies: Sequence[Policy], queue: Queue, notes: Notes, *, owner: str | None = None
+        self, policies: Sequence[Policy], queue: Queue, log: DecisionLog, *, owner: str | None = None
     ) -> None:
         self.policies = tuple(policies)
         self._queue = queue
-        self._notes = notes
+        self._log = log
         self.owner = owner or f"{socket.gethostname()}:{os.getpid()}"
 
-    def turn(
+    def step(
         self, policies: Sequence[Policy] | None = None, *, candidates: Sequence[str] | None = None
-    ) -> Turn | None:
-        """Claim the row that is due first and see to it; None if there is none.
+    ) -> WorkerStep | None:
+        """Claim the next due row and process it; None if no row is due.
 
         Parameters
         ----------
         policies : sequence of Policy, optional
-            Only rows of these.
+            Policies whose rows may be claimed; by default all.
         candidates : sequence of str, optional
-            Only these.
+            Candidates that may be claimed; by default all.
         """
         chosen = self.policies if policies is None else policies
         keys = list(dict.fromkeys(policy.queue_key for policy in chosen))
@@ -139,32 +134,33 @@ class Worker:
         policy = next((policy for policy in same if policy.name == claim.policy), same[0])
         try:
             with self._renewed(claim):
-                return self._see_to(claim, policy)
+                return self._process(claim, policy)
         except LeaseLostError as error:
             self._note("lease-lost", claim, policy, reason=error.message)
-            return Turn("lease-lost", policy)
+            return WorkerStep("lease-lost", policy)
         except BaseException:
-            self._give_back(claim)
+            self._release(claim)
             raise
 
-    def _see_to(self, claim: Entry, policy: Policy) -> Turn:
+    def _process(self, claim: Entry, policy: Policy) -> WorkerStep:
+        """Process a row, and turn every error into a state of the row."""
         began = time.monotonic()
         try:
             event, claim, facts = self._attempt(claim, policy)
         except (LeaseLostError, KeyboardInterrupt):
             raise
-        except QueueError as error:  # what was logged is found by whoever claims the row next
+        except QueueError as error:  # the next worker that claims the row finds what was logged
             self._note("queue-failed", claim, policy, reason=error.message, hint=error.hint)
-            return Turn("retry", policy)
-        except _SkippedError as error:
+            return WorkerStep("retry", policy)
+        except SkippedTaskError as error:
             self._queue.drop(claim)
             self._note("skipped", claim, policy, reason=error.message)
-            return Turn("skipped", policy)
-        except _UnfinishedError as error:
-            wait = _look_again(time.time() - claim.added)
+            return WorkerStep("skipped", policy)
+        except UnfinishedRunError as error:
+            wait = _wait_for_run(time.time() - claim.added)
             self._queue.postpone(claim, error.message, wait)
             self._note("waiting", claim, policy, reason=error.message, wait=round(wait, 1))
-            return Turn("waiting", policy)
+            return WorkerStep("waiting", policy)
         except MissingDependencyError as error:
             hint = f"{error.hint}; then `trackperm watch --retry-refused` tries it again."
             return self._refuse(claim, policy, error.message, hint)
@@ -175,85 +171,85 @@ class Worker:
         except MemoryError as error:
             return self._retry(claim, policy, error)
         except Exception as error:
-            return self._refuse(
-                claim, policy, f"a fault in trackperm itself: {type(error).__name__}: {error}"
-            )
+            fault = f"a fault in trackperm itself: {type(error).__name__}: {error}"
+            return self._refuse(claim, policy, fault)
         seconds = round(time.monotonic() - began, 3)
         self._note(event, claim, policy, seconds=seconds, **facts)
-        return Turn(event, policy)
+        return WorkerStep(event, policy)
 
     def _attempt(self, claim: Entry, policy: Policy) -> tuple[Event, Entry, dict[str, object]]:
         reference = RunReference.parse(claim.candidate)
-        tracker = _opened(policy, reference)
+        tracker = _open(policy, reference)
         if is_artifact(reference):
             return self._resolve(claim, tracker, reference)
         run = tracker.find(reference.locator)
-        stamp = stamp_of(_wanted(claim, policy, tracker, run))
+        stamp = stamp_of(_selected(claim, policy, tracker, run))
         if stamp != claim.stamp:
             claim = self._queue.note_stamp(claim, stamp)
         if before := _logged_before(policy, tracker, run):
             logged = [str(comparison.run.reference) for comparison in before]
-            outcome = _judged_again(policy, run, before)
-            self._queue.settle(claim, outcome or "known", logged)
+            outcome = _judged_again(policy, tracker, run, before)
+            self._queue.complete(claim, outcome or "known", logged)
             return "known", claim, {"outcome": outcome, "comparisons": logged}
-        baseline = _fixed(claim, policy)
-        if baseline is None:
+        if claim.baseline is not None:
+            baseline = _fixed_baseline(policy, tracker, claim.baseline, claim.why or "")
+        else:
             try:
                 baseline = find_baseline(policy, tracker, run)
-            except IsBaselineError as error:
-                self._queue.settle(claim, "baseline", [])
-                return "passed", claim, {"outcome": "baseline", "reason": scrubbed(error.message)}
             except NoBaselineError as error:
-                if policy.if_no_baseline != "pass":
-                    raise
-                loaded(policy, run)  # what cannot be read does not pass
-                self._queue.settle(claim, "no baseline", [])
-                return "passed", claim, {"outcome": "no baseline", "reason": scrubbed(error.message)}
+                is_baseline = isinstance(error, IsBaselineError)
+                if not is_baseline:
+                    if policy.if_no_baseline != "pass":
+                        raise
+                    read_run(policy, run, tracker)  # a run without readable predictions does not pass
+                outcome = "baseline" if is_baseline else "no baseline"
+                self._queue.complete(claim, outcome, [])
+                return "passed", claim, {"outcome": outcome, "reason": scrubbed(error.message)}
             claim = self._queue.fix_baseline(claim, str(baseline.run.reference), baseline.why)
         self._queue.renew(claim)
-        settled = settle(policy, run, baseline)
-        logged = [str(published.run.reference) for published in settled.published]
-        outcome = _outcome(settled)
-        self._queue.settle(claim, outcome, logged)
+        judged = compare_and_log(policy, run, baseline, tracker=tracker)
+        logged = [str(published.run.reference) for published in judged.published]
+        outcome = _outcome(judged)
+        self._queue.complete(claim, outcome, logged)
         facts = {"outcome": outcome, "why": baseline.why, "comparisons": logged}
-        return "compared", claim, {**facts, "reasons": list(settled.judgement.reasons)}
+        return "compared", claim, {**facts, "reasons": list(judged.judgement.reasons)}
 
     def _resolve(
         self, claim: Entry, tracker: Tracker, reference: RunReference
     ) -> tuple[Event, Entry, dict[str, object]]:
-        """Queue the run that logged an artifact; killed before the row is dropped, the next adds nothing."""
+        """Queue the run that logged an artifact; after a crash before the drop, the next adds nothing."""
         run = history_of(tracker).aliased(reference.locator)
-        self._queue.add([Unit(claim.queue_key, str(run.reference), claim.policy)], claim.source)
+        self._queue.add([Task(claim.queue_key, str(run.reference), claim.policy)], claim.source)
         self._queue.drop(claim)
         return "resolved", claim, {"run": str(run.reference)}
 
-    def _retry(self, claim: Entry, policy: Policy, error: Exception) -> Turn:
+    def _retry(self, claim: Entry, policy: Policy, error: Exception) -> WorkerStep:
         asked = retry_after(error)
         wait = delay(claim.attempts) if asked is None else min(asked + delay(0), LONGEST_WAIT)
         reason = scrubbed(in_policies(error.message) if isinstance(error, TrackpermError) else str(error))
         self._queue.retry(claim, reason, wait)
         hint = hint_for_policies(error)
         self._note("retry", claim, policy, reason=reason, hint=hint, wait=round(wait, 1), told_to_wait=asked)
-        return Turn("retry", policy, None if asked is None else wait)
+        return WorkerStep("retry", policy, None if asked is None else wait)
 
-    def _refuse(self, claim: Entry, policy: Policy, reason: str, hint: str | None = None) -> Turn:
+    def _refuse(self, claim: Entry, policy: Policy, reason: str, hint: str | None = None) -> WorkerStep:
         reason = scrubbed(reason)
         self._queue.refuse(claim, reason)
         self._note("refused", claim, policy, reason=reason, hint=hint)
-        return Turn("refused", policy)
+        return WorkerStep("refused", policy)
 
-    def _give_back(self, claim: Entry) -> None:
-        """Release a row on the way out; if even that fails, its lease expires."""
+    def _release(self, claim: Entry) -> None:
+        """Release a row when the worker ends; if that fails too, the lease expires."""
         try:
             self._queue.release(claim)
         except TrackpermError:
             return
-        self._notes("released", policy=claim.policy, candidate=claim.candidate)
+        self._log("released", policy=claim.policy, candidate=claim.candidate)
 
     def _note(
         self, event: Event | Literal["queue-failed"], claim: Entry, policy: Policy, **facts: object
     ) -> None:
-        self._notes(
+        self._log(
             event,
             policy=policy.name,
             digest=policy.digest[:12],
@@ -265,7 +261,7 @@ class Worker:
 
     @contextmanager
     def _renewed(self, claim: Entry) -> Iterator[None]:
-        """Renew the lease of a row from another thread, as long as this process runs and holds it."""
+        """Renew the lease of a row from another thread for as long as the block runs."""
         ended = threading.Event()
 
         def renew() -> None:
@@ -274,7 +270,7 @@ class Worker:
                     self._queue.renew(claim)
                 except LeaseLostError:
                     return
-                except InputError:  # the file is locked, or the disk is full: there is time for another try
+                except InputError:  # the file is locked or the disk is full; the next renewal may succeed
                     continue
 
         thread = threading.Thread(target=renew, name="trackperm-lease", daemon=True)
@@ -286,99 +282,73 @@ class Worker:
             thread.join(timeout=5)
 
 
-def _opened(policy: Policy, reference: RunReference) -> Tracker:
-    """Open the tracker; whatever is wrong with the configuration is no fault of this run.
-
-    Raises
-    ------
-    TrackerError
-        If it cannot be opened.
-    """
+def _open(policy: Policy, reference: RunReference) -> Tracker:
+    """Open a tracker; an error of the configuration is a TrackerError, because it is not about the run."""
     try:
-        return policy.tracker_for(reference)
+        return policy_tracker(policy, reference)
     except InputError as error:
         raise TrackerError(error.message, hint=error.hint) from error
 
 
 def _logged_before(policy: Policy, tracker: Tracker, run: TrackedRun) -> Group:
-    """Return what stays of what is logged; that there is no place to log to is no fault of this run.
-
-    Raises
-    ------
-    TrackerError
-        If there is none, or the tracker fails.
-    """
+    """Return the group that stays in the tracker; a missing place to log to is a TrackerError."""
     try:
         return withdraw_duplicates(policy, tracker, run)
     except InputError as error:
         raise TrackerError(error.message, hint=error.hint) from error
 
 
-def _wanted(claim: Entry, policy: Policy, tracker: Tracker, run: TrackedRun) -> RunRecord:
-    """Read a run as it is now; refuse those that the policy is not about, and those that are not there yet.
-
-    Raises
-    ------
-    TrackpermError
-        If it is one.
-    """
+def _selected(claim: Entry, policy: Policy, tracker: Tracker, run: TrackedRun) -> RunRecord:
+    """Read a run; raise SkippedTaskError if it is not selected, UnfinishedRunError if it is too early."""
     history = history_of(tracker)
     is_own = claim.source == "on-exit"  # the script itself says that the run is at its end
     scheme = run.reference.scheme
     places = [place.locator for place in policy.runs if place.scheme == scheme]
     if not (is_own and not policy.runs) and not any(history.holds(place, run) for place in places):
-        raise _SkippedError("the run is in none of the experiments or projects of the policy")
+        raise SkippedTaskError("the run is not in an experiment or project of the policy")
     record = history.record(run)
-    if not is_wanted(policy, replace(record, is_finished=True)):
-        raise _SkippedError("the run is not one of those that `only` selects")
+    if not is_selected(policy, replace(record, is_finished=True)):
+        raise SkippedTaskError("`only` does not select the run")
     if record.is_failed:
-        raise _SkippedError("the run has failed")
+        raise SkippedTaskError("the run has failed")
     if record.is_finished or is_own:
         return record
     if time.time() - claim.added > PATIENCE_SECONDS:
-        raise _SkippedError("the run was announced a week ago, and has not ended")
-    raise _UnfinishedError("the run is still going")
+        raise SkippedTaskError("the run was announced a week ago and has not ended")
+    raise UnfinishedRunError("the run is still in progress")
 
 
-def _judged_again(policy: Policy, run: TrackedRun, group: Group) -> str | None:
-    """Judge what was logged for a policy that has another rule.
-
-    Returns
-    -------
-    str or None
-        The outcome; None where it was judged by the same rule, or its runs are gone meanwhile.
-    """
+def _judged_again(policy: Policy, tracker: Tracker, run: TrackedRun, group: Group) -> str | None:
+    """Judge a logged group by the rule of this policy; None if it was judged so, or its runs are gone."""
     if group[0].tags.get(RULE_TAG) == policy.fail_on:
         return None
     try:
-        return _outcome(settle(policy, run, _baseline(policy, baseline_of(group), "as logged"), log=False))
+        baseline = _fixed_baseline(policy, tracker, baseline_of(group), "as logged")
+        return _outcome(compare_and_log(policy, run, baseline, tracker=tracker, log=False))
     except InputError:
         return None
 
 
-def _fixed(claim: Entry, policy: Policy) -> Baseline | None:
-    """Find the baseline again that an earlier attempt has fixed."""
-    return None if claim.baseline is None else _baseline(policy, claim.baseline, claim.why or "")
-
-
-def _baseline(policy: Policy, text: str, why: str) -> Baseline:
+def _fixed_baseline(policy: Policy, tracker: Tracker, text: str, why: str) -> Baseline:
+    """Return the baseline that an earlier attempt recorded."""
     reference = RunReference.parse(text)
     if reference.scheme == "file":
         return Baseline(file_run(reference.locator), why)
-    return Baseline(_opened(policy, reference).find(reference.locator), why)
+    opened = tracker if tracker.scheme == reference.scheme else _open(policy, reference)
+    return Baseline(opened.find(reference.locator), why)
 
 
-def _look_again(age: float) -> float:
-    """Return the seconds after which a run is looked at again that was announced `age` seconds ago."""
+def _wait_for_run(age: float) -> float:
+    """Return the seconds until the next look at a run in progress that was announced `age` seconds ago."""
     return 10.0 + min(max(age, 0.0) / 10.0, MOST_SECONDS) + delay(0)
 
 
-def _outcome(settled: Settled) -> str:
-    return "superseded" if settled.is_superseded else settled.judgement.outcome
+def _outcome(judged: JudgedComparison) -> str:
+    return "superseded" if judged.is_superseded else judged.judgement.outcome
 
 
 def stamp_of(record: RunRecord) -> str:
-    """Return what changes when a run does, but for what trackperm itself writes to it."""
+    """Return a digest of the end and the tags of a run, without tags that trackperm writes."""
     own = ("sig.", "trackperm.")
     tags = sorted((name, value) for name, value in record.tags.items() if not name.startswith(own))
     ended = None if record.ended is None else record.ended.isoformat()

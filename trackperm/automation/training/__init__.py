@@ -1,1 +1,1 @@
-"""Callbacks and hooks of training frameworks."""
+"""Callbacks and hooks for training scripts, which log predictions and compare the run."""

@@ -1,12 +1,11 @@
-"""What follows an evaluation: predictions are logged to the run, and the run is compared, at a bounded price.
+"""Logging and comparison after an evaluation, within a time budget, for callbacks of training frameworks.
 
-The callbacks of training frameworks end in it, in the one process that logs. Whatever fails is a warning of
-the logger ``trackperm``, and raised by nobody; predictions that could not be logged are kept in a file.
+Callbacks use it in the one process that logs. Failures are warnings of the logger ``trackperm``, and never
+exceptions; predictions that could not be logged are kept in a file.
 """
 
 from __future__ import annotations
 
-import logging
 import re
 import threading
 import time
@@ -17,36 +16,33 @@ from typing import Any
 
 import polars as pl
 
-from trackperm.automation.decision_log import scrubbed
 from trackperm.automation.policy.policy import Policy, PolicyFile, load_policies
 from trackperm.automation.queue.database import default_folder
-from trackperm.automation.training.on_exit import BUDGET_SECONDS, budget_of, compare_on_exit
-from trackperm.errors import InputError, TrackpermError
+from trackperm.automation.training.on_exit import BUDGET_SECONDS, budget_of, compare_on_exit, warn
+from trackperm.errors import InputError
 from trackperm.messages import listed
 from trackperm.tables.named_frame import named_frame
 from trackperm.trackers.log_predictions import log_predictions
 from trackperm.trackers.open_runs import OpenRun, Snapshot
 
-_MOST_EXACT = 2**53  # to which floating-point numbers keep all whole numbers
-_LOGGER = logging.getLogger("trackperm")
+_MOST_EXACT = 2**53  # all whole numbers up to here are floating-point numbers
 
 
 class AfterEvaluation:
-    """Logs the predictions of a run, and compares it as a policy says.
+    """Logging of a run's predictions, and its comparison by a policy.
 
     Parameters
     ----------
     policy : str, Path, PolicyFile, Policy or None
-        As of ``trackperm.compare_on_exit``; None only logs.
+        As in :func:`trackperm.compare_on_exit`; None only logs.
     policy_name : str, optional
-        Which policy of the file.
+        Name of the policy, if the file has several.
     name : str
-        What the predictions are called in the run.
+        Name of the predictions in the run.
     budget_seconds : float
-        What logging and comparing may take together.
+        Longest time that logging and comparison take together.
     state : str or Path, optional
-        Folder of the queue; by default ``TRACKPERM_STATE``, else one of the policy file's own in
-        ``~/.local/state/trackperm``.
+        Folder of the queue, as in :func:`trackperm.compare_on_exit`.
     """
 
     def __init__(
@@ -66,7 +62,7 @@ class AfterEvaluation:
         self._before = Snapshot(None, None, None)
 
     def prepare(self) -> None:
-        """Read the policy and look which runs there are, before the training: what is wrong is said now."""
+        """Read the policy and record the open runs before the training, so that errors are reported early."""
         try:
             self._before = Snapshot.taken()
             if isinstance(self._policy, str | Path):
@@ -78,14 +74,14 @@ class AfterEvaluation:
             warn("predictions will be logged, but nothing will be compared", error)
 
     def finish(self, columns: Callable[[], Any], runs: Callable[[], Sequence[OpenRun]] = lambda: ()) -> None:
-        """Log predictions to the runs that are open, and compare these.
+        """Log predictions to the open runs, and compare these runs.
 
         Parameters
         ----------
         columns : callable
-            Returns the predictions: columns of a data frame by name, with ``id``.
+            Returns the predictions: columns by name, with ``id``.
         runs : callable
-            Returns the runs of the framework's own loggers; where there are none, the active runs are taken.
+            Returns the runs of the framework's own loggers; if there are none, the active runs are used.
         """
         try:
             frame = _frame(columns())
@@ -94,7 +90,7 @@ class AfterEvaluation:
             return
         deadline = time.monotonic() + self._budget
         try:
-            active = Snapshot.taken().runs_since(self._before)  # MLflow knows those of each thread
+            active = Snapshot.taken().runs_since(self._before)  # in this thread: MLflow keeps runs by thread
             logged = self._logged(frame, lambda: runs() or active)
         except Exception as error:
             self._keep(frame, None, error)
@@ -107,7 +103,7 @@ class AfterEvaluation:
                 pass
 
     def _logged(self, frame: pl.DataFrame, find: Callable[[], Sequence[OpenRun]]) -> list[OpenRun]:
-        """Log to all runs in another thread, and return those that have kept the predictions in time."""
+        """Log to all runs in another thread, and return the runs that have the predictions in time."""
         logged: list[OpenRun] = []
         failed: list[tuple[OpenRun | None, Exception]] = []
         found: list[OpenRun] = []
@@ -131,7 +127,7 @@ class AfterEvaluation:
         thread.start()
         thread.join(self._budget)
         if thread.is_alive():
-            late = TimeoutError(f"there was no answer within {self._budget:g} seconds")
+            late = TimeoutError(f"the tracker did not answer within {self._budget:g} seconds")
             pending = [run for run in found if run not in logged and run not in [each for each, _ in failed]]
             failed.extend((run, late) for run in pending)
             if not pending:
@@ -141,7 +137,7 @@ class AfterEvaluation:
         return list(logged)
 
     def _keep(self, frame: pl.DataFrame, run: OpenRun | None, error: Exception) -> None:
-        """Keep predictions that could not be logged, and say so."""
+        """Write predictions that could not be logged to a file, with a warning."""
         name, whose = ("no-run", "") if run is None else (str(run.reference), f" of {run.reference}")
         name = re.sub(r"[^A-Za-z0-9_.-]+", "-", f"{name}-{self._name}-{time.time_ns()}")
         try:
@@ -157,35 +153,29 @@ class AfterEvaluation:
 
 
 def _frame(columns: Mapping[str, Any]) -> pl.DataFrame:
-    """Make a data frame of columns."""
+    """Build a data frame of the columns."""
     series = [_series(name, values) for name, values in columns.items()]
     if len({len(each) for each in series}) > 1:
         sizes = ", ".join(f"`{each.name}` {len(each)}" for each in series)
         raise InputError(
             f"the columns of the predictions differ in length: {sizes}",
-            hint="every example needs a value of each column: does a batch lack one?",
+            hint="every example needs a value in each column: does a batch lack one?",
         )
     return named_frame(series)
 
 
 def _series(name: str, values: Any) -> pl.Series:
-    """Make a column; whole numbers among others are made floating-point numbers, where that keeps them."""
+    """Build a column; mixed numbers become floating-point numbers if that loses nothing."""
     try:
         return pl.Series(name, values)
-    except Exception:  # as of a value that is of another type than the first
+    except Exception:  # such as a value of another type than the first one
         given = [value for value in values if value is not None]
     is_exact = all(not isinstance(value, Integral) or abs(int(value)) <= _MOST_EXACT for value in given)
     if all(isinstance(value, Real) for value in given) and is_exact:
         return pl.Series(name, [None if value is None else float(value) for value in values])
     types = listed(sorted({type(value).__name__ for value in given}))
     raise InputError(
-        f"column `{name}` of the predictions cannot be made of values of the types {types}"
+        f"column `{name}` of the predictions mixes the types {types}"
         + ("" if is_exact else ", with whole numbers above 2**53"),
         hint="let all batches return values of one type, numbers or text.",
     )
-
-
-def warn(what: str, error: Exception) -> None:
-    """Log what went wrong, without secrets."""
-    said = error if isinstance(error, TrackpermError) else f"{type(error).__name__}: {error}"
-    _LOGGER.warning("%s: %s", what, scrubbed(str(said)))

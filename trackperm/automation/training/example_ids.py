@@ -1,8 +1,8 @@
-"""Ids of examples that have none: digests of what they are.
+"""Ids for examples without ids: digests of their content.
 
-Examples with equal ids are then equal examples, in whatever order a run sees them. Numbers of rows would pair
-whatever stands in the same place, in another test set or order as well. Where inputs differ between two runs,
-as those of two tokenisers, no example has a partner and the comparison is refused: name a column of ids.
+Equal ids then mean equal examples, in whatever order a run sees them. Row numbers would pair whatever is in
+the same place, also in another test set or another order. If inputs differ between two runs, as with two
+tokenisers, no example has a partner and the comparison is refused; a column of ids avoids that.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _KINDS = {"b": "<i8", "i": "<i8", "u": "<i8", "f": "<f8"}
 
 
 def example_digest(example: Any) -> str:
-    """Digest an example: 64 bits in hexadecimal.
+    """Return a digest of an example: 64 bits in hexadecimal.
 
-    A list of numbers, an array and a tensor of the same numbers have the same digest; the order of names has
-    no part in it.
+    A list, an array and a tensor of the same numbers have the same digest, and the order of keys does not
+    matter.
 
     Parameters
     ----------
@@ -33,7 +33,12 @@ def example_digest(example: Any) -> str:
     Raises
     ------
     InputError
-        If there is something else in it.
+        If the example contains another type.
+
+    Examples
+    --------
+    >>> example_digest({"x": [1, 2], "y": "a"}) == example_digest({"y": "a", "x": np.array([1, 2])})
+    True
     """
     digest = hashlib.blake2b(digest_size=8)
     _feed(digest, example)
@@ -41,7 +46,7 @@ def example_digest(example: Any) -> str:
 
 
 def numbered(digests: Iterable[str]) -> list[str]:
-    """Make ids of digests: the second of two equal examples gets ``-2``, and so on."""
+    """Turn digests into distinct ids: the second of two equal examples gets the suffix ``-2``, and so on."""
     seen: Counter[str] = Counter()
     ids = []
     for digest in digests:
@@ -51,8 +56,8 @@ def numbered(digests: Iterable[str]) -> list[str]:
 
 
 def as_array(value: Any) -> Any:
-    """Return a tensor of PyTorch as an array of NumPy, which knows no bfloat16; all else as it is."""
-    if hasattr(value, "detach"):
+    """Convert a tensor of PyTorch to an array of NumPy; return other values unchanged."""
+    if hasattr(value, "detach"):  # NumPy has no bfloat16
         value = value.detach().cpu()
         value = (value.double() if value.is_floating_point() else value).numpy()
     return value
@@ -76,8 +81,8 @@ def _feed(digest: Any, value: Any) -> None:
         _feed_sequence(digest, value)
     else:
         raise InputError(
-            f"an example holds {type(value).__module__}.{type(value).__qualname__}, which has no digest by"
-            " which the example could be known in other runs",
+            f"an example contains {type(value).__module__}.{type(value).__qualname__}, which has no digest"
+            " to identify the example in other runs",
             hint="name a column of ids: `columns={'id': 'NAME'}`.",
         )
 
@@ -87,7 +92,7 @@ def _feed_sequence(digest: Any, value: Any) -> None:
     if array is not None:
         kind = _KINDS[array.dtype.kind] if array.size else "<i8"
         digest.update(f"a{array.shape};".encode())
-        # 0 is added, for -0.0 equals 0.0
+        # -0.0 equals 0.0, and adding 0 makes their bytes equal
         digest.update(np.ascontiguousarray(array.astype(kind) + 0).tobytes())
         return
     values = value.tolist() if isinstance(value, np.ndarray) else list(value)
@@ -97,7 +102,7 @@ def _feed_sequence(digest: Any, value: Any) -> None:
 
 
 def _numeric(value: Any) -> np.ndarray[Any, Any] | None:
-    """Return a sequence of numbers, or of such sequences of one length, as an array."""
+    """Return a sequence of numbers, or of equally long sequences of numbers, as an array; else None."""
     if isinstance(value, list | tuple) and any(hasattr(each, "detach") for each in value):
         return None
     try:

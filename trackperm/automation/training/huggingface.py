@@ -1,4 +1,4 @@
-"""A callback for ``transformers.Trainer``: logs predictions when training ends, and compares the run."""
+"""Callback for ``transformers.Trainer``, which logs predictions when training ends, and compares the run."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from trackperm.automation.policy.policy import Policy, PolicyFile
-from trackperm.automation.training.after_evaluation import AfterEvaluation, warn
+from trackperm.automation.training.after_evaluation import AfterEvaluation
 from trackperm.automation.training.example_ids import as_array, example_digest, numbered
-from trackperm.automation.training.on_exit import BUDGET_SECONDS
+from trackperm.automation.training.on_exit import BUDGET_SECONDS, warn
 from trackperm.errors import InputError, MissingDependencyError
 from trackperm.messages import listed
 
@@ -24,7 +24,7 @@ except ImportError as error:
     ) from error
 
 _LABELS = ("label", "labels", "label_ids")
-_OWN = "`examples=` takes a function that makes columns of what `Trainer.predict` returns."
+_OWN = "`examples=` takes a function that turns the output of `Trainer.predict` into columns."
 _WHOLE = {
     "batch_eval_metrics": False,
     "eval_do_concat_batches": True,
@@ -32,27 +32,27 @@ _WHOLE = {
     "group_by_length": False,
     "train_sampling_strategy": "random",
 }
-"""Arguments that keep predictions from being whole, or sort the test set by length."""
+"""Values under which predictions are whole, and in the order of the data set."""
 
 
 def classified(output: Any) -> dict[str, Any]:
-    """Take the class of the highest score as prediction; numbers and classes are taken as they are.
+    """Return the class with the highest score as the prediction; single numbers and classes stay unchanged.
 
     Parameters
     ----------
     output : transformers.trainer_utils.PredictionOutput
-        What ``Trainer.predict`` returns. Of several arrays of predictions the first is read.
+        Output of ``Trainer.predict``. If it has several arrays of predictions, the first one is used.
 
     Returns
     -------
     dict
-        ``prediction`` and, where there are labels, ``label``.
+        ``prediction`` and, if there are labels, ``label``.
 
     Raises
     ------
     InputError
-        If there is more than one label or prediction to an example, as in tagging; if scores are not finite;
-        or if they tell no class: whole numbers, such as the best classes in order, or a single logit.
+        If an example has several labels or predictions, as in tagging; if scores are not finite; or if they
+        do not determine a class: whole numbers, such as classes in order of their scores, or a single logit.
     """
     scores = _column(output.predictions)
     columns = {"prediction": _classes(scores) if scores.ndim == 2 else scores}
@@ -61,7 +61,8 @@ def classified(output: Any) -> dict[str, Any]:
     for what, values in columns.items():
         if values.ndim != 1:
             raise InputError(
-                f"there is more than one {what} to an example: an array of shape {values.shape}", hint=_OWN
+                f"an example has several {what}s: an array of shape {values.shape}; expected one value",
+                hint=_OWN,
             )
     if scores.ndim == 1:
         _require_no_logits(scores, columns.get("label"))
@@ -69,12 +70,12 @@ def classified(output: Any) -> dict[str, Any]:
 
 
 class ComparisonCallback(TrainerCallback):
-    """Predicts on a data set when training ends, logs the predictions, and compares the run.
+    """Callback that predicts a data set when training ends, logs the predictions, and compares the run.
 
-    It goes to ``trainer.add_callback``. The runs are those that MLflow and W&B have open in this process,
-    whether the trainer's own callbacks began them or you did. The data set is predicted with
-    ``Trainer.predict``, by all processes together, after the best model was loaded if that is asked for; the
-    process of rank 0 logs, within `budget_seconds`, and nothing that fails is raised.
+    Pass it to ``trainer.add_callback``. The runs are those that MLflow and W&B have open in this process,
+    started by the trainer's own callbacks or by you. All processes together predict the data set with
+    ``Trainer.predict``, after the best model was loaded if the trainer does that. The process of rank 0 logs,
+    within `budget_seconds`, and failures are warnings.
 
     Parameters
     ----------
@@ -83,27 +84,28 @@ class ComparisonCallback(TrainerCallback):
     dataset : object, optional
         Examples with labels; by default the trainer's ``eval_dataset``.
     policy : str, Path, PolicyFile, Policy or None
-        What the run is compared with: as of ``trackperm.compare_on_exit``. None only logs.
+        Policy of the comparison, as in :func:`trackperm.compare_on_exit`. None only logs.
     policy_name : str, optional
-        Name of the policy; by default every policy of the file that is about the run.
+        Name of the policy; by default every policy of the file that selects the run.
     columns : mapping, optional
-        Columns of the data set to be logged, by what they are called in the run. ``{"id": "question_id"}``
-        names the column that identifies examples; without it, an example is known by a digest of its inputs,
-        so that runs with other inputs, such as those of another tokeniser, are refused.
+        Columns of the data set to log, by their names in the run. ``{"id": "question_id"}`` names the column
+        that identifies examples. Without it, a digest of its inputs identifies an example, so that runs with
+        other inputs, such as those of another tokeniser, are refused.
     examples : callable
-        Makes columns of what ``Trainer.predict`` returns, row by row: ``prediction``, ``label`` and others.
+        Turns the output of ``Trainer.predict`` into columns, row by row: ``prediction``, ``label`` and
+        others.
     name : str
-        What the predictions are called in the run.
+        Name of the predictions in the run.
     budget_seconds : float
-        What logging and comparing may take together. What is not compared in time waits in the queue for
-        ``trackperm watch``.
+        Longest time that logging and comparison take together. A comparison that is not done in time waits in
+        the queue for ``trackperm watch``.
     state : str or Path, optional
-        Folder of the queue, as of ``trackperm.compare_on_exit``.
+        Folder of the queue, as in :func:`trackperm.compare_on_exit`.
 
     Raises
     ------
     InputError
-        If there is no such data set or column: before training, not after it.
+        Before the training, if the data set or a column does not exist.
     """
 
     def __init__(
@@ -129,7 +131,7 @@ class ComparisonCallback(TrainerCallback):
         if self._dataset is None or isinstance(self._dataset, Mapping):
             found = "none" if self._dataset is None else f"several, {listed(map(str, self._dataset))}"
             raise InputError(
-                f"one data set to be predicted is expected, found {found}",
+                f"expected one data set to predict, found {found}",
                 hint="`ComparisonCallback(trainer, dataset)` names it.",
             )
         if hasattr(self._dataset, "__getitem__") and hasattr(self._dataset, "__len__") and len(self._dataset):
@@ -138,7 +140,7 @@ class ComparisonCallback(TrainerCallback):
             self._after.prepare()
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Take the first place among the callbacks: that of MLflow ends the run when training ends."""
+        """Become the first callback, because the one of MLflow ends the run when training ends."""
         handler = self._trainer.callback_handler
         handler.callbacks = [self, *(each for each in handler.callbacks if each is not self)]
 
@@ -147,7 +149,7 @@ class ComparisonCallback(TrainerCallback):
         self.log_and_compare()
 
     def log_and_compare(self) -> None:
-        """Predict, log and compare now, as a script without training does; in all processes."""
+        """Predict, log and compare now, in a script without training; call it in all processes."""
         try:
             with _whole(self._trainer):
                 output = self._trainer.predict(self._dataset)
@@ -162,8 +164,8 @@ class ComparisonCallback(TrainerCallback):
         own, labels = described.pop("", None), output.label_ids
         if own and isinstance(labels, np.ndarray) and labels.shape == (len(own),) and labels.tolist() != own:
             raise InputError(
-                "the labels that were predicted are not those of the data set in its order",
-                hint="does a data loader of your own sort it? `log_predictions` takes ids with predictions.",
+                "the labels of the prediction differ from those of the data set, in its order",
+                hint="does a data loader of yours sort it? `log_predictions` takes ids with predictions.",
             )
         columns = {**self._examples(output), **described}
         sizes = {name: len(values) for name, values in columns.items()}
@@ -172,7 +174,7 @@ class ComparisonCallback(TrainerCallback):
         return columns
 
     def _described(self, examples: Iterable[Any]) -> dict[str, list[Any]]:
-        """Id and further columns of examples in their order; their labels, if plain, under the empty name."""
+        """Return ids and further columns of the examples; the empty name has their labels if numeric."""
         found: dict[str, list[Any]] = {name: [] for name in ("id", *self._columns)}
         labels = {*_LABELS, *(self._trainer.label_names or ())}
         own: list[Any] = []
@@ -193,17 +195,16 @@ class ComparisonCallback(TrainerCallback):
 
 
 def _column(arrays: Any) -> Any:
-    """Return the first of several arrays, without an axis of one."""
+    """Return the first of several arrays, without an axis of length one."""
     array = np.asarray(arrays[0] if isinstance(arrays, tuple) else arrays)
     return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
 
 def _classes(scores: Any) -> Any:
-    """Take the class of the highest score; others may be -inf, as those of classes that are masked."""
+    """Return the class of the highest score; scores of masked classes may be -inf."""
     if scores.dtype.kind in "biu":
         raise InputError(
-            f"the predictions are whole numbers, {scores.shape[1]} of them to an example, and not scores of"
-            " classes",
+            f"the predictions are {scores.shape[1]} whole numbers per example; expected scores of classes",
             hint=_OWN,
         )
     _require_finite(scores.max(axis=1))
@@ -213,28 +214,29 @@ def _classes(scores: Any) -> Any:
 def _require_finite(scores: Any) -> None:
     if scores.dtype.kind == "f" and not np.isfinite(scores).all():
         raise InputError(
-            f"the scores of {(~np.isfinite(scores)).sum()} of {len(scores)} examples are not finite, as those"
-            " of a model that has diverged",
-            hint=f"mend the model; {_OWN}",
+            f"the scores of {(~np.isfinite(scores)).sum()} of {len(scores)} examples are not finite, which"
+            " happens when a model diverges",
+            hint=f"correct the model; {_OWN}",
         )
 
 
 def _require_no_logits(values: Any, labels: Any) -> None:
-    """Refuse fractions where all labels are 0 or 1: a single logit stands for two classes."""
+    """Refuse fractions if all labels are 0 or 1: a single logit is a score of two classes."""
     _require_finite(values)
     fractions = values[values % 1 != 0] if values.dtype.kind == "f" else values[:0]
     if labels is None or not len(fractions):
         return
     if np.isin(labels, (0, 1)).all():
         raise InputError(
-            f"one score to an example, such as {fractions[0]}, tells no class, and the labels are 0 and 1",
-            hint=f"{_OWN} Of logits, the class is `(output.predictions[:, 0] > 0).astype(int)`.",
+            f"the predictions are single scores, such as {fractions[0]}, and the labels are 0 and 1; expected"
+            " classes",
+            hint=f"{_OWN} For logits, the class is `(output.predictions[:, 0] > 0).astype(int)`.",
         )
 
 
 @contextmanager
 def _whole(trainer: Any) -> Iterator[None]:
-    """Have all predictions, in the order of the data set, and no metrics of them."""
+    """Make the trainer predict whole arrays in the order of the data set, without metrics."""
     arguments = {name: getattr(trainer.args, name) for name in _WHOLE if hasattr(trainer.args, name)}
     metrics = trainer.compute_metrics
     try:
@@ -251,7 +253,7 @@ def _whole(trainer: Any) -> Iterator[None]:
 def _value(example: Any, column: str) -> Any:
     if not isinstance(example, Mapping) or column not in example:
         there = listed(map(str, example)) if isinstance(example, Mapping) else f"a {type(example).__name__}"
-        raise InputError(f"the examples of the data set have no column `{column}`, only {there}")
+        raise InputError(f"the examples of the data set have no column `{column}`; they have {there}")
     return example[column]
 
 

@@ -1,4 +1,4 @@
-"""A callback for Lightning's ``Trainer``: logs predictions when a test ends, and compares the run."""
+"""Callback for Lightning's ``Trainer``, which logs predictions when a test ends, and compares the run."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from trackperm.automation.policy.policy import Policy, PolicyFile
-from trackperm.automation.training.after_evaluation import AfterEvaluation, warn
+from trackperm.automation.training.after_evaluation import AfterEvaluation
 from trackperm.automation.training.example_ids import as_array, example_digest, numbered
-from trackperm.automation.training.on_exit import BUDGET_SECONDS
+from trackperm.automation.training.on_exit import BUDGET_SECONDS, warn
 from trackperm.errors import InputError, MissingDependencyError
 from trackperm.messages import listed
 from trackperm.trackers.open_runs import OpenRun, mlflow_run, open_run
@@ -28,43 +28,43 @@ except ImportError as error:
     ) from error
 
 _ROLES = {"id": "id", "prediction": "prediction", "label": "label"}
-_DIGEST = ""  # name of a column of digests, which are not ids before equal ones are numbered
+_DIGEST = ""  # column of digests, which become ids when equal ones are numbered
 _ABSENT = object()
 
 Columns = dict[str, list[Any]]
 
 
 class ComparisonCallback(Callback):
-    """Collects what the steps of an evaluation return, logs it, and compares the run.
+    """Callback that collects what the steps of an evaluation return, logs it, and compares the run.
 
-    It goes to ``Trainer(callbacks=[...])``. A step returns a mapping with ``prediction`` and ``label``, one
-    of each for every example of the batch, and ``id`` where examples have one; what it does not return is
-    looked for in the batch, if that is a mapping. The runs are those of the trainer's ``MLFlowLogger`` and
-    ``WandbLogger``; without such loggers, those that MLflow and W&B have open in this process. The process
-    of rank 0 logs, within `budget_seconds`, and nothing that fails is raised.
+    Pass it to ``Trainer(callbacks=[...])``. A step returns a mapping with ``prediction`` and ``label``, one
+    value per example of the batch, and ``id`` if examples have one. Values that it does not return are taken
+    from the batch, if that is a mapping. The runs are those of the trainer's ``MLFlowLogger`` and
+    ``WandbLogger``; without such loggers, those that MLflow and W&B have open in this process. The process of
+    rank 0 logs, within `budget_seconds`, and failures are warnings.
 
     Parameters
     ----------
     policy : str, Path, PolicyFile, Policy or None
-        What the run is compared with: as of ``trackperm.compare_on_exit``. None only logs.
+        Policy of the comparison, as in :func:`trackperm.compare_on_exit`. None only logs.
     policy_name : str, optional
-        Name of the policy; by default every policy of the file that is about the run.
-    stage : str
-        Which evaluation: that of ``trainer.test``, of ``trainer.validate``, or the last one of
+        Name of the policy; by default every policy of the file that selects the run.
+    stage : {'test', 'validate', 'fit'}
+        Evaluation to log: that of ``trainer.test``, of ``trainer.validate``, or the last one of
         ``trainer.fit``.
     columns : mapping, optional
-        What is called otherwise, or logged besides, by what it is called in the run:
-        ``{"prediction": "preds", "language": "language"}``. Without an ``id``, an example is known by a
-        digest of what the batch has of it, so that runs with other inputs are refused.
+        Names of the values, and of further values to log, by their names in the run:
+        ``{"prediction": "preds", "language": "language"}``. Without an ``id``, a digest of its part of the
+        batch identifies an example, so that runs with other inputs are refused.
     dataloader : int
-        Number of the data loader whose examples are logged, where there are several.
+        Index of the data loader whose examples are logged, if there are several.
     name : str
-        What the predictions are called in the run.
+        Name of the predictions in the run.
     budget_seconds : float
-        What logging and comparing may take together. What is not compared in time waits in the queue for
-        ``trackperm watch``.
+        Longest time that logging and comparison take together. A comparison that is not done in time waits in
+        the queue for ``trackperm watch``.
     state : str or Path, optional
-        Folder of the queue, as of ``trackperm.compare_on_exit``.
+        Folder of the queue, as in :func:`trackperm.compare_on_exit`.
     """
 
     def __init__(
@@ -92,12 +92,12 @@ class ComparisonCallback(Callback):
         self._fault: str | None = None
 
     def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
-        """Read the policy: what is wrong with it is said before the training."""
+        """Read the policy, so that its errors are reported before the training."""
         if trainer.is_global_zero and stage == self._stage:
             self._after.prepare()
 
     def on_test_start(self, trainer: Any, pl_module: Any) -> None:
-        """Begin anew."""
+        """Discard the values of an earlier evaluation."""
         self._columns, self._fault = {}, None
 
     on_validation_start = on_test_start
@@ -111,7 +111,7 @@ class ComparisonCallback(Callback):
         batch_idx: int,
         dataloader_idx: int = 0,
     ) -> None:
-        """Keep what the step has returned."""
+        """Collect what the step returned."""
         is_meant = trainer.state.fn == self._stage and dataloader_idx == self._dataloader
         if not is_meant or trainer.sanity_checking or self._fault is not None:
             return
@@ -148,7 +148,7 @@ class ComparisonCallback(Callback):
             elif name in self._named or name == "prediction":
                 there = listed(map(str, outputs)) if isinstance(outputs, Mapping) else type(outputs).__name__
                 raise InputError(
-                    f"the step returned no `{key}`, but {there}",
+                    f"the step did not return `{key}`; it returned {there}",
                     hint="return a mapping: `{'prediction': scores.argmax(1), 'label': y}`.",
                 )
         n_examples = len(found["prediction"])
@@ -157,11 +157,11 @@ class ComparisonCallback(Callback):
             found[_DIGEST] = [example_digest(_example(plain, i, n_examples)) for i in range(n_examples)]
         if any(len(values) != n_examples for values in found.values()):
             sizes = {name: len(values) for name, values in found.items()}
-            raise InputError(f"what the step returned differs in length: {sizes}")
+            raise InputError(f"the values that the step returned differ in length: {sizes}")
         return found
 
     def _finish(self, trainer: Any) -> None:
-        """Gather what all processes have, and let that of rank 0 log it."""
+        """Gather the values of all processes, and log them in the process of rank 0."""
         try:
             is_spread = trainer.world_size > 1 and distributed.is_available() and distributed.is_initialized()
             parts: list[tuple[Columns, str | None]] = [(self._columns, self._fault)]
@@ -175,14 +175,14 @@ class ComparisonCallback(Callback):
             warn("the predictions were not logged", error)
 
     def _gathered(self, found: Sequence[tuple[Columns, str | None]], trainer: Any) -> Columns:
-        """Put what the processes have in the order of the data set, of which each has every n-th example."""
+        """Join the values in the order of the data set; each process has every n-th example."""
         for _, fault in found:
             if fault is not None:
                 raise InputError(fault)
         parts: Sequence[Columns] = [columns for columns, _ in found]
         if not parts[0]:
             where = f"for data loader {self._dataloader}"
-            raise InputError(f"no step of `{self._stage}` has returned anything {where}")
+            raise InputError(f"no step of `{self._stage}` returned anything {where}")
         if len(parts) > 1:
             loaders = trainer.test_dataloaders if self._stage == "test" else trainer.val_dataloaders
             parts = _once(parts, CombinedLoader(loaders, "sequential").flattened[self._dataloader])
@@ -194,10 +194,10 @@ class ComparisonCallback(Callback):
 
 
 def _once(parts: Sequence[Columns], loader: Any) -> Sequence[Columns]:
-    """Leave out what a sampler repeats so that all processes have as many, and refuse other repeats.
+    """Remove the examples that a sampler repeats to give all processes equally many; refuse other repeats.
 
-    Ids that are repeated are refused when they are logged. Digests would be numbered, as those of equal
-    examples; that these are others, only a `DistributedSampler` of the data set itself can tell.
+    Repeated ids are refused when they are logged. Repeated digests would be numbered as equal examples; only
+    a ``DistributedSampler`` of the data set itself proves that they are distinct examples.
     """
     sampler, dataset = getattr(loader, "sampler", None), getattr(loader, "dataset", None)
     is_dealt = False
@@ -214,13 +214,13 @@ def _once(parts: Sequence[Columns], loader: Any) -> Sequence[Columns]:
     n_shared = 0 if is_dealt else sum(n > 1 for n in seen_by.values())
     if not seen_by or (not n_shared and (n_examples is None or n_seen <= n_examples)):
         return parts
-    what = f"more than one process has seen the same examples, {n_shared} of them"
+    what = f"several processes saw the same {n_shared} examples"
     if n_examples is not None and n_seen > n_examples:
-        what = f"the {len(parts)} processes have seen {n_seen} examples of a data set of {n_examples}"
+        what = f"the {len(parts)} processes saw {n_seen} examples of a data set of {n_examples}"
     raise InputError(
-        f"{what}, and each is to be seen once",
-        hint="a loader that does not shuffle and `Trainer(use_distributed_sampler=True)` deal them out, and"
-        " `devices=1` tests in one process. If equal examples are others, let the step return an `id`.",
+        f"{what}; expected each example once",
+        hint="a loader that does not shuffle and `Trainer(use_distributed_sampler=True)` distribute them, and"
+        " `devices=1` tests in one process. If equal examples are distinct, let the step return an `id`.",
     )
 
 
@@ -229,7 +229,7 @@ def _n_rows(parts: Sequence[Columns]) -> int:
 
 
 def _runs(trainer: Any) -> list[OpenRun]:
-    """List the runs of the trainer's loggers, of `lightning` or `pytorch_lightning`."""
+    """Return the runs of the trainer's loggers, from `lightning` or `pytorch_lightning`."""
     runs = []
     for logger in trainer.loggers:
         kinds = {base.__name__ for base in type(logger).__mro__}
@@ -241,23 +241,23 @@ def _runs(trainer: Any) -> list[OpenRun]:
 
 
 def _each(values: Any, key: str) -> list[Any]:
-    """Return one value for each example."""
+    """Return one value per example."""
     values = as_array(values)
     if isinstance(values, list | tuple):
         return [as_array(value).tolist() if hasattr(value, "tolist") else value for value in values]
     if not hasattr(values, "ndim"):
-        raise InputError(f"`{key}` is of type {type(values).__name__}, not a tensor or list")
+        raise InputError(f"`{key}` is a {type(values).__name__}; expected a tensor or a list")
     values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
     if values.ndim != 1:
         raise InputError(
-            f"`{key}` has the shape {values.shape}, and one value for each example is expected",
-            hint="of scores, return the class: `scores.argmax(1)`.",
+            f"`{key}` has the shape {values.shape}; expected one value per example",
+            hint="for scores, return the class: `scores.argmax(1)`.",
         )
     return list(values.tolist())
 
 
 def _arrays(batch: Any) -> Any:
-    """Return a batch with arrays in place of tensors."""
+    """Return a batch with its tensors converted to arrays."""
     if isinstance(batch, Mapping):
         return {name: _arrays(value) for name, value in batch.items()}
     if isinstance(batch, list | tuple):
@@ -266,7 +266,7 @@ def _arrays(batch: Any) -> Any:
 
 
 def _example(batch: Any, index: int, size: int) -> Any:
-    """Return what a batch of `size` examples has of one of them."""
+    """Return the part of a batch of `size` examples that belongs to one example."""
     if isinstance(batch, Mapping):
         return {name: _example(value, index, size) for name, value in batch.items()}
     if isinstance(batch, list):
@@ -277,8 +277,8 @@ def _example(batch: Any, index: int, size: int) -> Any:
     if getattr(batch, "shape", ())[:1] == (size,):
         return batch[index]
     raise InputError(
-        f"a batch of {size} examples holds {type(batch).__name__} {getattr(batch, 'shape', '')}, which cannot"
-        " be told apart by examples",
+        f"a batch of {size} examples contains {type(batch).__name__} {getattr(batch, 'shape', '')}; expected"
+        " a part per example",
         hint="let the step return an `id` for each example.",
     )
 

@@ -1,7 +1,7 @@
-"""An evaluator for ``mlflow.models.evaluate`` that logs predictions, so that the run can be compared.
+"""Evaluator for ``mlflow.models.evaluate`` that logs predictions, so that the run can be compared.
 
-MLflow imports this module whenever it is imported itself, and any error but a failed import would end that:
-nothing is loaded here before it is used. What follows uses trackperm as any other program does.
+MLflow imports this module whenever it is imported itself, and any error other than a failed import would make
+that fail, so that this module loads nothing before it is used.
 """
 
 from __future__ import annotations
@@ -36,27 +36,27 @@ _METRICS = {
 
 
 class CountsEvaluator(ModelEvaluator):
-    """Logs the prediction, label and a digest of the input of every example; may compare with a baseline.
+    """Evaluator that logs prediction, label and a digest of the input per example, and may compare the run.
 
-    With ``mlflow.models.evaluate(..., evaluators=["default", "trackperm"])`` it runs beside MLflow's own;
-    ``evaluator_config={"trackperm": {...}}`` has these options, none of which is needed:
+    ``mlflow.models.evaluate(..., evaluators=["default", "trackperm"])`` runs it beside MLflow's own.
+    ``evaluator_config={"trackperm": {...}}`` takes these options, all of them optional:
 
     id : str or sequence
-        Column of the data that identifies examples, or their ids; else they are known by their row.
+        Column of the data that identifies examples, or the ids; by default row numbers.
     name : str
-        What the predictions are called in the run, by default ``predictions``.
+        Name of the predictions in the run, by default ``predictions``.
     baseline_run_id : str
-        A run to compare with at once, by its id.
+        Id of a run to compare with at once.
     baseline_artifact : str
-        Where its predictions are; by default where this evaluator logs them.
+        Artifact path of its predictions; by default the path to which this evaluator logs.
     statistic : str
-        As in :func:`trackperm.compare`; for classifiers ``accuracy`` by default.
+        As in :func:`trackperm.compare`; by default ``accuracy`` for classifiers.
     parameters, alternative, alpha, margin, missing
         As in :func:`trackperm.compare`.
     log : bool
-        Whether the comparison is logged; true by default.
+        Whether the comparison is logged; by default true.
 
-    Where evaluators are not named, MLflow runs all that are installed; this one only if it has options.
+    Without ``evaluators=``, MLflow runs all installed evaluators; this one runs only if it has options.
     """
 
     def __init__(self) -> None:
@@ -69,10 +69,9 @@ class CountsEvaluator(ModelEvaluator):
         evaluator_config: dict[str, Any],
         **_: Any,
     ) -> bool:
-        """Whether the evaluator was asked for.
+        """Whether the evaluator was named, or has options.
 
-        MLflow asks every evaluator when it chooses among all, and each that it has chosen once more; those
-        that were named it asks once.
+        MLflow asks a named evaluator once. Without names it asks every evaluator, and each chosen one again.
         """
         self._times_asked += 1
         return self._times_asked == 1 or any(name in _OPTIONS for name in evaluator_config or {})
@@ -95,7 +94,7 @@ class CountsEvaluator(ModelEvaluator):
         Raises
         ------
         InputError
-            If an option is not known or not of its type, a column is missing, ids are not distinct, or the
+            If an option is unknown or has the wrong type, a column is missing, ids are not distinct, or the
             run has other predictions of that name.
         TrackerError
             If MLflow failed.
@@ -140,7 +139,7 @@ def _metrics(comparison: Any) -> dict[str, float]:
 
 
 def _checked(config: Mapping[str, Any], model_type: str) -> Mapping[str, Any]:
-    """Refuse options that there are not, or that cannot mean anything."""
+    """Refuse unknown options, wrong types, and options of a comparison without a baseline."""
     from trackperm.errors import InputError
     from trackperm.messages import did_you_mean, listed
 
@@ -153,25 +152,25 @@ def _checked(config: Mapping[str, Any], model_type: str) -> Mapping[str, Any]:
         if not isinstance(value, _OPTIONS[name]) or (isinstance(value, bool) and name != "log"):
             expected = " or ".join(type_.__name__ for type_ in _OPTIONS[name])
             raise InputError(
-                f"option `{name}` of the evaluator `trackperm` is {value!r:.80}, where {expected} is expected"
+                f"option `{name}` of the evaluator `trackperm` is {value!r:.80}; expected {expected}"
             )
     if "baseline_run_id" not in config:
         if idle := [name for name in _OF_COMPARISON if name in config]:
             raise InputError(
-                f"options {listed(idle)} of the evaluator `trackperm` are of a comparison, and there is none",
-                hint="`baseline_run_id` says what to compare with.",
+                f"options {listed(idle)} of the evaluator `trackperm` need a baseline",
+                hint="`baseline_run_id` names the run to compare with.",
             )
     elif "statistic" not in config and model_type != "classifier":
         raise InputError(
-            f"the evaluator `trackperm` compares classifiers by accuracy; of a {model_type or 'model'} it has"
-            " to be told by which statistic",
+            f"the evaluator `trackperm` compares classifiers by accuracy; a {model_type or 'model'} needs a"
+            " `statistic`",
             hint="`statistic`: a name that `trackperm statistic list` shows, or the path of a spec.",
         )
     return config
 
 
 def _examples(dataset: Any, ids: Any, predictions: Sequence[Any]) -> Any:
-    """One row an example: id, prediction, label and digest of the input."""
+    """Return one row per example: id, prediction, label and digest of the input."""
     import pandas as pd  # type: ignore[import-untyped]
 
     data = dataset.features_data
@@ -187,7 +186,7 @@ def _examples(dataset: Any, ids: Any, predictions: Sequence[Any]) -> Any:
 
 
 def _ids(given: Any, features: Any) -> Sequence[Any]:
-    """Ids from a column of the data, as they were given, or numbers of rows."""
+    """Return ids from a column of the data, the given ids, or row numbers."""
     from trackperm.errors import InputError
     from trackperm.messages import listed
 
@@ -196,14 +195,15 @@ def _ids(given: Any, features: Any) -> Sequence[Any]:
     if isinstance(given, str):
         if given not in features.columns:
             raise InputError(
-                f"the inputs of the evaluated data have no column `{given}`, only {listed(features.columns)}",
-                hint="`id` may also be the ids themselves, a list as long as the data; a column that is not"
-                " among `feature_names` has to be given so.",
+                f"the inputs of the evaluated data have no column `{given}`; they have"
+                f" {listed(features.columns)}",
+                hint="`id` may also be a list of the ids; use that for a column that is not among"
+                " `feature_names`.",
             )
         return list(features[given])
     if isinstance(given, Mapping) or not hasattr(given, "__len__"):
         raise InputError(
-            f"option `id` of the evaluator `trackperm` is {given!r:.80}, neither the name of a column nor ids"
+            f"option `id` of the evaluator `trackperm` is {given!r:.80}; expected a column name, or ids"
         )
     if len(given) != len(features):
         raise InputError(f"there are {len(given)} ids for {len(features)} examples")
@@ -211,7 +211,7 @@ def _ids(given: Any, features: Any) -> Sequence[Any]:
 
 
 def _predictions(dataset: Any, model: Any, column: str | None) -> Sequence[Any]:
-    """Predictions in the data, or those of the model, which is called once more."""
+    """Return the predictions in the data, or those of the model, which is called once more."""
     import pandas as pd
 
     from trackperm.errors import InputError
@@ -220,7 +220,7 @@ def _predictions(dataset: Any, model: Any, column: str | None) -> Sequence[Any]:
     if model is None:
         if dataset.predictions_data is None:
             raise InputError(
-                "there is neither a model nor a column of predictions to be logged",
+                "there is neither a model nor a column of predictions",
                 hint="`mlflow.models.evaluate(predictions='COLUMN')` names one.",
             )
         found = dataset.predictions_data
@@ -234,7 +234,7 @@ def _predictions(dataset: Any, model: Any, column: str | None) -> Sequence[Any]:
         if column not in found.columns and len(found.columns) != 1:
             raise InputError(
                 f"the model gives several columns, {listed(map(str, found.columns))}",
-                hint="`mlflow.models.evaluate(predictions='COLUMN')` says which is the prediction.",
+                hint="`mlflow.models.evaluate(predictions='COLUMN')` names the prediction.",
             )
         found = found[column if column in found.columns else found.columns[0]]
     n_examples = len(dataset.features_data)
@@ -244,9 +244,9 @@ def _predictions(dataset: Any, model: Any, column: str | None) -> Sequence[Any]:
 
 
 def _digests(features: Any) -> dict[str, Any]:
-    """Digest the input of each example: 64 bits in hexadecimal, the same whatever the order of columns.
+    """Return a digest of each example's input: 64 bits in hexadecimal, independent of the order of columns.
 
-    Nothing where values are written with their address in memory, which is another one in each run.
+    Return nothing if values are written with their address in memory, which differs between runs.
     """
     import pandas as pd
 
@@ -256,7 +256,7 @@ def _digests(features: Any) -> dict[str, Any]:
     for name in sorted(features.columns):
         values = features[name]
         if pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_complex_dtype(values):
-            # 0 is added, for -0.0 equals 0.0
+            # -0.0 equals 0.0, and adding 0 makes their bytes equal
             plain[name] = pd.Series(values.to_numpy(dtype="float64", na_value=math.nan) + 0.0)
         else:
             plain[name] = pd.Series([str(value) for value in values], dtype=object)

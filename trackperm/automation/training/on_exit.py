@@ -1,9 +1,9 @@
-"""``compare_on_exit``: compare a run when the training script is done with it, at a bounded price.
+"""Comparison at the end of a training script (``compare_on_exit``), within a time budget.
 
-At the end of the block the run is queued, which is on disk before anything else happens, and then another
-process has what is left of the budget to compare it. Killed before the row is on disk, a watcher that lists
-the experiment still finds the run; killed after, or not done in time, the row waits for a worker. Whatever
-fails is logged as a warning of the logger ``trackperm``, and raised by nobody.
+At the end of the block the run is queued, and the row is on disk before anything else happens. Another
+process then has the rest of the budget to compare the run. If the script is killed before the row is on disk,
+a watcher that lists the experiment still finds the run; if it is killed later, or time runs out, the row
+waits for a worker. Failures are warnings of the logger ``trackperm``, and never exceptions.
 """
 
 from __future__ import annotations
@@ -23,27 +23,32 @@ from typing import Any
 from trackperm.automation.decision_log import scrubbed
 from trackperm.automation.policy.policy import Policy, PolicyFile, load_policies
 from trackperm.automation.queue.database import default_folder
-from trackperm.automation.queue.queue import Queue, Unit
-from trackperm.automation.training.subprocess_worker import Order, work_apart
+from trackperm.automation.queue.queue import Queue, Task
+from trackperm.automation.training.subprocess_worker import WorkRequest, run_in_subprocess
 from trackperm.errors import InputError, TrackpermError
 from trackperm.trackers.open_runs import OpenRun, RunsOfBlock, open_run
 
 BUDGET_SECONDS = 20.0
+"""Time in which a usual comparison is done, and which few users notice at the end of a training."""
 
 _MOST_SECONDS = 86400.0
-_LEAST_SECONDS = 1.0  # in which no comparison is made
-_RESERVE_SECONDS = 0.5  # to end the other process, and give its row back
+_LEAST_SECONDS = 1.0
+"""Time below which no process is started: importing the libraries takes about as long."""
+
+_RESERVE_SECONDS = 0.5
+"""Time to end the other process, and to release its row."""
+
 _LOGGER = logging.getLogger("trackperm")
 
 
 class CompareOnExit:
-    """The context manager that :func:`compare_on_exit` returns.
+    """Context manager that :func:`compare_on_exit` returns.
 
     Attributes
     ----------
     run : object
-        The run that is compared, where that is another one than those which the block begins: what
-        ``mlflow.start_run`` or ``wandb.init`` returned, or ``mlflow:RUN_ID``.
+        Run to compare instead of those of the block: what ``mlflow.start_run`` or ``wandb.init`` returned, or
+        ``mlflow:RUN_ID``.
     """
 
     def __init__(
@@ -68,7 +73,7 @@ class CompareOnExit:
             self._policies = _policies(self._policy, self._name)
             self._runs.open()
         except Exception as error:
-            _warn("nothing will be compared when this run ends", error)
+            warn("nothing will be compared when this run ends", error)
         return self
 
     def __exit__(
@@ -80,15 +85,15 @@ class CompareOnExit:
         try:
             self._finish(time.monotonic() + min(self._budget, _MOST_SECONDS))
         except Exception as failure:
-            _warn("the run was not compared", failure)
+            warn("the run was not compared", failure)
 
     def _finish(self, deadline: float) -> None:
         runs = [open_run(self.run)] if self.run is not None else self._runs.runs()
         if not runs:
             raise InputError(
-                "no run of MLflow or W&B was seen to be open in this block",
-                hint="`with compare_on_exit(...) as hook:` and `hook.run = run` names it, such as one that"
-                " another thread has begun.",
+                "no run of MLflow or W&B was open in this block",
+                hint="`with compare_on_exit(...) as hook:` and `hook.run = run` names it, such as a run of"
+                " another thread.",
             )
         for offline in (run for run in runs if run.is_offline):
             _LOGGER.warning(
@@ -96,42 +101,39 @@ class CompareOnExit:
                 offline.reference,
             )
         online = [run for run in runs if not run.is_offline]
-        units = [unit for run in online for unit in _units(self._policies, run)]
-        if not units:
+        tasks = [task for run in online for task in _tasks(self._policies, run)]
+        if not tasks:
             if online:
                 _LOGGER.warning(
-                    "not compared: no policy is about %s", ", ".join(str(r.reference) for r in online)
+                    "not compared: no policy selects %s", ", ".join(str(r.reference) for r in online)
                 )
             return
-        folder = self._folder()
+        state, default = self._state, default_folder(self._policies[0].file)
+        folder = default if state is None else Path(state).expanduser()
         queue = Queue(folder, busy=max(0.5, min(5.0, self._budget / 4)))
-        queue.add(units, "on-exit")
+        queue.add(tasks, "on-exit")
         candidates = [str(run.reference) for run in online]
         left = deadline - time.monotonic() - _RESERVE_SECONDS
         why = "there was no time"
         if left >= _LEAST_SECONDS:
             why = self._attempt(queue, candidates, online, left) or why
-        _report(queue, units, why)
-
-    def _folder(self) -> Path:
-        """Return the folder of the queue, by default that of the policy file."""
-        if self._state is not None:
-            return Path(self._state).expanduser()
-        return default_folder(self._policies[0].file)
+        _report(queue, tasks, why)
 
     def _attempt(
         self, queue: Queue, candidates: Sequence[str], runs: Sequence[OpenRun], seconds: float
     ) -> str | None:
-        """Let another process try, and take back what it leaves; returns why, if that is not for time."""
+        """Compare in another process, and release its rows; return why it failed, except for lack of time."""
         owner = f"on-exit:{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
         environment = {name: value for run in runs for name, value in run.environment.items()}
         try:
-            written = work_apart(Order(self._policies, candidates, queue.folder, owner), environment, seconds)
+            written = run_in_subprocess(
+                WorkRequest(self._policies, candidates, queue.folder, owner), environment, seconds
+            )
         except OSError as error:
-            return f"no process could be started for it ({error.strerror or error})"
+            return f"its worker process could not be started ({error.strerror or error})"
         finally:
             queue.release_of(owner)
-        return None if written is None else "the process for it ended early"
+        return None if written is None else "its worker process ended early"
 
 
 def compare_on_exit(
@@ -142,42 +144,61 @@ def compare_on_exit(
     budget_seconds: float = BUDGET_SECONDS,
     state: str | Path | None = None,
 ) -> CompareOnExit:
-    """Compare the runs of the block when the block ends, as a policy says.
+    """Compare the runs of a block by a policy when the block ends.
 
-    Stands around ``with mlflow.start_run():`` or ``with wandb.init():``, or inside them: it compares the runs
-    that the block begins or resumes in its thread, also those that have ended by then, and the run around the
-    block only if it begins none; of MLflow and W&B each by itself. An exception in the block passes through,
-    and nothing is compared. Nothing is raised, and the end of the block takes
-    `budget_seconds` at most: what does not fit waits in the queue for ``trackperm watch``.
+    The block is around ``with mlflow.start_run():`` or ``with wandb.init():``, or inside. It compares the
+    runs that it starts or resumes in its thread, also if they have ended by then. If it starts none, it
+    compares the run around it; MLflow and W&B are treated separately. An exception in the block passes
+    through, and nothing is compared. The end of the block raises nothing and takes at most `budget_seconds`:
+    what is not compared in time waits in the queue for ``trackperm watch``.
+
+    To compare two runs at once, use :func:`trackperm.compare`. To block a pipeline on the outcome, use
+    :func:`trackperm.gate`.
 
     Parameters
     ----------
     policy : str, Path, PolicyFile or Policy
-        What is compared, and with what: the path of a policy file, or what was read from one.
+        Path of a policy file, or what was read from one.
     name : str, optional
-        Name of the policy; by default every policy of the file that is about a run.
+        Name of the policy; by default every policy of the file that selects the run.
     run : object, optional
-        The run, as ``mlflow.start_run`` or ``wandb.init`` returned it, or ``mlflow:RUN_ID``, in place of
-        those of the block.
+        Run to compare instead of those of the block: what ``mlflow.start_run`` or ``wandb.init`` returned, or
+        ``mlflow:RUN_ID``.
     budget_seconds : float
-        What the end of the block may take; 0 only queues.
+        Longest time that the end of the block takes; 0 only queues.
     state : str or Path, optional
-        Folder of the queue; by default ``TRACKPERM_STATE``, else one of the policy file's own in
+        Folder of the queue; by default ``TRACKPERM_STATE``, else a folder per policy file in
         ``~/.local/state/trackperm``.
 
     Returns
     -------
     CompareOnExit
         A context manager.
+
+    Examples
+    --------
+    A training script has its usual code in the block::
+
+        with trackperm.compare_on_exit("trackperm.yaml"), mlflow.start_run():
+            model = train()
+            trackperm.log_predictions(...)
+
+    A policy that is not valid costs a warning, and not the training:
+
+    >>> with trackperm.compare_on_exit("missing.yaml"):
+    ...     print("training")
+    training
     """
     return CompareOnExit(policy, name=name, run=run, budget_seconds=budget_seconds, state=state)
 
 
 def budget_of(given: object) -> float:
-    """Return the seconds of a budget; what is none costs a warning, and no record of what is wanted."""
+    """Return the seconds of a budget; a value that is not valid costs a warning, and not the comparison."""
     if isinstance(given, Real) and float(given) >= 0.0:
         return min(float(given), threading.TIMEOUT_MAX)
-    _LOGGER.warning("`budget_seconds` is %r, no number from 0 on: it is taken as %g", given, BUDGET_SECONDS)
+    _LOGGER.warning(
+        "`budget_seconds` is %r; expected a number of at least 0, and %g is used", given, BUDGET_SECONDS
+    )
     return BUDGET_SECONDS
 
 
@@ -188,29 +209,29 @@ def _policies(policy: str | Path | PolicyFile | Policy, name: str | None) -> tup
     return file.policies if name is None else (file.find(name),)
 
 
-def _units(policies: Sequence[Policy], run: OpenRun) -> list[Unit]:
-    """List the policies that can be about a run; whether they are, the worker asks its tracker.
+def _tasks(policies: Sequence[Policy], run: OpenRun) -> list[Task]:
+    """Return one task per policy that may select the run; the worker checks whether it does.
 
-    The end of a block is a change of its run: what was refused at an earlier one, before the predictions were
-    logged perhaps, does not answer for it.
+    The new stamp re-opens a task that was refused at the end of an earlier block, perhaps because the
+    predictions were not logged yet.
     """
     scheme, stamp = run.reference.scheme, f"on-exit:{uuid.uuid4().hex}"
     return [
-        Unit(policy.queue_key, str(run.reference), policy.name, stamp)
+        Task(policy.queue_key, str(run.reference), policy.name, stamp)
         for policy in policies
         if not policy.runs or any(place.scheme == scheme for place in policy.runs)
     ]
 
 
-def _report(queue: Queue, units: Sequence[Unit], otherwise: str) -> None:
-    """Log what came of the units, as the queue has it; where it does not say why one waits, `otherwise`."""
-    keys = {(unit.queue_key, unit.candidate) for unit in units}
+def _report(queue: Queue, tasks: Sequence[Task], otherwise: str) -> None:
+    """Log the results of the tasks; `otherwise` is why a task waits if the queue has no reason."""
+    keys = {(task.queue_key, task.candidate) for task in tasks}
     found = {key: each for each in queue.entries() if (key := (each.queue_key, each.candidate)) in keys}
-    for unit in units:
-        entry = found.get((unit.queue_key, unit.candidate))
-        what = f"{unit.candidate} under policy `{unit.policy}`"
+    for task in tasks:
+        entry = found.get((task.queue_key, task.candidate))
+        what = f"{task.candidate} under policy `{task.policy}`"
         if entry is None:
-            _LOGGER.info("not compared: the policy is not about it, or it has failed: %s", what)
+            _LOGGER.info("not compared: the policy does not select it, or it has failed: %s", what)
         elif entry.state == "done" and not entry.comparisons:
             _LOGGER.info("passed: %s: %s", what, entry.outcome)
         elif entry.state == "done":
@@ -219,7 +240,7 @@ def _report(queue: Queue, units: Sequence[Unit], otherwise: str) -> None:
         elif entry.state == "refused":
             _LOGGER.warning("not compared: %s: %s", what, entry.reason)
         else:
-            why = "it is another worker's" if entry.state == "claimed" else entry.reason or otherwise
+            why = "another worker has it" if entry.state == "claimed" else entry.reason or otherwise
             _LOGGER.warning(
                 "not compared yet: %s: %s. It is queued in %s, and `trackperm watch` compares it.",
                 what,
@@ -228,6 +249,7 @@ def _report(queue: Queue, units: Sequence[Unit], otherwise: str) -> None:
             )
 
 
-def _warn(what: str, error: Exception) -> None:
+def warn(what: str, error: Exception) -> None:
+    """Log a failure as a warning, without secrets."""
     said: Any = error if isinstance(error, TrackpermError) else f"{type(error).__name__}: {error}"
     _LOGGER.warning("%s: %s", what, scrubbed(str(said)))

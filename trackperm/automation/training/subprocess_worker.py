@@ -1,7 +1,7 @@
-"""A worker in a process of its own, for the candidates of one training script: what `compare_on_exit` starts.
+"""Worker process for the candidates of one training script, which ``compare_on_exit`` starts.
 
-The training script can end it at any moment, and nothing of it stays in the script's memory. It is told what
-to do on standard input, so that nothing of it stands among the arguments of a process, and it writes its
+The training script can kill it at any moment, and nothing of it stays in the script's memory. It reads its
+request from standard input, so that nothing of it appears among the arguments of a process, and writes its
 decisions as JSON lines to standard output.
 """
 
@@ -18,26 +18,26 @@ from pathlib import Path
 from signal import SIGKILL
 
 from trackperm import version
-from trackperm.automation.decision_log import Notes
+from trackperm.automation.decision_log import DecisionLog
 from trackperm.automation.policy.policy import Policy
 from trackperm.automation.queue.queue import Queue
 from trackperm.automation.queue.worker import Worker
 
 
 @dataclass(frozen=True)
-class Order:
-    """What is to be worked off.
+class WorkRequest:
+    """Rows of a queue that a worker process is to process.
 
     Attributes
     ----------
     policies : sequence of Policy
-        Under these.
+        Policies of the rows.
     candidates : sequence of str
-        References of runs.
+        References of their runs.
     folder : Path
-        Of the queue.
+        Folder of the queue.
     owner : str
-        Who claims.
+        Name of the worker in the rows.
     """
 
     policies: Sequence[Policy]
@@ -46,24 +46,24 @@ class Order:
     owner: str
 
 
-def work_apart(order: Order, environment: Mapping[str, str], seconds: float) -> str | None:
-    """Let another process work off `order`; returns what it wrote, or None if it was not done in time.
+def run_in_subprocess(request: WorkRequest, environment: Mapping[str, str], seconds: float) -> str | None:
+    """Process a request in another process; return its output, or None if it was not done in time.
 
-    A process that is not done is ended, with all that it has started.
+    A process that is late is killed, with all processes that it started.
 
     Parameters
     ----------
-    order : Order
-        What to do.
+    request : WorkRequest
+        Rows to process.
     environment : mapping of str to str
-        Added to that of this process.
+        Variables in addition to those of this process.
     seconds : float
-        Time that it has.
+        Time limit.
 
     Raises
     ------
     OSError
-        If no process can be started.
+        If the process cannot be started.
     """
     home = str(Path(version.__file__).parents[1])
     path = os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")]))
@@ -77,7 +77,7 @@ def work_apart(order: Order, environment: Mapping[str, str], seconds: float) -> 
         start_new_session=True,
     )
     try:
-        written, _ = process.communicate(pickle.dumps(order), timeout=seconds)
+        written, _ = process.communicate(pickle.dumps(request), timeout=seconds)
     except subprocess.TimeoutExpired:
         return None
     finally:
@@ -93,13 +93,13 @@ def work_apart(order: Order, environment: Mapping[str, str], seconds: float) -> 
 
 
 def main() -> None:
-    """Work off the order on standard input, until nothing of it is due or the tracker fails."""
-    order: Order = pickle.load(sys.stdin.buffer)  # noqa: S301 - our own parent wrote it
-    # what libraries print is no note
+    """Process the request on standard input, until no row of it is due or the tracker fails."""
+    request: WorkRequest = pickle.load(sys.stdin.buffer)  # noqa: S301 - our own parent wrote it
+    # what libraries print must not mix with the decisions
     stream = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    worker = Worker(order.policies, Queue(order.folder), Notes(stream), owner=order.owner)
-    while (turn := worker.turn(candidates=order.candidates)) is not None and turn.event != "retry":
+    worker = Worker(request.policies, Queue(request.folder), DecisionLog(stream), owner=request.owner)
+    while (step := worker.step(candidates=request.candidates)) is not None and step.event != "retry":
         continue
 
 

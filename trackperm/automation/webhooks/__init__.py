@@ -1,1 +1,1 @@
-"""HTTP receiver of the webhooks of MLflow and W&B."""
+"""HTTP receiver of webhooks from MLflow and W&B."""

@@ -1,257 +1,288 @@
-"""The HTTP side of the webhook receiver: one request for each connection, within limits.
+"""HTTP side of the webhook receiver: one request per connection, bounded in size, time and number.
 
-What a sender can make this process hold or wait for is bounded before anything that it says is believed. A
-request gets a thread when all of it is there, or when it is too late for that (see
-:mod:`trackperm.automation.webhooks.arrivals`), so that nobody is kept waiting by connections on which nothing
-comes. Requests beyond those that are seen to at the same time wait their turn, and connections beyond those
-that are read wait in the backlog of the socket.
+A connection costs its sender nothing, so it must not cost a thread here: one event loop reads all requests,
+and a request takes a thread when all of it has arrived. The time until its head is there is bounded, and the
+time until all of it is. When too many requests are arriving, the oldest one is answered with 408.
+
+Web servers that were tried in its place bound the time between two bytes (waitress) or no time (uvicorn), so
+that a sender of one byte per second keeps a connection for ever, and 400 such connections keep others waiting
+for seconds where the process may have few files open.
 """
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
+import re
+import resource
 import socket
-import sys
 import threading
-import time
-from collections import deque
-from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from email.message import Message
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.client import HTTPException, parse_headers
 from typing import Any
 
-from trackperm.automation.webhooks.arrivals import (
-    MOST_ARRIVING,
-    MOST_REQUEST_BYTES,
-    Arrival,
-    Arrivals,
-    stated_length,
-)
-from trackperm.automation.webhooks.receive import Receiver, RefusedError
-from trackperm.errors import InputError
+from trackperm.automation.webhooks.receive import MOST_BYTES, Receiver
+from trackperm.errors import InputError, RefusedRequestError
+
+MOST_ARRIVING = 512
+"""Requests that are arriving, and requests that wait for a thread: a large team makes fewer at once."""
 
 MOST_AT_ONCE = 128
+"""Threads; each waits for SQLite most of the time."""
 
+_HEAD_SECONDS = 2.0
+_READ_SECONDS = 5.0
+"""A request of W&B or MLflow arrives within milliseconds; seconds allow for a lost packet or two."""
+
+_MOST_HEAD_BYTES = 32 * 1024
+_BACKLOG = 512
+_ANSWER_SECONDS = 3.0
 _MOST_DISCARDED_BYTES = 2**20
 _DISCARD_SECONDS = 1.0
-_WRITE_SECONDS = 5.0
-_ANSWER_SECONDS = 3.0
-_BACKLOG = 512
-_LOOK_SECONDS = 0.2
-_PLACE_SECONDS = 0.02
+_VERSION = re.compile(r"HTTP/1\.[01]")
 
 
-class ReceiverServer(ThreadingHTTPServer):
-    """Answers at an address for a receiver.
+class ReceiverServer:
+    """HTTP server of a receiver; a context manager that closes its socket.
 
     Parameters
     ----------
     receiver : Receiver
-        Decides.
+        Checks and queues the deliveries.
     host : str
-        Address to listen at.
+        Address to listen on.
     port : int
-        0 takes any that is free.
+        Port to listen on; 0 takes any free port.
 
     Raises
     ------
     InputError
-        If it cannot be listened on.
+        If the address cannot be listened on.
     """
-
-    daemon_threads = True
-    request_queue_size = _BACKLOG
 
     def __init__(self, receiver: Receiver, host: str = "127.0.0.1", port: int = 0) -> None:
         self.receiver = receiver
-        self._places = threading.BoundedSemaphore(MOST_AT_ONCE)
-        self._is_ending = False
-        self._is_over = threading.Event()
-        self._is_over.set()
         try:
-            super().__init__((host, port), _Handler)
+            self._socket = socket.create_server((host, port), backlog=_BACKLOG)
         except (OSError, OverflowError) as error:
             raise InputError(
                 f"`{host}:{port}` cannot be listened on: {getattr(error, 'strerror', None) or error}",
                 hint="`--port` names another port; 0 takes any that is free.",
             ) from error
+        self.port: int = self._socket.getsockname()[1]
+        self._most_open = _most_files(4 * MOST_ARRIVING) // 4
+        self._loop = asyncio.new_event_loop()
+        self._stop = asyncio.Event()
+        self._is_over = threading.Event()
+        self._arriving: dict[asyncio.Future[bool], None] = {}
+        self._connections: set[asyncio.Task[None]] = set()
+        self._threads = ThreadPoolExecutor(MOST_AT_ONCE, "trackperm-delivery")
 
-    def serve_forever(self, poll_interval: float = _LOOK_SECONDS) -> None:
-        """Read what arrives, and see to each request in a thread of its own, until :meth:`shutdown`."""
-        self._is_over.clear()
-        waiting: deque[Arrival] = deque()
+    def __enter__(self) -> ReceiverServer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+        self._loop.close()
+
+    def serve(self) -> None:
+        """Answer requests until :meth:`shutdown`."""
         try:
-            with Arrivals(self.socket) as arrivals:
-                while not self._is_ending:
-                    seconds = _PLACE_SECONDS if waiting else min(poll_interval, _LOOK_SECONDS)
-                    waiting.extend(arrivals.wait(seconds, accept=len(waiting) < MOST_ARRIVING))
-                    while waiting and self._places.acquire(blocking=False):
-                        self._begin(waiting.popleft())
+            self._loop.run_until_complete(self._serve())
         finally:
-            for arrival in waiting:
-                arrival.connection.close()
             self._is_over.set()
 
-    def _begin(self, arrival: Arrival) -> None:
-        """See to a request in a thread, for which a place is taken."""
-        request: Any = arrival
-        try:
-            self.process_request(request, arrival.address)
-        except RuntimeError:  # the system has no thread left
-            self._places.release()
-            self.shutdown_request(request)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """See to a request, and give its place to the next one."""
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._places.release()
-
-    def shutdown_request(self, request: Any) -> None:
-        """End the connection of a request."""
-        super().shutdown_request(request.connection)
-
     def shutdown(self) -> None:
-        """Accept nothing any more, and wait a little for the answers to what was accepted."""
-        self._is_ending = True
+        """Stop accepting connections, and wait three seconds at most for the answers to accepted ones."""
+        self._loop.call_soon_threadsafe(self._stop.set)
         self._is_over.wait()
-        deadline = time.monotonic() + _ANSWER_SECONDS
-        for _ in range(MOST_AT_ONCE):
-            self._places.acquire(timeout=max(0.0, deadline - time.monotonic()))
 
-    def handle_error(self, *_: Any) -> None:
-        """Note that a sender went away, or a fault of our own, without a traceback."""
-        error = sys.exc_info()[1]
-        if isinstance(error, OSError):
-            self.receiver.notes("delivery-broken-off")
-        else:
-            self.receiver.notes("delivery-failed", fault=type(error).__name__)
+    async def _serve(self) -> None:
+        server = await asyncio.start_server(
+            self._connect, sock=self._socket, limit=_MOST_HEAD_BYTES, backlog=_BACKLOG
+        )
+        await self._stop.wait()
+        server.close()
+        for reading in list(self._arriving):
+            reading.cancel()
+        if self._connections:
+            _, late = await asyncio.wait(self._connections, timeout=_ANSWER_SECONDS)
+            for connection in late:
+                connection.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        await asyncio.sleep(0)  # lets closed connections end
 
+    def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = self._loop.create_task(self._converse(reader, writer))
+        self._connections.add(connection)
+        connection.add_done_callback(self._connections.discard)
 
-class _Handler(BaseHTTPRequestHandler):
-    """One request, on a connection of its own, which is closed after the answer."""
-
-    server: ReceiverServer
-    timeout = _WRITE_SECONDS
-    server_version = "trackperm"
-    sys_version = ""
-    default_request_version = request_version = "HTTP/1.0"
-    requestline = ""
-    path = ""
-    _is_unread = True
-
-    def setup(self) -> None:
-        arrival: Arrival = self.request
-        self.request = arrival.connection
-        super().setup()
-        self.rfile.close()
-        self.rfile = io.BufferedReader(_Incoming(arrival))
-
-    def handle(self) -> None:
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Read one request, answer it, and close the connection."""
+        request = _Request()
         try:
-            self.handle_one_request()
-        except RefusedError as error:
-            self._is_unread &= error.status != HTTPStatus.REQUEST_TIMEOUT
-            self._refuse(error.status, error.message)
+            if (answer := await self._answer(reader, request)) is not None:
+                status, document = answer
+                content = json.dumps(document).encode()
+                head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: application/json\r\n"
+                writer.write(f"{head}Content-Length: {len(content)}\r\nConnection: close\r\n\r\n".encode())
+                writer.write(content)
+                await writer.drain()
+                # closing with unread bytes would reset the connection, and discard the answer
+                if not request.is_read and status != HTTPStatus.REQUEST_TIMEOUT:
+                    writer.write_eof()
+                    with suppress(asyncio.TimeoutError):
+                        await asyncio.wait_for(_discard(reader), _DISCARD_SECONDS)
+        except OSError:
+            self.receiver.log("delivery-broken-off")
+        finally:
+            writer.close()
+
+    async def _answer(
+        self, reader: asyncio.StreamReader, request: _Request
+    ) -> tuple[int, dict[str, Any]] | None:
+        """Return status and answer of the request; None if the sender closed without sending anything."""
+        try:
+            if not await self._arrive(reader, request):
+                return None
+            if request.method == "GET":
+                is_known = request.path in ("/health", "/healthz")
+                return (200, {"status": "ok"}) if is_known else (404, {"status": "not found"})
+            if len(self._connections) - len(self._arriving) > min(MOST_ARRIVING, self._most_open):
+                raise RefusedRequestError(503, "too many requests are waiting")
+            delivery = request.path, request.headers, request.body
+            return await self._loop.run_in_executor(self._threads, self.receiver.take, *delivery)
+        except RefusedRequestError as error:
+            return self.receiver.refused(request.path, error.status, error.message)
         except OSError:
             raise
-        except Exception:
-            self._answer(500, {"status": "failed"})
-            raise
+        except Exception as error:
+            self.receiver.log("delivery-failed", fault=type(error).__name__)
+            return 500, {"status": "failed"}
 
-    def finish(self) -> None:
-        """Close, after a moment for a sender in the middle of a body, who could not read the answer."""
-        with suppress(OSError, ValueError):
-            self.wfile.flush()
-            if self._is_unread:
-                self.connection.shutdown(socket.SHUT_WR)
-                _discard(self.connection)
-        super().finish()
-
-    def do_POST(self) -> None:
-        length = stated_length(self.headers)
-        body = self.rfile.read(length)
-        self._is_unread = False
-        if len(body) < length:
-            raise RefusedError(400, "the body is shorter than its stated length")
-        self._answer(*self.server.receiver.take(self._route, self.headers, body))
-
-    def do_GET(self) -> None:
-        self._is_unread = False
-        is_known = self._route in ("/health", "/healthz")
-        self._answer(200 if is_known else 404, {"status": "ok" if is_known else "not found"})
-
-    @property
-    def _route(self) -> str:
-        return self.path.partition("?")[0]
-
-    def _refuse(self, status: int, reason: str) -> None:
-        self._answer(*self.server.receiver.refused(self._route, status, reason))
-
-    def _answer(self, status: int, document: Mapping[str, Any]) -> None:
-        content = json.dumps(document).encode()
-        self.connection.settimeout(_WRITE_SECONDS)
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        self.send_header("Connection", "close")
-        self.end_headers()
-        self.wfile.write(content)
-
-    def send_error(self, code: int, *_: Any, **__: Any) -> None:
-        """Refuse what is no request, without repeating any of it."""
-        self._refuse(code, HTTPStatus(code).phrase.lower())
-
-    def log_message(self, *_: Any) -> None:
-        """Say nothing: the receiver notes what matters, and addresses may hold secrets."""
+    async def _arrive(self, reader: asyncio.StreamReader, request: _Request) -> bool:
+        """Read a request in time; False if the sender closed without sending anything."""
+        reading = asyncio.ensure_future(request.read(reader))
+        self._arriving[reading] = None
+        if len(self._arriving) > min(MOST_ARRIVING, self._most_open):
+            oldest = next(iter(self._arriving))
+            del self._arriving[oldest]
+            oldest.cancel()
+        try:
+            await asyncio.wait([reading])
+        finally:
+            self._arriving.pop(reading, None)
+        if reading.cancelled():
+            raise RefusedRequestError(408, "the request did not arrive in time")
+        return reading.result()
 
 
-class _Incoming(io.RawIOBase):
-    """What has arrived on a connection, and what comes after it before the deadline and within the limit."""
+class _Request:
+    """One request, as far as it has arrived."""
 
-    def __init__(self, arrival: Arrival) -> None:
-        self._connection = arrival.connection
-        self._deadline = arrival.deadline
-        self._arrived = io.BytesIO(arrival.content)
-        self._left = MOST_REQUEST_BYTES
+    def __init__(self) -> None:
+        self.method = ""
+        self.path = ""
+        self.headers = Message()
+        self.body = b""
+        self.is_read = False
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Read what is there.
+    async def read(self, reader: asyncio.StreamReader) -> bool:
+        """Read the request; False if the sender closed without sending anything.
 
         Raises
         ------
-        RefusedError
-            If it is too late, or too much.
+        RefusedRequestError
+            If it is not a valid request, or is too long or too late.
         """
-        if self._left <= 0:
-            raise RefusedError(
-                HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "the head of the request is too long"
-            )
-        part = memoryview(buffer)[: self._left]
-        count = self._arrived.readinto(part) or self._received(part)
-        self._left -= count
-        return count
-
-    def _received(self, part: memoryview) -> int:
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
         try:
-            self._connection.settimeout(max(0.0, self._deadline - time.monotonic()))
-            return self._connection.recv_into(part)
-        except (TimeoutError, BlockingIOError):
-            raise RefusedError(408, "the request did not come in time") from None
+            is_there = await asyncio.wait_for(self._read_head(reader), min(_HEAD_SECONDS, _READ_SECONDS))
+            if not is_there or self.method == "GET":
+                self.is_read = True
+                return is_there
+            length = stated_length(self.headers)
+            left = begun + _READ_SECONDS - loop.time()
+            self.body = await asyncio.wait_for(reader.readexactly(length), left)
+        except asyncio.TimeoutError:
+            raise RefusedRequestError(408, "the request did not arrive in time") from None
+        except asyncio.IncompleteReadError:
+            self.is_read = True
+            raise RefusedRequestError(400, "the body is shorter than its stated length") from None
+        self.is_read = True
+        return True
+
+    async def _read_head(self, reader: asyncio.StreamReader) -> bool:
+        """Read request line and headers; answers and decisions repeat no part of them."""
+        line = await _read_line(reader, 414, "the address of the request is too long")
+        if not line:
+            return False
+        words = line.decode("latin-1").rstrip("\r\n").split(" ")
+        if len(words) != 3 or not words[2].startswith("HTTP/"):
+            raise RefusedRequestError(400, "the request line is not valid")
+        if not _VERSION.fullmatch(words[2]):
+            raise RefusedRequestError(505, "the version of HTTP is not supported; expected 1.0 or 1.1")
+        if words[0] not in ("GET", "POST"):
+            raise RefusedRequestError(501, "the method is not supported; expected GET or POST")
+        self.method, self.path = words[0], words[1].partition("?")[0]
+        head = b""
+        while len(head) <= _MOST_HEAD_BYTES:
+            line = await _read_line(reader, 431, "the head of the request is too long")
+            head += line
+            if line in (b"\r\n", b"\n", b""):
+                break
+        try:
+            if len(head) > _MOST_HEAD_BYTES:
+                raise HTTPException
+            self.headers = parse_headers(io.BytesIO(head))
+        except HTTPException:
+            raise RefusedRequestError(431, "the head of the request is too long") from None
+        return True
 
 
-def _discard(connection: socket.socket) -> None:
-    """Read what is left, for a moment: closing with unread bytes would take back what was answered."""
-    deadline, left = time.monotonic() + _DISCARD_SECONDS, _MOST_DISCARDED_BYTES
-    while left > 0 and (seconds := deadline - time.monotonic()) > 0:
-        connection.settimeout(seconds)
-        part = connection.recv(65536)
-        if not part:
-            return
+def stated_length(headers: Message) -> int:
+    """Return the stated length of the body in bytes.
+
+    Raises
+    ------
+    RefusedRequestError
+        If no single length is stated, or it is beyond the limit.
+    """
+    stated = headers.get_all("Content-Length", [])
+    if "Transfer-Encoding" in headers or not stated:
+        raise RefusedRequestError(411, "the length of the body is not stated")
+    if len(stated) != 1 or not (stated[0].isascii() and stated[0].isdecimal()):
+        raise RefusedRequestError(400, "the stated length of the body is not a number")
+    if len(stated[0]) > 9 or int(stated[0]) > MOST_BYTES:
+        raise RefusedRequestError(413, f"the body is longer than {MOST_BYTES} bytes")
+    return int(stated[0])
+
+
+async def _read_line(reader: asyncio.StreamReader, status: int, problem: str) -> bytes:
+    try:
+        return await reader.readline()
+    except ValueError:  # beyond the limit of the stream
+        raise RefusedRequestError(status, problem) from None
+
+
+async def _discard(reader: asyncio.StreamReader) -> None:
+    left = _MOST_DISCARDED_BYTES
+    while left > 0 and (part := await reader.read(65536)):
         left -= len(part)
+
+
+def _most_files(wanted: int) -> int:
+    """Return how many files this process may have open, after raising the limit to `wanted` if possible."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return wanted
+    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]

@@ -1,10 +1,10 @@
-"""The webhook receiver: what W&B and MLflow send is checked, queued and answered, and not compared yet.
+"""Webhook receiver: checks a delivery of W&B or MLflow, queues its run, and answers before it is compared.
 
-A body is read up to a limit, its signature is checked before anything in it is looked at, what it names is
-matched against strict patterns, and the rows are on disk, in one transaction with the identity of the
-delivery, before it is answered with 202. Killed before that, the sender got no answer and sends it again;
-killed after, the row waits for a worker. Senders that give up lose nothing where a watcher lists the same
-experiments.
+The body is read up to a limit, and its signature is checked before its content. The names in it have to match
+strict patterns. The queue rows are on disk, in one transaction with the id of the delivery, before the answer
+202. If the receiver is killed before that, the sender gets no answer and sends the delivery again; if it is
+killed after that, the rows wait for a worker. If the sender gives up, a watcher that lists the same
+experiments still finds the run.
 """
 
 from __future__ import annotations
@@ -19,46 +19,37 @@ from dataclasses import dataclass, field
 from email.message import Message
 from typing import Any
 
-from trackperm.automation.decision_log import Notes
+from trackperm.automation.decision_log import DecisionLog
 from trackperm.automation.policy.policy import Policy
-from trackperm.automation.queue.queue import Queue, ReplayError, Unit
-from trackperm.automation.webhooks.signatures import (
-    REPLAY_SECONDS,
-    SignatureError,
-    verify_mlflow,
-    verify_wandb,
-)
-from trackperm.errors import InputError, TrackpermError
+from trackperm.automation.queue.queue import Queue, Task
+from trackperm.automation.webhooks.signatures import REPLAY_SECONDS, verify_mlflow, verify_wandb
+from trackperm.errors import InputError, RefusedRequestError, ReplayError, SignatureError, TrackpermError
 from trackperm.trackers.references import RunReference
 
 WANDB_SECRET, MLFLOW_SECRET = "TRACKPERM_WANDB_WEBHOOK_SECRET", "TRACKPERM_MLFLOW_WEBHOOK_SECRET"
 MOST_BYTES = 64 * 1024
 
 _SHORTEST_SECRET = 16
-_TURN_SECONDS = 15.0
-_WANDB_MEMORY = 30 * 86400.0  # W&B's signatures carry no time, so that its bodies are remembered for long
+"""Characters: even of hexadecimal digits, 16 have 64 bits."""
+
+_LOCK_SECONDS = 15.0
+_WANDB_MEMORY = 30 * 86400.0
+"""Seconds for which a delivery of W&B is remembered: its signature has no time, so that it never expires."""
+
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
 _WANDB_RUN = re.compile(rf"{_NAME}/{_NAME}/{_NAME}")
 _WANDB_ARTIFACT = re.compile(rf"{_NAME}/{_NAME}/{_NAME}:[A-Za-z0-9][A-Za-z0-9._-]{{0,63}}")
 _MLFLOW_RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
-class RefusedError(TrackpermError):
-    """A delivery that is answered by an error status."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-
-
 @dataclass(frozen=True)
 class Secrets:
-    """What senders share with this receiver.
+    """Secrets that this receiver shares with senders.
 
     Attributes
     ----------
     wandb, mlflow : str or None
-        None where deliveries of that kind are not taken.
+        Secret of each sender; None refuses its deliveries.
     """
 
     wandb: str | None = field(default=None, repr=False)
@@ -71,129 +62,129 @@ class Secrets:
         Raises
         ------
         InputError
-            If neither is set, or one can be guessed, has white space around it or is not UTF-8 text.
+            If neither is set, or one is short, is not UTF-8 text, or begins or ends with white space.
         """
         found = {name: os.environ.get(name) or None for name in (WANDB_SECRET, MLFLOW_SECRET)}
         make = "`python -c 'import secrets; print(secrets.token_urlsafe(32))'` makes one."
         if not any(found.values()):
             raise InputError(
-                "no secret is set, so that no delivery could be told from a forged one: expected"
+                "no secret is set, so a forged delivery could not be recognised; expected"
                 f" `{WANDB_SECRET}` or `{MLFLOW_SECRET}` in the environment",
                 hint=make,
             )
         for name, secret in found.items():
-            if secret is not None and len(secret) < _SHORTEST_SECRET:
+            if secret is None:
+                continue
+            if len(secret) < _SHORTEST_SECRET:
                 raise InputError(
-                    f"`{name}` has {len(secret)} characters, which can be guessed; expected"
-                    f" {_SHORTEST_SECRET} at least",
+                    f"`{name}` has {len(secret)} characters, which can be guessed; expected at least"
+                    f" {_SHORTEST_SECRET}",
                     hint=make,
                 )
-            if secret is not None and secret != secret.strip():
+            if secret != secret.strip():
                 raise InputError(
-                    f"`{name}` begins or ends with white space, which senders mostly leave out",
-                    hint="files and secret stores often end with a line break: take it away.",
+                    f"`{name}` begins or ends with white space, which senders usually leave out",
+                    hint="files and secret stores often end with a line break: remove it.",
                 )
-            if secret is not None and not _is_utf8(secret):
-                raise InputError(f"`{name}` is not UTF-8 text, as which senders sign with it", hint=make)
+            if not _is_utf8(secret):
+                raise InputError(
+                    f"`{name}` is not UTF-8 text; senders sign with the bytes of UTF-8", hint=make
+                )
         return cls(found[WANDB_SECRET], found[MLFLOW_SECRET])
 
 
 @dataclass(frozen=True)
 class Receiver:
-    """Takes deliveries for some policies.
+    """Receiver of the deliveries for some policies.
 
     Attributes
     ----------
     policies : sequence of Policy
-        Those that deliveries can be about.
+        Policies whose runs may be announced.
     queue : Queue
-        Where what they announce is added.
+        Queue for the announced runs.
     secrets : Secrets
-        By which they are checked.
-    notes : Notes
-        Is told what was taken and what was refused, without bodies and headers.
+        Secrets of the senders.
+    log : DecisionLog
+        Receives what was accepted and what was refused, without bodies and headers.
     """
 
     policies: Sequence[Policy]
     queue: Queue
     secrets: Secrets
-    notes: Notes
-    _turn: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
+    log: DecisionLog
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
 
     def take(
         self, path: str, headers: Message | Mapping[str, str], body: bytes
     ) -> tuple[int, dict[str, Any]]:
-        """Check one delivery and queue what it announces; returns status and answer.
+        """Check one delivery and queue its run; return status and answer.
 
         Parameters
         ----------
         path : str
             ``/wandb`` or ``/mlflow``.
         headers : Message or mapping of str to str
-            Of the request.
+            Headers of the request.
         body : bytes
-            All of it.
+            The whole body.
         """
         try:
             delivery, memory = self._verified(path, headers, body)
             reference = _reference(path, body)
-            units = [] if reference is None else self._units(reference)
-            # what is ignored may be sent again, to policies that were mended for it
-            added = self._added(units, delivery, memory) if units else []
+            tasks = [] if reference is None else self._tasks(reference)
+            # an ignored delivery may be sent again, once the policies have been corrected
+            added = self._added(tasks, delivery, memory) if tasks else []
         except SignatureError as error:
             return self.refused(path, 401, error.message, len(body))
         except ReplayError as error:
             return self.refused(path, 409, error.message, len(body))
-        except RefusedError as error:
+        except RefusedRequestError as error:
             return self.refused(path, error.status, error.message, len(body))
-        except TrackpermError as error:  # the queue cannot be written to: the sender tries again
+        except TrackpermError as error:  # the queue cannot be written; the sender tries again
             return self.refused(path, 503, error.message, len(body))
-        if reference is None or not units:
+        candidate = None if reference is None else str(reference)
+        if not tasks:
             why = _why_no_run(body) if reference is None else "no policy is about it"
-            self.notes("delivery-ignored", path=path, candidate=_text(reference), reason=why)
+            self.log("delivery-ignored", path=path, candidate=candidate, reason=why)
             return 200, {"status": "ignored", "reason": why}
-        self.notes(
-            "delivery",
-            path=path,
-            delivery=delivery[:20],
-            candidate=str(reference),
-            policies=[unit.policy for unit in units],
-            queued=len(added),
-        )
-        return 202, {"status": "queued", "candidate": str(reference), "queued": len(added)}
+        policies = [task.policy for task in tasks]
+        facts = {"candidate": candidate, "queued": len(added)}
+        self.log("delivery", path=path, delivery=delivery[:20], policies=policies, **facts)
+        return 202, {"status": "queued", **facts}
 
     def refused(
         self, path: str, status: int, reason: str, n_bytes: int | None = None
     ) -> tuple[int, dict[str, Any]]:
-        """Note a refusal, and return its status and answer; what is said depends on no secret."""
+        """Log a refusal, and return status and answer, which depend on no secret."""
         known = path if path in ("/wandb", "/mlflow") else "another"
-        self.notes("delivery-refused", path=known, status=status, reason=reason, bytes=n_bytes)
+        self.log("delivery-refused", path=known, status=status, reason=reason, bytes=n_bytes)
         return status, {"status": "refused", "reason": reason}
 
-    def _added(self, units: list[Unit], delivery: str, memory: float) -> list[Unit]:
-        """Add units, one delivery after the other: SQLite makes many writers wait much longer than few."""
-        if not self._turn.acquire(timeout=_TURN_SECONDS):
-            raise RefusedError(503, "the queue is busy")
+    def _added(self, tasks: list[Task], delivery: str, memory: float) -> list[Task]:
+        """Add tasks, one delivery at a time: many writers wait much longer for SQLite than few."""
+        if not self._lock.acquire(timeout=_LOCK_SECONDS):
+            raise RefusedRequestError(503, "the queue is busy")
         try:
-            return self.queue.add(units, "receive", delivery=delivery, window=memory)
+            return self.queue.add(tasks, "receive", delivery=delivery, window=memory)
         finally:
-            self._turn.release()
+            self._lock.release()
 
     def _verified(self, path: str, headers: Message | Mapping[str, str], body: bytes) -> tuple[str, float]:
-        """Identify a delivery whose signature is right, and say for how long it is remembered."""
+        """Return the id of a delivery with a valid signature, and for how many seconds to remember it."""
         if path == "/wandb" and self.secrets.wandb is not None:
             return verify_wandb(headers, body, self.secrets.wandb), _WANDB_MEMORY
         if path == "/mlflow" and self.secrets.mlflow is not None:
             delivery = verify_mlflow(headers, body, self.secrets.mlflow, time.time())
             return delivery, 3 * REPLAY_SECONDS
-        raise RefusedError(404, "nothing is received here")
+        raise RefusedRequestError(404, "nothing is received at this address")
 
-    def _units(self, reference: RunReference) -> list[Unit]:
-        """One unit for each policy that can be about the run; whether it is, the worker finds out."""
+    def _tasks(self, reference: RunReference) -> list[Task]:
+        """Return one task per policy that may be about the run; the worker checks whether it is."""
         container = reference.locator.rpartition("/")[0]
         places = (container, container.rpartition("/")[2])
         return [
-            Unit(policy.queue_key, str(reference), policy.name)
+            Task(policy.queue_key, str(reference), policy.name)
             for policy in self.policies
             if any(
                 place.scheme == reference.scheme and (place.scheme == "mlflow" or place.locator in places)
@@ -203,60 +194,53 @@ class Receiver:
 
 
 def _reference(path: str, body: bytes) -> RunReference | None:
-    """Return the run or artifact that a body announces, or None if it is about something else.
-
-    Raises
-    ------
-    RefusedError
-        If it is not what these senders write.
-    """
+    """Return the run or artifact that a body announces, or None if it announces something else."""
     try:
         document = json.loads(body.decode("utf-8"))
     except (ValueError, RecursionError):
-        raise RefusedError(400, "the body is not valid JSON") from None
+        raise RefusedRequestError(400, "the body is not valid JSON") from None
     if not isinstance(document, dict):
-        raise RefusedError(400, "the body is no JSON object")
+        raise RefusedRequestError(400, "the body is not a JSON object")
     return _of_wandb(document) if path == "/wandb" else _of_mlflow(document)
 
 
 def _of_wandb(document: Mapping[str, Any]) -> RunReference:
-    """``{"artifact": "ENTITY/PROJECT/NAME:VERSION"}`` or ``{"run": "ENTITY/PROJECT/ID"}``."""
+    """Parse ``{"artifact": "ENTITY/PROJECT/NAME:VERSION"}`` or ``{"run": "ENTITY/PROJECT/ID"}``."""
     given = [(name, document[name]) for name in ("artifact", "run") if document.get(name) not in (None, "")]
     if len(given) != 1:
-        raise RefusedError(400, "the body names not one `artifact` or `run`")
+        raise RefusedRequestError(400, "the body does not have exactly one of `artifact` and `run`")
     name, text = given[0]
     pattern = _WANDB_ARTIFACT if name == "artifact" else _WANDB_RUN
     if not isinstance(text, str) or not pattern.fullmatch(text):
         form = "ENTITY/PROJECT/NAME:VERSION" if name == "artifact" else "ENTITY/PROJECT/RUN_ID"
-        raise RefusedError(400, f"`{name}` is not of the form {form}")
+        raise RefusedRequestError(400, f"`{name}` does not have the form {form}")
     return RunReference("wandb", text)
 
 
 def _of_mlflow(document: Mapping[str, Any]) -> RunReference | None:
-    """Of ``model_version.created``, the run that made the version; other events tell of no run."""
-    if (document.get("entity"), document.get("action")) != ("model_version", "created"):
+    """Return the run behind the model version of a ``model_version.created`` event; None for other events."""
+    if not _is_new_version(document):
         return None
     data = document.get("data")
     if not isinstance(data, dict):
-        raise RefusedError(400, "`data` is no object")
+        raise RefusedRequestError(400, "`data` is not an object")
     run_id = data.get("run_id")
     if run_id in (None, ""):
         return None
     if not isinstance(run_id, str) or not _MLFLOW_RUN.fullmatch(run_id):
-        raise RefusedError(400, "`data.run_id` is no id of a run")
+        raise RefusedRequestError(400, "`data.run_id` is not the id of a run")
     return RunReference("mlflow", run_id)
 
 
+def _is_new_version(document: Mapping[str, Any]) -> bool:
+    return (document.get("entity"), document.get("action")) == ("model_version", "created")
+
+
 def _why_no_run(body: bytes) -> str:
-    """Say why a body of MLflow, which was read before, announces no run."""
-    document = json.loads(body.decode("utf-8"))
-    if (document.get("entity"), document.get("action")) != ("model_version", "created"):
+    """Return why a valid body of MLflow announces no run."""
+    if not _is_new_version(json.loads(body.decode("utf-8"))):
         return "it announces no run"
-    return "the version of the model was not made by a run, so it has no predictions that could be compared"
-
-
-def _text(reference: RunReference | None) -> str | None:
-    return None if reference is None else str(reference)
+    return "no run made this version of the model, so it has no predictions to compare"
 
 
 def _is_utf8(text: str) -> bool:

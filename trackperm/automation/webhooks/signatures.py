@@ -1,12 +1,12 @@
-"""Signatures of webhooks: who sent a body, and when.
+"""Signatures of webhooks, which prove who sent a body, and for MLflow when.
 
-W&B signs the body alone: ``X-Wandb-Signature`` is the HMAC-SHA256 of it, in base64; hexadecimal digits, which
-its documentation shows as well, are taken too. So a body is known to be W&B's but not to be new, and a replay
-is told by its digest alone. MLflow signs, after the Standard Webhooks convention, delivery id, Unix time and
-body joined by dots: ``X-MLflow-Signature`` is ``v1,`` and the base64 of the HMAC-SHA256, and there may be
-several, separated by spaces, while a secret is being changed.
+W&B signs the body alone: ``X-Wandb-Signature`` is the HMAC-SHA256 of the body in base64. Hexadecimal digits,
+which its documentation shows as well, are accepted too. The signature does not prove that the delivery is
+new; a replay is recognised by the digest of its body. MLflow follows the Standard Webhooks convention, and
+signs delivery id, Unix time and body, joined by dots: ``X-MLflow-Signature`` is ``v1,`` and the base64 of the
+HMAC-SHA256. While a secret is being changed there may be several signatures, separated by spaces.
 
-Digests are compared in constant time, and before anything of a body is looked at.
+Digests are compared in constant time, and before the body is parsed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import re
 from collections.abc import Mapping
 from email.message import Message
 
-from trackperm.errors import InputError
+from trackperm.errors import SignatureError
 
 REPLAY_SECONDS = 300.0
 
@@ -27,79 +27,75 @@ _DELIVERY = re.compile(r"[\w-]{8,100}", re.ASCII)
 _DIGEST_BYTES = hashlib.sha256().digest_size
 
 
-class SignatureError(InputError):
-    """A body that is not proved to come, now, from who knows the secret."""
-
-
 def verify_wandb(headers: Message | Mapping[str, str], body: bytes, secret: str) -> str:
-    """Check the signature of W&B, and return what identifies the delivery.
+    """Check the signature of W&B, and return an id of the delivery.
 
     Parameters
     ----------
     headers : Message or mapping of str to str
-        Looked up as ``X-Wandb-Signature``; HTTP's own are found in any case.
+        Headers with ``X-Wandb-Signature``.
     body : bytes
-        As it was received.
+        The body as it was received.
     secret : str
-        What W&B and this receiver share.
+        Secret that W&B and this receiver share.
 
     Raises
     ------
     SignatureError
-        If there is no signature, or it is not that of the body.
+        If the signature is missing, or does not match the body.
     """
     given = headers.get("X-Wandb-Signature")
     if given is None:
-        raise SignatureError("there is no header `X-Wandb-Signature`")
+        raise SignatureError("the header `X-Wandb-Signature` is missing")
     given = given.strip().removeprefix("sha256=")
     if not _is_one([given], hmac.new(secret.encode(), body, hashlib.sha256).digest()):
-        raise SignatureError("the signature is not that of the body")
+        raise SignatureError("the signature does not match the body")
     return f"wandb:{hashlib.sha256(body).hexdigest()}"
 
 
 def verify_mlflow(
     headers: Message | Mapping[str, str], body: bytes, secret: str, now: float, window: float = REPLAY_SECONDS
 ) -> str:
-    """Check the signature of MLflow and the time that it covers, and return what identifies the delivery.
+    """Check the signature of MLflow and the time that it covers, and return an id of the delivery.
 
     Parameters
     ----------
     headers : Message or mapping of str to str
-        Looked up as ``X-MLflow-Signature``, ``X-MLflow-Delivery-Id`` and ``X-MLflow-Timestamp``.
+        Headers with ``X-MLflow-Signature``, ``X-MLflow-Delivery-Id`` and ``X-MLflow-Timestamp``.
     body : bytes
-        As it was received.
+        The body as it was received.
     secret : str
-        Of the webhook.
+        Secret of the webhook.
     now : float
         Unix time.
     window : float
-        Seconds that the time may be away from `now`, either way.
+        Largest difference between the signed time and `now`, in seconds.
 
     Raises
     ------
     SignatureError
-        If something is missing, the signature is not that of id, time and body, or the time is not now.
+        If a header is missing, the signature does not match id, time and body, or the time is not recent.
     """
     names = "X-MLflow-Signature", "X-MLflow-Delivery-Id", "X-MLflow-Timestamp"
     for name in names:
         if headers.get(name) is None:
-            raise SignatureError(f"there is no header `{name}`")
+            raise SignatureError(f"the header `{name}` is missing")
     given, delivery, written = (str(headers.get(name)).strip() for name in names)
     if not _DELIVERY.fullmatch(delivery) or not (written.isascii() and written.isdecimal()):
         raise SignatureError(
-            "`X-MLflow-Delivery-Id` or `X-MLflow-Timestamp` is not of the form that MLflow gives it"
+            "`X-MLflow-Delivery-Id` or `X-MLflow-Timestamp` does not have the form that MLflow writes"
         )
     signed = b".".join([delivery.encode(), written.encode(), body])
     versions = [each.removeprefix("v1,") for each in given.split(" ") if each.startswith("v1,")]
     if not _is_one(versions, hmac.new(secret.encode(), signed, hashlib.sha256).digest()):
-        raise SignatureError("the signature is not that of the delivery")
+        raise SignatureError("the signature does not match the delivery")
     if len(written) > 15 or abs(now - int(written)) > window:
         raise SignatureError(f"the delivery was signed more than {window:g} seconds before or after now")
     return f"mlflow:{delivery}"
 
 
 def _is_one(given: list[str], expected: bytes) -> bool:
-    """Whether one of the encoded digests is `expected`, in a time that does not tell how much of it is."""
+    """Whether one of the encoded digests equals `expected`; the time taken does not depend on the digests."""
     found = False
     for text in given[:8]:
         found |= hmac.compare_digest(_decoded(text), expected)
@@ -107,7 +103,7 @@ def _is_one(given: list[str], expected: bytes) -> bool:
 
 
 def _decoded(text: str) -> bytes:
-    """Decode base64, or hexadecimal digits; anything else is no digest."""
+    """Decode base64 or hexadecimal digits; return no bytes for anything else."""
     try:
         if len(text) == 2 * _DIGEST_BYTES:
             return bytes.fromhex(text)

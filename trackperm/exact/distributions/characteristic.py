@@ -62,7 +62,7 @@ def log_cosh_excess(a: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class SwapSum:
+class SwapDistribution:
     """The random vector X on the lattice Z^r.
 
     Attributes
@@ -136,13 +136,17 @@ class SwapSum:
 
 
 def characteristic_function(
-    law: SwapSum, tilt: FloatArray, start: Sequence[int], periods: Sequence[int], frequencies: IntArray
+    law: SwapDistribution,
+    tilt: FloatArray,
+    start: Sequence[int],
+    periods: Sequence[int],
+    frequencies: IntArray,
 ) -> tuple[ComplexArray, FloatArray]:
     """Evaluate the characteristic function of X - start under a tilt at grid frequencies.
 
     Parameters
     ----------
-    law : SwapSum
+    law : SwapDistribution
         The law of X.
     tilt : ndarray of float, shape (r,)
         lambda.

@@ -25,7 +25,7 @@ from functools import cached_property
 import numpy as np
 
 from trackperm.errors import CapacityError
-from trackperm.exact.distributions.characteristic import UNIT, FloatArray, SwapSum
+from trackperm.exact.distributions.characteristic import UNIT, FloatArray, SwapDistribution
 from trackperm.exact.types import IntArray
 
 ENOUGH = 1.25
@@ -51,7 +51,7 @@ MOST_FACTORS = 2**32
 
 
 def surviving_frequencies(
-    law: SwapSum, tilt: FloatArray, periods: Sequence[int], log_threshold: float, limit: int
+    law: SwapDistribution, tilt: FloatArray, periods: Sequence[int], log_threshold: float, limit: int
 ) -> IntArray:
     """Return the grid frequencies whose characteristic function may exceed exp(log_threshold).
 
@@ -59,7 +59,7 @@ def surviving_frequencies(
 
     Parameters
     ----------
-    law : SwapSum
+    law : SwapDistribution
         The law of X.
     tilt : ndarray of float, shape (r,)
         lambda.
@@ -91,7 +91,7 @@ class FrequencySearch:
 
     def __init__(
         self,
-        law: SwapSum,
+        law: SwapDistribution,
         tilt: FloatArray,
         periods: tuple[int, ...],
         log_threshold: float,

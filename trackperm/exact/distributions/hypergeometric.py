@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from trackperm.exact.distributions.characteristic import FloatArray, SwapSum
+from trackperm.exact.distributions.characteristic import FloatArray, SwapDistribution
 from trackperm.exact.distributions.tilt import solved_tilt
 from trackperm.exact.types import IntArray
 
@@ -181,7 +181,7 @@ class HypergeometricSum:
         weights = self.multiplicities * steps
         return float(weights @ means), float((weights * steps) @ variances)
 
-    def coins(self, tilt: float) -> tuple[SwapSum, FloatArray]:
+    def coins(self, tilt: float) -> tuple[SwapDistribution, FloatArray]:
         """Return coins, with their biases, whose characteristic function is nowhere less in modulus.
 
         The squared modulus of a coin with chance q is 1 - 4 q (1 - q) sin^2. Its logarithm is concave in the
@@ -190,7 +190,7 @@ class HypergeometricSum:
         """
         _, variances = self.moments(tilt)
         sech2 = np.clip(4.0 * (1.0 - 1e-6) * variances / self.widths, 1e-300, 1.0)
-        law = SwapSum(self.steps.astype(np.int64)[:, None], self.multiplicities * self.widths)
+        law = SwapDistribution(self.steps.astype(np.int64)[:, None], self.multiplicities * self.widths)
         return law, np.arccosh(1.0 / np.sqrt(sech2))
 
     def log_bound(self, tilt: float, point: int) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trackperm.exact.counts import LARGEST
-from trackperm.exact.distributions.characteristic import SwapSum
+from trackperm.exact.distributions.characteristic import SwapDistribution
 from trackperm.exact.distributions.pmf import LOG_WINDOW
 from trackperm.exact.types import IntArray
 
@@ -58,9 +58,9 @@ class LineLaw:
         """About how many integers hold all but exp(LOG_WINDOW) of the mass (Hoeffding 1963, Theorem 2)."""
         return min(self.root * math.ceil(2.0 * math.sqrt((math.log(2.0) - LOG_WINDOW) / 2.0)), self.total) + 1
 
-    def lattice(self) -> SwapSum:
+    def lattice(self) -> SwapDistribution:
         """Return the law on the integers as the characteristic function needs it; `total` must fit 2^62."""
-        return SwapSum(self.steps.astype(np.int64)[:, None], self.multiplicities)
+        return SwapDistribution(self.steps.astype(np.int64)[:, None], self.multiplicities)
 
     def divided(self) -> tuple[LineLaw, int]:
         """Return the law of X / g, and g, the greatest common divisor of the steps."""

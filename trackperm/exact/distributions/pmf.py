@@ -20,7 +20,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from trackperm.errors import CapacityError
-from trackperm.exact.distributions.characteristic import UNIT, FloatArray, SwapSum, characteristic_function
+from trackperm.exact.distributions.characteristic import (
+    UNIT,
+    FloatArray,
+    SwapDistribution,
+    characteristic_function,
+)
 from trackperm.exact.distributions.frequencies import surviving_frequencies
 from trackperm.exact.types import IntArray
 
@@ -83,29 +88,28 @@ class LatticePMF:
     log_wrapped: float
 
 
-def plan_window(law: SwapSum, boxes: Sequence[tuple[FloatArray, float]], *, fast: bool = True) -> Window:
-    """Choose the least window that leaves no more than exp(log_mass) outside under each of several tilts.
+def plan_window(law: SwapDistribution, tilt: FloatArray, log_mass: float, *, fast: bool) -> Window:
+    """Choose the smallest window that leaves at most exp(log_mass) of the mass outside.
 
     Parameters
     ----------
-    law : SwapSum
+    law : SwapDistribution
         The law of X.
-    boxes : sequence of (tilt, log_mass)
-        Tilts, shape (r,), each with the logarithm of the mass that may lie outside.
+    tilt : ndarray of float, shape (r,)
+        lambda; zeros for the null distribution itself.
+    log_mass : float
+        Logarithm of the mass that may lie outside.
     fast : bool
         Whether to enlarge the window to sizes that transform fast.
     """
     starts, periods = [], []
-    for axis in range(law.rank):
-        least, greatest = law.support[axis]
-        low, high = greatest, least
-        for tilt, log_mass in boxes:
-            centre = law.centred_mean(tilt)[axis] + law.total[axis] / 2
-            radius = law.radius(axis, log_mass - math.log(law.rank))
-            low = min(low, max(least, math.floor(centre - radius)))
-            high = max(high, min(greatest, math.ceil(centre + radius)))
+    centre = law.centred_mean(tilt)
+    for axis, (least, greatest) in enumerate(law.support):
+        mean = centre[axis] + law.total[axis] / 2
+        radius = law.radius(axis, log_mass - math.log(law.rank))
+        low = min(max(least, math.floor(mean - radius)), greatest)
+        size = max(min(greatest, math.ceil(mean + radius)), least) - low + 1
         starts.append(low)
-        size = high - low + 1
         periods.append(fast_length(size) if fast else size)
     return Window(tuple(starts), tuple(periods))
 
@@ -118,7 +122,7 @@ def fast_length(size: int) -> int:
     return 3 * power // 4 if power >= 4 and 3 * power // 4 >= size else power
 
 
-def log_outside(law: SwapSum, tilt: FloatArray, window: Window) -> float:
+def log_outside(law: SwapDistribution, tilt: FloatArray, window: Window) -> float:
     """Return the logarithm of a bound of P_lambda(X outside `window`); -inf where it covers the support."""
     total = -math.inf
     centre = law.centred_mean(tilt)
@@ -131,12 +135,12 @@ def log_outside(law: SwapSum, tilt: FloatArray, window: Window) -> float:
     return min(total, 0.0)
 
 
-def lattice_pmf(law: SwapSum, tilt: FloatArray, window: Window, memory_budget: int) -> LatticePMF:
+def lattice_pmf(law: SwapDistribution, tilt: FloatArray, window: Window, memory_budget: int) -> LatticePMF:
     """Compute the mass of X under `tilt` on `window`.
 
     Parameters
     ----------
-    law : SwapSum
+    law : SwapDistribution
         The law of X.
     tilt : ndarray of float, shape (r,)
         lambda; zeros for the null distribution itself.
@@ -184,7 +188,7 @@ def conjugate_weights(frequencies: IntArray, periods: Sequence[int]) -> FloatArr
     return np.where((last == 0) | (2 * last == periods[-1]), 1.0, 2.0)
 
 
-def frequency_blocks(law: SwapSum, tilt: FloatArray, periods: Sequence[int]) -> Iterator[IntArray]:
+def frequency_blocks(law: SwapDistribution, tilt: FloatArray, periods: Sequence[int]) -> Iterator[IntArray]:
     """Yield the frequencies that matter, or all of them in blocks where these are not few."""
     half_shape = (*periods[:-1], periods[-1] // 2 + 1)
     if max(periods) > LARGEST_PERIOD:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trackperm.exact.counts import exact_column_sums
-from trackperm.exact.distributions.characteristic import UNIT, FloatArray, SwapSum, log_cosh_excess
+from trackperm.exact.distributions.characteristic import UNIT, FloatArray, SwapDistribution, log_cosh_excess
 from trackperm.exact.types import IntArray
 
 
@@ -72,7 +72,7 @@ class ScaleFactor:
     error: float
 
 
-def scale_factor(law: SwapSum, tilt: FloatArray, point: Sequence[int]) -> ScaleFactor:
+def scale_factor(law: SwapDistribution, tilt: FloatArray, point: Sequence[int]) -> ScaleFactor:
     """Return exp(K(lambda) - lambda . (x* - E/2)) for a lattice point x*.
 
     K and lambda . (x* - E/2) cancel where x* is near the edge of the support. There, with v the corner
@@ -105,7 +105,7 @@ def certified(log_scale: float, total: float, error: float) -> TailMass:
     return TailMass(log_scale, total, error / (total - error))
 
 
-def line_tilt(law: SwapSum, target: float) -> float:
+def line_tilt(law: SwapDistribution, target: float) -> float:
     """Return a tilt of a law on the integers that puts its centred mean near `target`, inside the support."""
     return tilt_of_coins(law.coordinates[:, 0] / 2.0, law.multiplicities, target)
 
@@ -139,7 +139,7 @@ def solved_tilt(moments: Callable[[float], tuple[float, float]], target: float) 
     return tilt
 
 
-def tilt_along(law: SwapSum, direction: FloatArray, excess: Callable[[FloatArray], float]) -> float:
+def tilt_along(law: SwapDistribution, direction: FloatArray, excess: Callable[[FloatArray], float]) -> float:
     """Return s > 0 at which the tilted mean for s * direction has excess 0, or is as far out as it gets."""
 
     def at(s: float) -> float:
@@ -174,7 +174,7 @@ def tilt_along(law: SwapSum, direction: FloatArray, excess: Callable[[FloatArray
     return high
 
 
-def dominating_tilt(law: SwapSum, excess: Callable[[FloatArray], float]) -> FloatArray:
+def dominating_tilt(law: SwapDistribution, excess: Callable[[FloatArray], float]) -> FloatArray:
     """Return a tilt whose mean lies on the boundary of the region with the tilt along its normal.
 
     Such a point minimises the rate function over the boundary (Bahadur and Rao's dominating point). The

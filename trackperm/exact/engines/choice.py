@@ -48,7 +48,7 @@ class Engine:
         return self.refusal
 
 
-def cheapest(engines: Sequence[Engine], memory_budget: int) -> tuple[list[TailMass], Engine]:
+def run_cheapest(engines: Sequence[Engine], memory_budget: int) -> tuple[list[TailMass], Engine]:
     """Run the cheapest engine that can; the next one where an estimate proves too low.
 
     Raises
@@ -70,7 +70,7 @@ def cheapest(engines: Sequence[Engine], memory_budget: int) -> tuple[list[TailMa
     raise CapacityError("no exact engine fits: " + "; ".join(obstacles))
 
 
-def demanded(engines: Sequence[Engine], method: str, memory_budget: int) -> tuple[list[TailMass], Engine]:
+def run_named(engines: Sequence[Engine], method: str, memory_budget: int) -> tuple[list[TailMass], Engine]:
     """Run the engine of that name.
 
     Raises

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from trackperm.errors import UndefinedStatisticError
 from trackperm.exact.counts import LARGEST
-from trackperm.exact.distributions.characteristic import SwapSum
+from trackperm.exact.distributions.characteristic import SwapDistribution
 from trackperm.exact.distributions.line import LineLaw
 from trackperm.exact.types import INSIDE, UNDEFINED, IntArray, Region
 
@@ -29,7 +29,7 @@ def n_configurations(multiplicities: IntArray) -> int:
     return math.prod(int(c) + 1 for c in multiplicities)
 
 
-def count_inside(law: SwapSum, region: Region) -> int:
+def count_inside(law: SwapDistribution, region: Region) -> int:
     """Return how many of the 2^n swaps lead into a region.
 
     Raises

@@ -50,7 +50,7 @@ import numpy.typing as npt
 
 from trackperm.errors import CapacityError, InputError, UndefinedStatisticError
 from trackperm.exact.counts import LARGEST
-from trackperm.exact.distributions.characteristic import SwapSum
+from trackperm.exact.distributions.characteristic import SwapDistribution
 from trackperm.exact.types import INSIDE, UNDEFINED, IntArray, Membership, Region
 
 CONFIDENCE = 0.99
@@ -108,7 +108,7 @@ class MonteCarloTail:
 
 
 def monte_carlo_tail(
-    law: SwapSum,
+    law: SwapDistribution,
     region: Region,
     *,
     two_sided: bool,
@@ -122,7 +122,7 @@ def monte_carlo_tail(
 
     Parameters
     ----------
-    law : SwapSum
+    law : SwapDistribution
         The law of X, of rank 1 or more.
     region : Region
         R. It is asked from several threads at a time, so a statistic given as a callable must allow that.
@@ -272,7 +272,7 @@ class SwapSampler:
 
     Parameters
     ----------
-    law : SwapSum
+    law : SwapDistribution
         The law of X, of rank 1 or more.
 
     Raises
@@ -281,7 +281,7 @@ class SwapSampler:
         If sums exceed 2^62 or a multiplicity 2^40.
     """
 
-    def __init__(self, law: SwapSum) -> None:
+    def __init__(self, law: SwapDistribution) -> None:
         if any(max(-low, high) > LARGEST for low, high in law.support):
             raise CapacityError(
                 "sums of the differences exceed 2^62", hint="give a statistic with smaller integers."

@@ -55,7 +55,7 @@ import numpy.typing as npt
 from trackperm.choices import Alternative
 from trackperm.errors import CapacityError, InputError
 from trackperm.exact.counts import LARGEST, exact_column_sums, group_rows
-from trackperm.exact.distributions.characteristic import FloatArray, SwapSum
+from trackperm.exact.distributions.characteristic import FloatArray, SwapDistribution
 from trackperm.exact.engines.enumeration import count_inside, n_configurations
 from trackperm.exact.engines.monte_carlo import monte_carlo_tail
 from trackperm.exact.functions.rational import RationalStatistic
@@ -131,8 +131,8 @@ class VarianceRatio:
 
 
 def studentized_test(
-    stay: IntArray,
-    swap: IntArray,
+    observed: IntArray,
+    swapped: IntArray,
     h: Smooth,
     multiplicities: IntArray,
     *,
@@ -144,7 +144,7 @@ def studentized_test(
 
     Parameters
     ----------
-    stay, swap : ndarray of int64, shape (K, m)
+    observed, swapped : ndarray of int64, shape (K, m)
         g(u, v) and g(v, u) of distinct examples, or of distinct clusters, which are then independent units.
     h : RationalStatistic or RealStatistic
         The statistic of their sums, which has slopes.
@@ -171,14 +171,14 @@ def studentized_test(
     Chung and Romano (2013); Konietschke and Pauly (2014).
     """
     _require_slopes(h)
-    swaps = _Swaps.of(stay, swap, h, multiplicities)
+    swaps = _Swaps.of(observed, swapped, h, multiplicities)
     region = _AsExtreme(swaps, alternative)
     statistic, error = (float(found[0]) for found in swaps.studentized(list(swaps.observed[:, None])))
     if n_configurations(swaps.law.multiplicities) <= LISTED:
         found = Fraction(count_inside(swaps.law, region), 2**swaps.law.n_coins)
         return StudentizedTest(float(found), statistic, error, None, (float(found), float(found)))
     # A coin takes some three operations, a sum of them its share of totals and squares.
-    affordable = MOST_WORK // (3 * len(swaps.law.multiplicities) + swaps.law.rank * (stay.shape[1] + 8))
+    affordable = MOST_WORK // (3 * len(swaps.law.multiplicities) + swaps.law.rank * (observed.shape[1] + 8))
     drawn = monte_carlo_tail(
         swaps.law,
         region,
@@ -191,13 +191,13 @@ def studentized_test(
 
 
 def variance_ratio(
-    stay: IntArray, swap: IntArray, h: Smooth, multiplicities: IntArray
+    observed: IntArray, swapped: IntArray, h: Smooth, multiplicities: IntArray
 ) -> VarianceRatio | None:
     """Return sigma^2 / sigma_swap^2 as derived above; None where one of them is 0 or not finite.
 
     Parameters
     ----------
-    stay, swap, h, multiplicities
+    observed, swapped, h, multiplicities
         As in :func:`studentized_test`.
 
     Raises
@@ -206,12 +206,12 @@ def variance_ratio(
         If `h` has no slopes.
     """
     _require_slopes(h)
-    totals = np.array(exact_column_sums(stay, multiplicities), dtype=np.float64)
-    swapped = np.array(exact_column_sums(swap, multiplicities), dtype=np.float64)
-    here, half_way = values_and_slopes(h, np.array([totals, (totals + swapped) / 2.0]))[1]
-    parts = stay @ here
+    totals = np.array(exact_column_sums(observed, multiplicities), dtype=np.float64)
+    totals_swapped = np.array(exact_column_sums(swapped, multiplicities), dtype=np.float64)
+    here, half_way = values_and_slopes(h, np.array([totals, (totals + totals_swapped) / 2.0]))[1]
+    parts = observed @ here
     own = float(multiplicities @ parts**2 - (multiplicities @ parts) ** 2 / multiplicities.sum())
-    by_swaps = float(multiplicities @ ((stay - swap) @ half_way / 2.0) ** 2)
+    by_swaps = float(multiplicities @ ((observed - swapped) @ half_way / 2.0) ** 2)
     if not (math.isfinite(own) and math.isfinite(by_swaps) and min(own, by_swaps) > 0.0):
         return None
     return VarianceRatio(own / by_swaps)
@@ -233,7 +233,7 @@ class _Swaps:
     ----------
     h : RationalStatistic or RealStatistic
         The statistic of m totals.
-    law : SwapSum
+    law : SwapDistribution
         The law of X, of rank r.
     observed : ndarray of int64, shape (r,)
         X of the runs as they are.
@@ -252,7 +252,7 @@ class _Swaps:
     """
 
     h: Smooth
-    law: SwapSum
+    law: SwapDistribution
     observed: IntArray
     n_examples: int
     columns: npt.NDArray[np.intp]
@@ -262,7 +262,7 @@ class _Swaps:
     squares: Callable[[FloatArray], FloatArray]
 
     @classmethod
-    def of(cls, stay: IntArray, swap: IntArray, h: Smooth, multiplicities: IntArray) -> _Swaps:
+    def of(cls, observed: IntArray, swapped: IntArray, h: Smooth, multiplicities: IntArray) -> _Swaps:
         """Choose the sums of coins.
 
         Raises
@@ -270,8 +270,8 @@ class _Swaps:
         CapacityError
             If there are too many kinds of discordant examples.
         """
-        distinct, columns = np.unique(np.vstack([stay, swap]), axis=1, return_inverse=True)
-        a, b, counts, n_up = _folded(distinct[: len(stay)], distinct[len(stay) :], multiplicities)
+        distinct, columns = np.unique(np.vstack([observed, swapped]), axis=1, return_inverse=True)
+        a, b, counts, n_up = _folded(distinct[: len(observed)], distinct[len(observed) :], multiplicities)
         fixed = b.astype(np.float64)
         origin = counts @ fixed
         products = (fixed * counts[:, None]).T @ fixed
@@ -280,7 +280,7 @@ class _Swaps:
         sums = _products(a[moves], b[moves], n_examples) or _kinds(a[moves], b[moves])
         return cls(
             h,
-            SwapSum(sums.coordinates, counts[moves]),
+            SwapDistribution(sums.coordinates, counts[moves]),
             n_up[moves] @ sums.coordinates,
             n_examples,
             columns.ravel(),

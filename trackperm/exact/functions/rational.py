@@ -199,7 +199,7 @@ class RationalStatistic(OperationTree):
             return Fraction(int(point[self.index]))
         if self.operation == "constant":
             return self.value
-        left, right = (operand(point) for operand in self.operands)
+        left, right = self.operands[0](point), self.operands[1](point)
         if self.operation == "+":
             return left + right
         if self.operation == "*":
@@ -221,7 +221,7 @@ class RationalStatistic(OperationTree):
             return np.asarray(points[..., self.index], dtype=np.float64)
         if self.operation == "constant":
             return np.asarray(float(self.value))
-        left, right = (operand.values(points) for operand in self.operands)
+        left, right = self.operands[0].values(points), self.operands[1].values(points)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             if self.operation == "+":
                 return np.asarray(left + right)
@@ -250,7 +250,8 @@ class RationalStatistic(OperationTree):
                 Polynomial.constant(self.value.numerator, n),
                 Polynomial.constant(self.value.denominator, n),
             )
-        (a, b), (c, d) = (operand.quotient for operand in self.operands)
+        left, right = self.operands
+        (a, b), (c, d) = left.quotient, right.quotient
         if self.operation == "+":
             numerator, denominator = (a + c, b) if b == d else (a * d + c * b, b * d)
         elif self.operation == "*":
@@ -267,7 +268,7 @@ class RationalStatistic(OperationTree):
             return Fraction(0), {self.index: Fraction(1)}
         if self.operation == "constant":
             return self.value, {}
-        left, right = (operand.affine for operand in self.operands)
+        left, right = self.operands[0].affine, self.operands[1].affine
         if left is None or right is None:
             return None
         if self.operation == "+":
@@ -285,12 +286,21 @@ class RationalStatistic(OperationTree):
     @cached_property
     def divisors(self) -> tuple[Polynomial, ...]:
         """Polynomials at whose zeros some division of h is by zero; constants left out."""
-        found = dict.fromkeys(divisor for operand in self.operands for divisor in operand.divisors)
-        if self.operation == "/":
-            found |= dict.fromkeys(p for p in self.operands[1].quotient if p.degree > 0)
-            if not self.operands[1].quotient[0].terms:
+        found: dict[Polynomial, None] = {}
+        for division in (part for part in self._parts() if part.operation == "/"):
+            numerator, denominator = division.operands[1].quotient
+            if not numerator.terms:
                 raise InputError("the statistic divides by an expression that is always 0")
+            found |= dict.fromkeys(p for p in (numerator, denominator) if p.degree > 0)
         return tuple(found)
+
+    def _parts(self) -> list[RationalStatistic]:
+        """Return the trees of all operations, each behind those of its operands."""
+        found, pending = [], [self]
+        while pending:
+            found.append(part := pending.pop())
+            pending += part.operands
+        return found[::-1]
 
     @property
     def vanishes(self) -> bool:
@@ -316,7 +326,7 @@ class RationalStatistic(OperationTree):
         InputError
             If it divides by what is 0 wherever it is defined, but may have another declared value elsewhere.
         """
-        operands = tuple(operand.simplified() for operand in self.operands)
+        operands = tuple(map(RationalStatistic.simplified, self.operands))
         if self.operation == "/" and self.undefined is not None and operands[0].vanishes:
             # 0/x is 0 wherever x is not, and there it has the value that is declared for it
             divisor = operands[1]

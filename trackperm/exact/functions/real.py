@@ -1,15 +1,13 @@
 """Statistics with square roots, logarithms, exponentials and conditions, evaluated in floats and exactly.
 
-In floating point a value comes with a bound on its rounding errors (`enclosure`). At one point it can be had
-exactly: in integers and fractions where no irrational number is involved, as a sum of roots, powers of e and
-logarithms where it has that form (`closed_form`), else to as many digits as are asked for (`ball`).
+In floating point a value comes with a bound on its rounding errors (`enclosure`). At one point it is compared
+exactly (`real_number`): as a fraction, a sum of square roots or a logarithm, or by up to 480 digits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from functools import cached_property, reduce
 from typing import Any, Literal
@@ -20,7 +18,7 @@ import numpy.typing as npt
 from trackperm.exact.functions.enclosure import Enclosure, FloatArray, extreme_of
 from trackperm.exact.functions.operations import OperationTree
 from trackperm.exact.functions.rational import RationalStatistic
-from trackperm.exact.functions.real_number import Arithmetic, RealNumber, UndefinedError, Value, as_ball
+from trackperm.exact.functions.real_number import Arithmetic, RealNumber, Value
 
 RealOperation = Literal[
     "variable",
@@ -54,8 +52,8 @@ class RealStatistic(OperationTree):
     >>> fowlkes_mallows = tp.divide((predicted * actual).sqrt(), undefined=0)
     >>> fowlkes_mallows(np.array([[3, 4, 4], [0, 0, 5]]))
     array([0.75, 0.  ])
-    >>> fowlkes_mallows.exact([1, 2, 1], digits=30)
-    Decimal('0.707106781186547524400844362105')
+    >>> fowlkes_mallows.number([1, 2, 1]) == fowlkes_mallows.number([2, 8, 1])
+    True
 
     Notes
     -----
@@ -210,18 +208,6 @@ class RealStatistic(OperationTree):
             case "where":
                 return first.choose(others[0], others[1])
         return first.holds(self.operation)
-
-    def exact(self, point: Sequence[int], digits: int) -> Decimal | None:
-        """Return the value at one point of integers to so many significant digits; None where there is none.
-
-        It is not rounded correctly: the last digit may be off by one, and more where the value has no closed
-        form and cancels.
-        """
-        try:
-            value = self.number(point).at(digits + 10)
-        except UndefinedError:
-            return None
-        return Context(prec=digits, Emin=MIN_EMIN, Emax=MAX_EMAX).plus(as_ball(value, digits + 10).middle)
 
     def number(self, point: Sequence[int]) -> RealNumber:
         """Return the value at one point of integers, to be compared exactly.

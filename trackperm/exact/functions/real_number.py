@@ -1,8 +1,8 @@
-"""Exact arithmetic with roots, exponentials and logarithms, and with balls of many digits where it ends.
+"""Exact arithmetic with square roots and logarithms, and with balls of many digits where it ends.
 
-A value is an integer, a fraction, a sum of roots, powers of e and logarithms (`closed_form`), or, where an
-operation leaves these, a ball of so many digits (`ball`). Signs are exact, except that a ball with
-0 in it counts as 0.
+A value is an integer, a fraction, a sum of square roots or a logarithm (`closed_forms`), or, where an
+operation leaves these, a ball of so many digits (`ball`). Signs are exact, except that a ball which contains
+0 counts as 0.
 """
 
 from __future__ import annotations
@@ -12,28 +12,35 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import total_ordering
 
+from trackperm.errors import UndefinedError
 from trackperm.exact.functions.ball import Ball
-from trackperm.exact.functions.closed_form import FEWEST_DIGITS, ClosedForm
+from trackperm.exact.functions.closed_forms import (
+    Logarithm,
+    Rational,
+    RootSum,
+    logarithm,
+    square_root,
+    sum_of_roots,
+)
 from trackperm.exact.functions.enclosure import LARGEST_EXPONENT
-from trackperm.exact.functions.power import Rational
 
-Value = Rational | ClosedForm | Ball
+Value = Rational | RootSum | Logarithm | Ball
 
 _RATIONAL = (int, Fraction)
+_ALGEBRAIC = (int, Fraction, RootSum)
 
 DIGITS = (120, 240, 480)
-"""Digits to which two values are told apart; the greater ones where values have lost most of the fewer."""
+"""Digits to which two values are told apart; the greater numbers serve values that lose most of the first."""
+
+FEWEST_DIGITS = 40
+"""Digits that are tried first for the sign of a sum of square roots, which is known not to be zero."""
 
 TIED = Decimal("1e-100")
-"""Relative difference below which values of no closed form count as tied."""
-
-
-class UndefinedError(ArithmeticError):
-    """A statistic has no value at a point."""
+"""Relative difference below which values without a closed form count as tied."""
 
 
 class Arithmetic:
-    """Arithmetic on values: exact where that can be, to so many digits elsewhere.
+    """Arithmetic on values: exact where there is a closed form, to so many digits elsewhere.
 
     Parameters
     ----------
@@ -43,7 +50,7 @@ class Arithmetic:
     Attributes
     ----------
     by_digits : bool
-        Whether a number has been taken for 0 since its digits are.
+        Whether a number was taken for 0 because its digits do not tell it from 0.
     """
 
     def __init__(self, digits: int) -> None:
@@ -57,12 +64,11 @@ class Arithmetic:
         """Return a + b."""
         if isinstance(a, _RATIONAL) and isinstance(b, _RATIONAL):
             return a + b
-        if isinstance(a, Ball) or isinstance(b, Ball):
-            one, other = self._balls(a, b)
-            return one + other
-        total = _closed(a).plus(_closed(b))
+        if isinstance(a, _ALGEBRAIC) and isinstance(b, _ALGEBRAIC):
+            return sum_of_roots([*_terms(a), *_terms(b)])
+        total = a.plus(b) if isinstance(a, Logarithm) and isinstance(b, Logarithm) else None
         if total is not None:
-            return _plain(total)
+            return total
         one, other = self._balls(a, b)
         return one + other
 
@@ -70,10 +76,11 @@ class Arithmetic:
         """Return a b."""
         if isinstance(a, _RATIONAL) and isinstance(b, _RATIONAL):
             return a * b
-        if not isinstance(a, Ball) and not isinstance(b, Ball):
-            product = _closed(a).times(_closed(b))
-            if product is not None:
-                return _plain(product)
+        for one, other in ((a, b), (b, a)):
+            if isinstance(one, _RATIONAL) and isinstance(other, RootSum | Logarithm):
+                return other.scaled(one) if one else 0
+        if isinstance(a, RootSum) and isinstance(b, RootSum):
+            return a.times(b)
         one, other = self._balls(a, b)
         return one * other
 
@@ -85,12 +92,11 @@ class Arithmetic:
             if declared is None:
                 raise UndefinedError("it divides 0 by 0, and no value is declared for that")
             return declared
-        if isinstance(a, _RATIONAL) and isinstance(b, _RATIONAL):
-            return Fraction(a, b)
-        if not isinstance(b, Ball):
-            inverse = _closed(b).reciprocal()
-            if inverse is not None:
-                return self.multiply(a, _plain(inverse))
+        if isinstance(b, _RATIONAL):
+            return Fraction(a, b) if isinstance(a, _RATIONAL) else self.multiply(a, 1 / Fraction(b))
+        inverse = b.reciprocal() if isinstance(b, RootSum) else None
+        if inverse is not None:
+            return self.multiply(a, inverse)
         one, other = self._balls(a, b)
         return one / other
 
@@ -101,26 +107,19 @@ class Arithmetic:
             raise UndefinedError("it takes the square root of a negative number")
         if sign == 0:
             return 0
-        if isinstance(a, _RATIONAL):
-            return _plain(ClosedForm.root(a))
-        root = a.root_of_power() if isinstance(a, ClosedForm) else None
-        return as_ball(a, self.digits).sqrt() if root is None else _plain(root)
+        return square_root(a) if isinstance(a, _RATIONAL) else as_ball(a, self.digits).sqrt()
 
     def log(self, a: Value) -> Value:
         """Return the natural logarithm."""
         if self.sign(a) <= 0:
             raise UndefinedError("it takes the logarithm of a number that is not positive")
-        if isinstance(a, _RATIONAL):
-            return _plain(ClosedForm.log(a))
-        logarithm = a.log_of_power() if isinstance(a, ClosedForm) else None
-        return as_ball(a, self.digits).log() if logarithm is None else _plain(logarithm)
+        return logarithm(a) if isinstance(a, _RATIONAL) else as_ball(a, self.digits).log()
 
     def exp(self, a: Value) -> Value:
         """Return e to a number."""
         if as_ball(a, FEWEST_DIGITS).size > LARGEST_EXPONENT:
             raise UndefinedError(f"it takes the exponential of a number beyond {LARGEST_EXPONENT:.0e}")
-        power = None if isinstance(a, Ball) else _closed(a).exp()
-        return as_ball(a, self.digits).exp() if power is None else _plain(power)
+        return 1 if a == 0 else as_ball(a, self.digits).exp()
 
     def order(self, a: Value, b: Value) -> int:
         """Return the sign of a - b."""
@@ -129,30 +128,28 @@ class Arithmetic:
         return self.sign(self.add(a, self.multiply(b, -1)))
 
     def sign(self, a: Value) -> int:
-        """Return the sign, 0 for a number of no closed form that its digits do not tell from 0."""
+        """Return the sign; 0 also for a number that its digits do not tell from 0."""
         if isinstance(a, _RATIONAL):
             return (a > 0) - (a < 0)
-        if isinstance(a, ClosedForm):
+        if isinstance(a, Logarithm):
             return a.sign
-        if a.sign is None:
+        balls = [a] if isinstance(a, Ball) else (a.ball(digits) for digits in (FEWEST_DIGITS, *DIGITS))
+        sign = next((ball.sign for ball in balls if ball.sign is not None), None)
+        if sign is None:
             self.by_digits = True
             return 0
-        return a.sign
+        return sign
 
 
-def _closed(value: Rational | ClosedForm) -> ClosedForm:
-    return value if isinstance(value, ClosedForm) else ClosedForm(value)
-
-
-def _plain(value: ClosedForm) -> Value:
-    return value.rational if value.is_rational else value
+def _terms(value: Rational | RootSum) -> list[tuple[int, Rational]]:
+    return list(value.coefficients.items()) if isinstance(value, RootSum) else [(1, value)]
 
 
 def as_ball(value: Value, digits: int) -> Ball:
     """Return a value to so many digits, or to those that it has."""
     if isinstance(value, Ball):
         return value
-    return value.ball(digits) if isinstance(value, ClosedForm) else Ball.of(value, digits)
+    return Ball.of(value, digits) if isinstance(value, _RATIONAL) else value.ball(digits)
 
 
 @total_ordering

@@ -1,20 +1,12 @@
 """Intervals for the difference, and effect sizes; exact where that can be had, and labelled where not."""
 
 from trackperm.exact.intervals.additive import AdditiveScores, additive_scores
-from trackperm.exact.intervals.bootstrap import (
-    bootstrap_distribution,
-    bootstrap_interval,
-    exact_bootstrap_interval,
-)
+from trackperm.exact.intervals.bootstrap import bootstrap_interval
 from trackperm.exact.intervals.choice import Choice, difference_interval, suited
 from trackperm.exact.intervals.coverage import why_not_resampled, why_not_shifted
 from trackperm.exact.intervals.effect_size import EffectSizes, effect_sizes, odds_interval
 from trackperm.exact.intervals.interval import Interval, IntervalMethod, Relation
-from trackperm.exact.intervals.paired_proportions import (
-    mcnemar_pvalue,
-    paired_proportions_interval,
-    score_interval,
-)
+from trackperm.exact.intervals.paired_proportions import mcnemar_pvalue, paired_proportions_interval
 from trackperm.exact.intervals.shift import shift_interval
 
 __all__ = [
@@ -25,15 +17,12 @@ __all__ = [
     "IntervalMethod",
     "Relation",
     "additive_scores",
-    "bootstrap_distribution",
     "bootstrap_interval",
     "difference_interval",
     "effect_sizes",
-    "exact_bootstrap_interval",
     "mcnemar_pvalue",
     "odds_interval",
     "paired_proportions_interval",
-    "score_interval",
     "shift_interval",
     "suited",
     "why_not_resampled",

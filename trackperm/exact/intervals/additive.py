@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from trackperm.errors import CapacityError
 from trackperm.exact.counts import LARGEST, exact_column_sums, group_rows
+from trackperm.exact.differences import affine_form
 from trackperm.exact.engines.lattice.statistic import Statistic
 from trackperm.exact.functions.rational import RationalStatistic
 from trackperm.exact.types import IntArray
@@ -85,48 +85,39 @@ class AdditiveScores:
         (weight,) = exact_column_sums(self.weights[:, None], self.multiplicities)
         return self.unit * Fraction(moved, weight)
 
-    @classmethod
-    def of_differences(
-        cls, differences: Sequence[int], multiplicities: Sequence[int], unit: Fraction = Fraction(1)
-    ) -> AdditiveScores:
-        """Take the differences of scores example by example, in integers of `unit`; T is their mean."""
-        moves, counts = np.array(differences), np.array(multiplicities, dtype=np.int64)
-        weights = np.ones(counts.size, dtype=np.int64)
-        return cls(moves, weights, counts, unit)
-
 
 def additive_scores(
-    stay: IntArray, swap: IntArray, h: Statistic, multiplicities: IntArray
+    observed: IntArray, swapped: IntArray, h: Statistic, multiplicities: IntArray
 ) -> AdditiveScores | None:
     """Return what rows with a weight add to h; None if h is not linear, not antisymmetric, or no mean.
 
     Parameters
     ----------
-    stay, swap : ndarray of int, shape (K, m)
+    observed, swapped : ndarray of int, shape (K, m)
         What rows contribute as they are, and with outputs exchanged.
     h : RationalStatistic, RealStatistic or callable
         The statistic.
     multiplicities : ndarray of int64, shape (K,)
         How many examples each row stands for.
     """
-    affine = affine_form(stay, swap, h, multiplicities)
+    affine = affine_form(observed, swapped, h, multiplicities)
     if affine is None or not isinstance(h, RationalStatistic):
         return None
     constant, slopes = affine
-    (here, there), denominator = _linear(slopes, stay, swap)
+    (here, there), denominator = _linear(slopes, observed, swapped)
     counts = multiplicities.astype(object)
     if 2 * denominator * constant + int((here + there) @ counts) != 0:
         return None
     changes = here - there
     terms = _quotients(h)
-    weights = None if terms is None else _weights(terms, stay, swap, counts)
+    weights = None if terms is None else _weights(terms, observed, swapped, counts)
     if weights is None:
-        weights = np.ones(len(stay), dtype=np.int64)
+        weights = np.ones(len(observed), dtype=np.int64)
     elif bool(((weights == 0) & (changes != 0)).any()):
         return None  # as errors in a sentence without words, which no shift of its score explains
     # Rows without a weight take no part, as negatives in recall.
     takes_part = weights > 0
-    stay, swap, changes = stay[takes_part], swap[takes_part], changes[takes_part]
+    observed, swapped, changes = observed[takes_part], swapped[takes_part], changes[takes_part]
     weights, multiplicities, counts = weights[takes_part], multiplicities[takes_part], counts[takes_part]
     # x_k = unit m_k / total, and x_k is half of what a swap changes.
     divisor = math.gcd(*changes.tolist()) or 1
@@ -135,7 +126,7 @@ def additive_scores(
     if int(np.abs(moves).max()) < LARGEST:
         moves = moves.astype(np.int64)
     found = AdditiveScores(*_grouped(moves, weights, multiplicities), unit)
-    levels = None if terms is None else _levels(terms, stay)
+    levels = None if terms is None else _levels(terms, observed)
     if levels is None:
         sizes = set(np.abs(moves).tolist()) - {0}
         if found.equally_weighted and len(sizes) == 1:
@@ -146,7 +137,7 @@ def additive_scores(
     return found
 
 
-def strata_of_rows(h: Statistic, stay: IntArray) -> IntArray | None:
+def strata_of_rows(h: Statistic, observed: IntArray) -> IntArray | None:
     """Return which quotient of a sum of quotients each row belongs to, as examples of strata do.
 
     None where a row belongs to several or to none, as with means over classes, and where there is but one.
@@ -155,36 +146,13 @@ def strata_of_rows(h: Statistic, stay: IntArray) -> IntArray | None:
     divisors = [term.denominator for term in terms or () if term.factor > 0]
     if len(divisors) < 2:
         return None
-    found = np.empty(len(stay), dtype=np.int64)
-    for k, row in enumerate(stay.tolist()):
+    found = np.empty(len(observed), dtype=np.int64)
+    for k, row in enumerate(observed.tolist()):
         own = [i for i, divisor in enumerate(divisors) if divisor(row) != 0]
         if len(own) != 1:
             return None
         found[k] = own[0]
     return found
-
-
-def affine_form(
-    stay: IntArray, swap: IntArray, h: Statistic, multiplicities: IntArray
-) -> tuple[Fraction, list[Fraction]] | None:
-    """Return constant and slopes of h where it is affine in what swaps can change; None elsewhere."""
-    if not isinstance(h, RationalStatistic):
-        return None
-    affine = h.affine
-    if affine is None:
-        n = h.n_variables
-        totals, moved = exact_column_sums(stay, multiplicities), (stay != swap).any(axis=0)
-        arguments = [
-            RationalStatistic.variable(i, n) if moved[i] else RationalStatistic.constant(totals[i], n)
-            for i in range(n)
-        ]
-        try:
-            affine = h.substitute(arguments).simplified().affine
-        except CapacityError:
-            return None
-    if affine is None:
-        return None
-    return affine[0], [affine[1].get(i, Fraction(0)) for i in range(h.n_variables)]
 
 
 @dataclass(frozen=True)
@@ -215,7 +183,7 @@ def _quotients(h: RationalStatistic) -> list[_Quotient] | None:
 
 
 def _weights(
-    terms: list[_Quotient], stay: IntArray, swap: IntArray, counts: npt.NDArray[Any]
+    terms: list[_Quotient], observed: IntArray, swapped: IntArray, counts: npt.NDArray[Any]
 ) -> IntArray | None:
     """Return integers in the proportions of the shares of rows in the denominators of the candidate's score.
 
@@ -226,8 +194,8 @@ def _weights(
         affine = term.denominator.affine
         if affine is None or affine[0] != 0:
             return None
-        slopes = [affine[1].get(i, Fraction(0)) for i in range(stay.shape[1])]
-        (here, there), _ = _linear(slopes, stay, swap)
+        slopes = [affine[1].get(i, Fraction(0)) for i in range(observed.shape[1])]
+        (here, there), _ = _linear(slopes, observed, swapped)
         total = int(here @ counts)
         if total <= 0 or bool((here != there).any() or (here < 0).any()):
             return None
@@ -236,7 +204,9 @@ def _weights(
     if not parts:
         return None
     common = math.lcm(*(factor.denominator for factor, _ in parts))
-    weights = sum((int(factor * common) * here for factor, here in parts), np.zeros(len(stay), dtype=object))
+    weights = sum(
+        (int(factor * common) * here for factor, here in parts), np.zeros(len(observed), dtype=object)
+    )
     weights = weights // math.gcd(*weights.tolist())
     largest = int(weights.max())
     if largest > LARGEST_WEIGHT:
@@ -263,7 +233,7 @@ def _grouped(
     )
 
 
-def _levels(terms: list[_Quotient], stay: IntArray) -> set[Fraction] | None:
+def _levels(terms: list[_Quotient], observed: IntArray) -> set[Fraction] | None:
     """Return the values that rows have as scores, in either run, three at the most.
 
     None unless h is a difference of scores, or weighted scores of strata.
@@ -272,7 +242,7 @@ def _levels(terms: list[_Quotient], stay: IntArray) -> set[Fraction] | None:
     if signs.count(True) != signs.count(False):
         return None
     values: set[Fraction] = set()
-    for row in stay.tolist():
+    for row in observed.tolist():
         for term in terms:
             divisor = term.denominator(row)
             if divisor != 0:

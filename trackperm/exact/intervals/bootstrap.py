@@ -10,11 +10,6 @@ with z0 from the share of resamples below the statistic, those equal to it count
 jackknife over examples, a row of multiplicity c_k standing for c_k of them. Strata are resampled each by
 itself, so that none is empty (Davison and Hinkley 1997, section 3.2 and eq. 5.29).
 
-The exact bootstrap of a mean. With one difference d_n an example, the sum of N draws has the generating
-function (sum_k (c_k / N) z^d_k)^N, over all examples, tied ones too. Its coefficients come from a discrete
-Fourier transform of the histogram of differences, modulo a window beyond which lies less than `OUTSIDE`
-(Bernstein's inequality): no resampling, and no error but rounding.
-
 References
 ----------
 B. Efron (1987), "Better bootstrap confidence intervals", Journal of the American Statistical Association 82.
@@ -25,7 +20,6 @@ T. J. DiCiccio and B. Efron (1996), "Bootstrap confidence intervals", Statistica
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -33,11 +27,8 @@ from scipy.special import ndtr, ndtri
 from trackperm.choices import Alternative
 from trackperm.errors import InputError, UndefinedStatisticError
 from trackperm.exact.distributions.characteristic import FloatArray
-from trackperm.exact.engines.lattice.statistic import Statistic
-from trackperm.exact.functions.rational import RationalStatistic
-from trackperm.exact.intervals.additive import AdditiveScores
+from trackperm.exact.engines.lattice.statistic import Statistic, values_at
 from trackperm.exact.intervals.interval import Interval, tail_level
-from trackperm.exact.null_distribution import NullDistribution
 from trackperm.exact.types import IntArray
 
 N_RESAMPLES = 10_000
@@ -46,17 +37,7 @@ N_RESAMPLES = 10_000
 BLOCK_CELLS = 2**20
 """Multiplicities drawn at a time."""
 
-MOST_CELLS = 2**22
-"""Points of the exact bootstrap at the most; sums are rounded where there are more."""
-
-OUTSIDE = 1e-15
-"""Mass of the exact bootstrap outside its window."""
-
 BCA_NOTE = "approximate, from resampled examples; it may disagree with the p-value"
-EXACT_NOTE = (
-    "percentiles of the mean over all resamples of the examples, without drawing any: approximate as an"
-    " interval; it may disagree with the p-value"
-)
 
 
 def bootstrap_interval(
@@ -193,9 +174,7 @@ def _resampled(
 
 
 def _values(h: Statistic, totals: FloatArray, where: str) -> FloatArray:
-    with np.errstate(all="ignore"):
-        values = h.values(totals) if isinstance(h, RationalStatistic) else np.asarray(h(totals))
-    values = np.broadcast_to(np.asarray(values, dtype=np.float64), totals.shape[:-1])
+    values = values_at(h, totals)
     n_undefined = int((~np.isfinite(values)).sum())
     if n_undefined:
         raise UndefinedStatisticError(
@@ -203,99 +182,3 @@ def _values(h: Statistic, totals: FloatArray, where: str) -> FloatArray:
             hint="declare the value of 0/0 with `undefined`; a non-zero number over 0 has no value.",
         )
     return values
-
-
-def exact_bootstrap_interval(
-    scores: AdditiveScores, *, alpha: float = 0.05, alternative: Alternative = "two-sided"
-) -> Interval:
-    """Return percentiles of the mean difference over all resamples of the examples.
-
-    Parameters
-    ----------
-    scores : AdditiveScores
-        Differences of examples that all weigh the same.
-    alpha : float
-        About the probability of missing.
-    alternative : {'two-sided', 'less', 'greater'}
-        Of the test beside it; one-sided intervals reach to infinity on the other side.
-
-    Raises
-    ------
-    InputError
-        If examples have different weights, or `alpha` is not between 0 and 1.
-    """
-    tau = tail_level(alpha, alternative)
-    distribution = bootstrap_distribution(scores)
-    cumulated = np.cumsum(distribution.mass)
-    # Where rounding cannot tell a level from what is reached, the point counts as reaching it.
-    first = int(np.searchsorted(cumulated, tau - distribution.mass_error_bound))
-    last = int(np.searchsorted(cumulated, 1.0 - tau - distribution.mass_error_bound))
-    low = -math.inf if alternative == "less" else float(distribution.values[first])
-    high = math.inf if alternative == "greater" else float(distribution.values[min(last, cumulated.size - 1)])
-    return Interval(low, high, alpha, alternative, "exact bootstrap", "may disagree", EXACT_NOTE)
-
-
-def bootstrap_distribution(scores: AdditiveScores) -> NullDistribution:
-    """Return the law of the mean difference over all resamples of the examples.
-
-    Parameters
-    ----------
-    scores : AdditiveScores
-        Differences of examples that all weigh the same.
-
-    Returns
-    -------
-    NullDistribution
-        Values and mass of the bootstrap law; rounded where there are more than `MOST_CELLS` values.
-
-    Raises
-    ------
-    InputError
-        If examples have different weights.
-    """
-    if not scores.equally_weighted:
-        raise InputError(
-            "rows have different weights: their resampled mean is a ratio",
-            hint="`bootstrap` resamples ratios.",
-        )
-    n = int(scores.multiplicities.sum())
-    moves = [int(m) for m in scores.moves]
-    unit = scores.unit / int(scores.weights[0])
-    shares = scores.multiplicities / n
-    middle = round(Fraction(sum(m * int(c) for m, c in zip(moves, scores.multiplicities, strict=True)), n))
-    reach = max(abs(m - middle) for m in moves)
-    variance = float(shares @ (np.array([float(m - middle) for m in moves]) ** 2))
-    # Bernstein: P(|S - mean| >= t) <= 2 exp(-t^2 / 2 / (n variance + reach t / 3)).
-    rate = math.log(2.0 / OUTSIDE)
-    radius = rate * reach / 3.0 + math.sqrt((rate * reach / 3.0) ** 2 + 2.0 * n * variance * rate) + reach
-    spacing = max(math.ceil(2.0 * radius / MOST_CELLS), 1)
-    steps = [round(Fraction(m - middle, spacing)) for m in moves]
-    # What rounding takes from the mean is known, and given back.
-    lost = Fraction(
-        sum(
-            (m - middle - spacing * s) * int(c)
-            for m, s, c in zip(moves, steps, scores.multiplicities, strict=True)
-        ),
-        n,
-    )
-    drift = round(float(shares @ np.array(steps, dtype=np.float64)) * n)
-    half = math.ceil(radius / spacing) + 1
-    low, high = max(drift - half, n * min(steps)), min(drift + half, n * max(steps))
-    mass = _power(np.array(steps, dtype=np.int64), shares, n, low, high - low + 1)
-    points = np.arange(low, high + 1, dtype=np.float64) * (spacing / n)
-    values = float((middle + lost) * unit) + points * float(unit)
-    error = OUTSIDE + 1e-15 * n * math.log2(mass.size + 1.0)
-    return NullDistribution(values, np.clip(mass, 0.0, 1.0), error)
-
-
-def _power(steps: IntArray, shares: FloatArray, n: int, start: int, n_points: int) -> FloatArray:
-    """Return the n-fold convolution of a histogram of steps at `n_points` integers from `start` on."""
-    from scipy.fft import irfft, next_fast_len, rfft  # importing it takes as long as a small comparison
-
-    period = next_fast_len(n_points, real=True)
-    histogram = np.zeros(period)
-    np.add.at(histogram, steps % period, shares)
-    spectrum = rfft(histogram)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        powers = np.where(spectrum == 0.0, 0.0, np.exp(n * np.log(spectrum)))
-    return np.asarray(np.roll(irfft(powers, period), -(start % period))[:n_points], dtype=np.float64)

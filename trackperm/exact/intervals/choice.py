@@ -10,22 +10,21 @@ import numpy.typing as npt
 
 from trackperm.choices import Alternative, require_choice
 from trackperm.errors import CapacityError, InputError
-from trackperm.exact.counts import integer_matrix
+from trackperm.exact.counts import checked_multiplicities, paired_matrices
 from trackperm.exact.engines.lattice.statistic import Statistic
 from trackperm.exact.intervals.additive import AdditiveScores, additive_scores, strata_of_rows
-from trackperm.exact.intervals.bootstrap import N_RESAMPLES, bootstrap_interval, exact_bootstrap_interval
+from trackperm.exact.intervals.bootstrap import N_RESAMPLES, bootstrap_interval
 from trackperm.exact.intervals.interval import Interval, tail_level
-from trackperm.exact.intervals.paired_proportions import paired_proportions_interval, score_interval
+from trackperm.exact.intervals.paired_proportions import paired_proportions_interval
 from trackperm.exact.intervals.shift import shift_interval
 from trackperm.exact.options import MEMORY_BUDGET
-from trackperm.exact.types import IntArray
 
-Choice = Literal["auto", "paired-proportions", "score", "shift", "bootstrap", "exact-bootstrap"]
+Choice = Literal["auto", "paired-proportions", "shift", "bootstrap"]
 
 
 def difference_interval(
-    stay: npt.ArrayLike,
-    swap: npt.ArrayLike,
+    observed: npt.ArrayLike,
+    swapped: npt.ArrayLike,
     h: Statistic,
     *,
     multiplicities: npt.ArrayLike | None = None,
@@ -47,7 +46,7 @@ def difference_interval(
 
     Parameters
     ----------
-    stay, swap : array_like of int, shape (N, m)
+    observed, swapped : array_like of int, shape (N, m)
         g(u_n, v_n) and g(v_n, u_n), as for the test.
     h : RationalStatistic, RealStatistic or callable
         The statistic as a function of all totals, those that no swap changes among them.
@@ -57,8 +56,8 @@ def difference_interval(
         Level of the test. For equivalence at level a by two one-sided tests, 2 a.
     alternative : {'two-sided', 'less', 'greater'}
         Of the test; one-sided intervals are bounded on one side.
-    method : {'auto', 'paired-proportions', 'score', 'shift', 'bootstrap', 'exact-bootstrap'}
-        Which interval; ``score`` is Tango's.
+    method : {'auto', 'paired-proportions', 'shift', 'bootstrap'}
+        Which interval.
     n_resamples, seed : int
         For ``bootstrap``.
     memory_budget : int
@@ -78,15 +77,16 @@ def difference_interval(
     Examples
     --------
     >>> from trackperm.exact import RationalStatistic
-    >>> stay, swap = np.array([[1, 0], [0, 1], [1, 1]]), np.array([[0, 1], [1, 0], [1, 1]])
+    >>> observed, swapped = np.array([[1, 0], [0, 1], [1, 1]]), np.array([[0, 1], [1, 0], [1, 1]])
     >>> u, v = (RationalStatistic.variable(i, 2) for i in range(2))
-    >>> interval = difference_interval(stay, swap, (u - v) / 50, multiplicities=[12, 2, 36])
+    >>> interval = difference_interval(observed, swapped, (u - v) / 50, multiplicities=[12, 2, 36])
     >>> interval.method, interval.relation, round(interval.low, 4), round(interval.high, 4)
     ('paired proportions', 'agrees', 0.0361, 0.355)
     """
     tail_level(alpha, alternative)
     require_choice("method", method, get_args(Choice))
-    here, there, counts = _checked(stay, swap, multiplicities)
+    here, there = (g.astype(np.int64) for g in paired_matrices(observed, swapped))
+    counts = checked_multiplicities(multiplicities, len(here))
     scores = None if method == "bootstrap" else additive_scores(here, there, h, counts)
     is_free = method == "auto"
     if is_free:
@@ -118,14 +118,12 @@ def difference_interval(
             if is_free:
                 return resampled()
             raise
-    if method == "exact-bootstrap":
-        return exact_bootstrap_interval(scores, alpha=alpha, alternative=alternative)
     if scores.gap is None or not scores.equally_weighted:
         raise InputError(
             f"an interval by `{method}` needs 0/1 scores and one example a row",
             hint="`shift` takes other scores and clusters.",
         )
-    interval = (paired_proportions_interval if method == "paired-proportions" else score_interval)(
+    interval = paired_proportions_interval(
         scores.n_up, scores.n_down, scores.n_rows, alpha=alpha, alternative=alternative
     )
     gap = float(scores.gap)
@@ -137,17 +135,3 @@ def suited(scores: AdditiveScores | None) -> Choice:
     if scores is None or (scores.gap is not None and not scores.equally_weighted):
         return "bootstrap"
     return "paired-proportions" if scores.gap is not None else "shift"
-
-
-def _checked(
-    stay: npt.ArrayLike, swap: npt.ArrayLike, multiplicities: npt.ArrayLike | None
-) -> tuple[IntArray, IntArray, IntArray]:
-    here, there = integer_matrix(stay, "stay"), integer_matrix(swap, "swap")
-    if here.shape != there.shape:
-        raise InputError(f"`stay` has shape {here.shape} and `swap` {there.shape}; expected the same shape")
-    counts = np.ones(len(here), dtype=np.int64)
-    if multiplicities is not None:
-        counts = integer_matrix(multiplicities, "multiplicities")[:, 0].astype(np.int64)
-        if counts.size != len(here) or counts.min() < 1:
-            raise InputError(f"`multiplicities` must be {len(here)} integers of at least 1")
-    return here.astype(np.int64), there.astype(np.int64), counts

@@ -39,8 +39,7 @@ from scipy.special import ndtri
 
 from trackperm.choices import Alternative
 from trackperm.exact.distributions.characteristic import FloatArray
-from trackperm.exact.engines.lattice.statistic import Statistic
-from trackperm.exact.functions.rational import RationalStatistic
+from trackperm.exact.engines.lattice.statistic import Statistic, values_at
 from trackperm.exact.intervals.additive import AdditiveScores
 from trackperm.exact.intervals.interval import tail_level
 from trackperm.exact.types import IntArray
@@ -62,8 +61,8 @@ BLOCK_CELLS = 2**20
 
 
 def why_not_resampled(
-    stay: IntArray,
-    swap: IntArray,
+    observed: IntArray,
+    swapped: IntArray,
     h: Statistic,
     multiplicities: IntArray,
     *,
@@ -75,7 +74,7 @@ def why_not_resampled(
 
     Parameters
     ----------
-    stay, swap : ndarray of int, shape (K, m)
+    observed, swapped : ndarray of int, shape (K, m)
         What rows contribute as they are, and with outputs exchanged.
     h : RationalStatistic, RealStatistic or callable
         The statistic of their sums.
@@ -88,7 +87,7 @@ def why_not_resampled(
     unit : str
         What a row is called in words.
     """
-    effects, counts = swap_effects(stay, swap, h, multiplicities)
+    effects, counts = swap_effects(observed, swapped, h, multiplicities)
     z = _quantile(alpha, alternative)
     needed = max(FEWEST_RESAMPLED, z**4 / TAIL)
     return _too_few(effects, counts, needed, unit, "resampling {} covers less than it says")
@@ -132,19 +131,19 @@ def why_not_shifted(
 
 
 def swap_effects(
-    stay: IntArray, swap: IntArray, h: Statistic, multiplicities: IntArray
+    observed: IntArray, swapped: IntArray, h: Statistic, multiplicities: IntArray
 ) -> tuple[FloatArray, IntArray]:
     """Return what swapping one example alone changes, and how many such examples there are.
 
     Rows that a swap does not change are left out. A change that is not defined counts as infinite.
     """
-    moved = (stay != swap).any(axis=1)
-    changes = (swap[moved] - stay[moved]).astype(np.float64)
-    totals = multiplicities.astype(np.float64) @ stay.astype(np.float64)
-    size = max(BLOCK_CELLS // max(stay.shape[1], 1), 1)
+    moved = (observed != swapped).any(axis=1)
+    changes = (swapped[moved] - observed[moved]).astype(np.float64)
+    totals = multiplicities.astype(np.float64) @ observed.astype(np.float64)
+    size = max(BLOCK_CELLS // max(observed.shape[1], 1), 1)
     blocks = [changes[first : first + size] for first in range(0, len(changes), size)]
-    before = _values(h, totals[None])[0]
-    effects = [np.asarray(_values(h, totals + block) - before) for block in blocks]
+    before = values_at(h, totals[None])[0]
+    effects = [np.asarray(values_at(h, totals + block) - before) for block in blocks]
     found = np.concatenate(effects) if effects else np.zeros(0)
     return np.where(np.isfinite(found), found, math.inf), multiplicities[moved]
 
@@ -184,9 +183,3 @@ def _too_few(
     if n < needed:
         return f"only {n} {unit if n == 1 else unit + 's'} tell{'s' * (n == 1)} the runs apart; {takes}"
     return f"the {n} {unit}s that tell the runs apart weigh as much as {found:.2g} equal ones; {takes}"
-
-
-def _values(h: Statistic, totals: FloatArray) -> FloatArray:
-    with np.errstate(all="ignore"):
-        values = h.values(totals) if isinstance(h, RationalStatistic) else np.asarray(h(totals))
-    return np.broadcast_to(np.asarray(values, dtype=np.float64), totals.shape[:-1])

@@ -56,8 +56,8 @@ class EffectSizes:
 
 
 def effect_sizes(
-    stay: IntArray,
-    swap: IntArray,
+    observed: IntArray,
+    swapped: IntArray,
     h: Statistic,
     *,
     multiplicities: IntArray,
@@ -70,7 +70,7 @@ def effect_sizes(
 
     Parameters
     ----------
-    stay, swap, h, multiplicities
+    observed, swapped, h, multiplicities
         As in :func:`~trackperm.exact.structured_test`.
     difference : float
         The observed statistic.
@@ -82,7 +82,7 @@ def effect_sizes(
     relative = None
     if baseline_score is not None and math.isfinite(baseline_score) and baseline_score > 0.0:
         relative = difference / baseline_score
-    scores = additive_scores(stay, swap, h, multiplicities)
+    scores = additive_scores(observed, swapped, h, multiplicities)
     if scores is None:
         return EffectSizes(difference, relative, None, None, None, None, None)
     up, down = scores.n_up, scores.n_down

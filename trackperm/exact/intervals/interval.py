@@ -9,15 +9,7 @@ from typing import Literal, get_args
 
 from trackperm.choices import Alternative, require_choice, require_level
 
-IntervalMethod = Literal[
-    "paired proportions",
-    "score",
-    "shift",
-    "bootstrap BCa",
-    "bootstrap percentile",
-    "exact bootstrap",
-    "Clopper-Pearson",
-]
+IntervalMethod = Literal["paired proportions", "shift", "bootstrap BCa", "Clopper-Pearson"]
 
 Relation = Literal["agrees", "may disagree"]
 
@@ -58,7 +50,7 @@ class Interval:
     @property
     def approximate(self) -> bool:
         """Whether the stated confidence is not claimed for finite numbers of examples."""
-        return self.method in ("score", "bootstrap BCa", "bootstrap percentile", "exact bootstrap")
+        return self.method == "bootstrap BCa"
 
     @property
     def bounded(self) -> bool:

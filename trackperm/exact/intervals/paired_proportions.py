@@ -29,8 +29,6 @@ References
 ----------
 M. P. Fay and K. Lumbard (2021), "Confidence intervals for difference in proportions for matched pairs
 compatible with exact McNemar's or sign tests", Statistics in Medicine 40.
-T. Tango (1998), "Equivalence test and confidence interval for the difference in proportions for the
-paired-sample design", Statistics in Medicine 17.
 """
 
 from __future__ import annotations
@@ -69,7 +67,6 @@ EXACT_NOTE = (
     "matches the exact test; exact in the binomial laws of discordance and of direction, melded as by Fay and"
     " Lumbard (2021), whose coverage is checked by enumeration and not proved"
 )
-SCORE_NOTE = "Tango's score interval: approximate, and narrower than what the exact test allows"
 
 _GAUSS_NODES, _GAUSS_WEIGHTS = np.polynomial.legendre.leggauss(NODES)
 
@@ -138,49 +135,6 @@ def mcnemar_pvalue(n_better: int, n_worse: int, alternative: Alternative = "two-
         alternative=alternative,
     )
     return max(test.pvalue, test.interval[1])
-
-
-def score_interval(
-    n_better: int,
-    n_worse: int,
-    n_examples: int,
-    *,
-    alpha: float = 0.05,
-    alternative: Alternative = "two-sided",
-) -> Interval:
-    r"""Return Tango's score interval for the difference of two paired proportions.
-
-    All Delta with \|z(Delta)\| at most the normal quantile, where
-
-        z(Delta) = (b - c - n Delta) / sqrt(n (2 q + Delta (1 - Delta)))
-
-    and q is the maximum likelihood estimate of P(worse) given Delta.
-
-    Parameters
-    ----------
-    n_better, n_worse, n_examples, alpha, alternative
-        As in :func:`paired_proportions_interval`.
-
-    Raises
-    ------
-    InputError
-        If numbers are negative or do not add up, or `alpha` is not between 0 and 1.
-
-    References
-    ----------
-    Tango (1998), eqs. 10 to 13.
-    """
-    tau = tail_level(alpha, alternative)
-    if tau >= 0.5:
-        raise InputError(f"`alpha` is {alpha}; a score interval needs less than 1/2 a side")
-    z = float(-ndtri(tau))
-    _check(n_better, n_worse, n_examples)
-    low, high = -1.0, 1.0
-    if alternative != "greater":
-        high = _score_end(n_better, n_worse, n_examples, z)
-    if alternative != "less":
-        low = 0.0 - _score_end(n_worse, n_better, n_examples, z)
-    return Interval(low, high, alpha, alternative, "score", "may disagree", SCORE_NOTE)
 
 
 def _check(b: int, c: int, n: int) -> None:
@@ -266,25 +220,3 @@ def _quantiles(a: int, b: int, tau: float) -> FloatArray:
     levels = np.geomspace(max(NEGLIGIBLE * tau, LEAST), 0.5, PANELS_PER_TAIL + 1)
     quantiles = np.concatenate([betaincinv(a, b, levels), betainccinv(a, b, levels)])
     return quantiles[quantiles > 0.0]
-
-
-def _score_end(b: int, c: int, n: int, z: float) -> float:
-    """Return the greatest Delta with z(Delta) >= -z."""
-    if b == n:
-        return 1.0
-    # Where the variance at the estimate is 0, the equation is linear in Delta.
-    if b == c == 0:
-        return z * z / (n + z * z)
-    if c == n:
-        return (z * z - n) / (z * z + n)
-
-    def excess(delta: float) -> float:
-        linear = -(b + c) + (2 * n - b + c) * delta
-        constant = -c * delta * (1.0 - delta)
-        root = math.sqrt(max(linear * linear - 8.0 * n * constant, 0.0))
-        # The larger root of 2n q^2 + linear q + constant, without cancellation.
-        worse = -2.0 * constant / (root + linear) if linear > 0.0 else (root - linear) / (4.0 * n)
-        variance = n * (2.0 * worse + delta * (1.0 - delta))
-        return (b - c - n * delta) + z * math.sqrt(max(variance, 0.0))
-
-    return bracketed_root(excess, (b - c) / n, 1.0, xtol=RESOLUTION, rtol=8.9e-16, max_steps=300)

@@ -8,12 +8,7 @@ from trackperm.exact.multiplicity.adjustments import (
     adjustment,
 )
 from trackperm.exact.multiplicity.attainable import AttainablePvalues, attainable_pvalues
-from trackperm.exact.multiplicity.discrete_fdr import (
-    DISCRETE_PROCEDURES,
-    DiscreteProcedure,
-    adjust_discrete,
-    reject_discrete,
-)
+from trackperm.exact.multiplicity.discrete_fdr import AHSD, adjust_discrete
 from trackperm.exact.multiplicity.family import Correction
 from trackperm.exact.multiplicity.tarone import (
     TARONE_HOLM,
@@ -24,19 +19,17 @@ from trackperm.exact.multiplicity.tarone import (
 
 __all__ = [
     "ADJUSTMENTS",
-    "DISCRETE_PROCEDURES",
+    "AHSD",
     "TARONE_HOLM",
     "Adjustment",
     "AttainablePvalues",
     "Correction",
-    "DiscreteProcedure",
     "adjust",
     "adjust_discrete",
     "adjust_log10",
     "adjustment",
     "attainable_pvalues",
     "log10_smallest_pvalue",
-    "reject_discrete",
     "tarone_holm",
     "tarone_holm_log10",
 ]

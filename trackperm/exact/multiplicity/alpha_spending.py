@@ -19,12 +19,10 @@ import numpy.typing as npt
 from trackperm.errors import InputError
 from trackperm.exact.distributions.characteristic import FloatArray
 from trackperm.exact.multiplicity.family import (
-    LINEAR,
     LOG10,
     Correction,
     checked_level,
     checked_log10_pvalues,
-    checked_pvalues,
 )
 
 ALPHA_SPENDING = Correction(
@@ -62,29 +60,11 @@ def spending_levels(n_looks: int, alpha: float = 0.05) -> FloatArray:
     return checked_level(alpha) / _factors(n_looks)
 
 
-def adjust_spending(pvalues: npt.ArrayLike) -> FloatArray:
-    """Return adjusted p-values, p_i / w_i, in the order of the looks; shape (m,).
-
-    One is below alpha exactly when its p-value is below the level of its look. Later looks change none.
-
-    Parameters
-    ----------
-    pvalues : array_like of float, shape (m,)
-        In the order of the looks, none left out.
-
-    Raises
-    ------
-    InputError
-        If a p-value is NaN or outside [0, 1].
-    InputTypeError
-        If p-values are not numbers.
-    """
-    values = checked_pvalues(pvalues)
-    return LINEAR.capped(LINEAR.times(values, _factors(values.size)))
-
-
 def adjust_spending_log10(log10_pvalues: npt.ArrayLike) -> FloatArray:
-    """Return decimal logarithms of what :func:`adjust_spending` adjusts p-values to; shape (m,).
+    """Return decimal logarithms of adjusted p-values, p_i / w_i, in the order of the looks; shape (m,).
+
+    An adjusted p-value is below alpha exactly when its p-value is below the level of its look. Later looks
+    change none.
 
     Parameters
     ----------

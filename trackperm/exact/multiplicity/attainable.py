@@ -77,11 +77,6 @@ class AttainablePvalues:
         """Make the bound F(t) <= t that holds for every valid p-value, from `smallest` on."""
         return cls(np.empty(0), np.empty(0), smallest)
 
-    @property
-    def first_step(self) -> float:
-        """The first of `starts`; infinite where nothing is listed."""
-        return float(self.starts[0]) if self.starts.size else np.inf
-
     def cdf(self, levels: npt.ArrayLike) -> FloatArray:
         """Return the upper bound on P(p <= t) at each t of `levels`, numbers from 0 to 1."""
         t = np.asarray(levels, dtype=np.float64)

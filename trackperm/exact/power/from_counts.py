@@ -17,8 +17,8 @@ from trackperm.exact.types import IntArray
 
 
 def detectable_effect(
-    stay: IntArray,
-    swap: IntArray,
+    observed: IntArray,
+    swapped: IntArray,
     h: Statistic,
     multiplicities: IntArray,
     *,
@@ -34,7 +34,7 @@ def detectable_effect(
 
     Parameters
     ----------
-    stay, swap : ndarray of int64, shape (K, m)
+    observed, swapped : ndarray of int64, shape (K, m)
         g of pairs as they are, and with their outputs exchanged; of clusters where these are exchanged.
     h : RationalStatistic, RealStatistic or callable
         The statistic.
@@ -51,9 +51,9 @@ def detectable_effect(
         If `power` or `alpha` is out of range.
     """
     n = int(multiplicities.sum())
-    if not np.any(stay != swap):
+    if not np.any(observed != swapped):
         return MinimumDetectableEffect(None, power, alpha, alternative, n, exact=True)
-    differences = Differences.of(h, stay, swap, multiplicities)
+    differences = Differences.of(h, observed, swapped, multiplicities)
     size = None if differences is None else differences.size
     if differences is not None and size is not None and n <= MOST_EXAMPLES:
         found = minimum_detectable_effect(
@@ -62,7 +62,7 @@ def detectable_effect(
         scale = float(abs(differences.unit) * size * n)
         return found if found.effect is None else replace(found, effect=scale * found.effect)
     try:
-        null_sd = null_standard_deviation(stay, swap, h, multiplicities)
+        null_sd = null_standard_deviation(observed, swapped, h, multiplicities)
     except UndefinedStatisticError:
         return None
     if null_sd == 0.0:

@@ -18,7 +18,6 @@ Biometrics 43.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,8 +25,7 @@ import numpy.typing as npt
 from trackperm.choices import Alternative
 from trackperm.errors import InputError, UndefinedStatisticError
 from trackperm.exact.counts import DifferenceHistogram
-from trackperm.exact.engines.lattice.statistic import Statistic
-from trackperm.exact.functions.rational import RationalStatistic
+from trackperm.exact.engines.lattice.statistic import Statistic, values_at
 from trackperm.exact.power.detectable import MinimumDetectableEffect
 from trackperm.exact.power.paired_sign import SignTest
 
@@ -135,7 +133,7 @@ def approximate_minimum_detectable_effect(
 
 
 def null_standard_deviation(
-    stay: npt.ArrayLike, swap: npt.ArrayLike, h: Statistic, multiplicities: npt.ArrayLike | None = None
+    observed: npt.ArrayLike, swapped: npt.ArrayLike, h: Statistic, multiplicities: npt.ArrayLike | None = None
 ) -> float:
     r"""Return the standard deviation of h(S) under fair swaps, to first order about the mean of S.
 
@@ -144,7 +142,7 @@ def null_standard_deviation(
 
     Parameters
     ----------
-    stay, swap, h, multiplicities
+    observed, swapped, h, multiplicities
         As in :func:`~trackperm.exact.structured_test`.
 
     Raises
@@ -152,19 +150,19 @@ def null_standard_deviation(
     InputTypeError, InputError
         As by that function; also if the statistic has no slopes there.
     """
-    histogram = DifferenceHistogram.from_pairs(stay, swap, multiplicities)
+    histogram = DifferenceHistogram.from_pairs(observed, swapped, multiplicities)
     moves = histogram.differences.astype(np.float64)
     counts = histogram.multiplicities.astype(np.float64)
-    mean = (np.array(histogram.stay, dtype=np.float64) + np.array(histogram.swap, dtype=np.float64)) / 2.0
+    mean = (
+        np.array(histogram.observed, dtype=np.float64) + np.array(histogram.swapped, dtype=np.float64)
+    ) / 2.0
     sds = np.sqrt(counts @ moves**2) / 2.0
     moved = np.flatnonzero(sds > 0.0)
     if moved.size == 0:
         return 0.0
     steps = np.zeros((moved.size, mean.size))
     steps[np.arange(moved.size), moved] = STEP * sds[moved]
-    values = h.values if isinstance(h, RationalStatistic) else h
-    rise: npt.NDArray[Any] = np.asarray(values(mean + steps)) - np.asarray(values(mean - steps))
-    slopes = rise / (2.0 * STEP * sds[moved])
+    slopes = (values_at(h, mean + steps) - values_at(h, mean - steps)) / (2.0 * STEP * sds[moved])
     if not np.isfinite(slopes).all():
         raise UndefinedStatisticError(
             "the statistic is undefined at the mean of its null distribution, so that its standard deviation"

@@ -118,12 +118,15 @@ def _grown(first: int, adjacent: BoolArray, left: BoolArray) -> list[int]:
     candidates = adjacent[first].copy()
     candidates[first] = False
     gains: IntArray = left[first].astype(np.int64)
+    ahead = left[:, candidates].sum(axis=1)
     while candidates.any():
-        ahead = left[:, candidates].sum(axis=1)
         best = int(np.argmax(np.where(candidates, gains * (len(left) + 1) + ahead, -1)))
         clique.append(best)
-        candidates &= adjacent[best]
-        candidates[best] = False
+        remaining = candidates & adjacent[best]
+        remaining[best] = False
+        # Each candidate is taken off the sums once, so that a clique costs k^2 however many it has.
+        ahead -= left[:, candidates & ~remaining].sum(axis=1)
+        candidates = remaining
         gains += left[best]
     return clique
 

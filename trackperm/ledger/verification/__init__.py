@@ -1,7 +1,7 @@
-"""A logged comparison, recomputed: from its count table and spec alone, or from the runs.
+"""Verification of a logged comparison, from its count table and spec, or from the runs.
 
 The count table is all that a test needs (:class:`~trackperm.exact.CountTable`), so that every number of a
-comparison follows from the files that were logged with it, without the predictions and without a network.
+comparison follows from its logged files, without the predictions and without a network.
 """
 
 from trackperm.ledger.verification.checks import Check, Verification

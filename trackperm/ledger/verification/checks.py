@@ -1,4 +1,4 @@
-"""What was checked of a logged comparison, line by line."""
+"""Checks of a logged comparison, one per logged value."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-_WIDEST = 60  # of a value in a line
+_WIDEST = 60  # characters of a value in a line
 
 CLOSE = 1e-12
-"""Relative difference that other orders of the same floating-point sums explain."""
+"""Relative difference that the order of floating-point sums explains: some 4,500 units of rounding."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was logged, and what became of it when recomputed.
+    """Logged value and recomputed value.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class Check:
     logged, found : str
         Both values, as text.
     matches : bool
-        Whether they are the same, within the errors that are certified for both.
+        Whether they agree, within the certified errors of both.
     """
 
     what: str
@@ -35,12 +35,12 @@ class Check:
 
     @classmethod
     def equal(cls, what: str, logged: object, found: object) -> Check:
-        """Hold two values of plain types against each other."""
+        """Compare two JSON values for equality."""
         return cls(what, _shown(logged), _shown(found), _shown(logged) == _shown(found))
 
     @classmethod
     def close(cls, what: str, logged: object, found: float | None, tolerance: float = CLOSE) -> Check:
-        """Hold two numbers against each other, up to a relative difference."""
+        """Compare two numbers up to a relative difference."""
         if found is None or not isinstance(logged, int | float) or isinstance(logged, bool):
             return cls.equal(what, logged, found)
         matches = math.isclose(logged, found, rel_tol=tolerance, abs_tol=1e-300)
@@ -48,20 +48,20 @@ class Check:
 
     @classmethod
     def failed(cls, what: str, problem: object) -> Check:
-        """Report what could not be read or computed."""
+        """Record a value that could not be read or computed."""
         return cls(what, "logged", " ".join(str(problem).split()) or type(problem).__name__, False)
 
 
 @dataclass(frozen=True)
 class Verification:
-    """Checks of a logged comparison, line by line, and what they take as logged.
+    """All checks of a logged comparison.
 
     Attributes
     ----------
     checks : tuple of Check
-        At least one.
+        At least one check.
     notes : tuple of str
-        What was not checked, and why.
+        Values that were not checked, and why.
     """
 
     checks: tuple[Check, ...]
@@ -69,11 +69,11 @@ class Verification:
 
     @property
     def matches(self) -> bool:
-        """Whether all that was checked matches."""
+        """Whether all checks match."""
         return all(check.matches for check in self.checks)
 
     def lines(self) -> Iterator[str]:
-        """Give the checks as lines for a terminal, one for each, and how many do not match."""
+        """Yield one line per check, the notes, and the number of checks that do not match."""
         width = max(len(check.what) for check in self.checks)
         for check in self.checks:
             values = _cut(check.found)
@@ -85,7 +85,7 @@ class Verification:
         yield f"{wrong} of {total} do not match" if wrong else f"all {total} match"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values that JSON can hold."""
+        """Return the checks as JSON values."""
         return {
             "matches": self.matches,
             "checks": [dict(vars(check)) for check in self.checks],

@@ -1,4 +1,4 @@
-"""Read Parquet that anybody may have changed, of which some ends the process that reads it."""
+"""Reader for Parquet from untrusted files, some of which end the process that reads them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import polars as pl
 
 from trackperm.errors import InputError
 
-# -I: no module of the working directory is imported before the path is that of this process
+# -I: no module of the working directory is imported before the path is set
 _TRY = """
 import io, pickle, sys
 sys.path[:], content = pickle.load(sys.stdin.buffer)
@@ -24,15 +24,15 @@ except BaseException:
 
 
 def read_damaged_parquet(content: bytes) -> pl.DataFrame:
-    """Read a table that may be damaged; a process of its own tries it first.
+    """Read a table that may be damaged, after another process has tried to.
 
-    polars asks for as much memory as a file says that it needs; where a damaged file says far too much, Rust
-    aborts the process, which no `try` can catch.
+    polars allocates as much memory as a file states. If a damaged file states far too much, Rust aborts the
+    process, which no ``try`` can catch.
 
     Raises
     ------
     InputError
-        If reading it ends the process that tries.
+        If reading it ends the other process.
     polars.exceptions.PolarsError, polars.exceptions.PanicException
         If it is not Parquet.
     """
@@ -44,5 +44,5 @@ def read_damaged_parquet(content: bytes) -> pl.DataFrame:
         check=False,
     )
     if tried.returncode:
-        raise InputError("it is damaged: it ends the process that reads it")
+        raise InputError("the file is damaged: it ends the process that reads it")
     return pl.read_parquet(io.BytesIO(content))

@@ -1,4 +1,4 @@
-"""The files of a logged comparison, which anybody may have changed, turned into the comparison again."""
+"""Reconstruction of a comparison from its logged files, which anybody may have changed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ from typing import Any
 
 import polars as pl
 
-from trackperm.comparison import Case, Comparison, Corrected, Dependence, RunData, Slice, count_table_test
+from trackperm.comparison import (
+    AdjustedPValue,
+    Case,
+    Comparison,
+    Dependence,
+    RunData,
+    Slice,
+    count_table_test,
+)
 from trackperm.errors import InputError, TrackpermError
 from trackperm.exact import CountTable, TestOptions
 from trackperm.exact.options import N_SAMPLES
@@ -33,16 +41,16 @@ UNREADABLE = (
     pl.exceptions.PolarsError,
     pl.exceptions.PanicException,
 )
-"""What reading and recomputing from files that anybody may have changed can raise."""
+"""Errors of reading and recomputing from files that anybody may have changed."""
 
 
 def references(files: Mapping[str, bytes]) -> tuple[str, str]:
-    """Return what the baseline and the candidate were called, to read them again.
+    """Return the references of baseline and candidate.
 
     Raises
     ------
     InputError
-        If the result is not there or cannot be read.
+        If the result is missing or cannot be read.
     """
     try:
         data = read_result(files)
@@ -52,17 +60,17 @@ def references(files: Mapping[str, bytes]) -> tuple[str, str]:
 
 
 def read_result(files: Mapping[str, bytes]) -> dict[str, Any]:
-    """Parse ``comparison.json``; raises what is in UNREADABLE."""
+    """Parse ``comparison.json``; raise an error of :data:`UNREADABLE` if it is damaged."""
     data = json.loads(files[RESULT])
     if not isinstance(data, dict) or not isinstance(data.get("pairing"), dict):
-        raise InputError("it is not the result of a comparison")
+        raise InputError("the file is not the result of a comparison")
     return data
 
 
 def read_spec(content: bytes, data: Mapping[str, Any]) -> Statistic:
-    """Compile the spec; where its long form says no score, with the score that the result names.
+    """Compile the spec, with the score of the result if the spec is in its long form.
 
-    The score belongs to the spec exactly where both together mean the same spec again.
+    A wrong score shows, because the spec with it then has another document than the logged one.
     """
     statistic = read_statistic(content, SPEC)
     score = data.get("score")
@@ -74,24 +82,24 @@ def read_spec(content: bytes, data: Mapping[str, Any]) -> Statistic:
 
 
 def read_count_table(content: bytes, statistic: Statistic) -> CountTable:
-    """Read the counts that `statistic` takes; raises what is in UNREADABLE."""
+    """Read the counts of `statistic`; raise an error of :data:`UNREADABLE` if the table is damaged."""
     frame = read_damaged_parquet(content)
     names = statistic.total_names
     sides = [[f"{run}.{name}" for name in names] for run in ("candidate", "baseline")]
     expected = [*sides[0], *sides[1], "multiplicity"]
     if frame.columns != expected or set(frame.dtypes) != {pl.Int64}:
-        raise InputError(f"it has the columns {frame.columns}; the spec counts {list(names)}")
+        raise InputError(f"the table has the columns {frame.columns}; the spec counts {list(names)}")
     if any(frame.null_count().row(0)):
-        raise InputError("it has nulls")
+        raise InputError("the table has nulls")
     u, v = (frame.select(side).to_numpy() for side in sides)
     table = CountTable.from_counts(names, u, v, frame["multiplicity"].to_numpy())
     if len(table.multiplicities) != frame.height:
-        raise InputError("it has the same counts in several rows")
+        raise InputError("the table has the same counts in several rows")
     return table
 
 
 def options_of_test(options: Mapping[str, str]) -> TestOptions:
-    """Read the options of a test from those of a comparison, which are text."""
+    """Parse the options of a test from the options of a comparison, which are text."""
     exceedances = options.get("exceedances", "None")
     alternative: Any = options["alternative"]
     method: Any = options["method"]
@@ -107,7 +115,7 @@ def options_of_test(options: Mapping[str, str]) -> TestOptions:
 
 
 def rebuilt(data: Mapping[str, Any], statistic: Statistic, table: CountTable) -> Comparison:
-    """Make the comparison that has these counts; what no count tells of is taken as it was logged."""
+    """Build the comparison with these counts; values that do not follow from counts are taken as logged."""
     options = data["options"]
     pairing = {**data["pairing"], "inputs_checked": tuple(data["pairing"]["inputs_checked"])}
     pairing["notes"] = tuple(pairing["notes"])
@@ -128,12 +136,12 @@ def rebuilt(data: Mapping[str, Any], statistic: Statistic, table: CountTable) ->
 
 
 def of_family(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the margin, the slice and the correction of a comparison, which its counts do not tell."""
+    """Return margin, slice and correction of a comparison, which do not follow from its counts."""
     margin, part, corrected = data["margin"], data["slice"], data["corrected"]
     return {
         "margin": None if margin is None else float(margin),
         "part": None if part is None else Slice(**part),
-        "corrected": None if corrected is None else Corrected(**corrected),
+        "corrected": None if corrected is None else AdjustedPValue(**corrected),
     }
 
 

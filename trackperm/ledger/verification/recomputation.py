@@ -1,4 +1,4 @@
-"""Recompute a logged comparison from its files or from its runs, and check what was logged."""
+"""Recomputation of a logged comparison from its files or runs, with a check per logged value."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from trackperm.ledger.verification.files import (
 from trackperm.trackers.publication import KEY_TAG, TEST_SET_TAG, LoggedComparison
 
 _BOUND_CLOSE = 0.5
-"""Relative difference of certified bounds that other machines explain."""
+"""Relative difference of certified bounds: they sum rounding errors, which differ between machines."""
 
 _EXACT = (
     "statistic",
@@ -73,9 +73,9 @@ def verify_files(files: Mapping[str, bytes], logged: LoggedComparison | None = N
     Parameters
     ----------
     files : mapping of str to bytes
-        What was logged under ``trackperm/``, by path.
+        Files below ``trackperm/``, by path.
     logged : LoggedComparison, optional
-        What the tracker says of it, which is held against the files.
+        Tags and metrics in the tracker, which are compared with the files.
 
     Raises
     ------
@@ -85,8 +85,8 @@ def verify_files(files: Mapping[str, bytes], logged: LoggedComparison | None = N
     for path in (RESULT, SPEC, COUNTS):
         if path not in files:
             raise InputError(
-                f"`{path}` is not there, so nothing can be recomputed from the counts",
-                hint="a table of counts that is very large is not logged: `--from-runs` reads the runs again."
+                f"`{path}` is missing, so nothing can be recomputed from the counts",
+                hint="a very large table of counts is not logged: `--from-runs` reads the runs again."
                 if path == COUNTS
                 else "name the folder that holds `comparison.json`, or the run that trackperm logged.",
             )
@@ -111,11 +111,11 @@ def verify_files(files: Mapping[str, bytes], logged: LoggedComparison | None = N
     except UNREADABLE as error:
         return Verification((spec, Check.failed("recomputation", error)))
     notes = [
-        "taken as logged: what the runs are called, their digests and how they were paired (`--from-runs`)",
+        "taken as logged: names and digests of the runs, and how they were paired (`--from-runs`)",
         *_of_other_tests(again),
     ]
     if again.dependence:
-        notes.append("taken as logged: how examples hang together, and p-values by cluster (`--from-runs`)")
+        notes.append("taken as logged: dependence of examples, and p-values by cluster (`--from-runs`)")
     if again.cases:
         notes.append(
             "of the worst and best case of missing predictions, only the weaker one has its counts here"
@@ -124,23 +124,23 @@ def verify_files(files: Mapping[str, bytes], logged: LoggedComparison | None = N
 
 
 def verify_from_runs(files: Mapping[str, bytes], baseline: RunData, candidate: RunData) -> Verification:
-    """Compare the runs again as was logged, and hold the results against each other.
+    """Compare the runs again with the logged options, and check the result.
 
     Parameters
     ----------
     files : mapping of str to bytes
-        What was logged under ``trackperm/``, by path; the count table need not be there.
+        Files below ``trackperm/``, by path; the count table may be missing.
     baseline, candidate : RunData
-        The runs, read again.
+        Runs, read again.
 
     Raises
     ------
     InputError
-        If the files lack the result or the spec, or the runs can no longer be compared.
+        If the files lack the result or the spec, or the runs cannot be compared any more.
     """
     for path in (RESULT, SPEC):
         if path not in files:
-            raise InputError(f"`{path}` is not there, so it is not known what was compared")
+            raise InputError(f"`{path}` is missing, so it is unknown what was compared")
     try:
         data = read_result(files)
         statistic = read_spec(files[SPEC], data)
@@ -182,9 +182,9 @@ def verify_from_runs(files: Mapping[str, bytes], baseline: RunData, candidate: R
         except UNREADABLE as error:
             checks.append(Check.failed(COUNTS, error))
     notes = (
-        "recomputed from the predictions: the lines that end in `from the runs`, so also the runs' digests,"
-        " how they were paired and the counts",
-        "taken as logged: what the runs are called, and what was asked of them: the spec and the options",
+        "recomputed from the predictions: all lines that end in `from the runs`, with the runs' digests,"
+        " pairing and counts",
+        "taken as logged: names of the runs, spec and options",
         *_of_other_tests(again),
         *_of_versions(data, again),
     )
@@ -192,7 +192,7 @@ def verify_from_runs(files: Mapping[str, bytes], baseline: RunData, candidate: R
 
 
 def _of_result(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
-    """Hold every number of a result against what was computed again."""
+    """Check every number of a result."""
     fresh, test = again.to_dict(), again.test
     claimed = data.get("error_bound")
     tolerance = CLOSE + sum(
@@ -226,24 +226,24 @@ def _of_result(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
 
 
 def _of_interval(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
-    """Hold the interval, and the corrected p-value, against the counts of this one comparison."""
+    """Check the interval, and the corrected p-value as far as the counts of this comparison bound it."""
     logged, found = data.get("interval"), again.to_dict()["interval"]
-    if not again.cases:  # where it spans both cases, of which one has its counts here
+    if not again.cases:  # the interval of both cases needs the counts of both
         for end in ("low", "high"):
             value = logged.get(end) if isinstance(logged, Mapping) else None
             yield Check.close(
                 f"{end} end of the interval", value, None if found is None else found[end], 1e-6
             )
     corrected = again.corrected
-    if corrected is not None and corrected.pvalue is not None and corrected.controls == "FWER":
+    if corrected is not None and corrected.controls == "FWER":
         least = again.log10_pvalue + math.log10(1.0 - CLOSE)
-        is_less = corrected.log10_pvalue is None or corrected.log10_pvalue < least
         shown = repr(corrected.log10_pvalue)
-        yield Check("log10 of the corrected p", shown, f"at least {again.log10_pvalue!r}", not is_less)
+        is_possible = corrected.log10_pvalue >= least
+        yield Check("log10 of the corrected p", shown, f"at least {again.log10_pvalue!r}", is_possible)
 
 
 def _of_opinions(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
-    """Hold what other tests said, where somebody had asked, against what they say of the counts."""
+    """Check the second opinions, if any were logged."""
     logged = data.get("second_opinions") or []  # older versions logged none
     if not logged:
         return
@@ -259,13 +259,13 @@ def _of_opinions(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
 
 
 def _of_dependence(data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
-    """Hold how examples hang together against what the columns of the runs show."""
+    """Check the dependence of examples against the columns of the runs."""
     logged, found = data.get("dependence"), again.dependence
     if logged is None:  # older versions logged none
         return
     rows = [each for each in logged if isinstance(each, Mapping)] if isinstance(logged, list) else []
     columns, fresh = [row.get("column") for row in rows], [each.column for each in found]
-    yield Check.equal("columns by which examples hang together", columns, fresh)
+    yield Check.equal("columns of dependent examples", columns, fresh)
     for row, each in zip(rows, found, strict=False):
         for name in ("n_clusters", "n_shared", "verdict"):
             yield Check.equal(f"{name} by {each.column}", row.get(name), getattr(each, name))
@@ -274,7 +274,7 @@ def _of_dependence(data: Mapping[str, Any], again: Comparison) -> Iterator[Check
 
 
 def _of_discordant(files: Mapping[str, bytes], again: Comparison) -> Iterator[Check]:
-    """Hold the discordant examples against the counts, where a row of each is an example."""
+    """Check the discordant examples against the counts, if each row is an example."""
     if DISCORDANT not in files or again.statistic.weights or again.statistic.repeats == "attempts":
         return
     try:
@@ -298,7 +298,7 @@ def _of_discordant(files: Mapping[str, bytes], again: Comparison) -> Iterator[Ch
 
 
 def _of_tracker(logged: LoggedComparison, data: Mapping[str, Any], again: Comparison) -> Iterator[Check]:
-    """Hold tags and metrics of the comparison's run against the files and what was computed."""
+    """Check tags and metrics of the comparison's run."""
     yield Check.equal("the run is finished", True, logged.is_finished)
     expected = {
         KEY_TAG: again.key,
@@ -322,15 +322,15 @@ def _of_tracker(logged: LoggedComparison, data: Mapping[str, Any], again: Compar
 
 
 def _of_other_tests(again: Comparison) -> Iterator[str]:
-    """Say that a corrected p-value rests on tests that are not in these files."""
+    """Note that a corrected p-value depends on tests that are not in these files."""
     if again.corrected is not None:
         n = again.corrected.n_tests - 1
-        others = "the other test adds" if n == 1 else f"the other {n} tests add"
-        yield f"taken as logged: what {others} to the corrected p-value"
+        others = "the other test" if n == 1 else f"the other {n} tests"
+        yield f"taken as logged: the effect of {others} on the corrected p-value"
 
 
 def _of_versions(data: Mapping[str, Any], again: Comparison) -> Iterator[str]:
-    """Say that the numbers were computed by another version than this one."""
+    """Note that another version computed the logged numbers."""
     versions = [_version(signature) for signature in (data.get("signature"), again.signature)]
     if versions[0] != versions[1]:
         yield f"logged by trackperm {versions[0]}, verified by {versions[1]}"

@@ -1,4 +1,4 @@
-"""Verify a logged comparison, named by its run or by a folder with its files."""
+"""Verification of a logged comparison by its run, or by a folder with its files."""
 
 from __future__ import annotations
 
@@ -22,41 +22,40 @@ def verify(
     labels: str | Path | None = None,
     tracking_uri: str | None = None,
 ) -> Verification:
-    """Compute a logged comparison again from its counts and spec, and check every number that was logged.
+    """Recompute a logged comparison from its counts and spec, and check every logged number.
 
-    The result is a value, also where something does not match: ask for its ``matches``. To compute a
-    comparison that was not logged, use :func:`trackperm.compare`; a leaderboard is checked by computing it
-    again.
+    A mismatch raises nothing: read ``matches`` of the result. To compute a comparison that was not logged,
+    use :func:`trackperm.compare`; to check a leaderboard, compute it again.
 
     Parameters
     ----------
     comparison : str, Path or TrackedRun
-        The run of a comparison, as ``mlflow:RUN_ID`` or as ``trackperm.log(...)`` returns it (``.run``); or
-        a folder that holds its files.
+        Run of a comparison, as ``mlflow:RUN_ID`` or as ``.run`` of what ``trackperm.log(...)`` returned; or a
+        folder with its files.
     from_runs : bool
-        Whether the predictions are read again as well, and compared anew.
+        Whether the predictions are read and compared again as well.
     artifact : str or (str, str), optional
-        With `from_runs`, artifact path of the predictions in both runs, or one for each.
+        With `from_runs`, artifact path of the predictions in both runs, or one path per run.
     labels : str or Path, optional
-        With `from_runs`, file of the reference answers, where they lie apart from the predictions.
+        With `from_runs`, file of the reference answers, if they are not in the runs.
     tracking_uri : str, optional
         Tracking server or store; by default as the tracker decides.
 
     Returns
     -------
     Verification
-        One check for each number, tag and file.
+        One check per number, tag and file.
 
     Raises
     ------
     InputError
-        If there is no such comparison, its files do not suffice, or the runs can no longer be compared.
+        If the comparison does not exist, its files are incomplete, or the runs cannot be compared any more.
     TrackerError
         If the tracker cannot be reached or refuses.
 
     Examples
     --------
-    ``trackperm.verify("mlflow:3f2a...").matches`` is True where all matches. Of a folder:
+    ``trackperm.verify("mlflow:3f2a...").matches`` is True if all checks match. For a folder:
 
     >>> from trackperm.ledger.comparison_publication import evidence
     >>> Path("trackperm").mkdir()
@@ -66,16 +65,16 @@ def verify(
     True
     """
     if not from_runs and (artifact or labels):
-        raise InputError("`--artifact` and `--labels` say how runs are read", hint="add `--from-runs`.")
+        raise InputError("`--artifact` and `--labels` need `--from-runs`", hint="add `--from-runs`.")
     try:
         files, logged = _files(comparison, tracking_uri)
-    except SourceError as error:  # the tracker itself can tell that they are not what was logged
+    except SourceError as error:  # the tracker itself noticed that the files were changed
         return Verification((Check.failed("files", error.message),))
     found = [verify_files(files, logged)] if COUNTS in files or not from_runs else []
     if from_runs:
         own = comparison.tracking_uri if isinstance(comparison, TrackedRun) else None
         found.append(_from_runs(files, artifact, labels, own or tracking_uri))
-    # The predictions tell what the counts alone do not: of both, their notes hold.
+    # predictions check more than counts do, so the notes of the last verification apply
     return Verification(tuple(check for each in found for check in each.checks), found[-1].notes)
 
 
@@ -96,7 +95,7 @@ def _files(
     logged = tracker.comparison(locator)
     if logged.kind != COMPARISON:
         raise InputError(
-            f"`{reference}` is a {logged.kind}, and only comparisons are verified",
+            f"`{reference}` is a {logged.kind}; expected a comparison",
             hint="`trackperm leaderboard` computes it again; `trackperm compare` logs one pair of it.",
         )
     return tracker.files(logged.run), logged

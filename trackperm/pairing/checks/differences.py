@@ -9,9 +9,8 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
-from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.engines.base import Engine
-from trackperm.pairing.joined import IN_TEST, MATCHED, SIDES, JoinedRows, keyed, of, present, there
+from trackperm.pairing.joined import IN_TEST, MATCHED, SIDES, JoinedRows, of
 from trackperm.pairing.keyed_run import KEY, KeyedRun
 
 _SHOWN = 5
@@ -96,26 +95,28 @@ class Differences:
 def ids_of(engine: Engine, run: KeyedRun, ids: Sequence[str]) -> RunDifferences:
     """Find rows that have no id, or share it with another."""
     found = RunDifferences(run.origin, run.n_rows, run.n_keyed, _without_id(run, ids))
-    repeated = run.frame.group_by(KEY).agg(nw.len().alias("n")).filter(nw.col("n") > 1)
-    sizes = engine.collected(repeated.select(nw.col("n").sum()))
+    f = engine.functions
+    repeated = run.frame.group_by(KEY).agg(f.len().alias("n")).filter(f.col("n") > 1)
+    sizes = engine.collected(repeated.select(f.col("n").sum()))
     first = engine.collected(repeated.sort(KEY).head(_SHOWN).select(KEY))
     return replace(found, repeated=Cases(int(sizes.item() or 0), Cases.of(first[KEY]).first))
 
 
 def differences(rows: JoinedRows) -> Differences:
     """Find what keeps two runs from being paired: one query counts it, others show the first of it."""
-    columns, needed = rows.columns, rows.columns.needed(rows.missing)
+    columns, f = rows.columns, rows.functions
+    needed = columns.needed(rows.missing)
     first = rows.is_first()
-    conditions = {"matched": nw.col(MATCHED) & first, "paired": nw.col(IN_TEST) & first}
+    conditions = {"matched": f.col(MATCHED) & first, "paired": f.col(IN_TEST) & first}
     for side, other in (SIDES, tuple(reversed(SIDES))):
-        is_of_run = nw.col(MATCHED) if rows.counts_missing else there(side)
-        conditions[f"{side} keyed"] = (nw.col(MATCHED) if rows.counts_missing else keyed(side)) & first
-        conditions[f"{side} alone"] = keyed(side) & ~keyed(other) & ~nw.col(MATCHED)
-        conditions[f"{side} lacking"] = is_of_run & ~present(side, needed)
+        is_of_run = f.col(MATCHED) if rows.counts_missing else rows.there(side)
+        conditions[f"{side} keyed"] = (f.col(MATCHED) if rows.counts_missing else rows.keyed(side)) & first
+        conditions[f"{side} alone"] = rows.keyed(side) & ~rows.keyed(other) & ~f.col(MATCHED)
+        conditions[f"{side} lacking"] = is_of_run & ~rows.present(side, needed)
         for name in needed:
-            conditions[f"{side} lacking {name}"] = is_of_run & nw.col(of(side, name)).is_null()
+            conditions[f"{side} lacking {name}"] = is_of_run & f.col(of(side, name)).is_null()
     for name in columns.agreeing:
-        conditions[f"disagreeing {name}"] = disagree(name, columns)
+        conditions[f"disagreeing {name}"] = disagree(rows, name)
     n = rows.counted(**conditions)
     return Differences(
         (
@@ -162,7 +163,9 @@ def _cases(rows: JoinedRows, condition: nw.Expr, n: int, name: str | None = None
     if not rows.columns.repeats:
         found = rows.first(condition, _SHOWN, *names)
         return Cases(n, Cases.of(*found.get_columns()).first)
-    n = int(rows.engine.collected(rows.frame.filter(condition).select(nw.col(KEY).n_unique())).item())
+    n = int(
+        rows.engine.collected(rows.frame.filter(condition).select(rows.functions.col(KEY).n_unique())).item()
+    )
     found = rows.first(condition, _LOOKED_AT, *names).unique(KEY, keep="first", maintain_order=True)
     return Cases(n, Cases.of(*found.head(_SHOWN).get_columns()).first)
 
@@ -183,10 +186,11 @@ def _without_id(run: KeyedRun, ids: Sequence[str]) -> Cases:
     return Cases(n, tuple((str(row),) for row in rows[:_SHOWN]))
 
 
-def disagree(name: str, columns: PairedColumns) -> nw.Expr:
+def disagree(rows: JoinedRows, name: str) -> nw.Expr:
     """Whether a column differs; of labels that are only checked, a null counts too."""
-    sides = [nw.col(of(side, name)) for side in SIDES]
-    both = keyed("baseline") & keyed("candidate")
+    columns = rows.columns
+    sides = [rows.functions.col(of(side, name)) for side in SIDES]
+    both = rows.keyed("baseline") & rows.keyed("candidate")
     differ = (sides[0] != sides[1]).fill_null(False)
     if name == columns.label and name not in columns.used:
         differ = differ | (sides[0].is_null() != sides[1].is_null())

@@ -7,7 +7,7 @@ compares predictions with labels for equality tells nothing where both are writt
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
@@ -23,8 +23,9 @@ from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.definition import POSITIVE
 from trackperm.statistic.document import scalar
 from trackperm.tables.column_types import LISTS, ColumnType, typed_columns
+from trackperm.tables.lazy_table import COUNT, LazyTable
 from trackperm.tables.named_frame import named_frame
-from trackperm.tables.scan import Scan
+from trackperm.tables.query import Query
 from trackperm.tables.table import ExampleTable, id_columns
 
 MOST_CLASSES = 2**16
@@ -33,7 +34,6 @@ MOST_CLASSES = 2**16
 _FIRST = 2**12  # rows among which a label is nearly always predicted, so that no more are read
 _SLICE = 2**20  # rows that are looked at at once
 _SHOWN = 5
-_COUNT = "trackperm.count"
 _ALL_CLASSES = ("macro_f1", "balanced_accuracy", "accuracy")
 
 
@@ -89,7 +89,7 @@ class _Values:
         """Count the values in the first table, of the type that they have in all of them; None of lists."""
         first = tables[0]
         dtype = first.schema[name]
-        counts = _counted(first, name)
+        counts = first.value_counts(name, MOST_CLASSES)
         if counts is None:
             return None
         typed, type_ = _typed(first, counts, first, counts, name)
@@ -97,7 +97,7 @@ class _Values:
             is_known = not (first.is_untyped(name) or other.is_untyped(name) or dtype.is_float())
             if (is_known and other.schema[name] == dtype) or type_ is ColumnType.TEXT:
                 continue  # the type is what it is, whatever values the other table has
-            others = _counted(other, name)
+            others = other.value_counts(name, MOST_CLASSES)
             if others is not None:
                 typed, type_ = _typed(first, counts, other, others, name)
         return cls(_summed(typed, counts), type_, len(counts) <= MOST_CLASSES)
@@ -213,9 +213,10 @@ def require_predicted(table: ExampleTable, statistic: Statistic) -> None:
     if len(labels.counts) == 1 and not alike and not are_scores:
         return  # a run that never says the only class is conceivable
     rows = zip_longest(predictions.shown(), labels.shown(), fillvalue="")
+    number = f" {sum(predictions.counts.values())}" if predictions.is_all else ""
     message = (
-        f"`{statistic.name}` compares predictions with labels, and none of the"
-        f" {sum(predictions.counts.values())} predictions of `{table.origin}` is one of these"
+        f"`{statistic.name}` compares predictions with labels, and none of the{number} predictions of"
+        f" `{table.origin}` is one of these"
         f"{side_by_side((f'`{prediction}`', f'`{label}`'), rows)}"
     )
     advice = "labels and predictions of the same class are written alike"
@@ -240,21 +241,26 @@ def _is_predicted(table: ExampleTable, prediction: str, label: str) -> bool:
 
 def _unseen(table: ExampleTable, name: str, labels: _Values) -> _Values | None:
     """Return the predictions of a run; None where one is among the labels, or there are none to compare."""
-    found: dict[Any, int] = {}
-    type_ = None
-    for part in _parts(table, [name]):
-        counts = _frequencies(part, name)
-        if counts is None:
-            return None
-        typed, type_ = _typed(table, counts, table, counts, name)
-        if type_ in LISTS or (type_ is ColumnType.TEXT) != (labels.type is ColumnType.TEXT):
-            return None
-        values = _summed(typed, counts)
-        if not labels.counts.keys().isdisjoint(values):
-            return None
-        for value, n in values.items():
-            found[value] = found.get(value, 0) + n
-    return None if type_ is None or not found else _Values(_ordered(found), type_)
+    counts = table.value_counts(name, MOST_CLASSES)
+    if counts is None:
+        return None
+    typed, type_ = _typed(table, counts, table, counts, name)
+    if type_ in LISTS or (type_ is ColumnType.TEXT) != (labels.type is ColumnType.TEXT):
+        return None
+    values = _summed(typed, counts)
+    if not values or not labels.counts.keys().isdisjoint(values):
+        return None
+    if not isinstance(table.data, LazyTable) or len(counts) <= MOST_CLASSES:
+        return _Values(values, type_)
+    wanted = pl.Series(name, _of_type(labels.counts, type_)).cast(counts[name].dtype, strict=False)
+    return None if table.data.among(name, wanted).n_rows else _Values(values, type_, is_all=False)
+
+
+def _of_type(values: Iterable[Any], type_: ColumnType) -> list[Any]:
+    """Return those of the values that a column of a type can have."""
+    if type_ is ColumnType.INTEGER:
+        return [int(value) for value in values if value == int(value)]
+    return list(values)
 
 
 def _repeat(table: ExampleTable, statistic: Statistic, label: str, labels: _Values) -> bool:
@@ -278,34 +284,12 @@ def _repeat(table: ExampleTable, statistic: Statistic, label: str, labels: _Valu
 
 
 def _parts(table: ExampleTable, names: Sequence[str]) -> Iterator[pl.DataFrame]:
-    """Read columns part by part; those in memory are one part, whose values tell their types together."""
-    if isinstance(table.data, Scan):
+    """Read columns part by part, of a query the first part alone; those in memory are one part."""
+    if isinstance(table.data, LazyTable):
+        table = table.head(_SLICE) if isinstance(table.data, Query) else table
         yield from table.slices(names, _SLICE)
     else:
         yield named_frame(map(table.polars_column, names))
-
-
-def _counted(table: ExampleTable, name: str) -> pl.DataFrame | None:
-    """Count the values of a column as they were read, one more than :data:`MOST_CLASSES` at most.
-
-    None where they are lists.
-    """
-    total: pl.DataFrame | None = None
-    for part in _parts(table, [name]):
-        counts = _frequencies(part, name)
-        if counts is not None and total is not None:
-            counts = pl.concat([total, counts]).group_by(name).agg(pl.col(_COUNT).sum())
-        if counts is None or len(counts) > MOST_CLASSES:
-            return None if counts is None else counts.head(MOST_CLASSES + 1)
-        total = counts
-    return total
-
-
-def _frequencies(part: pl.DataFrame, name: str) -> pl.DataFrame | None:
-    dtype = part.schema[name]
-    if dtype.is_nested() or dtype == pl.Object:
-        return None
-    return part.group_by(name).agg(pl.len().cast(pl.Int64).alias(_COUNT))
 
 
 def _typed(
@@ -323,7 +307,7 @@ def _typed(
 def _summed(values: pl.Series, counts: pl.DataFrame) -> dict[Any, int]:
     """Add up the counts of values that are the same by their type, of which null is none."""
     total: dict[Any, int] = {}
-    for value, n in zip(values.to_list(), counts[_COUNT].to_list(), strict=True):
+    for value, n in zip(values.to_list(), counts[COUNT].to_list(), strict=True):
         if value is not None:
             total[value] = total.get(value, 0) + n
     return _ordered(total)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import Any
 
-import narwhals as nw
+import polars as pl
 
 from trackperm.choices import Missing
 from trackperm.errors import DisjointError, PairingError
@@ -15,6 +15,8 @@ from trackperm.pairing.checks.differences import Differences, RunDifferences
 from trackperm.pairing.columns import PairedColumns
 from trackperm.pairing.engines.base import Engine
 from trackperm.pairing.keyed_run import KEY, KeyedRun
+
+_NORMAL_FORM = "normal_form"
 
 
 def require_same_length(baseline: KeyedRun, candidate: KeyedRun) -> None:
@@ -65,20 +67,32 @@ def require_distinct_ids(engine: Engine, *runs: KeyedRun, id_: str) -> None:
     PairingError
         If a run has such ids.
     """
+    f = engine.functions
     for run in runs:
-        if run.frame.collect_schema()[KEY] != nw.String:
+        if run.frame.collect_schema()[KEY] != f.String:
             continue
-        beyond_ascii = engine.beyond_ascii(run.frame, KEY).select(KEY).unique()
-        seen: dict[str, str] = {}
-        for id_value in engine.collected(beyond_ascii)[KEY].to_list():
-            twin = seen.setdefault(unicodedata.normalize("NFC", id_value), id_value)
-            if twin != id_value:
-                raise PairingError(
-                    f"`{run.origin}` has the `{id_}` {twin!a} and {id_value!a}, one text in two"
-                    " Unicode normal forms: which of them the other run means cannot be told",
-                    hint="normalise the ids, as `unicodedata.normalize('NFC', id)` does, or `--id NAME` names"
-                    " another column.",
-                )
+        beyond_ascii = engine.beyond_ascii(run.frame, KEY).select(KEY)
+        if not len(engine.collected(beyond_ascii.head(1))):
+            continue
+        ids = f.col(KEY)
+        twins = (
+            engine.mapped(beyond_ascii.unique(), _with_normal_form)
+            .group_by(_NORMAL_FORM)
+            .agg(f.len().alias("n"), ids.min().alias("first"), ids.max().alias("last"))
+            .filter(f.col("n") > 1)
+        )
+        for first, last in engine.collected(twins.sort("first").head(1).select("first", "last")).iter_rows():
+            raise PairingError(
+                f"`{run.origin}` has the `{id_}` {first!a} and {last!a}, one text in two Unicode normal"
+                " forms: which of them the other run means cannot be told",
+                hint="normalise the ids, as `unicodedata.normalize('NFC', id)` does, or `--id NAME` names"
+                " another column.",
+            )
+
+
+def _with_normal_form(batch: pl.DataFrame) -> pl.DataFrame:
+    normal = [unicodedata.normalize("NFC", id_value) for id_value in batch[KEY].to_list()]
+    return batch.with_columns(pl.Series(_NORMAL_FORM, normal, pl.String))
 
 
 def refuse_differences(

@@ -17,7 +17,7 @@ import polars as pl
 
 from trackperm.errors import InputTypeError
 from trackperm.pairing.columns import PairedColumns
-from trackperm.pairing.joined import SIDES, SIZE, JoinedRows, n_rows, of
+from trackperm.pairing.joined import SIDES, SIZE, JoinedRows, of
 from trackperm.pairing.keyed_run import KEY
 from trackperm.pairing.row_hashes import hash_names, number_word
 from trackperm.tables.column_names import names_categories
@@ -42,15 +42,16 @@ class Evidence:
     ----------
     n : int
         Number of rows in the test.
-    same : bool
-        Whether all that the statistic reads of each run is the same in both.
+    n_different : mapping of str to int
+        In how many of them the columns differ that the statistic reads of each run.
     perfect : tuple of (str, str)
         Column, and name of a run that has the label in it on every example.
     shifts : mapping of str to (float, float)
         Of columns of decimals, the least and the greatest difference between the runs.
     pairs : mapping of str to DataFrame
         Of columns that the statistic reads of each run, the pairs of values ``a`` and ``b`` in the two runs
-        without nulls, and the number ``n`` of their rows; of very many numbers, some.
+        without nulls, and the number ``n`` of their rows; of very many numbers, some; of texts in an engine,
+        their words.
     in_order : DataFrame
         The columns of both runs in the order of rows, where these are paired by position.
     inputs : tuple of str
@@ -58,7 +59,7 @@ class Evidence:
     """
 
     n: int
-    same: bool
+    n_different: Mapping[str, int]
     perfect: tuple[tuple[str, str], ...]
     shifts: Mapping[str, tuple[float, float]]
     pairs: Mapping[str, pl.DataFrame]
@@ -84,7 +85,7 @@ class Evidence:
         in_order = pl.DataFrame()
         if rows.columns.id is None and n >= ENOUGH and names:
             in_order = rows.engine.collected(
-                rows.in_test.sort(KEY).select(of(side, name) for side in SIDES for name in names)
+                rows.rows_in_test.sort(KEY).select(of(side, name) for side in SIDES for name in names)
             )
         return cls.answered(rows, found, pairs, in_order, shared_inputs(rows, n))
 
@@ -101,7 +102,7 @@ class Evidence:
         names = rows.columns.of_runs
         return cls(
             int(answers["n"] or 0),
-            not any(answers[f"differs {name}"] for name in names),
+            {name: int(answers[f"differs {name}"] or 0) for name in names},
             tuple(
                 (name, rows.runs[i].origin)
                 for name, i in _like_label(rows)
@@ -120,10 +121,10 @@ class Evidence:
 
 def questions(rows: JoinedRows) -> dict[str, nw.Expr]:
     """Return the expressions over the rows in the test that evidence is drawn from, by what they tell."""
-    names = rows.columns.of_runs
-    sides = {name: [nw.col(of(side, name)) for side in SIDES] for name in names}
+    names, f = rows.columns.of_runs, rows.functions
+    sides = {name: [f.col(of(side, name)) for side in SIDES] for name in names}
     differs = {f"differs {name}": _ne_missing(*pair) for name, pair in sides.items()} | {
-        f"no label {i} {name}": _ne_missing(sides[name][i], nw.col(of(SIDES[i], str(rows.columns.label))))
+        f"no label {i} {name}": _ne_missing(sides[name][i], f.col(of(SIDES[i], str(rows.columns.label))))
         for name, i in _like_label(rows)
     }
     shifts = {
@@ -132,8 +133,8 @@ def questions(rows: JoinedRows) -> dict[str, nw.Expr]:
         if rows.types[name] is ColumnType.DECIMAL
         for end in ("min", "max")
     }
-    n_different = {name: n_rows(condition) for name, condition in differs.items()}
-    return {"n": nw.col(SIZE).sum(), **n_different, **shifts}
+    n_different = {name: rows.n_rows(condition) for name, condition in differs.items()}
+    return {"n": f.col(SIZE).sum(), **n_different, **shifts}
 
 
 def _like_label(rows: JoinedRows) -> list[tuple[str, int]]:
@@ -157,23 +158,23 @@ def pairs_of_values(rows: JoinedRows, name: str, *by: str) -> pl.DataFrame:
 
     They are those of each group of rows with the same values of the columns `by`, which come first.
     """
-    sides = [of(side, name) for side in SIDES]
-    pairs = rows.in_test.group_by(*by, *sides).agg(nw.col(SIZE).sum().cast(nw.Int64).alias("n"))
-    has_values = ~nw.col(sides[0]).is_null() & ~nw.col(sides[1]).is_null()
-    pairs = pairs.filter(has_values).select(
-        *by, nw.col(sides[0]).alias("a"), nw.col(sides[1]).alias("b"), "n"
-    )
+    f, sides = rows.functions, [of(side, name) for side in SIDES]
+    pairs = rows.in_test.group_by(*by, *sides).agg(f.col(SIZE).sum().cast(f.Int64).alias("n"))
+    has_values = ~f.col(sides[0]).is_null() & ~f.col(sides[1]).is_null()
+    pairs = pairs.filter(has_values).select(*by, f.col(sides[0]).alias("a"), f.col(sides[1]).alias("b"), "n")
     if not rows.engine.is_local:
         if rows.types[name] is ColumnType.TEXT:
-            pairs = pairs.head(N_SAMPLED)  # as many texts are not compared, whichever they are
+            # As many texts are not compared, whichever they are; of others it is told which are equal.
+            pairs = rows.engine.with_text_words(pairs.head(N_SAMPLED), {"word_a": "a", "word_b": "b"})
+            pairs = pairs.select(nw.col("word_a").alias("a"), nw.col("word_b").alias("b"), "n")
         else:
             pairs = rows.engine.kept(pairs)
             every = rows.engine.n_distinct(pairs, "a") // N_SAMPLED
             if every > 1:
                 for side in ("a", "b"):
-                    pairs = number_word(pairs, side, rows.types[name], f"word_{side}")
+                    pairs = number_word(f, pairs, side, rows.types[name], f"word_{side}")
                 pairs = rows.engine.with_row_hash(pairs, ["word_a", "word_b"], _HASH)
-                pairs = pairs.filter(nw.col(hash_names(_HASH)[0]) % every == 0).select("a", "b", "n")
+                pairs = pairs.filter(f.col(hash_names(_HASH)[0]) % every == 0).select("a", "b", "n")
     return rows.engine.collected(pairs)
 
 
@@ -193,7 +194,7 @@ def suspicions(found: Evidence, columns: PairedColumns, types: Mapping[str, Colu
     sentences = list(found.inputs)
     if found.n >= ENOUGH:
         names = columns.of_runs
-        if found.same and names:
+        if names and not any(found.n_different.values()):
             sentences.append(f"{_listed(names)} are the same in both runs: is one a copy of the other?")
         else:
             for name in names:
@@ -233,19 +234,19 @@ def shared_inputs(rows: JoinedRows, n: int) -> tuple[str, ...]:
 
 
 def _inputs(rows: JoinedRows, n: int) -> Iterator[str]:
-    columns = rows.columns
+    columns, f = rows.columns, rows.functions
     for name in columns.identity:
         if rows.types[name] in _NUMBERS or names_categories(name):  # counts, and hashes of answers
             continue
         if columns.repeats or columns.cluster == name:
             continue
-        value = nw.col(of(SIDES[0], name))
+        value = f.col(of(SIDES[0], name))
         sizes = (
             rows.in_test.filter(~value.is_null())
             .group_by(of(SIDES[0], name))
-            .agg(nw.col(SIZE).sum().alias("n"))
+            .agg(f.col(SIZE).sum().alias("n"))
         )
-        repeated = rows.engine.collected(sizes.filter(nw.col("n") > 1).select(nw.col("n").sum())).item()
+        repeated = rows.engine.collected(sizes.filter(f.col("n") > 1).select(f.col("n").sum())).item()
         if repeated:
             yield shared_input(int(repeated), n, name)
 

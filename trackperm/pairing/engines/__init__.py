@@ -1,6 +1,6 @@
 """Data frame engines that pair runs: polars in memory, DuckDB out of memory."""
 
 from trackperm.pairing.engines.base import Engine, Frame, Types
-from trackperm.pairing.engines.choice import EngineName, engine_for
+from trackperm.pairing.engines.choice import engine_for
 
-__all__ = ["Engine", "EngineName", "Frame", "Types", "engine_for"]
+__all__ = ["Engine", "Frame", "Types", "engine_for"]

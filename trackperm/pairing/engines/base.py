@@ -10,7 +10,7 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
-from trackperm.pairing.row_hashes import with_row_hash
+from trackperm.statistic.expressions.functions import NARWHALS, Functions
 from trackperm.tables.column_types import ColumnType
 from trackperm.tables.table import ExampleTable
 
@@ -27,10 +27,13 @@ class Engine(ABC):
         As ``--engine`` calls it.
     is_local : bool
         Whether all rows are in this process's memory, so that any number of them may be looked at.
+    functions : Functions
+        What expressions over its tables are built with.
     """
 
     name: str
     is_local: bool = False
+    functions: Functions = NARWHALS
 
     @abstractmethod
     def typed(
@@ -55,9 +58,13 @@ class Engine(ABC):
         :data:`~trackperm.pairing.row_hashes.NULL_WORD`.
         """
 
+    @abstractmethod
     def with_row_hash(self, frame: Frame, words: Sequence[str], name: str, rounds: int = 2) -> Frame:
-        """Add the hashes of rows; see :func:`~trackperm.pairing.row_hashes.with_row_hash`."""
-        return with_row_hash(frame, words, name, rounds)
+        """Add the hash of every row's `words` as columns of int64.
+
+        The columns are those of :func:`~trackperm.pairing.row_hashes.hash_names`; `rounds` says how often the
+        combination of the words is raised to its fifth power.
+        """
 
     @abstractmethod
     def mapped(self, frame: Frame, function: Callable[[pl.DataFrame], pl.DataFrame]) -> Frame:
@@ -76,8 +83,8 @@ class Engine(ABC):
         """Keep the rows whose text in a column has other characters than those of ASCII."""
 
     @abstractmethod
-    def sample(self, frame: Frame, name: str, n: int) -> pl.Series:
-        """Take about `n` values of a column at random, or all."""
+    def sampled(self, frame: Frame, n: int) -> Frame:
+        """Take about `n` rows at random, or all."""
 
     @abstractmethod
     def n_distinct(self, frame: Frame, name: str) -> int:

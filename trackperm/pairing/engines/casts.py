@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import narwhals as nw
@@ -11,6 +12,7 @@ import narwhals as nw
 from trackperm.pairing.engines.base import Frame, Types
 from trackperm.pairing.internal_names import internal
 from trackperm.tables.column_types import ColumnType, typed_columns
+from trackperm.tables.query import Query
 from trackperm.tables.table import ExampleTable
 
 _DTYPES: dict[ColumnType, Any] = {
@@ -21,6 +23,21 @@ _DTYPES: dict[ColumnType, Any] = {
     ColumnType.TEXT_LIST: nw.List(nw.String),
     ColumnType.INTEGER_LIST: nw.List(nw.Int64),
 }
+
+
+def stored(table: ExampleTable, columns: Sequence[str], path: Path) -> ExampleTable:
+    """Write the columns of a query to a file, so that types are found in the rows that are read.
+
+    Raises
+    ------
+    SourceError
+        If the engine of the query cannot compute them.
+    StorageError
+        If the file cannot be written.
+    """
+    if not isinstance(table.data, Query):
+        return table
+    return replace(table, data=table.data.stored(list(dict.fromkeys(columns)), path))
 
 
 def types_of(tables: Sequence[ExampleTable], columns: Sequence[str], texts: Sequence[str]) -> Types:

@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Collection
 
-from trackperm.pairing.columns import PairedColumns
+from trackperm.choices import EngineName
 from trackperm.pairing.engines.base import Engine
 from trackperm.pairing.engines.duckdb import DuckDB
 from trackperm.pairing.engines.in_memory import InMemory
+from trackperm.pairing.engines.spark import Spark
+from trackperm.tables.query import Query
 from trackperm.tables.table import ExampleTable
 
 MANY_ROWS = 500_000
 """Rows of a run from which on DuckDB pairs them."""
 
-EngineName = Literal["auto", "polars", "duckdb"]
-"""Where rows are joined and counted; "auto" goes by their number."""
 
-
-def engine_for(name: EngineName, tables: tuple[ExampleTable, ExampleTable], columns: PairedColumns) -> Engine:
+def engine_for(
+    name: EngineName, tables: tuple[ExampleTable, ExampleTable], columns: Collection[str]
+) -> Engine:
     """Return the engine of a name, or for "auto" the one that suits the tables.
 
-    Pairs by position are in memory whatever is named: a query has no order.
+    Whatever is named, rows are paired in memory if the types of columns are told by all of their values
+    alone, as those of objects of Python are.
     """
-    if columns.id is None or name == "polars":
+    if name == "auto":
+        name = _suiting(tables)
+    if name == "polars" or not all(table.has_witnesses(columns) for table in tables):
         return InMemory()
-    return DuckDB() if name == "duckdb" or _is_large(tables, columns) else InMemory()
+    return Spark(tables) if name == "spark" else DuckDB()
 
 
-def _is_large(tables: tuple[ExampleTable, ExampleTable], columns: PairedColumns) -> bool:
-    if max(map(len, tables)) < MANY_ROWS:
-        return False
-    return all(table.has_witnesses(columns.names) for table in tables)
+def _suiting(tables: tuple[ExampleTable, ExampleTable]) -> EngineName:
+    if any(isinstance(table.data, Query) and table.data.is_spark for table in tables):
+        return "spark"
+    return "duckdb" if max(map(len, tables)) >= MANY_ROWS else "polars"

@@ -17,11 +17,13 @@ import polars as pl
 from polars import selectors
 
 from trackperm.errors import StorageError
-from trackperm.pairing.engines.base import Engine, Frame, Types
-from trackperm.pairing.engines.casts import cast_frame, types_of
+from trackperm.pairing.engines.base import Frame, Types
+from trackperm.pairing.engines.casts import cast_frame, stored, types_of
+from trackperm.pairing.engines.sql import SqlEngine
 from trackperm.pairing.internal_names import internal
-from trackperm.pairing.row_hashes import INTEGER_TEXT, NULL_WORD, TEXT_DIGITS
+from trackperm.pairing.row_hashes import INTEGER_TEXT, TEXT_DIGITS
 from trackperm.tables.column_types import ColumnType
+from trackperm.tables.query import ArrowStream, quoted
 from trackperm.tables.scan import Scan
 from trackperm.tables.table import ExampleTable
 
@@ -32,7 +34,7 @@ _SLICE = 2**18  # rows that are written, or looked at, at once
 _MEMORY = 2**32  # bytes that DuckDB takes at most, of a machine that has twice as many
 
 
-class DuckDB(Engine):
+class DuckDB(SqlEngine):
     """DuckDB on a database of its own, which is deleted at the end.
 
     Raises
@@ -63,6 +65,8 @@ class DuckDB(Engine):
                     "autoload_known_extensions": False,
                 },
             )
+            # DuckDB takes `python -c` for an interactive session, and draws progress bars in its output.
+            self._connection.execute("SET enable_progress_bar = false")
         except BaseException:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise
@@ -77,52 +81,63 @@ class DuckDB(Engine):
         self, tables: Sequence[ExampleTable], columns: Sequence[str], texts: Sequence[str]
     ) -> tuple[list[Frame], Types]:
         """Bring `columns` of two tables to one type each."""
+        # A query is not joined where it is: tables that pairing keeps would be in the database of the user.
+        tables = [stored(table, columns, self._new_path()) for table in tables]
         types = types_of(tables, columns, texts)
-        return [cast_frame(_renamed(self._source(table, columns), types), types) for table in tables], types
+        return [cast_frame(self._source(table, types), types) for table in tables], types
 
-    def _source(self, table: ExampleTable, columns: Sequence[str]) -> Frame:
-        paths = table.data.parquet if isinstance(table.data, Scan) else ()
-        if paths:
-            with self._stored():
-                relation = self._connection.read_parquet(
-                    [str(path) for path in paths], hive_partitioning=False
-                )
-                return nw.from_native(relation)
-        return self._written(table.slices(columns, _SLICE))
+    def _new_path(self) -> Path:
+        return self._folder / f"{next(self._numbers)}.parquet"
+
+    def _source(self, table: ExampleTable, types: Types) -> Frame:
+        """Return the columns of `types` under their internal names."""
+        if isinstance(table.data, Scan) and table.data.parquet:
+            with self._storing():
+                paths = [str(path) for path in table.data.parquet]
+                relation = self._connection.read_parquet(paths, hive_partitioning=False)
+            return _renamed(relation, table.columns, table.schema, types)
+        frame = self._written(table.slices(types, _SLICE))
+        return _renamed(frame.to_native(), list(types), table.schema, types)
 
     def _written(self, parts: Iterator[pl.DataFrame]) -> Frame:
         """Write a table slice by slice, and read what was written."""
         paths = []
         for part in parts:
-            paths.append(str(self._folder / f"{next(self._numbers)}.parquet"))
+            paths.append(str(self._new_path()))
             try:
                 part.write_parquet(paths[-1], compression="lz4")
             except OSError as error:
                 raise _no_room(error) from error
-        with self._stored():
+        with self._storing():
             return nw.from_native(self._connection.read_parquet(paths, hive_partitioning=False))
 
     def local(self, frame: pl.DataFrame) -> Frame:
         """Take a small table from memory."""
         return self._written(iter([frame]))
 
-    def with_text_words(self, frame: Frame, words: Mapping[str, str]) -> Frame:
-        """Add the words of columns of text."""
+    def with_sql(self, frame: Frame, *steps: Mapping[str, str]) -> Frame:
+        """Add columns of SQL expressions."""
         relation: duckdb.DuckDBPyRelation = frame.to_native()
+        for columns in steps:
+            relation = relation.project(
+                ", ".join(["*", *(f"{sql} AS {name}" for name, sql in columns.items())])
+            )
+        return nw.from_native(relation)
+
+    def is_integer_text(self, name: str) -> str:
+        """Return the condition that a text is written as an integer."""
         pattern = INTEGER_TEXT.removeprefix("^").removesuffix("$")
-        columns = ", ".join(
-            f"CASE WHEN {_quoted(name)} IS NULL THEN {NULL_WORD}"
-            f" WHEN regexp_full_match({_quoted(name)}, '{pattern}') THEN TRY_CAST({_quoted(name)} AS BIGINT)"
-            f" ELSE CAST('0x' || sha256({_quoted(name)})[:{TEXT_DIGITS}] AS BIGINT) END AS {_quoted(word)}"
-            for word, name in words.items()
-        )
-        return nw.from_native(relation.project(f"*, {columns}"))
+        return f"regexp_full_match({name}, '{pattern}')"
+
+    def text_hash(self, name: str) -> str:
+        """Return the expression of a part of MD5 of a text."""
+        return f"CAST('0x' || md5({name})[:{TEXT_DIGITS}] AS BIGINT)"
 
     def mapped(self, frame: Frame, function: Callable[[pl.DataFrame], pl.DataFrame]) -> Frame:
         """Add columns that `function` makes of batches of rows."""
         relation: duckdb.DuckDBPyRelation = frame.to_native()
-        path = str(self._folder / f"{next(self._numbers)}.parquet")
-        with self._stored():
+        path = str(self._new_path())
+        with self._storing():
             relation.write_parquet(path, compression="lz4")
         lazy = pl.scan_parquet(path)
         n_rows = int(lazy.select(pl.len()).collect().item())
@@ -133,38 +148,38 @@ class DuckDB(Engine):
         """Compute a table that several queries read."""
         relation: duckdb.DuckDBPyRelation = frame.to_native()
         name = f"kept_{next(self._numbers)}"
-        with self._stored():
+        with self._storing():
             relation.create(name)
             return nw.from_native(self._connection.table(name))
 
     def collected(self, frame: Frame) -> pl.DataFrame:
         """Bring few rows into memory."""
         relation: duckdb.DuckDBPyRelation = frame.to_native()
-        with self._stored():
+        with self._storing():
             found = _frame(relation)
         return found.with_columns(selectors.decimal().cast(pl.Int64))  # sums are of 128 bits
 
     def beyond_ascii(self, frame: Frame, name: str) -> Frame:
         """Keep the rows whose text in a column has other characters than those of ASCII."""
         relation: duckdb.DuckDBPyRelation = frame.to_native()
-        return nw.from_native(relation.filter(f"strlen({_quoted(name)}) > length({_quoted(name)})"))
+        return nw.from_native(relation.filter(f"strlen({quoted(name)}) > length({quoted(name)})"))
 
-    def sample(self, frame: Frame, name: str, n: int) -> pl.Series:
-        """Take about `n` values of a column at random."""
-        relation: duckdb.DuckDBPyRelation = frame.select(name).to_native()
-        with self._stored():
+    def sampled(self, frame: Frame, n: int) -> Frame:
+        """Take about `n` rows at random, others whenever they are read."""
+        relation: duckdb.DuckDBPyRelation = frame.to_native()
+        with self._storing():
             n_rows = int(_frame(relation.aggregate("count(*) AS n"))["n"].item())
-            return _frame(relation.filter(f"random() * {n_rows} < {n}"))[name]
+        return nw.from_native(relation.filter(f"random() * {n_rows} < {n}"))
 
     def n_distinct(self, frame: Frame, name: str) -> int:
         """Count the distinct values of a column, to within a fifth."""
         relation: duckdb.DuckDBPyRelation = frame.to_native()
-        counted = relation.aggregate(f"approx_count_distinct({_quoted(name)}) AS n")
-        with self._stored():
+        counted = relation.aggregate(f"approx_count_distinct({quoted(name)}) AS n")
+        with self._storing():
             return int(_frame(counted)["n"].item())
 
     @contextmanager
-    def _stored(self) -> Iterator[None]:
+    def _storing(self) -> Iterator[None]:
         try:
             yield
         except self._error as error:
@@ -173,52 +188,43 @@ class DuckDB(Engine):
             raise
 
 
-def _renamed(frame: Frame, types: Types) -> Frame:
+def _renamed(
+    relation: duckdb.DuckDBPyRelation, names: Sequence[str], schema: nw.Schema, types: Types
+) -> Frame:
     """Select columns under their internal names; floats that are integers or NaN as integers.
 
     Other casts fail for a NaN that a dictionary holds, whether a row has it or not.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The columns of the relation by place: DuckDB calls one of two otherwise that differ in case alone.
     """
-    schema = frame.collect_schema()
     integral = (ColumnType.INTEGER, ColumnType.TEXT)
+    places = {name: f"#{place}" for place, name in enumerate(names, 1)}
     columns = ", ".join(
-        f"TRY_CAST({_quoted(name)} AS BIGINT) AS {internal(name)}"
+        f"TRY_CAST({places[name]} AS BIGINT) AS {internal(name)}"
         if schema[name].is_float() and type_ in integral
-        else f"{_quoted(name)} AS {internal(name)}"
+        else f"{places[name]} AS {internal(name)}"
         for name, type_ in types.items()
     )
-    relation: duckdb.DuckDBPyRelation = frame.to_native()
     return nw.from_native(relation.project(columns))
 
 
-class _Stream:
-    """A relation's Arrow stream: polars keeps the types of what it reads, and DuckDB calls its own leaks."""
-
-    def __init__(self, relation: duckdb.DuckDBPyRelation) -> None:
-        self._relation = relation
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self._relation.__arrow_c_stream__()
-
-
 def _frame(relation: duckdb.DuckDBPyRelation) -> pl.DataFrame:
-    return pl.DataFrame(_Stream(relation))
+    return pl.DataFrame(ArrowStream(relation))
 
 
 def _is_of_storage(error: Exception) -> bool:
     return type(error).__name__ in ("IOException", "OutOfMemoryException")
 
 
-def _no_room(error: Exception) -> StorageError:
+def _no_room(error: BaseException) -> StorageError:
     return StorageError(
         "runs that are too large for memory are paired in temporary files, which cannot be written:"
         f" {str(error).splitlines()[0]}",
         hint="the environment variable `TMPDIR` names a folder that has room for them.",
     )
-
-
-def _quoted(name: str) -> str:
-    escaped = name.replace('"', '""')
-    return f'"{escaped}"'
 
 
 def _memory() -> int:

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from typing import cast
 
-import narwhals as nw
 import polars as pl
 
 from trackperm.pairing.engines.base import Engine, Frame, Types
 from trackperm.pairing.internal_names import internal
 from trackperm.pairing.row_hashes import INTEGER_TEXT, NULL_WORD, hash_names, row_hash, text_word
+from trackperm.pairing.text_words import FEW, text_words
+from trackperm.statistic.expressions.functions import POLARS
 from trackperm.tables.column_types import typed_columns
 from trackperm.tables.table import ExampleTable
 
-_FEW = 2**12  # texts that Python looks up sooner than polars joins them
 _IS_INTEGER = re.compile(INTEGER_TEXT, re.ASCII).fullmatch
+_FIRST = 2**10  # texts which, if they are all different, are taken for ids of which few repeat
 
 
 class InMemory(Engine):
-    """polars on columns that fit in memory, once more than they are."""
+    """polars on columns that fit in memory, once more than they are; frames are its own, without narwhals."""
 
     name = "polars"
     is_local = True
+    functions = POLARS
 
     def typed(
         self, tables: Sequence[ExampleTable], columns: Sequence[str], texts: Sequence[str]
@@ -34,23 +37,19 @@ class InMemory(Engine):
 
     def local(self, frame: pl.DataFrame) -> Frame:
         """Take a table."""
-        return nw.from_native(frame.lazy())
+        return cast(Frame, frame.lazy())
 
     def with_text_words(self, frame: Frame, words: Mapping[str, str]) -> Frame:
         """Add the words of columns of text."""
         data = self.collected(frame)
-        return self.local(
-            data.with_columns(_text_words(data[name]).alias(word) for word, name in words.items())
-        )
+        return self.local(data.hstack([_text_words(data[name]).alias(word) for word, name in words.items()]))
 
     def with_row_hash(self, frame: Frame, words: Sequence[str], name: str, rounds: int = 2) -> Frame:
         """Add the hashes of rows, by NumPy: expressions take ten times as long on few rows."""
         data = self.collected(frame)
         found = row_hash([data[word].to_numpy() for word in words], len(data), rounds)
         return self.local(
-            data.with_columns(
-                pl.Series(half, each) for half, each in zip(hash_names(name), found, strict=True)
-            )
+            data.hstack([pl.Series(half, each) for half, each in zip(hash_names(name), found, strict=True)])
         )
 
     def mapped(self, frame: Frame, function: Callable[[pl.DataFrame], pl.DataFrame]) -> Frame:
@@ -63,38 +62,43 @@ class InMemory(Engine):
 
     def collected(self, frame: Frame) -> pl.DataFrame:
         """Compute a table."""
-        found: pl.LazyFrame = frame.to_native()
-        return found.collect()
+        return cast(pl.LazyFrame, frame).collect()
 
     def beyond_ascii(self, frame: Frame, name: str) -> Frame:
         """Keep the rows whose text in a column has other characters than those of ASCII."""
-        rows: pl.LazyFrame = frame.to_native()
-        return nw.from_native(rows.filter(pl.col(name).str.len_bytes() > pl.col(name).str.len_chars()))
+        rows = cast(pl.LazyFrame, frame)
+        return cast(Frame, rows.filter(pl.col(name).str.len_bytes() > pl.col(name).str.len_chars()))
 
-    def sample(self, frame: Frame, name: str, n: int) -> pl.Series:
-        """Take `n` values of a column at random, or all."""
-        values = self.collected(frame.select(name))[name]
-        return values.sample(min(n, len(values)), seed=0)
+    def sampled(self, frame: Frame, n: int) -> Frame:
+        """Take `n` rows at random, or all."""
+        rows = self.collected(frame)
+        return self.local(rows.sample(min(n, len(rows)), seed=0))
 
     def n_distinct(self, frame: Frame, name: str) -> int:
         """Count the distinct values of a column."""
-        return int(self.collected(frame.select(nw.col(name).n_unique())).item())
+        return self.collected(frame.select(name))[name].n_unique()
 
 
 def _text_words(texts: pl.Series) -> pl.Series:
-    if len(texts) <= _FEW:
+    """Return the words of texts, once of each where they repeat."""
+    if len(texts) <= FEW:
         values = texts.to_list()
-        known = {text: NULL_WORD if text is None else _text_word(text) for text in set(values)}
+        known = {text: NULL_WORD if text is None else _word(text) for text in set(values)}
         return pl.Series([known[text] for text in values], dtype=pl.Int64)
-    distinct = texts.drop_nulls().unique()
-    is_integer = distinct.str.contains(INTEGER_TEXT)
-    integers = distinct.filter(is_integer)
-    others = distinct.filter(~is_integer)
-    words = pl.concat([integers.cast(pl.Int64), pl.Series(map(text_word, others.to_list()), dtype=pl.Int64)])
-    table = pl.DataFrame([pl.concat([integers, others]).alias("text"), words.alias("word")])
-    found = texts.alias("text").to_frame().join(table, on="text", how="left", maintain_order="left")
-    return found["word"].fill_null(NULL_WORD)
+    if texts.head(_FIRST).n_unique() == min(len(texts), _FIRST):
+        return _words_of_each(texts)
+    distinct = texts.unique()
+    words = _words_of_each(distinct)
+    table = pl.DataFrame([distinct.alias("text"), words.alias("word")])
+    found = texts.alias("text").to_frame()
+    return found.join(table, on="text", how="left", nulls_equal=True, maintain_order="left")["word"]
 
 
-def _text_word(text: str) -> int:
+def _word(text: str) -> int:
     return int(text) if _IS_INTEGER(text) else text_word(text)
+
+
+def _words_of_each(texts: pl.Series) -> pl.Series:
+    is_integer = texts.str.contains(INTEGER_TEXT)
+    integers = texts.set(~is_integer, None).cast(pl.Int64).fill_null(NULL_WORD)
+    return integers.scatter((~is_integer).arg_true(), text_words(texts.filter(~is_integer)))

@@ -1,1 +1,1 @@
-"""Leaderboards as text, tables, charts and pages."""
+"""Rendering of leaderboards: text, tables, charts and pages."""

@@ -1,4 +1,4 @@
-"""The cells of a leaderboard as text, the same in every format, and what is said around the table."""
+"""Cells of a leaderboard as text, the same in every format, and the sentences around the table."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from trackperm.leaderboards import Leaderboard, Pair, Row
 from trackperm.report.text import EXACT_WITHIN, direction, ends, format_number, one_sided
 
 STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
-"""Levels of the adjusted p-value below which so many stars stand."""
+"""Stars of adjusted p-values below each level."""
 
 DAGGER = "†"
-"""Stands beside an interval that holds 0 although its row is decided."""
+"""Mark of an interval that holds 0 although its row is decided."""
 
 SCOPE = "these runs on these examples; not other seeds, prompts or test sets"
 
 
 @dataclass(frozen=True)
 class Cells:
-    """A table of text.
+    """Table of text.
 
     Attributes
     ----------
     header : tuple of str
         Names of the columns.
     rows : list of tuple of str
-        One for each run.
+        One row per run.
     numeric : tuple of bool
-        Which columns are aligned to the right.
+        Whether each column is aligned to the right.
     """
 
     header: tuple[str, ...]
@@ -40,9 +40,9 @@ class Cells:
 
 
 def cells(board: Leaderboard, *, stars: bool = False) -> Cells:
-    """Write every row: rank, run, score, difference, interval, verdict with adjusted p, group, rank range.
+    """Return all rows: rank, run, score, difference, interval, verdict, adjusted p, group, possible ranks.
 
-    Columns that nothing stands in are left out.
+    Empty columns are left out.
     """
     columns = {
         "rank": [f"{row.rank}" for row in board.rows],
@@ -66,23 +66,23 @@ def cells(board: Leaderboard, *, stars: bool = False) -> Cells:
 
 
 def interval_name(board: Leaderboard) -> str:
-    """Name the column of intervals by their confidence, and what they promise together."""
+    """Return the name of the interval column, with the confidence and the joint guarantee."""
     promise = f"{board.interval_promise} " if board.interval_promise else ""
     return f"{promise}{confidence(board)} interval"
 
 
 def confidence(board: Leaderboard) -> str:
-    """Write the confidence that the intervals have together."""
+    """Return the joint confidence of the intervals."""
     return f"{float(100 * (1 - Decimal(repr(board.alpha)))):.10g} %"
 
 
 def interval(row: Row) -> str:
-    """Write the interval for the difference, with a dagger where it holds 0 although the row is decided."""
+    """Return the interval of a row, with a dagger if it holds 0 although the row is decided."""
     return "" if row.interval is None else f"{ends(row.interval)}{DAGGER * row.holds_zero}"
 
 
 def verdict(board: Leaderboard, place: int) -> str:
-    """Write the marker of a row; the run that others are compared with has its role."""
+    """Return the marker of a row, or the role of the run that others are compared with."""
     pair = board.rows[place].pair
     if pair is not None:
         return MARKERS[pair.verdict]
@@ -90,26 +90,26 @@ def verdict(board: Leaderboard, place: int) -> str:
 
 
 def adjusted(board: Leaderboard, pair: Pair, digits: int = 3) -> str:
-    """Write the adjusted p-value, never as 0, on its side of alpha, and as what it is if by Monte Carlo."""
+    """Return the adjusted p-value, never as 0, on its side of alpha, and marked if by Monte Carlo."""
     corrected = replace(pair.test, pvalue=pair.adjusted, log10_pvalue=pair.log10_adjusted)
     found = corrected.format_pvalue(digits, board.alpha)
     return f"≈{found} MC" if board.is_drawn(pair) else found
 
 
 def certainty(board: Leaderboard, pair: Pair) -> str:
-    """Say what is known of the error of an adjusted p-value, in a word or two."""
+    """Return the certainty of an adjusted p-value in a word or two."""
     if board.is_drawn(pair):
         return "Monte Carlo"
     return "exact" if pair.test.error_bound <= EXACT_WITHIN else "certified upper end"
 
 
 def star(pair: Pair) -> str:
-    """Write the stars of an adjusted p-value."""
+    """Return the stars of an adjusted p-value."""
     return next((stars for level, stars in STARS if pair.adjusted < level), "")
 
 
 def ranks(row: Row) -> str:
-    """Write the possible ranks."""
+    """Return the possible ranks of a row."""
     if row.ranks is None:
         return ""
     low, high = row.ranks
@@ -117,7 +117,7 @@ def ranks(row: Row) -> str:
 
 
 def summary(board: Leaderboard) -> str:
-    """Say what was compared: statistic, runs, examples, comparisons."""
+    """Return what was compared, as a sentence: statistic, runs, examples, comparisons."""
     n, unit = board.n_examples, "example" if board.statistic.cluster is None else "cluster"
     name = f"{board.statistic.name}{direction(board.statistic)}"
     against = "all pairs" if board.baseline is None else f"against `{board.rows[board.baseline].name}`"
@@ -128,7 +128,7 @@ def summary(board: Leaderboard) -> str:
 
 
 def method(board: Leaderboard) -> str:
-    """Say how p-values were computed and corrected, and what that bounds."""
+    """Return how p-values were computed and corrected, and what that bounds, as a sentence."""
     rule = board.correction
     bound = {
         "FWER": "the probability of any false difference",
@@ -143,22 +143,20 @@ def method(board: Leaderboard) -> str:
     n_exact, others = len(board.pairs) - len(uncertain), len(uncertain) - methods["monte-carlo"]
     found = [f"{n_exact} exact" if uncertain else "exact"] if n_exact else []
     if methods["monte-carlo"]:
-        found.append(
-            f"{methods['monte-carlo']} by Monte Carlo, of which the upper end of the 99 % interval counts"
-        )
+        found.append(f"{methods['monte-carlo']} by Monte Carlo, with the upper end of the 99 % interval")
     if others:
         found.append(f"{others} by certified upper ends")
     return (
         f"p-values: {', '.join(found)}, {board.alternative}, adjusted by {rule.title} for {len(board.pairs)} "
         f"comparison{'' if len(board.pairs) == 1 else 's'}; {bound} is at most {board.alpha:g}"
-        + (", apart from what these 99 % intervals miss" if methods["monte-carlo"] else "")
+        + (", if these 99 % intervals hold" if methods["monte-carlo"] else "")
     )
 
 
 def legend(board: Leaderboard) -> list[str]:
-    """Say what the columns mean."""
+    """Return sentences about the meaning of the columns."""
     other = "the best run" if board.baseline is None else "the baseline"
-    sentences = [f"▲ better, ▼ worse than {other}; ≈ undecided, which is no proof of equality"]
+    sentences = [f"▲ better, ▼ worse than {other}; ≈ undecided, which does not prove equality"]
     if board.baseline is None:
         sentences.append("two runs share a letter exactly when they are not shown to differ")
     if any(row.ranks is not None for row in board.rows):
@@ -173,7 +171,7 @@ def legend(board: Leaderboard) -> list[str]:
 
 
 def _intervals(board: Leaderboard, other: str) -> list[str]:
-    """Say what the intervals promise, and where they and the verdicts part."""
+    """Return sentences about the guarantee of the intervals, and where they differ from the verdicts."""
     used = [row.interval for row in board.rows if row.interval is not None]
     if not used:
         return []
@@ -202,7 +200,7 @@ def _intervals(board: Leaderboard, other: str) -> list[str]:
 
 
 def notes(board: Leaderboard) -> list[str]:
-    """List what a reader must know beyond the table."""
+    """Return what a reader has to know beyond the table, as sentences."""
     found = []
     if board.missing == "drop" and board.n_examples < board.n_largest:
         found.append(
@@ -218,7 +216,7 @@ def notes(board: Leaderboard) -> list[str]:
 
 
 def clone_groups(board: Leaderboard) -> list[tuple[str, ...]]:
-    """Return the names of runs that are copies of each other, group by group."""
+    """Return groups of runs with the same counts on every example, by name."""
     groups = {
         tuple(other.name for other in board.rows if other.name == row.name or other.name in row.clones)
         for row in board.rows
@@ -228,5 +226,5 @@ def clone_groups(board: Leaderboard) -> list[tuple[str, ...]]:
 
 
 def incomplete(board: Leaderboard) -> Sequence[tuple[str, str]]:
-    """Return names of runs that are not in the family, and the first sentence of why."""
+    """Return the names of excluded runs, with the reason on one line."""
     return [(run.name, " ".join(run.reason.split())) for run in board.incomplete]

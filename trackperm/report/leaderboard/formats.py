@@ -1,4 +1,4 @@
-"""Formats of leaderboards, by name."""
+"""Formats of leaderboards by name."""
 
 from __future__ import annotations
 
@@ -21,11 +21,37 @@ FORMATS: Mapping[str, Renderer] = {
     "json": lambda board, _: (board.to_json() + "\n").encode(),
     "png": lambda board, _: charts.png(chart.chart(board)),
 }
-"""What renders a leaderboard, with or without stars."""
+"""Renderers by format; the second argument adds stars."""
 
 
 def render(board: Leaderboard, format_: str, *, stars: bool = False) -> bytes:
-    """Render `board`; see :func:`trackperm.report.render`."""
+    """Render a leaderboard as the content of a file.
+
+    The command line prints the format ``text``. To write a leaderboard to a tracker, use
+    :func:`trackperm.log`.
+
+    Parameters
+    ----------
+    board : Leaderboard
+        Result of :func:`trackperm.leaderboard`.
+    format_ : {'text', 'markdown', 'html', 'latex', 'csv', 'json', 'png'}
+        Format; all but PNG are text in UTF-8.
+    stars : bool
+        Whether adjusted p-values have stars: one below 0.05, two below 0.01, three below 0.001.
+
+    Raises
+    ------
+    InputError
+        If the format is unknown.
+    MissingDependencyError
+        If the format is PNG and ``trackperm[plots]`` is not installed.
+
+    Examples
+    --------
+    >>> board = trackperm.leaderboard(["baseline.parquet", "candidate.parquet"], "accuracy")
+    >>> trackperm.report.render(board, "csv").decode().splitlines()[1].startswith("1,candidate")
+    True
+    """
     if format_ not in FORMATS:
-        raise InputError(f"no format is called `{format_}`; there are {listed(FORMATS)}")
+        raise InputError(f"no format is called `{format_}`; expected one of {listed(FORMATS)}")
     return FORMATS[format_](board, stars)

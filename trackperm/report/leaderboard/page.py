@@ -1,23 +1,28 @@
-"""The full page of a leaderboard: a single file that needs no network."""
+"""Page of a leaderboard: one HTML file that needs no network."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from trackperm.comparison.verdict import MARKERS, Sign
 from trackperm.errors import MissingDependencyError
-from trackperm.leaderboards import Leaderboard
+from trackperm.leaderboards import Leaderboard, Pair
 from trackperm.report import charts
 from trackperm.report.leaderboard import cells as parts
 from trackperm.report.leaderboard import chart
 from trackperm.report.templating import render
-from trackperm.report.text import shorten
+from trackperm.report.text import format_number
 
 MOST_IN_MATRIX = 40
-"""Runs up to which all pairs are shown as a matrix."""
+"""Runs of the largest matrix of pairs, which still fits a screen."""
+
+
+_OPPOSITE: Mapping[Sign, Sign] = {"better": "worse", "worse": "better", "undecided": "undecided"}
 
 
 def html(board: Leaderboard, *, stars: bool = False) -> str:
-    """Render `board` as a page; without ``trackperm[plots]`` it has no chart and says so."""
+    """Render `board` as a page; without ``trackperm[plots]`` it has a note instead of a chart."""
     try:
         drawn: dict[str, Any] = charts.embedded(chart.chart(board))
         del drawn["spec"]["title"]  # the page has its own headline
@@ -35,24 +40,32 @@ def html(board: Leaderboard, *, stars: bool = False) -> str:
         legend=parts.legend(board),
         notes=parts.notes(board),
         incomplete=parts.incomplete(board),
-        matrix=_matrix(board),
+        matrix=matrix(board),
         signature=board.signature,
     )
 
 
-def _matrix(board: Leaderboard) -> dict[str, Any] | None:
-    """Marker and adjusted p of every pair, row against column; None where there are too many, or not all."""
+def matrix(board: Leaderboard) -> dict[str, Any] | None:
+    """Return names and cells of all pairs, the run of a row against the run of a column.
+
+    A cell has ``marker``, ``verdict``, ``p`` and ``difference``; a run against itself is None. None in all if
+    there are more than :data:`MOST_IN_MATRIX` runs, fewer than three, or a baseline.
+    """
     n = len(board.rows)
-    if board.baseline is not None or n > MOST_IN_MATRIX or n < 3:
+    if board.baseline is not None or not 3 <= n <= MOST_IN_MATRIX:
         return None
-    cells: list[list[tuple[str, str, str]]] = [[("", "", "same")] * n for _ in range(n)]
+    cells: list[list[dict[str, str] | None]] = [[None] * n for _ in range(n)]
     for pair in board.pairs:
-        pvalue = parts.adjusted(board, pair)
-        mirrored = {"better": ("▼", "worse"), "worse": ("▲", "better"), "undecided": ("≈", "undecided")}
-        cells[pair.candidate][pair.baseline] = (pair.marker, pvalue, pair.verdict)
-        cells[pair.baseline][pair.candidate] = (
-            mirrored[pair.verdict][0],
-            pvalue,
-            mirrored[pair.verdict][1],
-        )
-    return {"names": [shorten(row.name, 30) for row in board.rows], "cells": cells}
+        i, j = pair.candidate, pair.baseline
+        cells[i][j] = _cell(board, pair, pair.verdict, pair.difference)
+        cells[j][i] = _cell(board, pair, _OPPOSITE[pair.verdict], 0.0 - pair.difference)
+    return {"names": [row.name for row in board.rows], "cells": cells}
+
+
+def _cell(board: Leaderboard, pair: Pair, verdict: Sign, difference: float) -> dict[str, str]:
+    return {
+        "marker": MARKERS[verdict],
+        "verdict": verdict,
+        "p": parts.adjusted(board, pair),
+        "difference": format_number(difference, sign=True),
+    }

@@ -1,4 +1,4 @@
-"""A leaderboard as a table for other programs: LaTeX (booktabs) and CSV."""
+"""Leaderboard as a table for other programs: LaTeX (booktabs) and CSV."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def latex(board: Leaderboard, *, stars: bool = False) -> str:
 
 
 def rows_csv(board: Leaderboard) -> str:
-    """Render `board` as CSV, numbers in full: the complete runs by rank, then the incomplete ones."""
+    """Render `board` as CSV with all digits: compared runs by rank, then excluded runs."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(
@@ -138,12 +138,12 @@ def _kind(board: Leaderboard, row: Row) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Write `text` so that LaTeX shows it as it is, with markers as symbols."""
+    """Escape `text` for LaTeX, with markers as symbols."""
     return "".join(_MARKERS.get(c) or _LATEX.get(c, c) for c in " ".join(text.split()))
 
 
 def _number(text: str) -> str:
-    """Write numbers in math mode: signs as signs, exponents as powers of ten."""
+    """Write a number in math mode, with exponents as powers of ten."""
     if text.startswith("≈"):
         number, _, label = text[1:].partition(" ")
         return rf"$\approx$ {_number(number)} {label}"

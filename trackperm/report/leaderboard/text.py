@@ -1,4 +1,4 @@
-"""A leaderboard as text: the lines of a terminal, and Markdown for trackers and issues."""
+"""Leaderboard as text: lines for a terminal, and Markdown for trackers and issues."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _REASON = 300
 
 
 def lines(board: Leaderboard, *, stars: bool = False) -> list[str]:
-    """Render `board` as the lines that a user sees: what was compared, the table, then what must be known."""
+    """Render `board` as lines: a summary, the table, then notes."""
     table = parts.cells(board, stars=stars)
     rows = [table.header, *(tuple(shorten(cell, _NAME) for cell in row) for row in table.rows)]
     widths = [max(_width(row[i]) for row in rows) for i in range(len(table.header))]
@@ -32,9 +32,9 @@ def lines(board: Leaderboard, *, stars: bool = False) -> list[str]:
 
 
 def markdown(board: Leaderboard, *, stars: bool = False, remarks: Sequence[str] = ()) -> str:
-    """Render `board` as Markdown in which no name of the user's can act as markup.
+    """Render `board` as Markdown in which names cannot act as markup.
 
-    Every row of the table, and every incomplete run, is one line.
+    Every row of the table, and every excluded run, is one line.
     """
     table = parts.cells(board, stars=stars)
     rule = "|".join("--:" if numeric else ":--" for numeric in table.numeric)
@@ -63,7 +63,7 @@ def markdown(board: Leaderboard, *, stars: bool = False, remarks: Sequence[str] 
             f"- {escape_markdown(name)}: {escape_markdown(shorten(reason, _REASON))}"
             for name, reason in parts.incomplete(board)
         )
-        blocks.append("\n".join(["Incomplete, and in no comparison:", "", *reasons]))
+        blocks.append("\n".join(["Incomplete, and not compared:", "", *reasons]))
     return "\n\n".join([*blocks, f"`{board.signature}`"]) + "\n"
 
 
@@ -76,6 +76,6 @@ def _line(row: tuple[str, ...], widths: list[int], numeric: tuple[bool, ...]) ->
 
 
 def _width(text: str) -> int:
-    """Count the columns of a terminal that `text` takes."""
+    """Return the number of terminal columns of `text`."""
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
     return len(text) + wide - sum(unicodedata.combining(character) > 0 for character in text)

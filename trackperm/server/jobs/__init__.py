@@ -1,1 +1,1 @@
-"""Jobs of the pages, and the worker processes that run them."""
+"""Jobs of the pages: records, access checks, and the worker processes that run them."""

@@ -1,7 +1,7 @@
-"""Artifacts of runs through MLflow's public routes, wherever they are stored.
+"""Artifact repository that goes through MLflow's public routes, wherever the artifacts are stored.
 
-A process that reads storage by itself would do so with the server's credentials, and at places that users
-choose. In a process of the workshop this repository stands in for those of all schemes.
+A process that read the storage itself would use the server's credentials, at addresses that users choose. In
+a worker process this repository therefore replaces those of all schemes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mlflow.exceptions import MlflowException
 from mlflow.store.artifact.artifact_repo import ArtifactRepository
 from mlflow.store.artifact.artifact_repository_registry import _artifact_repository_registry
 
-from trackperm.trackers.mlflow.artifacts import is_safe_path
+from trackperm.trackers.publication import is_safe_path
 
 _OF_RUN = re.compile(r"(?:^|.*/)(?P<run>[a-zA-Z0-9][\w-]{0,255})/artifacts(?:/(?P<folder>.*))?")
 _OF_RUN_URI = re.compile(r"/*(?P<run>[a-zA-Z0-9][\w-]{0,255})(?:/(?P<folder>.*))?")
@@ -29,14 +29,14 @@ _CHUNK = 2**20
 
 
 class PublicArtifacts(ArtifactRepository):
-    """The artifacts of one run, read and written through MLflow's public routes.
+    """Artifacts of one run, read and written through MLflow's public routes.
 
     Parameters
     ----------
     artifact_uri : str
-        Where MLflow says that they are, or ``runs:/RUN``; only the run is made use of.
+        Artifact URI from MLflow, or ``runs:/RUN``; only the run id in it is used.
     tracking_uri, registry_uri : str, optional
-        The tracking server.
+        URI of the tracking server.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class PublicArtifacts(ArtifactRepository):
         path = unquote(parts.path)
         found = (_OF_RUN_URI if parts.scheme == "runs" else _OF_RUN).fullmatch(path.rstrip("/"))
         if found is None:
-            raise MlflowException(f"`{artifact_uri}` is no place of the artifacts of a run")
+            raise MlflowException(f"`{artifact_uri}` is not the artifact URI of a run")
         self._run, self._folder = found["run"], found["folder"] or ""
         self._base = (tracking_uri or mlflow.get_tracking_uri()).rstrip("/")
         self._stored = path if parts.scheme == "mlflow-artifacts" else None
@@ -67,8 +67,8 @@ class PublicArtifacts(ArtifactRepository):
             )
         elif self._stored is None:
             raise MlflowException(
-                f"`{path}` has {file.stat().st_size:,} bytes, and MLflow's server takes no more than"
-                f" {_UPLOAD_LIMIT:,} where it does not serve the artifacts itself"
+                f"`{path}` has {file.stat().st_size:,} bytes; a server that does not serve artifacts itself"
+                f" accepts at most {_UPLOAD_LIMIT:,}"
             )
         else:
             stored = quote(posixpath.join(self._stored.lstrip("/"), path))
@@ -100,7 +100,7 @@ class PublicArtifacts(ArtifactRepository):
         ]
 
     def download_artifacts(self, artifact_path: str, dst_path: str | None = None, **_: Any) -> str:
-        """Bring one file to the folder `dst_path`."""
+        """Download one file into the folder `dst_path`."""
         target = Path(tempfile.mkdtemp() if dst_path is None else dst_path)
         file = target / posixpath.basename(self._path(artifact_path))
         self._download_file(artifact_path, str(file))
@@ -117,19 +117,19 @@ class PublicArtifacts(ArtifactRepository):
     def _path(self, path: str) -> str:
         whole = posixpath.join(self._folder, path)
         if not is_safe_path(whole):
-            raise MlflowException(f"`{whole}` is no artifact path")
+            raise MlflowException(f"`{whole}` is not a valid artifact path")
         return whole
 
 
 def use_public_artifacts() -> None:
-    """Let every scheme that MLflow knows lead to :class:`PublicArtifacts`, in this process."""
+    """Register :class:`PublicArtifacts` for every scheme that MLflow knows, in this process."""
     registry: Any = _artifact_repository_registry
     for scheme in list(registry.get_registered_artifact_repositories()):
         registry.register(scheme, PublicArtifacts)
 
 
 def _require_success(answer: requests.Response) -> None:
-    """Raise what the trackers understand of a refusal."""
+    """Raise an ``HTTPError``, which trackers understand, unless the request succeeded."""
     if answer.status_code == 200:
         return
     try:

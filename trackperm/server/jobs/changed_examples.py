@@ -1,4 +1,4 @@
-"""The examples that changed, kept on disk: a page of them is found without reading the others into memory."""
+"""Table of the changed examples on disk, so that one page of it is found without reading all rows."""
 
 from __future__ import annotations
 
@@ -14,21 +14,24 @@ from typing import Any
 from trackperm.errors import CapacityError
 
 _SECONDS = 5.0
-_STEPS_BETWEEN_LOOKS = 100_000
+"""Time of one search; a page asks again with every letter that is typed."""
+
+_STEPS_BETWEEN_CHECKS = 100_000
+"""Steps of SQLite between two looks at the clock, about a millisecond."""
 
 
 @dataclass(frozen=True)
-class FlipPage:
-    """Some of the examples that changed.
+class ChangedPage:
+    """One page of the changed examples.
 
     Attributes
     ----------
     total, matching : int
-        How many there are, and how many match.
+        Number of all examples, and of those that match the search.
     columns : list of str
         Names of the columns.
     rows : list of list
-        Their values, in order.
+        Values of the rows, in order.
     """
 
     total: int
@@ -37,21 +40,21 @@ class FlipPage:
     rows: list[list[Any]]
 
 
-def write_flips(
+def write_changed_examples(
     path: Path, columns: Sequence[str], rows: Sequence[Sequence[Any]], direction: str | None
 ) -> None:
-    """Write all examples that changed.
+    """Write all changed examples to a new SQLite file.
 
     Parameters
     ----------
     path : Path
         A file that does not exist.
     columns : sequence of str
-        Names.
+        Names of the columns.
     rows : sequence of sequences
-        Plain values, in the order that they are shown in.
+        JSON values, in the order in which they are shown.
     direction : str or None
-        The column that says ``better`` or ``worse``, if there is one.
+        Name of the column with ``better`` or ``worse``, if any.
     """
     place = None if direction is None else list(columns).index(direction)
     with closing(sqlite3.connect(path)) as table:
@@ -76,30 +79,32 @@ def write_flips(
         table.commit()
 
 
-def read_flips(path: Path, *, offset: int, limit: int, search: str = "", direction: str = "all") -> FlipPage:
-    """Read a page of the examples that changed.
+def read_changed_examples(
+    path: Path, *, offset: int, limit: int, search: str = "", direction: str = "all"
+) -> ChangedPage:
+    """Read one page of the changed examples.
 
     Parameters
     ----------
     path : Path
-        What :func:`write_flips` has written.
+        File that :func:`write_changed_examples` wrote.
     offset, limit : int
-        Which of those that match.
+        First row and number of rows, among those that match.
     search : str
-        A piece of the text in any column, in letters of either case.
+        Part of the text in any column; case does not matter.
     direction : {'all', 'better', 'worse'}
-        Which way they changed.
+        Direction of the change.
 
     Raises
     ------
     CapacityError
-        If there are so many that a search takes too long.
+        If the search takes longer than five seconds.
     """
     wanted = "where (? = 'all' or direction = ?) and (? = '' or instr(folded, ?) > 0)"
     values = (direction, direction, search.casefold(), search.casefold())
     deadline = time.monotonic() + _SECONDS
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as table:
-        table.set_progress_handler(lambda: int(time.monotonic() > deadline), _STEPS_BETWEEN_LOOKS)
+        table.set_progress_handler(lambda: int(time.monotonic() > deadline), _STEPS_BETWEEN_CHECKS)
         try:
             (names,) = table.execute("select names from columns").fetchone()
             (total,) = table.execute("select count(*) from flips").fetchone()
@@ -110,7 +115,7 @@ def read_flips(path: Path, *, offset: int, limit: int, search: str = "", directi
             ).fetchall()
         except sqlite3.OperationalError as error:
             raise CapacityError(
-                f"the examples could not be searched within {_SECONDS:g} seconds",
+                f"the search of the changed examples took longer than {_SECONDS:g} seconds",
                 hint="`trackperm compare` on the command line has no such limit.",
             ) from error
-    return FlipPage(total, matching, json.loads(names), [json.loads(cells) for (cells,) in found])
+    return ChangedPage(total, matching, json.loads(names), [json.loads(cells) for (cells,) in found])

@@ -1,4 +1,4 @@
-"""A queue in which clients take turns, and so do the pages of each client."""
+"""Queue in which clients take turns, and the pages of each client as well."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ T = TypeVar("T")
 
 
 class FairQueue(Generic[T]):
-    """Hands out items to several threads, by client and page.
+    """Queue that hands items to several threads, by client and page.
 
-    Who has fewer items at work comes first; of equals, who has waited longest for a turn. Items of one page
-    keep their order.
+    The client with the fewest items in progress comes next; among equals, the one that has waited longest for
+    a turn. Items of one page keep their order.
     """
 
     def __init__(self) -> None:
         self._waiting: OrderedDict[str, OrderedDict[str, deque[T]]] = OrderedDict()
         self._n_waiting = 0
-        self._at_work: Counter[str] = Counter()
+        self._in_progress: Counter[str] = Counter()
         self._changed = threading.Condition()
 
     def __len__(self) -> int:
-        """How many items wait."""
+        """Return the number of waiting items."""
         return self._n_waiting
 
     def put(self, item: T, client: str, page: str) -> None:
-        """Add `item`, for a page of a client."""
+        """Add an item of a page of a client."""
         with self._changed:
             pages = self._waiting.setdefault(client, OrderedDict())
             pages.setdefault(page, deque()).append(item)
@@ -38,44 +38,44 @@ class FairQueue(Generic[T]):
             self._changed.notify()
 
     def get(self, timeout: float) -> T:
-        """Take the item whose turn it is; :meth:`done` has to follow.
+        """Take the next item; the taker calls :meth:`done` when it is finished.
 
         Parameters
         ----------
         timeout : float
-            Seconds to wait for one.
+            Longest wait in seconds.
 
         Raises
         ------
         queue.Empty
-            If none came.
+            If no item came in time.
         """
         deadline = time.monotonic() + timeout
         with self._changed:
             while not self._n_waiting:
                 if not self._changed.wait(deadline - time.monotonic()):
                     raise queue.Empty
-            client = min(self._waiting, key=self._at_work.__getitem__)  # the first of equals
+            client = min(self._waiting, key=self._in_progress.__getitem__)  # the first among equals
             pages = self._waiting[client]
-            page = min(pages, key=self._at_work.__getitem__)
+            page = min(pages, key=self._in_progress.__getitem__)
             item = pages[page].popleft()
             self._n_waiting -= 1
             pages.move_to_end(page)
             self._waiting.move_to_end(client)
-            self._clean(client, page)
-            self._at_work.update({client, page})
+            self._remove_if_empty(client, page)
+            self._in_progress.update({client, page})
             return item
 
     def done(self, client: str, page: str) -> None:
-        """Note that an item that was taken is no longer at work."""
+        """Mark a taken item as finished."""
         with self._changed:
-            self._at_work.subtract({client, page})
+            self._in_progress.subtract({client, page})
             for name in (client, page):
-                if not self._at_work[name]:
-                    del self._at_work[name]
+                if not self._in_progress[name]:
+                    del self._in_progress[name]
 
     def remove(self, is_removed: Callable[[T], bool]) -> list[T]:
-        """Take out all items of which `is_removed` is true, in no turn."""
+        """Take out all items for which `is_removed` returns True."""
         removed: list[T] = []
         with self._changed:
             for client, pages in list(self._waiting.items()):
@@ -83,12 +83,11 @@ class FairQueue(Generic[T]):
                     verdicts = [(item, is_removed(item)) for item in items]
                     removed += [item for item, is_out in verdicts if is_out]
                     pages[page] = deque(item for item, is_out in verdicts if not is_out)
-                    self._clean(client, page)
+                    self._remove_if_empty(client, page)
             self._n_waiting -= len(removed)
         return removed
 
-    def _clean(self, client: str, page: str) -> None:
-        """Forget who has nothing that waits."""
+    def _remove_if_empty(self, client: str, page: str) -> None:
         pages = self._waiting[client]
         if not pages[page]:
             del pages[page]

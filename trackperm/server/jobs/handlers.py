@@ -1,6 +1,6 @@
-"""What jobs do: the choices there are, comparisons and leaderboards, and logging them.
+"""Computations of a job: choices for a page, comparisons and leaderboards, and their logging.
 
-It runs in a process apart, where MLflow is reached as the user who asked.
+It runs in a worker process, where MLflow is reached as the user of the job.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from trackperm.errors import InputError, PermissionDeniedError, TrackerError, Tr
 from trackperm.exact import TestOptions
 from trackperm.leaderboards import Leaderboard, leaderboard_of_runs, load_runs
 from trackperm.ledger.log import log
-from trackperm.report.changed_examples import DIRECTION
+from trackperm.report.changed_examples import DIRECTION, changed_examples
 from trackperm.server.jobs import views
-from trackperm.server.jobs.changed_examples import write_flips
+from trackperm.server.jobs.changed_examples import write_changed_examples
 from trackperm.server.jobs.limits import MOST_RUNS
-from trackperm.server.jobs.requests import ChoicesOrder, CompareOrder, LeaderboardOrder, Order
-from trackperm.server.jobs.store import FLIPS_FILE, RESULT_FILE, Error, error_values
+from trackperm.server.jobs.requests import ChoicesRequest, CompareRequest, JobRequest, LeaderboardRequest
+from trackperm.server.jobs.store import CHANGED_FILE, RESULT_FILE, Error, error_values
 from trackperm.statistic import Statistic, builtin_names, load_statistic
 from trackperm.trackers.mlflow.statistics import stored_statistics
 from trackperm.trackers.mlflow.store import Store
@@ -30,80 +30,82 @@ from trackperm.trackers.publication import Published
 from trackperm.trackers.references import TrackedRun
 
 _MOST_LISTED = 20
+"""Runs whose artifacts are listed for the choices: each takes a request, and runs of one kind agree."""
+
 _BUILT_IN, _STORED = "built in", "stored in experiment"
 
 
 class Steps(Protocol):
-    """Is told how far a job is."""
+    """Progress of a job."""
 
     def expect(self, total: int) -> None:
-        """Say how many steps there will be."""
+        """Set the number of steps."""
 
     def begin(self, step: str) -> None:
         """Begin the next step."""
 
 
-def do(order: Order, base: str, folder: Path, steps: Steps) -> Callable[[], None] | None:
-    """Do what was asked for, and write the result to `folder`.
+def run_job(request: JobRequest, base: str, folder: Path, steps: Steps) -> Callable[[], None] | None:
+    """Compute what a page requested, and write the result to the folder of the job.
 
     Parameters
     ----------
-    order : Order
-        What was asked for.
+    request : JobRequest
+        Request of the page.
     base : str
         URL of the tracking server.
     folder : Path
-        That of the job.
+        Folder of the job.
     steps : Steps
-        Is told how far it is.
+        Receives the progress.
 
     Returns
     -------
     callable or None
-        Writes the table of the examples that changed, which takes longer, where there is one.
+        For a comparison, a function that writes the table of changed examples, which takes longer.
 
     Raises
     ------
     TrackpermError
-        If it cannot be done.
+        If the result cannot be computed.
     """
     comparison = None
-    if isinstance(order, ChoicesOrder):
-        result = _choices(order, base, steps)
-    elif isinstance(order, CompareOrder):
-        comparison, result = _comparison(order, base, steps)
+    if isinstance(request, ChoicesRequest):
+        result = _choices(request, base, steps)
+    elif isinstance(request, CompareRequest):
+        comparison, result = _comparison(request, base, steps)
     else:
-        result = _leaderboard(order, base, steps)
+        result = _leaderboard(request, base, steps)
     written = json.dumps(result, ensure_ascii=False, allow_nan=False)
     (folder / RESULT_FILE).write_text(written, encoding="utf-8")
-    return None if comparison is None else partial(_write_flips, comparison, folder / FLIPS_FILE)
+    return None if comparison is None else partial(_write_changed, comparison, folder / CHANGED_FILE)
 
 
-def _comparison(order: CompareOrder, base: str, steps: Steps) -> tuple[Comparison, dict[str, Any]]:
-    steps.expect(5 if order.log else 4)
+def _comparison(request: CompareRequest, base: str, steps: Steps) -> tuple[Comparison, dict[str, Any]]:
+    steps.expect(5 if request.log else 4)
     sides = []
-    for role, run_id in zip(("baseline", "candidate"), order.runs, strict=True):
+    for role, run_id in zip(("baseline", "candidate"), request.runs, strict=True):
         steps.begin(f"reading the {role}")
-        sides.append(load_run(f"mlflow:{run_id}", role, artifact=order.artifact, tracking_uri=base))
+        sides.append(load_run(f"mlflow:{run_id}", role, artifact=request.artifact, tracking_uri=base))
     baseline, candidate = sides
     experiment = "" if candidate.run is None else candidate.run.container
-    statistic = _question(order, base, experiment).statistic_of([baseline.table, candidate.table])
+    statistic = _question(request, base, experiment).statistic_of([baseline.table, candidate.table])
     steps.begin(f"pairing and testing: {statistic.name}")
     comparison = compare_runs(
         baseline,
         candidate,
         statistic,
-        TestOptions(alternative=order.alternative, alpha=order.alpha),
-        margin=order.margin,
-        missing=order.missing,
+        TestOptions(alternative=request.alternative, alpha=request.alpha),
+        margin=request.margin,
+        missing=request.missing,
     )
-    logged, refused = _logged(comparison, steps) if order.log else (None, None)
+    logged, refused = _logged(comparison, steps) if request.log else (None, None)
     steps.begin("drawing")
     return comparison, {**views.comparison_view(comparison, logged), "not_logged": refused}
 
 
 def _logged(result: Comparison | Leaderboard, steps: Steps) -> tuple[Published | None, Error | None]:
-    """Log a result, which stays where the tracker does not take it: then returns why."""
+    """Log a result; if the tracker refuses, return the reason instead, and the page shows the result."""
     steps.begin("logging")
     try:
         return log(result), None
@@ -117,53 +119,53 @@ def _logged(result: Comparison | Leaderboard, steps: Steps) -> tuple[Published |
         return None, error_values(error)
 
 
-def _write_flips(comparison: Comparison, path: Path) -> None:
-    changed = views.flips(comparison)
+def _write_changed(comparison: Comparison, path: Path) -> None:
+    changed = changed_examples(comparison)
     direction = DIRECTION if DIRECTION in changed.columns[:1] else None
-    write_flips(path, changed.columns, changed.rows, direction)
+    write_changed_examples(path, changed.columns, changed.rows, direction)
 
 
-def _leaderboard(order: LeaderboardOrder, base: str, steps: Steps) -> dict[str, Any]:
-    name, n_runs = None, len(order.runs)
-    if order.experiment is not None:
+def _leaderboard(request: LeaderboardRequest, base: str, steps: Steps) -> dict[str, Any]:
+    name, n_runs = None, len(request.runs)
+    if request.experiment is not None:
         steps.begin("listing runs")
-        name = _experiment_name(Store(base), order.experiment)
+        name = _experiment_name(Store(base), request.experiment)
         n_runs = _number_of_runs(MlflowTracker(base), name)
     steps.expect(3 * n_runs + 4)
     entrants = load_runs(
-        [f"mlflow:{run_id}" for run_id in order.runs],
-        baseline=None if order.baseline is None else f"mlflow:{order.baseline}",
+        [f"mlflow:{run_id}" for run_id in request.runs],
+        baseline=None if request.baseline is None else f"mlflow:{request.baseline}",
         experiment=None if name is None else f"mlflow:{name}",
-        artifact=order.artifact,
+        artifact=request.artifact,
         tracking_uri=base,
         progress=steps.begin,
     )
     tracked = next((run.run for run in entrants.runs if run.run is not None), None)
-    experiment = order.experiment or ("" if tracked is None else tracked.container)
-    question = _question(order, base, experiment)
+    experiment = request.experiment or ("" if tracked is None else tracked.container)
+    question = _question(request, base, experiment)
     board = leaderboard_of_runs(
         entrants,
         question.statistic_of([run.table for run in entrants.runs], check_labels=False),
-        TestOptions(alternative=order.alternative, alpha=order.alpha),
-        correction=order.correction,
-        missing=order.missing,
-        allow_unseen=order.allow_unseen,
+        TestOptions(alternative=request.alternative, alpha=request.alpha),
+        correction=request.correction,
+        missing=request.missing,
+        allow_unseen=request.allow_unseen,
         progress=steps.begin,
     )
-    logged, refused = _logged(board, steps) if order.log else (None, None)
+    logged, refused = _logged(board, steps) if request.log else (None, None)
     steps.begin("drawing")
     return {**views.leaderboard_view(board, logged), "not_logged": refused}
 
 
-def _choices(order: ChoicesOrder, base: str, steps: Steps) -> dict[str, Any]:
+def _choices(request: ChoicesRequest, base: str, steps: Steps) -> dict[str, Any]:
     tracker, store = MlflowTracker(base), Store(base)
     missing: list[dict[str, str]] = []
     found: list[TrackedRun] = []
-    steps.expect(len(order.runs) + 2)
-    if order.experiment is not None:
+    steps.expect(len(request.runs) + 2)
+    if request.experiment is not None:
         steps.begin("listing runs")
-        found = list(tracker.runs(_experiment_name(store, order.experiment)))
-    for run_id in order.runs:
+        found = list(tracker.runs(_experiment_name(store, request.experiment)))
+    for run_id in request.runs:
         steps.begin("looking up runs")
         try:
             found.append(tracker.find(run_id))
@@ -172,38 +174,25 @@ def _choices(order: ChoicesOrder, base: str, steps: Steps) -> dict[str, Any]:
     steps.begin("listing artifacts")
     paths = [tracker.tables(run) for run in found[:_MOST_LISTED]]
     shared = reduce(lambda some, more: [path for path in some if path in more], paths) if paths else []
-    experiments = dict.fromkeys(run.container for run in found)
-    if order.experiment is not None:
-        experiments = {order.experiment: None}
+    experiment_id = request.experiment or next((run.container for run in found), None)
     return {
         "kind": "choices",
-        "runs": [
-            {
-                "id": run.reference.locator,
-                "name": run.name,
-                "experiment_id": run.container,
-                "url": run.url,
-            }
-            for run in found
-        ],
+        "runs": [views.run_view(run.name, run) for run in found],
         "artifacts": shared,
-        "statistics": [*_built_in(), *_stored(store, list(experiments))],
+        "statistics": [
+            *(_described(load_statistic(name), _BUILT_IN) for name in builtin_names()),
+            *_stored(store, experiment_id),
+        ],
         "missing": missing,
     }
 
 
 def _number_of_runs(tracker: MlflowTracker, experiment: str) -> int:
-    """Count the finished runs of an experiment, of which a page shows so many.
-
-    Raises
-    ------
-    InputError
-        If there are more.
-    """
+    """Count the finished runs of an experiment; raise InputError if a page cannot show so many."""
     n_runs = len(tracker.runs(experiment))
     if n_runs > MOST_RUNS:
         raise InputError(
-            f"experiment `{experiment}` has {n_runs} finished runs; a page compares {MOST_RUNS} at most",
+            f"experiment `{experiment}` has {n_runs} finished runs; a page compares at most {MOST_RUNS}",
             hint="tick the runs to compare; `trackperm leaderboard` on the command line has no limit.",
         )
     return n_runs
@@ -214,29 +203,23 @@ def _experiment_name(store: Store, experiment_id: str) -> str:
         return str(client.get_experiment(experiment_id).name)
 
 
-def _question(order: CompareOrder | LeaderboardOrder, base: str, experiment_id: str) -> Question:
-    """Return what a page asks."""
-    named = [] if order.statistic is None else [_statistic(order.statistic, base, experiment_id)]
+def _question(request: CompareRequest | LeaderboardRequest, base: str, experiment_id: str) -> Question:
+    """Return the question of a request, with its statistic loaded."""
+    named = [] if request.statistic is None else [_statistic(request.statistic, base, experiment_id)]
     return Question(
         statistics=tuple(named),
-        metrics=() if order.metric is None else (order.metric,),
-        parameters=order.parameters,
-        columns=order.columns,
-        unit=order.unit,
-        repeats=order.repeats,
-        cluster=order.cluster,
-        allow_unseen=order.allow_unseen,
+        metrics=() if request.metric is None else (request.metric,),
+        parameters=request.parameters,
+        columns=request.columns,
+        unit=request.unit,
+        repeats=request.repeats,
+        cluster=request.cluster,
+        allow_unseen=request.allow_unseen,
     )
 
 
 def _statistic(name: str, base: str, experiment_id: str) -> Statistic:
-    """Load a built-in statistic, or one that is stored in the experiment; never a file.
-
-    Raises
-    ------
-    InputError
-        If there is no such statistic, or it is not valid.
-    """
+    """Load a statistic that is built in or stored in the experiment; a page cannot name a file."""
     if name in builtin_names():
         return load_statistic(name)
     stored = stored_statistics(Store(base), experiment_id) if experiment_id else {}
@@ -251,13 +234,9 @@ def _statistic(name: str, base: str, experiment_id: str) -> Statistic:
     return found
 
 
-def _built_in() -> list[dict[str, Any]]:
-    return [_described(load_statistic(name), _BUILT_IN) for name in builtin_names()]
-
-
-def _stored(store: Store, experiment_ids: Sequence[str]) -> list[dict[str, Any]]:
-    """Describe the statistics stored in the first experiment that are not called like a built-in one."""
-    stored = stored_statistics(store, experiment_ids[0]) if experiment_ids else {}
+def _stored(store: Store, experiment_id: str | None) -> Sequence[dict[str, Any]]:
+    """Describe the statistics that are stored in an experiment, except those with a built-in name."""
+    stored = stored_statistics(store, experiment_id) if experiment_id else {}
     return [
         {"name": name, "origin": _STORED, "problem": statistic.message, "description": ""}
         if isinstance(statistic, TrackpermError)

@@ -1,4 +1,4 @@
-"""What one job may use, and what the environment says of it."""
+"""Limits of a job, from the environment, and of the jobs that may be pending."""
 
 from __future__ import annotations
 
@@ -7,31 +7,40 @@ from dataclasses import dataclass
 from trackperm.settings import positive_setting
 
 PENDING_PER_PAGE = 16
-PENDING_PER_USER = 64
-PENDING_PER_ADDRESS = 384
-PENDING_IN_ALL = 512
-GONE_SECONDS = 90.0
-"""After so long without a word of it, a page is gone, and so are its jobs.
+"""A page runs one job at a time; sixteen allow for impatient clicks and reloads."""
 
-A page asks every two seconds, once a minute where a browser has it in the background for long, and says when
-it is closed. If it was only slow, it begins again.
+PENDING_PER_USER = 64
+"""Four such pages of one user."""
+
+PENDING_PER_ADDRESS = 384
+"""Above what fifty visitors behind one proxy need, and below the limit in all: others find room."""
+
+PENDING_IN_ALL = 512
+"""At a second per job, the last one waits for about four minutes in two processes."""
+
+GONE_SECONDS = 90.0
+"""Seconds without a request after which a page counts as closed, and its jobs are dropped.
+
+A page asks every two seconds, and once a minute where the browser has it in the background for long. It also
+reports when it is closed. A page that was only slow starts its job again.
 """
 
 MOST_RUNS = 200
+"""Runs of one leaderboard: 200 runs make 19,900 pairs; the command line has no limit."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of a job.
+    """Limits of one job.
 
     Attributes
     ----------
     seconds : float
-        Time that it may run (``TRACKPERM_JOB_SECONDS``).
+        Running time (``TRACKPERM_JOB_SECONDS``).
     megabytes : int
-        Memory that it may take (``TRACKPERM_JOB_MB``).
+        Memory (``TRACKPERM_JOB_MB``).
     artifact_megabytes : int
-        Size of all that it may read from the server (``TRACKPERM_ARTIFACT_MB``).
+        Total size of what the job reads from the server (``TRACKPERM_ARTIFACT_MB``).
     """
 
     seconds: float = 300.0
@@ -40,12 +49,12 @@ class Limits:
 
     @classmethod
     def of_environment(cls) -> Limits:
-        """Read the limits.
+        """Read the limits from the environment.
 
         Raises
         ------
         InputError
-            If one is not a positive number.
+            If one of them is not a positive number.
         """
         return cls(
             seconds=float(positive_setting("TRACKPERM_JOB_SECONDS", 300)),

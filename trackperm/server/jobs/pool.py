@@ -1,8 +1,9 @@
-"""The processes apart in which jobs run, so that the server answers others meanwhile."""
+"""Pool of worker processes that run jobs outside the server process."""
 
 from __future__ import annotations
 
 import logging
+import multiprocessing
 import os
 import queue
 import subprocess
@@ -14,124 +15,122 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
-from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from werkzeug.test import TestResponse
 
-from trackperm.errors import CapacityError, TrackpermError
+from trackperm.errors import CapacityError, DroppedJobError, ForbiddenRouteError, TrackpermError
 from trackperm.server.jobs.fair_queue import FairQueue
 from trackperm.server.jobs.limits import Limits
-from trackperm.server.jobs.pipe import Wire
-from trackperm.server.jobs.replay import Caller, ForbiddenRouteError
-from trackperm.server.jobs.requests import Order
+from trackperm.server.jobs.pipe import Pipe, gathered
+from trackperm.server.jobs.replay import Caller
+from trackperm.server.jobs.requests import JobRequest
 from trackperm.server.jobs.store import Job
 from trackperm.storage import temporary_files
 
 _PROCESSES = 2
+"""Worker processes; each may take the memory of a whole job, and a small server has about two processors."""
+
 _IDLE_SECONDS = 600.0
-_LOOK_SECONDS = 0.25
+_CHECK_SECONDS = 0.25
 _ENDING_SECONDS = 30.0
 _UNWANTED_SECONDS = 2.0
-"""What ends by itself so soon costs less than a new process, which has to load MLflow."""
+"""Time that an unwanted job has to end by itself: a new process, which loads MLflow, takes longer."""
 
 _GROWN_MEGABYTES = 1024
+"""Resident memory beyond which a worker is replaced: allocators do not return all of it."""
+
 _SPOOLED = 2**23
-_PART = 2**20
 _INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH")
 _LOGGER = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 
-class _Task(NamedTuple):
+class _QueuedJob(NamedTuple):
     job: Job
     caller: Caller
-    order: Order
+    request: JobRequest
 
 
-class Workshop:
-    """Runs jobs, at most two at the same time, in processes that stay warm; visitors take turns.
+class WorkerPool:
+    """Pool that runs at most two jobs at a time, in worker processes that are reused; visitors take turns.
 
     Parameters
     ----------
     limits : Limits
-        Of each job.
+        Limits of each job.
     """
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._tasks: FairQueue[_Task] = FairQueue()
+        self._queue: FairQueue[_QueuedJob] = FairQueue()
         self._lock = threading.Lock()
-        self._benches: list[_Bench] = []
+        self._threads: list[WorkerThread] = []
 
-    def submit(self, job: Job, caller: Caller, order: Order) -> None:
-        """Let `job` do what `order` says, as `caller`, when it is its turn and a process is free."""
-        for task in self._tasks.remove(lambda task: not task.job.is_wanted):
-            task.job.drop()
+    def submit(self, job: Job, caller: Caller, request: JobRequest) -> None:
+        """Run `job` as `caller`, when it is its turn and a worker process is free."""
+        for queued in self._queue.remove(lambda queued: not queued.job.is_wanted):
+            queued.job.drop()
         with self._lock:
-            self._benches = [bench for bench in self._benches if bench.is_alive()]
-            busy = sum(bench.is_busy for bench in self._benches)
-            if busy + len(self._tasks) >= len(self._benches) and len(self._benches) < _PROCESSES:
-                bench = _Bench(self._tasks, self._limits)
-                self._benches.append(bench)
-                bench.start()
-        self._tasks.put(_Task(job, caller, order), job.state.client, job.state.page)
+            self._threads = [thread for thread in self._threads if thread.is_alive()]
+            busy = sum(thread.is_busy for thread in self._threads)
+            if busy + len(self._queue) >= len(self._threads) and len(self._threads) < _PROCESSES:
+                thread = WorkerThread(self._queue, self._limits)
+                self._threads.append(thread)
+                thread.start()
+        self._queue.put(_QueuedJob(job, caller, request), job.state.client, job.state.page)
 
 
-class _Bench(threading.Thread):
-    """A thread that has one process at most, and does one task after the other in it."""
+class WorkerThread(threading.Thread):
+    """Thread that runs one job after another in at most one worker process."""
 
-    def __init__(self, tasks: FairQueue[_Task], limits: Limits) -> None:
-        super().__init__(name="trackperm-workshop", daemon=True)
+    def __init__(self, queued: FairQueue[_QueuedJob], limits: Limits) -> None:
+        super().__init__(name="trackperm-worker", daemon=True)
         self.is_busy = False
-        self._tasks = tasks
+        self._queue = queued
         self._limits = limits
-        self._process: _Process | None = None
+        self._process: WorkerProcess | None = None
 
     def run(self) -> None:
-        """Do tasks for ever; a process that has nothing to do for some time is ended."""
+        """Run jobs without end; a worker process that is idle for ten minutes is ended."""
         while True:
             try:
-                task = self._tasks.get(timeout=_IDLE_SECONDS)
+                queued = self._queue.get(timeout=_IDLE_SECONDS)
             except queue.Empty:
                 self._end()
                 continue
             self.is_busy = True
             try:
-                self._do(task)
+                self._run_job(queued)
             except Exception:
                 _LOGGER.exception("a comparison failed")
-                task.job.fail(
-                    TrackpermError("a fault in trackperm itself", hint="the server's log says where.")
-                )
+                fault = TrackpermError("a fault in trackperm itself", hint="the server's log says where.")
+                queued.job.fail(fault)
                 self._end()
             finally:
                 self.is_busy = False
-                self._tasks.done(task.job.state.client, task.job.state.page)
+                self._queue.done(queued.job.state.client, queued.job.state.page)
 
-    def _do(self, task: _Task) -> None:
-        if not task.job.is_wanted:
-            task.job.drop()
+    def _run_job(self, queued: _QueuedJob) -> None:
+        job = queued.job
+        if not job.is_wanted:
+            job.drop()
             return
         if self._process is not None and not self._process.is_alive:
             self._end()
         try:
             if self._process is None:
-                task.job.update(step="starting")
-                self._process = _Process(self._limits, task.job.folder.parent)
-            keep = _Run(self._process, task, self._limits).finish()
-        except _DroppedError:
-            self._end()
-            task.job.drop()
-            return
+                job.update(step="starting")
+                self._process = WorkerProcess(self._limits, job.folder.parent)
+            if _Conversation(self._process, queued, self._limits).finish():
+                return
+        except DroppedJobError:
+            job.drop()
         except TrackpermError as error:
-            self._end()
-            task.job.fail(error)
-            return
-        if not keep:
-            self._end()
+            job.fail(error)
+        self._end()
 
     def _end(self) -> None:
         if self._process is not None:
@@ -139,11 +138,19 @@ class _Bench(threading.Thread):
             self._process = None
 
 
-class _Process:
-    """One process apart, with nothing of the server's environment but what Python needs."""
+class WorkerProcess:
+    """Worker process with only the variables of the server's environment that Python needs.
+
+    Parameters
+    ----------
+    limits : Limits
+        Limits of each job.
+    jobs : Path
+        Folder of the server's jobs.
+    """
 
     def __init__(self, limits: Limits, jobs: Path) -> None:
-        ours, theirs = Pipe()
+        ours, theirs = multiprocessing.Pipe()
         environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         environment |= {
             name: value
@@ -163,83 +170,70 @@ class _Process:
             stdout=subprocess.DEVNULL,
             env=environment,
             pass_fds=(theirs.fileno(),),
-            start_new_session=True,  # no signal of a terminal is for it
+            start_new_session=True,  # signals of a terminal do not reach it
         )
         theirs.close()
-        self.wire = Wire(ours)
+        self.pipe = Pipe(ours)
 
     @property
     def is_alive(self) -> bool:
-        """Whether it runs."""
+        """Whether the process runs."""
         return self._process.poll() is None
 
     def kill(self) -> None:
-        """End it at once, with all that it has started."""
-        self._process.terminate()  # its guard kills the worker
+        """Kill the worker, and all processes that it started."""
+        self._process.terminate()  # the guard of the worker receives it
 
     def end(self) -> int:
-        """End it, wait for that, and return its exit status."""
+        """Kill the worker, wait for its end, and return its exit status."""
         self.kill()
         try:
             status = self._process.wait(timeout=_ENDING_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
             status = self._process.wait()
-        # not before: to the guard a standard input that closes is the end of the server
+        # not earlier: the guard takes a closed standard input for the end of the server
         if self._process.stdin is not None:
             self._process.stdin.close()
-        self.wire.close()
+        self.pipe.close()
         return status
 
     def status(self) -> int:
-        """Wait for the end of a process whose wire is closed, and return its exit status."""
+        """Wait for the end of a worker that closed its pipe, and return its exit status."""
         try:
             return self._process.wait(timeout=5)
         except subprocess.TimeoutExpired:
             return self.end()
 
 
-class _DroppedError(TrackpermError):
-    """A job that nobody waited for any more was ended."""
+class _Conversation:
+    """Conversation with a worker process about one job: answers its requests, and updates the record."""
 
-
-def _part(chunks: Iterator[Any]) -> bytes:
-    """Take about a mebibyte, or all that is left; nothing at the end."""
-    gathered, size = [], 0
-    for chunk in chunks:
-        gathered.append(chunk.encode() if isinstance(chunk, str) else chunk)
-        size += len(gathered[-1])
-        if size >= _PART:
-            break
-    return b"".join(gathered)
-
-
-class _Run:
-    """One task in one process: answers its requests and keeps its record until it is done."""
-
-    def __init__(self, process: _Process, task: _Task, limits: Limits) -> None:
+    def __init__(self, process: WorkerProcess, queued: _QueuedJob, limits: Limits) -> None:
         self._process = process
-        self._wire = process.wire
-        self._job, self._caller, self._order = task
+        self._pipe = process.pipe
+        self._job, self._caller, self._request = queued
         self._limits = limits
         self._is_late = self._is_dropped = self._is_left = False
 
     def finish(self) -> bool:
-        """See the task through, and say whether the process can be used again.
+        """Run the job to its end, and return whether the process can be used again.
 
         Raises
         ------
+        DroppedJobError
+            If nobody waits for the job any more.
         TrackpermError
-            If the process ended, or went beyond a limit, or nobody waited for it any more.
+            If the process ended, or exceeded a limit.
         """
         is_over = threading.Event()
         threading.Thread(target=self._watch, args=(is_over,), daemon=True).start()
         try:
-            order = self._order.model_dump()
-            self._wire.send({"base": self._caller.base, "folder": str(self._job.folder), "order": order})
+            request = self._request.model_dump()
+            self._pipe.send({"base": self._caller.base, "folder": str(self._job.folder), "request": request})
             self._job.update(state="running")
             while True:
-                message = self._wire.receive()
+                message = self._pipe.receive()
                 if message["type"] == "request":
                     self._answer(message)
                 elif message["type"] == "step":
@@ -254,7 +248,7 @@ class _Run:
                     self._job.fail(TrackpermError(message["error"]["message"], hint=message["error"]["hint"]))
                 elif message["type"] == "finished":
                     return bool(message["grown"] < _GROWN_MEGABYTES)
-        except TrackpermError:  # such as a full disk, which says nothing of the process
+        except TrackpermError:  # a full disk, which is an OSError too, does not mean that the process ended
             raise
         except (EOFError, OSError) as error:
             raise self._ended() from error
@@ -262,9 +256,9 @@ class _Run:
             is_over.set()
 
     def _watch(self, is_over: threading.Event) -> None:
-        """End the process at its limit of time, or when nobody has waited for it for a moment."""
+        """Kill the process at its time limit, or when nobody has waited for the job for two seconds."""
         begun = wanted = time.monotonic()
-        while not is_over.wait(_LOOK_SECONDS):
+        while not is_over.wait(_CHECK_SECONDS):
             now = time.monotonic()
             if self._job.is_wanted:
                 wanted = now
@@ -275,9 +269,10 @@ class _Run:
                 return
 
     def _ended(self) -> TrackpermError:
+        """Describe why the process ended."""
         status = self._process.status()
         if self._is_dropped:
-            return _DroppedError("nobody waits for this any more")
+            return DroppedJobError("nobody waits for this job any more")
         if self._is_late:
             return CapacityError(
                 f"the comparison takes longer than {self._limits.seconds:g} seconds, the limit of this"
@@ -286,47 +281,47 @@ class _Run:
             )
         how = f"signal {-status}" if status < 0 else f"status {status}"
         return TrackpermError(
-            f"the process that computed this ended before it was done ({how}); a limit of"
-            f" {self._limits.megabytes} MB of memory holds for it",
+            f"the worker process ended before the job was done ({how}); its memory limit is"
+            f" {self._limits.megabytes} MB",
             hint="try again; if it needs more memory, `trackperm` on the command line has no limit, and"
             " `TRACKPERM_JOB_MB` raises this one.",
         )
 
     def _answer(self, message: dict[str, Any]) -> None:
-        """Replay a request of the process as the caller, and send the answer back as it comes."""
+        """Replay a request of the worker as the caller, and stream the answer to the worker."""
         with temporary_files(), tempfile.SpooledTemporaryFile(_SPOOLED) as body:
-            for chunk in self._wire.body():
+            for chunk in self._pipe.body():
                 body.write(chunk)
             body.seek(0)
+            request = message["method"], message["target"], message["headers"], body
             try:
-                asked = message["method"], message["target"], message["headers"], body
-                answer = self._waited(partial(self._caller.send, *asked))
+                answer = self._waited(partial(self._caller.send, *request))
             except ForbiddenRouteError as error:
-                self._wire.send({"status": 403, "reason": "FORBIDDEN", "headers": {}})
-                self._wire.send_body([f"{error} is no route of MLflow".encode()])
+                self._pipe.send({"status": 403, "reason": "FORBIDDEN", "headers": {}})
+                self._pipe.send_body([error.message.encode()])
                 return
             try:
                 headers = {"Content-Type": answer.headers.get("Content-Type", "")}
                 reason = answer.status.partition(" ")[2]
-                self._wire.send({"status": answer.status_code, "reason": reason, "headers": headers})
-                self._wire.send_body(self._counted(answer))
+                self._pipe.send({"status": answer.status_code, "reason": reason, "headers": headers})
+                self._pipe.send_body(self._counted(answer))
             finally:
                 if not self._is_left:
                     answer.close()
 
     def _waited(self, call: Callable[[], T]) -> T:
-        """Let MLflow do something in a thread of its own, which is left alone where the process has ended.
+        """Run a call to MLflow in a thread of its own, and abandon the thread if the worker has ended.
 
-        MLflow waits longer than any limit of a job for storage that does not answer, and perhaps for ever.
+        MLflow may wait for storage longer than the limit of a job, perhaps without end.
 
         Raises
         ------
         EOFError
-            If the process has ended.
+            If the worker has ended.
         """
         found: queue.SimpleQueue[Future[T]] = queue.SimpleQueue()
 
-        def do() -> None:
+        def run() -> None:
             done: Future[T] = Future()
             try:
                 done.set_result(call())
@@ -334,19 +329,19 @@ class _Run:
                 done.set_exception(error)
             found.put(done)
 
-        threading.Thread(target=do, name="trackperm-replay", daemon=True).start()
+        threading.Thread(target=run, name="trackperm-replay", daemon=True).start()
         while True:
             with suppress(queue.Empty):
-                return found.get(timeout=_LOOK_SECONDS).result()
+                return found.get(timeout=_CHECK_SECONDS).result()
             if not self._process.is_alive:
                 self._is_left = True
                 raise EOFError
 
     def _counted(self, answer: TestResponse) -> Iterator[bytes]:
-        """Pass an answer on, within the limit of what a job may read."""
+        """Yield the body of an answer, up to the limit on what a job reads."""
         self._require_room(answer.content_length or 0)
-        chunks = iter(answer.response)
-        while data := self._waited(partial(_part, chunks)):
+        chunks = gathered(answer.response)
+        while data := self._waited(partial(next, chunks, b"")):
             self._require_room(len(data))
             self._job.update(bytes=self._job.state.bytes + len(data))
             yield data
@@ -356,7 +351,6 @@ class _Run:
         found = self._job.state.bytes + size
         if found > limit * 2**20:
             raise CapacityError(
-                f"the artifacts have {found / 2**20:,.1f} MB at least, more than {limit} MB, the limit of"
-                " this server",
+                f"the artifacts have at least {found / 2**20:,.1f} MB; this server reads at most {limit} MB",
                 hint="`trackperm` on the command line has no limit; `TRACKPERM_ARTIFACT_MB` raises this one.",
             )

@@ -1,8 +1,8 @@
-"""Worker process of the pool: takes one job at a time, and reaches MLflow only through the server.
+"""Worker process of the pool: runs one job at a time, and reaches MLflow only through the server.
 
-It has no credentials: whatever it asks of MLflow goes over the wire to the server, which replays it as the
-user whose job it is. It ends when the server does, whatever it is doing then. A process of its own watches
-for that: a long call in C may hold the interpreter, and a thread of the worker would wait for it.
+It has no credentials. Whatever it asks of MLflow goes through a pipe to the server, which replays the request
+as the user of the job. The worker ends with the server, whatever it is doing. A process of its own watches
+for that: a long call in C may hold the interpreter, and would hold up a thread of the worker.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from requests.adapters import BaseAdapter
 from requests.structures import CaseInsensitiveDict
 
 from trackperm.errors import CapacityError, TrackpermError
-from trackperm.server.jobs.pipe import Wire
-from trackperm.server.jobs.requests import read_order
+from trackperm.server.jobs.pipe import Pipe
+from trackperm.server.jobs.requests import read_request
 from trackperm.server.jobs.store import SCRATCH, clear, error_values
 from trackperm.storage import is_full, no_room_for_temporary_files
 
@@ -41,29 +41,29 @@ _CHUNK = 2**20
 
 
 class ServerAdapter(BaseAdapter):
-    """Sends requests over a wire instead of a network, one at a time.
+    """Transport adapter of ``requests`` that sends one request at a time through a pipe to the server.
 
     Parameters
     ----------
-    wire : Wire
-        To the server.
+    pipe : Pipe
+        Connection to the server.
     lock : Lock
-        Held for as long as the wire is in use.
+        Held while the pipe is in use.
     """
 
-    def __init__(self, wire: Wire, lock: threading.Lock) -> None:
+    def __init__(self, pipe: Pipe, lock: threading.Lock) -> None:
         super().__init__()
         self.base = ""
-        self._wire = wire
+        self._pipe = pipe
         self._lock = lock
 
     def send(self, request: requests.PreparedRequest, *_: Any, **__: Any) -> requests.Response:
-        """Send `request` and return the answer; other hosts than the server are out of reach."""
+        """Send `request` and return the answer; hosts other than the server cannot be reached."""
         url = request.url or ""
         if not self.base or not url.startswith(f"{self.base}/"):
-            raise requests.ConnectionError(f"{urlsplit(url).netloc} is out of reach", request=request)
+            raise requests.ConnectionError(f"{urlsplit(url).netloc} cannot be reached", request=request)
         answer = requests.Response()
-        spool = SpooledTemporaryFile(_SPOOLED)  # noqa: SIM115 - it belongs to the answer
+        spool = SpooledTemporaryFile(_SPOOLED)  # noqa: SIM115 - the answer owns it
         with self._lock:
             message = {
                 "type": "request",
@@ -71,14 +71,14 @@ class ServerAdapter(BaseAdapter):
                 "target": url.removeprefix(self.base),
                 "headers": dict(request.headers),
             }
-            self._wire.send(message)
-            self._wire.send_body(_content(request.body))
-            head = self._wire.receive()
-            body = self._wire.body()
+            self._pipe.send(message)
+            self._pipe.send_body(_content(request.body))
+            head = self._pipe.receive()
+            body = self._pipe.body()
             try:
                 for chunk in body:
                     spool.write(chunk)
-            except OSError:  # the disk is full: what is left would be taken for messages
+            except OSError:  # the disk is full; the rest of the body must not be taken for messages
                 spool.close()
                 deque(body, maxlen=0)
                 raise
@@ -92,7 +92,7 @@ class ServerAdapter(BaseAdapter):
         return answer
 
     def close(self) -> None:
-        """Keep the wire open: it is that of the process."""
+        """Keep the pipe open; it belongs to the process."""
 
 
 def _content(body: Any) -> Iterator[bytes]:
@@ -108,33 +108,33 @@ def _content(body: Any) -> Iterator[bytes]:
 
 
 class _Steps:
-    """Tells the server how far a job is."""
+    """Progress of a job, reported to the server."""
 
-    def __init__(self, wire: Wire, lock: threading.Lock) -> None:
-        self._wire = wire
+    def __init__(self, pipe: Pipe, lock: threading.Lock) -> None:
+        self._pipe = pipe
         self._lock = lock
         self._done, self._total = 0.0, 1.0
 
     def expect(self, total: int) -> None:
-        """Say how many steps there will be."""
+        """Set the number of steps."""
         self._done, self._total = -1.0, float(total)
 
     def begin(self, step: str) -> None:
-        """End the step before, and begin another."""
+        """End the current step, and begin another one."""
         self._done = min(self._done + 1.0, self._total - 1.0)
         with self._lock:
-            self._wire.send({"type": "step", "step": step, "done": self._done, "total": self._total})
+            self._pipe.send({"type": "step", "step": step, "done": self._done, "total": self._total})
 
 
 def main() -> None:
-    """Take jobs until the server ends.
+    """Run jobs until the server ends.
 
-    The arguments are the file descriptor of the wire, the memory limit in megabytes, the folder of the
-    server's jobs and the server's process.
+    The arguments are the file descriptor of the pipe, the memory limit in megabytes, the folder of the
+    server's jobs, and the id of the server process.
     """
-    wire, megabytes, jobs, server = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])
-    ended, alive = os.pipe()  # the worker alone holds `alive`, which closes when it ends
-    # Every SIGTERM from here on is a byte to be read. It cannot be blocked: libraries have own threads.
+    pipe, megabytes, jobs, server = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])
+    ended, alive = os.pipe()  # only the worker holds `alive`, which closes when the worker ends
+    # From here on every SIGTERM is a byte to be read. It cannot be blocked: libraries start threads.
     told, tell = os.pipe()
     os.set_blocking(tell, False)
     signal.set_wakeup_fd(tell)
@@ -142,22 +142,23 @@ def main() -> None:
     worker = os.fork()
     if worker:
         os.close(alive)
-        os.close(wire)
+        os.close(pipe)
         _guard(worker, ended, told, jobs, server)
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     for end in (ended, told, tell):
         os.close(end)
     os.setpgid(0, 0)
-    _work(Wire(Connection(wire)), megabytes)
+    _work(Pipe(Connection(pipe)), megabytes)
 
 
 def _guard(worker: int, ended: int, told: int, jobs: Path, server: int) -> NoReturn:
-    """Kill the worker when the server says so by SIGTERM, or ends, which closes the standard input.
+    """Kill the worker on SIGTERM, or when standard input closes, which means that the server ended.
 
-    Ends as the worker ends, and takes note of that: a container may have nobody else who does.
+    The guard waits for the worker and ends with its exit status: a container may have no other process that
+    reaps it.
     """
-    with suppress(OSError):  # which the worker has done by itself
+    with suppress(OSError):  # the worker may have done so itself
         os.setpgid(worker, worker)
     ready, _, _ = select.select([0, ended, told], [], [])
     if 0 in ready or told in ready:
@@ -165,7 +166,7 @@ def _guard(worker: int, ended: int, told: int, jobs: Path, server: int) -> NoRet
     _, status = os.waitpid(worker, 0)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     code = os.waitstatus_to_exitcode(status)
-    if code == 0:  # it found the wire closed, perhaps before the standard input was
+    if code == 0:  # the worker found the pipe closed, perhaps before standard input was
         ready, _, _ = select.select([0], [], [], _ENDING_SECONDS)
     if 0 in ready:
         clear(jobs, server)
@@ -174,9 +175,9 @@ def _guard(worker: int, ended: int, told: int, jobs: Path, server: int) -> NoRet
     os._exit(abs(code))
 
 
-def _work(wire: Wire, megabytes: int) -> None:
+def _work(pipe: Pipe, megabytes: int) -> None:
     lock = threading.Lock()
-    adapter = ServerAdapter(wire, lock)
+    adapter = ServerAdapter(pipe, lock)
     cast(Any, requests.Session).get_adapter = lambda *_, **__: adapter
     from trackperm.server.jobs.artifacts import use_public_artifacts
 
@@ -186,54 +187,57 @@ def _work(wire: Wire, megabytes: int) -> None:
     _limit_memory(megabytes)
     try:
         while True:
-            message = wire.receive()
+            message = pipe.receive()
             adapter.base = message["base"]
-            for outcome in _outcomes(handlers, message, _Steps(wire, lock)):
+            for outcome in _outcomes(handlers, message, _Steps(pipe, lock)):
                 with lock:
-                    wire.send(outcome)
+                    pipe.send(outcome)
             adapter.base = ""
             with lock:
-                wire.send({"type": "finished", "grown": _resident_megabytes()})
+                pipe.send({"type": "finished", "grown": _resident_megabytes()})
     except (EOFError, OSError):
         return
 
 
 def _outcomes(handlers: Any, message: dict[str, Any], steps: _Steps) -> Iterator[dict[str, Any]]:
-    """Do a job in a folder of its own, and say what became of it: the result, then what takes longer."""
+    """Run a job in its scratch folder; yield a message for the result, and one for the slower table."""
     folder = Path(message["folder"])
     scratch = folder / SCRATCH
     try:
         os.chdir(scratch)
         tempfile.tempdir = str(scratch)
-        write_flips = handlers.do(read_order(message["order"]), message["base"], folder, steps)
-        yield {"type": "done", "flips": "none" if write_flips is None else "writing"}
-        if write_flips is not None:
-            write_flips()
+        write_table = handlers.run_job(read_request(message["request"]), message["base"], folder, steps)
+        yield {"type": "done", "flips": "none" if write_table is None else "writing"}
+        if write_table is not None:
+            write_table()
             yield {"type": "flips"}
     except TrackpermError as error:
-        yield {"type": "failed", "error": error_values(error)}
+        yield _failed(error)
     except MemoryError:
-        limit = CapacityError(
-            f"the comparison needs more than {sys.argv[2]} MB of memory, the limit of this server",
-            hint="`trackperm compare` on the command line has no limit; `TRACKPERM_JOB_MB` raises this one.",
+        yield _failed(
+            CapacityError(
+                f"the comparison needs more than {sys.argv[2]} MB of memory, the limit of this server",
+                hint="`trackperm` on the command line has no limit; `TRACKPERM_JOB_MB` raises this one.",
+            )
         )
-        yield {"type": "failed", "error": error_values(limit)}
     except Exception as error:
         traceback.print_exc()
         fault = TrackpermError(
             f"a fault in trackperm itself: {type(error).__name__}", hint="the server's log says where."
         )
-        if is_full(error):
-            fault = no_room_for_temporary_files(error)
-        yield {"type": "failed", "error": error_values(fault)}
+        yield _failed(no_room_for_temporary_files(error) if is_full(error) else fault)
     finally:
         os.chdir("/")
         tempfile.tempdir = None
         shutil.rmtree(scratch, ignore_errors=True)
 
 
+def _failed(error: TrackpermError) -> dict[str, Any]:
+    return {"type": "failed", "error": error_values(error)}
+
+
 def _limit_memory(megabytes: int) -> None:
-    """Let this process write to so much memory beyond what it starts with; reservations do not count."""
+    """Limit the memory that this process may write to, beyond what it has now; reservations do not count."""
     size = _pages()[5] * resource.getpagesize() + megabytes * 2**20
     resource.setrlimit(resource.RLIMIT_DATA, (size, size))
 
@@ -243,7 +247,7 @@ def _resident_megabytes() -> int:
 
 
 def _pages() -> list[int]:
-    """Return the pages of this process by their use, as proc(5) lists them; none where there is no /proc."""
+    """Return the memory pages of this process by use, as in proc(5); zeros on systems without /proc."""
     try:
         return [int(number) for number in Path("/proc/self/statm").read_text(encoding="ascii").split()]
     except FileNotFoundError:

@@ -1,6 +1,6 @@
-"""Requests of a job, replayed through MLflow's own routes in this process, as the user who asked for it.
+"""Replay of a job's requests through MLflow's own routes in the server process, as the user of the job.
 
-MLflow checks the permissions of that user at every one of them; the credentials never leave the process.
+MLflow checks the user's permissions for every request, and the credentials never leave the server process.
 """
 
 from __future__ import annotations
@@ -15,48 +15,30 @@ from urllib.parse import unquote, urlencode, urlsplit
 from flask import Flask, Request
 from werkzeug.test import TestResponse
 
+from trackperm.errors import ForbiddenRouteError, RefusedRequestError
+
 _CREDENTIALS = ("Authorization", "Cookie", "X-MLFLOW-WORKSPACE")
 _FORWARDED = ("Content-Type", "Accept", "User-Agent")
 _ROUTES = ("/api/", "/ajax-api/", "/get-artifact")
 _OWN = "/trackperm/"
 
 
-class ForbiddenRouteError(Exception):
-    """A request of a job to something else than MLflow's public routes."""
-
-
-class MlflowRefusalError(Exception):
-    """MLflow does not let the user read something.
-
-    Parameters
-    ----------
-    status : int
-        Of HTTP.
-    message : str
-        MLflow's own.
-    """
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-
-
 @dataclass(frozen=True)
 class Caller:
-    """The user who sent a request.
+    """User who sent a request.
 
     Attributes
     ----------
     app : Flask
-        The application that has MLflow's routes and checks permissions.
+        Application with MLflow's routes, which checks permissions.
     prefix : str
-        Static prefix of all routes, without a slash at the end; mostly empty.
+        Static prefix of all routes, without a slash at the end; usually empty.
     host_url : str
         Scheme and host under which the user sees the server, with a slash at the end.
     address : str
-        The user's network address.
+        Network address of the user.
     credentials : mapping of str to str
-        The headers that say who it is.
+        Headers that identify the user.
     """
 
     app: Flask = field(repr=False)
@@ -67,7 +49,7 @@ class Caller:
 
     @classmethod
     def of(cls, app: Flask, request: Request, prefix: str) -> Caller:
-        """Take the user of `request`, which `app` has let through."""
+        """Take the user of a `request` that `app` has let through."""
         credentials = {name: request.headers[name] for name in _CREDENTIALS if name in request.headers}
         return cls(app, prefix, request.host_url, request.remote_addr or "", credentials)
 
@@ -79,23 +61,23 @@ class Caller:
     def send(
         self, method: str, target: str, headers: Mapping[str, str], body: IO[bytes] | None = None
     ) -> TestResponse:
-        """Send a request to a route of MLflow; the answer is a stream, to be closed.
+        """Send a request to a route of MLflow; the answer is a stream that the caller closes.
 
         Parameters
         ----------
         method : str
-            Of HTTP.
+            Method of HTTP.
         target : str
             Path and query below the static prefix, percent-encoded.
         headers : mapping of str to str
-            Of these, only those that describe the body are sent.
+            Headers of the job's request; only those that describe the body are sent on.
         body : file, optional
-            Its content.
+            Content of the request.
 
         Raises
         ------
         ForbiddenRouteError
-            If `target` is no public route of MLflow.
+            If `target` is not a public route of MLflow.
         """
         path = unquote(urlsplit(target).path)
         if (
@@ -104,7 +86,7 @@ class Caller:
             or _OWN in path
             or "\\" in path
         ):
-            raise ForbiddenRouteError(path)
+            raise ForbiddenRouteError(f"`{path}` is not a public route of MLflow")
         described = {name: value for name, value in headers.items() if name.title() in _FORWARDED}
         return self.app.test_client(use_cookies=False).open(
             self.prefix + target,
@@ -117,12 +99,12 @@ class Caller:
         )
 
     def read(self, route: str, **query: str) -> dict[str, Any]:
-        """Read something of MLflow, as the user.
+        """Read a JSON document from MLflow as the user.
 
         Raises
         ------
-        MlflowRefusalError
-            If MLflow does not let the user read it.
+        RefusedRequestError
+            If MLflow refuses it; with MLflow's status and message.
         """
         answer = self.send("GET", f"/ajax-api/2.0/mlflow/{route}?{urlencode(query)}", {})
         try:
@@ -136,4 +118,4 @@ class Caller:
             message = str(found["message"])
         except (ValueError, KeyError, TypeError):
             message = text.strip() or answer.status
-        raise MlflowRefusalError(answer.status_code, message)
+        raise RefusedRequestError(answer.status_code, message)

@@ -1,4 +1,4 @@
-"""What a page can ask for, checked before anything is done."""
+"""Requests of the pages, validated before anything is done."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ StatisticName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$
 Text = Annotated[str, Field(min_length=1, max_length=1000)]
 
 
-class _Order(BaseModel):
+class _Request(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
 
-class _Test(_Order):
-    """Choices that comparisons and leaderboards share."""
+class _TestRequest(_Request):
+    """Options that comparisons and leaderboards share."""
 
     artifact: Text | None = None
     statistic: StatisticName | None = None
@@ -38,20 +38,20 @@ class _Test(_Order):
     log: bool = False
 
 
-class ChoicesOrder(_Order):
-    """Which artifacts and statistics there are to choose from."""
+class ChoicesRequest(_Request):
+    """Request for the artifacts and statistics that a page offers."""
 
     kind: Literal["choices"]
     runs: list[Identifier] = Field(default_factory=list, max_length=MOST_RUNS)
     experiment: Identifier | None = None
 
     @model_validator(mode="after")
-    def _one_source(self) -> ChoicesOrder:
+    def _one_source(self) -> ChoicesRequest:
         return _with_one_source(self)
 
 
-class CompareOrder(_Test):
-    """A comparison of two runs."""
+class CompareRequest(_TestRequest):
+    """Request for a comparison of two runs."""
 
     kind: Literal["compare"]
     runs: list[Identifier] = Field(min_length=2, max_length=2)
@@ -60,8 +60,8 @@ class CompareOrder(_Test):
     experiment: None = None
 
 
-class LeaderboardOrder(_Test):
-    """A leaderboard of runs, or of a whole experiment."""
+class LeaderboardRequest(_TestRequest):
+    """Request for a leaderboard of runs, or of a whole experiment."""
 
     kind: Literal["leaderboard"]
     runs: list[Identifier] = Field(default_factory=list, max_length=MOST_RUNS)
@@ -71,42 +71,40 @@ class LeaderboardOrder(_Test):
     correction: CorrectionOfPairs = "holm"
 
     @model_validator(mode="after")
-    def _one_source(self) -> LeaderboardOrder:
+    def _one_source(self) -> LeaderboardRequest:
         return _with_one_source(self)
 
 
-_Sourced = TypeVar("_Sourced", ChoicesOrder, LeaderboardOrder)
-Order = ChoicesOrder | CompareOrder | LeaderboardOrder
-_ORDERS: TypeAdapter[Order] = TypeAdapter(Annotated[Order, Field(discriminator="kind")])
+_Sourced = TypeVar("_Sourced", ChoicesRequest, LeaderboardRequest)
+JobRequest = ChoicesRequest | CompareRequest | LeaderboardRequest
+_ADAPTER: TypeAdapter[JobRequest] = TypeAdapter(Annotated[JobRequest, Field(discriminator="kind")])
 
 
-def read_order(content: bytes | dict[str, Any]) -> Order:
-    """Read what a page has sent.
+def read_request(content: bytes | dict[str, Any]) -> JobRequest:
+    """Parse and validate a request.
 
     Raises
     ------
     InputError
-        If it is no JSON, or not what can be asked for; says where.
+        If it is not JSON, or not a valid request; the message says where.
     """
     try:
         if isinstance(content, bytes):
-            return _ORDERS.validate_json(content)
-        return _ORDERS.validate_python(content)
+            return _ADAPTER.validate_json(content)
+        return _ADAPTER.validate_python(content)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         path = [str(step) for step in first["loc"]]
-        orders = {_kind(each): each for each in get_args(Order)}
-        keys = list(orders[path[0]].model_fields) if path else []
+        models = {
+            str(get_args(each.model_fields["kind"].annotation)[0]): each for each in get_args(JobRequest)
+        }
+        keys = list(models[path[0]].model_fields) if path else []
         message, hint = in_words(first, keys)
-        place = f"`{'.'.join(path[1:])}` of what was asked for" if path[1:] else "what was asked for"
-        raise InputError(f"{place} cannot be used: {message}", hint=hint) from error
+        place = f"`{'.'.join(path[1:])}` of the request" if path[1:] else "the request"
+        raise InputError(f"{place} is not valid: {message}", hint=hint) from error
 
 
-def _kind(order: type[BaseModel]) -> str:
-    return str(get_args(order.model_fields["kind"].annotation)[0])
-
-
-def _with_one_source(order: _Sourced) -> _Sourced:
-    if bool(order.runs) == (order.experiment is not None):
+def _with_one_source(request: _Sourced) -> _Sourced:
+    if bool(request.runs) == (request.experiment is not None):
         raise ValueError("expected either runs or an experiment")
-    return order
+    return request

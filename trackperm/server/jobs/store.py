@@ -1,4 +1,4 @@
-"""Job records, in a private folder that all processes of one server share: each answers for any job."""
+"""Job records in a private folder that all processes of one server share: each answers for any job."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from trackperm.errors import CapacityError, TrackpermError
+from trackperm.errors import TooManyJobsError, TrackpermError
 from trackperm.option_names import on_pages
 from trackperm.server.jobs.limits import (
     GONE_SECONDS,
@@ -29,55 +29,54 @@ from trackperm.server.jobs.limits import (
 from trackperm.server.jobs.visitors import Visitor
 from trackperm.storage import temporary_files
 
-STATE_FILE, RESULT_FILE, FLIPS_FILE, SCRATCH = "state.json", "result.json", "flips.sqlite", "scratch"
+STATE_FILE, RESULT_FILE, CHANGED_FILE, SCRATCH = "state.json", "result.json", "changed.sqlite", "scratch"
 
 _NAME = "trackperm-server"
 _PAGES, _CANCELLED, _LOCK = "pages", "cancelled", "lock"
 _ID = re.compile(r"[0-9a-f]{32}")
 _EXPIRY_SECONDS = 3600.0
 _MOST_KEPT = 256
+"""Results on disk; the oldest is removed when another one is made."""
+
 _BETWEEN_WRITES = 0.1
+"""Seconds between two writes of the progress; pages read it every two seconds."""
 
 Error = dict[str, str | None]
 
 
-class TooManyJobsError(CapacityError):
-    """A visitor, or all visitors together, wait for too many jobs."""
-
-
 def error_values(error: TrackpermError) -> Error:
-    """Return what a page shows of an error, with options by the labels of its fields."""
+    """Return message and hint as a page shows them, with options as labels of its fields."""
     return {"message": on_pages(error.message), "hint": error.hint and on_pages(error.hint)}
 
 
 @dataclass(frozen=True)
 class State:
-    """What is known of a job.
+    """State of a job.
 
     Attributes
     ----------
     owner, client, page : str
-        Who asked for it, as :class:`Visitor` has it.
+        Digests of the visitor, as in :class:`Visitor`.
     process : int
-        The process of the server that runs it.
+        Id of the server process that runs the job.
     reads : list of [str, str, str]
-        What one has to be allowed to read, to read its result: route of MLflow, parameter and value.
+        Permissions that reading the result requires: route of MLflow, parameter and value.
     is_lasting : bool
-        Whether it is done even if its page is gone.
+        Whether the job is finished even if its page is closed.
     state : {'waiting', 'running', 'done', 'failed', 'dropped'}
-        How far it is. A job is dropped when its page cancels it, or is gone before there is a result.
+        Progress. A job is dropped when its page cancels it, or is closed before there is a result.
     step : str
-        What is being done, in words.
+        The current step, in words.
     done, total : float
-        Steps done of all steps; parts of a step count.
+        Steps done and all steps; a step may be done in part.
     bytes : int
-        What was read from the server.
+        Bytes that were read from the server.
     changed : float
         Unix time of the last change.
     error : dict or None
-        Message and hint, where it failed.
+        Message and hint of a failed job.
     flips : {'none', 'writing', 'ready', 'failed'}
-        Whether there is a table of the examples that changed; it is written after the result.
+        State of the table of changed examples, which is written after the result.
     """
 
     owner: str
@@ -97,7 +96,7 @@ class State:
 
     @property
     def is_pending(self) -> bool:
-        """Whether there is no result yet."""
+        """Whether the job has not ended yet."""
         return self.state in ("waiting", "running")
 
 
@@ -107,9 +106,9 @@ class Job:
     Parameters
     ----------
     folder : Path
-        Where it is.
+        Folder of the job.
     state : State
-        What is known of it; only the process that runs the job changes that.
+        Its state; only the process that runs the job changes it.
     """
 
     def __init__(self, folder: Path, state: State) -> None:
@@ -119,53 +118,49 @@ class Job:
 
     @property
     def id(self) -> str:
-        """What callers know it by."""
+        """Identifier of the job, 32 hexadecimal digits."""
         return self.folder.name
 
+    @property
+    def is_wanted(self) -> bool:
+        """Whether the job has ended, or somebody waits for it."""
+        return not self.state.is_pending or _is_wanted(self.folder, self.state)
+
     def update(self, **changes: Any) -> None:
-        """Note what has changed; on disk at once where that matters, else soon.
+        """Change the state; a new step or state is on disk at once, other progress soon.
 
         Raises
         ------
         StorageError
-            If there is no room for it on disk.
+            If the disk is full.
         """
         now = time.time()
-        matters = (
-            "state" in changes
-            or "flips" in changes
-            or changes.get("step", self.state.step) != self.state.step
-        )
+        is_new = changes.get("step", self.state.step) != self.state.step
         self.state = replace(self.state, **changes, changed=now)
-        if matters or now - self._written > _BETWEEN_WRITES:
+        if is_new or {"state", "flips"} & changes.keys() or now - self._written > _BETWEEN_WRITES:
             self._written = now
             self._write()
 
     def fail(self, error: TrackpermError) -> None:
-        """Note that it failed, and why; a result that there is already stays."""
+        """Record a failure; a result that is there already stays."""
         if self.state.is_pending:
             self._conclude(state="failed", error=error_values(error))
         else:
             self._conclude(flips="failed")
 
-    @property
-    def is_wanted(self) -> bool:
-        """Whether anybody waits for it still, or has its result."""
-        return not self.state.is_pending or _is_wanted(self.folder, self.state)
-
     def cancel(self) -> None:
-        """Let it be dropped by the process that runs it."""
+        """Ask the process that runs the job to drop it."""
         if self.state.is_pending:
             with suppress(FileNotFoundError), temporary_files():
                 (self.folder / _CANCELLED).touch()
 
     def drop(self) -> None:
-        """Note that nobody waited for it any more."""
+        """Record that nobody waits for the job any more."""
         if self.state.is_pending:
             self._conclude(state="dropped")
 
     def _conclude(self, **changes: Any) -> None:
-        """Note how it ended, for which room is made; else the record goes: nobody waits for it for ever."""
+        """Record the end of the job. On a full disk, remove the job, so that no page waits for it."""
         shutil.rmtree(self.folder / SCRATCH, ignore_errors=True)
         try:
             try:
@@ -188,7 +183,7 @@ class Job:
 class JobStore:
     """All jobs of one server.
 
-    The folder is called after the parent of this process, which the processes of one server share.
+    The name of the folder has the id of the parent process, which the processes of one server share.
     """
 
     def __init__(self) -> None:
@@ -197,21 +192,21 @@ class JobStore:
     def begin(
         self, visitor: Visitor, reads: Sequence[Sequence[str]] = (), *, is_lasting: bool = False
     ) -> Job:
-        """Make the record of a new job.
+        """Create the record of a new job.
 
         Parameters
         ----------
         visitor : Visitor
-            Who asks for it.
+            Owner of the job.
         reads, is_lasting
-            As :class:`State` has them.
+            As in :class:`State`.
 
         Raises
         ------
         TooManyJobsError
-            If too many jobs wait already.
+            If too many jobs are pending.
         StorageError
-            If there is no room for it on disk.
+            If the disk is full.
         """
         with temporary_files(), self.locked() as folder:
             known = [(path, _read(path)) for path in _jobs(folder)]
@@ -220,31 +215,26 @@ class JobStore:
             path = folder / secrets.token_hex(16)
             (path / SCRATCH).mkdir(parents=True, mode=0o700)
             self.hear(visitor)
-            job = Job(
-                path,
-                State(
-                    visitor.owner,
-                    visitor.client,
-                    visitor.page,
-                    os.getpid(),
-                    reads=[list(each) for each in reads],
-                    is_lasting=is_lasting,
-                ),
+            state = State(
+                visitor.owner,
+                visitor.client,
+                visitor.page,
+                os.getpid(),
+                reads=[list(each) for each in reads],
+                is_lasting=is_lasting,
             )
+            job = Job(path, state)
             job.update(state="waiting")
         return job
 
     def hear(self, visitor: Visitor) -> None:
-        """Note that the page of a visitor is there."""
+        """Record that the page of a visitor is open."""
         path = self._shared() / _PAGES / visitor.page
-        try:
-            path.touch()
-        except FileNotFoundError:
-            path.parent.mkdir(mode=0o700, exist_ok=True)
-            path.touch()
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        path.touch()
 
     def find(self, job_id: str) -> Job | None:
-        """Find a job by its id."""
+        """Return the job with that id, or None."""
         if not _ID.fullmatch(job_id):
             return None
         path = self._shared() / job_id
@@ -252,13 +242,13 @@ class JobStore:
         return None if state is None else Job(path, state)
 
     def clear(self) -> None:
-        """Remove what this process leaves behind."""
+        """Remove the jobs of this process."""
         if self._folder is not None:
             clear(self._folder, os.getpid())
 
     @contextmanager
     def locked(self) -> Iterator[Path]:
-        """Let one process of the server at a time do something; gives the folder of all jobs."""
+        """Lock the folder of all jobs for one process of the server at a time; yields the folder."""
         while True:
             folder = self._shared()
             with _locked(folder) as is_locked:
@@ -273,13 +263,7 @@ class JobStore:
 
 
 def _private_folder() -> Path:
-    """Make the folder of this server, which nobody else can read, and remove those of servers that ended.
-
-    Raises
-    ------
-    TrackpermError
-        If somebody else has made it.
-    """
+    """Create the folder of this server, readable by its user alone; remove folders of servers that ended."""
     own = f"{_NAME}-{os.getuid()}-"
     folder = Path(tempfile.gettempdir(), f"{own}{os.getppid()}")
     for other in folder.parent.glob(f"{own}*"):
@@ -290,7 +274,7 @@ def _private_folder() -> Path:
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
         raise TrackpermError(
-            f"`{folder}` belongs to somebody else, so that no comparison can be kept there",
+            f"`{folder}` is owned by another user; results cannot be stored there",
             hint="remove it, or start the server with another `TMPDIR`.",
         )
     return folder
@@ -298,7 +282,7 @@ def _private_folder() -> Path:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[bool]:
-    """Let one process at a time do something in a folder; gives False where it is gone meanwhile."""
+    """Hold the lock of a folder; yields False if the folder was removed in the meantime."""
     path = folder / _LOCK
     try:
         lock = path.open("a")
@@ -315,21 +299,18 @@ def _locked(folder: Path) -> Iterator[bool]:
 
 
 def clear(folder: Path, process: int) -> None:
-    """Remove the jobs of a process that ends; of one that was not done the record stays."""
+    """Remove the jobs of a process that ends; the record of a pending job stays, and tells its page."""
     for path in _jobs(folder):
-        try:
-            state = State(**json.loads((path / STATE_FILE).read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):
-            continue
-        if state.process != process:
+        state = _parsed(path)
+        if state is None or state.process != process:
             continue
         if not state.is_pending:
             shutil.rmtree(path, ignore_errors=True)
             continue
         shutil.rmtree(path / SCRATCH, ignore_errors=True)
-        for name in (RESULT_FILE, FLIPS_FILE):
+        for name in (RESULT_FILE, CHANGED_FILE):
             (path / name).unlink(missing_ok=True)
-    with suppress(OSError), _locked(folder) as is_locked:  # others begin no job meanwhile
+    with suppress(OSError), _locked(folder) as is_locked:  # no other process begins a job meanwhile
         if is_locked and not _jobs(folder):
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -338,22 +319,28 @@ def _jobs(folder: Path) -> list[Path]:
     return [path for path in folder.glob("*") if _ID.fullmatch(path.name)]
 
 
-def _read(path: Path) -> State | None:
-    """Read a record; a job whose process is gone has failed, and one that nobody waits for is dropped."""
+def _parsed(path: Path) -> State | None:
     try:
-        state = State(**json.loads((path / STATE_FILE).read_text(encoding="utf-8")))
+        return State(**json.loads((path / STATE_FILE).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
+        return None
+
+
+def _read(path: Path) -> State | None:
+    """Read a record. A pending job fails with its process, and is dropped when nobody waits for it."""
+    state = _parsed(path)
+    if state is None:
         return None
     if _is_alive(state.process):
         return state if not state.is_pending or _is_wanted(path, state) else replace(state, state="dropped")
     if not state.is_pending:
         return replace(state, flips="failed") if state.flips == "writing" else state
-    ended = TrackpermError("the server's process that ran this has ended", hint="try again.")
+    ended = TrackpermError("the server process that ran this job has ended", hint="try again.")
     return replace(state, state="failed", error=error_values(ended))
 
 
 def _is_wanted(path: Path, state: State) -> bool:
-    """Whether the page of a job without a result is there, and has not cancelled it."""
+    """Whether the page of a pending job is open and has not cancelled it."""
     if (path / _CANCELLED).exists():
         return False
     if state.is_lasting:
@@ -366,43 +353,36 @@ def _is_wanted(path: Path, state: State) -> bool:
 
 
 def _require_room(visitor: Visitor, pending: Sequence[State]) -> None:
-    """Refuse a job where too many wait already: of a page, of a client, or in all.
-
-    Raises
-    ------
-    TooManyJobsError
-        If so.
-    """
-    of_client, most_of_client = ("of yours", PENDING_PER_USER)
-    if not visitor.is_user:
-        of_client, most_of_client = ("from your network address", PENDING_PER_ADDRESS)
-    bounds = [
-        (sum(state.client == visitor.client for state in pending), most_of_client, of_client),
-        (len(pending), PENDING_IN_ALL, "on this server"),
-    ]
-    if visitor.is_page:
-        n_of_page = sum(state.page == visitor.page for state in pending)
-        bounds.insert(0, (n_of_page, PENDING_PER_PAGE, "of this page"))
-    for found, most, whose in bounds:
+    """Refuse a job if too many are pending already: of its page, of its client, or in all."""
+    bounds = [(sum(state.page == visitor.page for state in pending), PENDING_PER_PAGE, "of this page")]
+    of_client = sum(state.client == visitor.client for state in pending)
+    if visitor.is_user:
+        bounds.append((of_client, PENDING_PER_USER, "of yours"))
+    else:
+        bounds.append((of_client, PENDING_PER_ADDRESS, "from your network address"))
+    bounds.append((len(pending), PENDING_IN_ALL, "on this server"))
+    for found, most, whose in bounds if visitor.is_page else bounds[1:]:
         if found >= most:
             raise TooManyJobsError(
-                f"{most} comparisons {whose} wait or are being computed, which is the limit",
+                f"{found} comparisons {whose} are pending; the limit is {most}",
                 hint="wait until one is done; `trackperm compare` on the command line has no such limit.",
             )
 
 
 def _expire(folder: Path, known: list[tuple[Path, State | None]]) -> None:
-    """Remove old results, the oldest of too many, and what is known of pages that are long gone."""
+    """Remove unreadable records, old results, the oldest of too many results, and traces of closed pages."""
     for page in folder.glob(f"{_PAGES}/*"):
         if time.time() - page.stat().st_mtime > _EXPIRY_SECONDS:
             page.unlink(missing_ok=True)
+    kept = []
     for path, state in known:
         if state is None:
             shutil.rmtree(path, ignore_errors=True)
-    kept = [(path, state) for path, state in known if state is not None and not state.is_pending]
-    kept.sort(key=lambda each: each[1].changed, reverse=True)
-    for number, (path, state) in enumerate(kept):
-        if number >= _MOST_KEPT or time.time() - state.changed > _EXPIRY_SECONDS:
+        elif not state.is_pending:
+            kept.append((state.changed, path))
+    kept.sort(reverse=True)
+    for number, (changed, path) in enumerate(kept):
+        if number >= _MOST_KEPT or time.time() - changed > _EXPIRY_SECONDS:
             shutil.rmtree(path, ignore_errors=True)
 
 

@@ -1,7 +1,4 @@
-"""Comparisons and leaderboards as the plain values that pages show: text ready to be read, nothing of markup.
-
-Every value is one that JSON can hold.
-"""
+"""JSON values that the pages of comparisons and leaderboards show: finished text without markup."""
 
 from __future__ import annotations
 
@@ -10,44 +7,37 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from trackperm.comparison import Comparison
-from trackperm.comparison.verdict import MARKERS, Sign
 from trackperm.errors import CapacityError, MissingDependencyError
-from trackperm.leaderboards import Leaderboard, Pair, Row
+from trackperm.leaderboards import Leaderboard, Row
 from trackperm.report import charts, description, page, text
-from trackperm.report.changed_examples import flips
 from trackperm.report.leaderboard import cells as leaderboard_cells
 from trackperm.report.leaderboard import chart as leaderboard_chart
 from trackperm.report.leaderboard import page as leaderboard_page
 from trackperm.report.leaderboard import tables as leaderboard_tables
 from trackperm.report.leaderboard import text as leaderboard_text
-from trackperm.report.text import format_number
 from trackperm.trackers.publication import Published
 from trackperm.trackers.references import TrackedRun
 
-__all__ = ["comparison_view", "flips", "leaderboard_view"]
-
-_OPPOSITE: Mapping[Sign, Sign] = {"better": "worse", "worse": "better", "undecided": "undecided"}
-
 
 def comparison_view(comparison: Comparison, logged: Published | None = None) -> dict[str, Any]:
-    """Return what the page of a comparison shows.
+    """Return the values of a comparison's page.
 
     Parameters
     ----------
     comparison : Comparison
-        The result to show.
+        The result.
     logged : Published, optional
-        What became of its publication, if it was logged.
+        The run that holds the result, if it was logged.
 
     Returns
     -------
     dict
-        Of plain values; the examples that changed are not among them, see :func:`flips`.
+        JSON values, without the changed examples, which the page reads bit by bit.
     """
     return {
         "kind": "compare",
-        "baseline": _run(comparison.baseline_name, comparison.baseline_run),
-        "candidate": _run(comparison.candidate_name, comparison.candidate_run),
+        "baseline": run_view(comparison.baseline_name, comparison.baseline_run),
+        "candidate": run_view(comparison.candidate_name, comparison.candidate_run),
         "statistic": comparison.title,
         "marker": comparison.marker,
         "verdict": comparison.verdict,
@@ -70,20 +60,7 @@ def comparison_view(comparison: Comparison, logged: Published | None = None) -> 
 
 
 def leaderboard_view(board: Leaderboard, logged: Published | None = None) -> dict[str, Any]:
-    """Return what the page of a leaderboard shows.
-
-    Parameters
-    ----------
-    board : Leaderboard
-        The result to show.
-    logged : Published, optional
-        What became of its publication, if it was logged.
-
-    Returns
-    -------
-    dict
-        Of plain values.
-    """
+    """Return the values of a leaderboard's page, as :func:`comparison_view` does."""
     table = leaderboard_cells.cells(board)
     return {
         "kind": "leaderboard",
@@ -101,14 +78,14 @@ def leaderboard_view(board: Leaderboard, logged: Published | None = None) -> dic
         ],
         "rows": [
             {
-                **_run(row.name, row.data.run),
+                **run_view(row.name, row.data.run),
                 "cells": list(cells),
                 "sort": [_order(board, name, row) for name in table.header],
                 "verdict": "reference" if row.pair is None else row.pair.verdict,
             }
             for row, cells in zip(board.rows, table.rows, strict=True)
         ],
-        "matrix": _matrix(board),
+        "matrix": leaderboard_page.matrix(board),
         "chart": _differences(board),
         "markdown": leaderboard_text.markdown(board),
         "latex": leaderboard_tables.latex(board),
@@ -117,7 +94,8 @@ def leaderboard_view(board: Leaderboard, logged: Published | None = None) -> dic
     }
 
 
-def _run(name: str, run: TrackedRun | None) -> dict[str, Any]:
+def run_view(name: str, run: TrackedRun | None) -> dict[str, Any]:
+    """Return name, id, experiment and URL of a run; None where it is not in a tracker."""
     return {
         "name": name,
         "id": None if run is None else run.reference.locator,
@@ -131,7 +109,7 @@ def _logged(published: Published | None) -> dict[str, Any] | None:
         return None
     return {
         "run_id": published.run.reference.locator,
-        **_run(published.run.name, published.run),
+        **run_view(published.run.name, published.run),
         "created": published.created,
         "look": published.look,
         "remarks": list(published.remarks),
@@ -139,12 +117,12 @@ def _logged(published: Published | None) -> dict[str, Any] | None:
 
 
 def _pmf(comparison: Comparison) -> dict[str, Any]:
-    """Describe the null distribution, or say why it is not drawn; the page has its own headline."""
+    """Describe the chart of the null distribution, or the reason why it is not drawn."""
     try:
         drawn = charts.described(charts.pmf_chart(comparison))
     except (CapacityError, MissingDependencyError) as error:
         return {"refusal": error.message}
-    del drawn["spec"]["title"]
+    del drawn["spec"]["title"]  # the page has its own headline
     return {**drawn, "caption": page.caption(comparison)}
 
 
@@ -157,7 +135,7 @@ def _differences(board: Leaderboard) -> dict[str, Any]:
     drawn["spec"]["height"] = leaderboard_chart.STEP * min(len(board.rows), leaderboard_chart.MOST_ROWS)
     other = "the best run" if board.baseline is None else "the baseline"
     bars = f"its {leaderboard_cells.interval_name(board)}"
-    return {**drawn, "caption": f"The difference of every run to {other}, with {bars}."}
+    return {**drawn, "caption": f"The difference between every run and {other}, with {bars}."}
 
 
 _NUMBERS: Mapping[str, Callable[[Row], float | None]] = {
@@ -167,7 +145,7 @@ _NUMBERS: Mapping[str, Callable[[Row], float | None]] = {
     "adjusted p": lambda row: None if row.pair is None else row.pair.log10_adjusted,
     "possible ranks": lambda row: None if row.ranks is None else row.ranks[0],
 }
-"""What a column is sorted by, where that is not its text."""
+"""Numbers by which columns are sorted; other columns are sorted by their text."""
 
 
 def _order(board: Leaderboard, column: str, row: Row) -> float | None:
@@ -177,26 +155,3 @@ def _order(board: Leaderboard, column: str, row: Row) -> float | None:
         name = "interval" if column == leaderboard_cells.interval_name(board) else column
         value = _NUMBERS[name](row) if name in _NUMBERS else None
     return value if value is not None and math.isfinite(value) else None
-
-
-def _matrix(board: Leaderboard) -> dict[str, Any] | None:
-    """Describe every pair, the run of the row against that of the column; None where there are too many."""
-    n = len(board.rows)
-    if board.baseline is not None or not 3 <= n <= leaderboard_page.MOST_IN_MATRIX:
-        return None
-    cells: list[list[dict[str, str] | None]] = [[None] * n for _ in range(n)]
-    for pair in board.pairs:
-        cells[pair.candidate][pair.baseline] = _pair(board, pair, pair.verdict, pair.difference)
-        cells[pair.baseline][pair.candidate] = _pair(
-            board, pair, _OPPOSITE[pair.verdict], 0.0 - pair.difference
-        )
-    return {"names": [row.name for row in board.rows], "cells": cells}
-
-
-def _pair(board: Leaderboard, pair: Pair, verdict: Sign, difference: float) -> dict[str, str]:
-    return {
-        "marker": MARKERS[verdict],
-        "verdict": verdict,
-        "p": leaderboard_cells.adjusted(board, pair),
-        "difference": format_number(difference, sign=True),
-    }

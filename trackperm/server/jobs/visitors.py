@@ -1,22 +1,21 @@
-"""Who asks for jobs: who may read the results, and who takes turns with whom.
+"""Visitors of the server: who owns a job and its result, and who takes turns with whom.
 
-A user who has signed in is known by name. On a server without accounts, the usual one, a visitor is one page
-that is open in a browser: pages make up a token, and send it with every request.
+A user who has signed in is identified by name. On a server without accounts, which is the usual case, a
+visitor is one page that is open in a browser: a page draws a random token and sends it with every request.
 
-What is guaranteed while jobs wait, whatever other clients do, and whatever tokens or cookies they make up:
+While jobs wait, these guarantees hold whatever other clients do, and whatever tokens or cookies they invent:
 
-- Clients take turns. A client is a user; without accounts it is a network address (of IPv6, the first 64
-  bits, which a household or machine has to itself). Of clients that wait, one with fewer jobs running comes
-  first, so that somebody who asks for a thousand jobs delays others by the jobs that run, and no further.
-- The pages of a client take turns in the same way, so that visitors behind one proxy are served in turn.
-- The jobs of one client that wait are bounded: those of an address far above what fifty visitors at once ask
-  for, so that these are not refused, and below what all may wait for, so that other clients find room.
+- Clients take turns. A client is a user, or without accounts a network address (of IPv6, the first 64 bits,
+  the usual share of one household or machine). The waiting client with the fewest running jobs comes next, so
+  a client with a thousand waiting jobs delays others by its running jobs only.
+- The pages of one client take turns in the same way, so visitors behind one proxy are served in turn.
+- The number of waiting jobs per client is bounded. The bound of an address is far above what fifty visitors
+  need at once, and below the bound of all jobs, so that other clients find room.
 
-What is not guaranteed: behind a proxy that hides addresses, a visitor can make up pages, take a larger share
-of that address, and fill its places. Nothing in a request tells such pages from honest ones. Accounts do, and
-so does a proxy that names addresses (``X-Forwarded-For``, which uvicorn believes of those in
-``--forwarded-allow-ips``, by default 127.0.0.1). A job that runs is not interrupted for others; its limit of
-seconds ends it.
+Behind a proxy that hides addresses, a visitor can invent pages, take a larger share of the address, and fill
+its places: no request distinguishes such pages from honest ones. Accounts do, and so does a proxy that
+forwards addresses (``X-Forwarded-For``, which uvicorn believes from ``--forwarded-allow-ips``, by default
+127.0.0.1). A running job is not interrupted for others; its time limit ends it.
 """
 
 from __future__ import annotations
@@ -36,16 +35,16 @@ _IPV6_PREFIX = 64
 
 @dataclass(frozen=True)
 class Visitor:
-    """The sender of a request, as digests.
+    """Sender of a request, as digests.
 
     Attributes
     ----------
     owner : str
-        Who may read what this visitor asked for: a user, else a page, else a program at an address.
+        Digest of whoever may read the results: a user, else a page, else a program at an address.
     client : str
-        With whom other clients take turns: a user, else an address.
+        Digest of the user or address that takes turns with other clients.
     page : str
-        With whom other pages of the client take turns, and who has to be heard of while jobs wait.
+        Digest of the page that takes turns within its client, and that has to stay open while its jobs wait.
     is_user : bool
         Whether the client is a user.
     is_page : bool
@@ -60,7 +59,7 @@ class Visitor:
 
     @classmethod
     def of(cls, request: Request, user: str | None) -> Visitor:
-        """Tell who has sent `request`, where `user` is the name of who has signed in."""
+        """Identify the sender of `request`; `user` is the name of the user who has signed in."""
         token = request.headers.get(PAGE_HEADER, "")
         is_page = _TOKEN.fullmatch(token) is not None
         client = _digest("user", user) if user else _digest("address", _network(request.remote_addr or ""))
@@ -69,10 +68,10 @@ class Visitor:
 
 
 def _network(address: str) -> str:
-    """Return what one client has to itself: an IPv4 address, or the network of one of IPv6."""
+    """Return an IPv4 address, or the /64 network of an IPv6 address."""
     try:
         found = ipaddress.ip_address(address)
-    except ValueError:  # a socket of the file system has none
+    except ValueError:  # a Unix socket has no address
         return address
     if isinstance(found, ipaddress.IPv4Address):
         return str(found)

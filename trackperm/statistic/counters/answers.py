@@ -26,23 +26,23 @@ def n_answer_tokens(column: pl.Series) -> Integers:
 
 
 def answer_overlap(prediction: pl.Series, label: pl.Series) -> Integers:
-    """Count the words that two answers share, each as often as the one has it that has it less often."""
+    """Count the words that two answers share, with repetitions that both have."""
     return shared(_tokens(prediction), _tokens(label), repeated=True)
 
 
 def answer_f1(prediction: pl.Series, label: pl.Series) -> npt.NDArray[np.float64]:
-    """F1 score of the words of the answer, the best over all answers that are accepted."""
+    """Compute the F1 score of the words of the answer, the best over all accepted answers."""
     answers = _Accepted.read(label)
     predicted, actual = _tokens(prediction.gather(answers.rows)), _tokens(answers.texts)
     overlap = shared(predicted, actual, repeated=True)
     total = predicted.lengths + actual.lengths
-    # No words in either is the right answer to a question that has none.
+    # Two answers without words agree that the question has no answer.
     f1 = np.where(total == 0, 1.0, 2.0 * overlap / np.maximum(total, 1))
     return answers.best(np.where(answers.void(actual), 0.0, f1))
 
 
 def answer_matches(prediction: pl.Series, label: pl.Series) -> Integers:
-    """Whether the answer is, word by word, one of those that are accepted."""
+    """Test whether the answer equals an accepted one, word by word; 1 or 0."""
     answers = _Accepted.read(label)
     predicted, actual = _tokens(prediction.gather(answers.rows)), _tokens(answers.texts)
     (a, b), _ = numbered(predicted, actual)
@@ -52,16 +52,16 @@ def answer_matches(prediction: pl.Series, label: pl.Series) -> Integers:
 
 @dataclass(frozen=True, eq=False)
 class _Accepted:
-    """Accepted answers of all rows, end to end.
+    """Accepted answers of all rows, concatenated.
 
     Attributes
     ----------
     texts : polars.Series
         The answers.
     rows : ndarray of int64
-        The row of each.
+        Row of each answer.
     starts : ndarray of int64
-        Where the answers of each row begin.
+        Position of the first answer of each row.
     """
 
     texts: pl.Series
@@ -70,7 +70,7 @@ class _Accepted:
 
     @classmethod
     def read(cls, label: pl.Series) -> _Accepted:
-        """Take one text, or a list of texts, of which none means the empty answer."""
+        """Read one text, or a list of texts; an empty list means the empty answer."""
         if label.dtype == pl.String:
             rows = np.arange(len(label))
             return cls(label, rows, rows)
@@ -80,7 +80,7 @@ class _Accepted:
         return cls(items.values, items.rows, items.offsets[:-1])
 
     def void(self, tokens: Items) -> npt.NDArray[np.bool_]:
-        """Whether an answer has no words although another of its row has some: such a one is no answer."""
+        """Return whether an answer has no words although another one of its row has some."""
         most = self.best(tokens.lengths)
         return np.asarray((tokens.lengths == 0) & (most[self.rows] > 0))
 
@@ -90,8 +90,8 @@ class _Accepted:
 
 
 def _tokens(column: pl.Series) -> Items:
-    """Lower case, no punctuation, no articles: `normalize_answer` of the script, and then split."""
-    # One pass over all texts; a line break is whitespace to the script, and separates the texts here.
+    """Normalise as the script's `normalize_answer` (lower case, no punctuation, no articles), and split."""
+    # All texts are joined for one pass. A line break, which is whitespace to the script, separates them.
     text = "\n".join(column.str.replace_all("\n", " ", literal=True).to_list())
     text = _ARTICLES.sub(" ", _PUNCTUATION.sub("", text.lower()))
     return Items.read(pl.Series(column.name, text.split("\n")[: len(column)], dtype=pl.String))

@@ -1,4 +1,4 @@
-"""What counters have in common: what they take, what they refuse, and items of lists end to end."""
+"""Counters as data, errors of counters, and lists of all rows concatenated."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from trackperm.errors import UncountableError
 from trackperm.tables.column_types import ColumnType
 
 Integers = npt.NDArray[np.int64]
@@ -18,45 +19,25 @@ TEXT = frozenset({ColumnType.TEXT})
 TEXTS = TEXT | {ColumnType.TEXT_LIST}
 ITEMS = TEXTS | {ColumnType.INTEGER_LIST}
 
-_WORD = r"[^\s\x1c-\x1f]+"  # what str.split() leaves
-
-
-class UncountableError(Exception):
-    """An example that a counter refuses.
-
-    Attributes
-    ----------
-    row : int
-        Which, from 0.
-    problem : str
-        Why: a clause that names the columns.
-    hint : str or None
-        What to do.
-    """
-
-    def __init__(self, row: int, problem: str, hint: str | None = None) -> None:
-        super().__init__(problem)
-        self.row = row
-        self.problem = problem
-        self.hint = hint
+_WORD = r"[^\s\x1c-\x1f]+"  # the words that str.split() returns
 
 
 @dataclass(frozen=True)
 class Counter:
-    """A function that expressions of counts may call.
+    """A function that expressions of counts can call.
 
     Attributes
     ----------
     function : callable
-        From one polars Series without nulls for each column (int64, text, or lists of these) and the choice,
-        if there is one, to an array of int64, or of float64 if `decimal`. Messages call a column as its
-        Series is called.
+        Function from one polars Series without nulls for each column (int64, text, or lists of these), and
+        the choice if there is one, to an array of int64, or of float64 if `decimal`. Messages call a column
+        by the name of its Series.
     columns : tuple of frozenset of ColumnType
-        The types that each column may have.
+        Allowed types of each column.
     choices : tuple of str or of int
-        What a last argument, a text or integer that may be left out, can be; the first is the default.
+        Allowed values of an optional last argument; the first is the default.
     decimal : bool
-        Whether it gives decimals.
+        Whether the values are decimals.
     """
 
     function: Callable[..., npt.NDArray[Any]]
@@ -66,13 +47,13 @@ class Counter:
 
     @property
     def arity(self) -> tuple[int, int]:
-        """Fewest and most arguments."""
+        """Least and greatest number of arguments."""
         return len(self.columns), len(self.columns) + bool(self.choices)
 
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """The items of a column of lists, end to end.
+    """Items of a column of lists, concatenated.
 
     Attributes
     ----------
@@ -81,7 +62,7 @@ class Items:
     values : polars.Series
         Items of all rows.
     offsets : ndarray of int64, shape (n + 1,)
-        Where the items of each row begin, and where those of the last one end.
+        Position of the first item of each row, and the end of the last row.
     """
 
     name: str
@@ -90,12 +71,12 @@ class Items:
 
     @classmethod
     def read(cls, column: pl.Series) -> Items:
-        """Take lists as they are, and text apart at whitespace.
+        """Read lists as they are, and text as its words, separated by whitespace.
 
         Raises
         ------
         UncountableError
-            If there is a null in a list.
+            If a list contains a null.
         """
         lists = column.str.extract_all(_WORD) if column.dtype == pl.String else column
         lengths = lists.list.len()
@@ -105,7 +86,7 @@ class Items:
         items = cls(column.name, values, offsets)
         if values.has_nulls():
             row = items.row_of(int(values.is_null().arg_true()[0]))
-            raise UncountableError(row, f"the list in `{column.name}` has a null in it")
+            raise UncountableError(row, f"the list in `{column.name}` contains a null")
         return items
 
     @property
@@ -115,7 +96,7 @@ class Items:
 
     @property
     def rows(self) -> Integers:
-        """The row of every item."""
+        """Row of every item."""
         return np.repeat(np.arange(len(self.offsets) - 1), self.lengths)
 
     def row_of(self, position: int) -> int:
@@ -123,7 +104,7 @@ class Items:
         return int(np.searchsorted(self.offsets, position, side="right")) - 1
 
     def sums(self, values: npt.NDArray[Any]) -> Integers:
-        """Add one number for every item up by row."""
+        """Sum one number for every item by row."""
         running = np.zeros(len(values) + 1, dtype=np.int64)
         np.cumsum(values, out=running[1:])
         return np.diff(running[self.offsets])
@@ -135,12 +116,12 @@ class Items:
         return Items(self.name, values, offsets - offsets[0])
 
     def require_same_lengths(self, other: Items) -> None:
-        """Refuse rows of which `other` has another number of items.
+        """Refuse rows with different numbers of items in `other`.
 
         Raises
         ------
         UncountableError
-            Naming the first such row.
+            About the first such row.
         """
         differ = self.lengths != other.lengths
         if differ.any():
@@ -148,12 +129,20 @@ class Items:
             raise UncountableError(
                 row,
                 f"`{self.name}` has {self.lengths[row]} items and `{other.name}` has {other.lengths[row]}",
-                "items are compared position by position: both columns must be of the same tokens.",
+                "items are compared position by position: both columns must have the same tokens.",
             )
 
 
 def numbered(*columns: Items) -> tuple[list[Integers], int]:
-    """Give equal items of several columns the same number from 0 on; return these, and what all are below."""
+    """Assign numbers from 0 to the items of several columns, equal numbers to equal items.
+
+    Returns
+    -------
+    numbers : list of ndarray of int64
+        Numbers of the items of each column.
+    n : int
+        Upper bound of the numbers, exclusive.
+    """
     values = pl.concat([column.values for column in columns])
     if values.dtype == pl.String:
         numbers = values.cast(pl.Categorical).to_physical().cast(pl.Int64).to_numpy()
@@ -164,7 +153,7 @@ def numbered(*columns: Items) -> tuple[list[Integers], int]:
 
 
 def same_rows(first: Items, numbers: Integers, second: Items, others: Integers) -> npt.NDArray[np.bool_]:
-    """Whether rows of two columns, with items numbered alike, have the same items in the same order."""
+    """Return whether rows of two columns, whose items are numbered alike, are equal lists."""
     same: npt.NDArray[np.bool_] = first.lengths == second.lengths
     rows = np.flatnonzero(same)
     lengths = first.lengths[rows]

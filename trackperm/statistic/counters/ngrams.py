@@ -1,4 +1,4 @@
-"""N-grams: runs of n tokens, compared wherever in an example they stand."""
+"""N-grams: sequences of n tokens, compared wherever they are in an example."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import polars as pl
 from trackperm.statistic.counters.base import Integers, Items, numbered
 
 ORDERS = (1, 2, 3, 4)
-"""What n can be, the default first."""
+"""Allowed values of n; the first is the default."""
 
 _ROWS = 2**14
-"""Rows that are counted at a time, since sorting is fast in the cache."""
+"""Rows that are counted at a time: sorting them stays in the processor's cache."""
 
 
 def n_ngrams(column: pl.Series, order: int) -> Integers:
@@ -20,9 +20,9 @@ def n_ngrams(column: pl.Series, order: int) -> Integers:
 
 
 def ngram_matches(prediction: pl.Series, label: pl.Series, order: int) -> Integers:
-    """Count the n-grams that both lists have, each as often as the list has it that has it less often.
+    """Count the n-grams that both lists have, with repetitions that both have.
 
-    The clipped counts of BLEU with one reference: Papineni et al. (2002), section 2.1.
+    These are the clipped counts of BLEU with one reference: Papineni et al. (2002), section 2.1.
     """
     predicted, actual = Items.read(prediction), Items.read(label)
     n_rows = len(prediction)
@@ -39,7 +39,7 @@ def _matches(predicted: Items, actual: Items, order: int) -> Integers:
     tokens = np.concatenate(numbers)
     rows = np.concatenate([items.rows for items in sides])
     left = np.concatenate([items.offsets[1:][items.rows] - np.arange(len(items.values)) for items in sides])
-    # Of every n-gram that both lists may have: where it begins, and its number, which no other row has.
+    # Start and number of every n-gram that both lists may have; n-grams of other rows have other numbers.
     starts, grams, common = np.arange(len(tokens)), rows, np.zeros(0, dtype=np.int64)
     for length in range(order):
         fits = left[starts] > length
@@ -51,7 +51,7 @@ def _matches(predicted: Items, actual: Items, order: int) -> Integers:
             np.bincount(side, minlength=n_grams) for side in (grams[:n_predicted], grams[n_predicted:])
         )
         common = np.minimum(here, there)
-        # An n-gram that is in both lists begins with an (n - 1)-gram that is.
+        # An n-gram in both lists begins with an (n - 1)-gram in both lists.
         shared = common[grams] > 0
         starts, grams = starts[shared], grams[shared]
     row_of = np.zeros(len(common), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Counters by the names that specs call them."""
+"""Registry of counters, by their names in specs."""
 
 from __future__ import annotations
 
@@ -31,4 +31,4 @@ COUNTERS = {
     "answer_f1": Counter(answer_f1, (TEXT, TEXTS), decimal=True),
     "answer_matches": Counter(answer_matches, (TEXT, TEXTS)),
 }
-"""All counters. Those of two columns that take lists need the same type of items in both."""
+"""All counters. Two columns of lists need the same type of items."""

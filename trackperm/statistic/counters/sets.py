@@ -1,4 +1,4 @@
-"""What two lists share, wherever it stands."""
+"""Items that two lists share, in any order."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def set_overlap(prediction: pl.Series, label: pl.Series) -> Integers:
 
 
 def token_overlap(prediction: pl.Series, label: pl.Series) -> Integers:
-    """Count the items that both lists have, each as often as the list has it that has it less often."""
+    """Count the items that both lists have, with repetitions that both have."""
     return shared(Items.read(prediction), Items.read(label), repeated=True)
 
 
 def shared(first: Items, second: Items, *, repeated: bool) -> Integers:
-    """Count the items that rows of both have; `repeated` ones as often as both have them."""
+    """Count the items that both rows have; with `repeated`, as often as both have them."""
     sides, n_numbers = numbered(first, second)
     (keys, counts), (others, other_counts) = (
         np.unique(items.rows * n_numbers + numbers, return_counts=True)

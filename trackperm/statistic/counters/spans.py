@@ -9,25 +9,29 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from trackperm.statistic.counters.base import Integers, Items, UncountableError, numbered
+from trackperm.errors import UncountableError
+from trackperm.statistic.counters.base import Integers, Items, numbered
 
 Prefixes = npt.NDArray[np.int8]
 
 SCHEMES = ("conlleval", "BIO", "IOBES")
-"""``conlleval`` reads BIO, IOB1 and IOBES tags as that program does: spans that no B or E delimits count.
-The others take well-formed spans alone, as seqeval's ``mode='strict'``."""
+"""Tagging schemes.
+
+``conlleval`` reads BIO, IOB1 and IOBES tags as that program does: spans count that no B or E delimits. The
+others accept well-formed spans alone, as seqeval's ``mode='strict'`` does.
+"""
 
 _PREFIXES = {"conlleval": "BIES", "BIO": "BI", "IOBES": "BIES"}
 _HINTS = {
-    "conlleval": "tags are `O`, and `B-`, `I-`, `E-` or `S-` with a type behind.",
-    "BIO": "tags of the scheme BIO are `O`, and `B-` or `I-` with a type behind.",
-    "IOBES": "tags of the scheme IOBES are `O`, and `B-`, `I-`, `E-` or `S-` with a type behind.",
+    "conlleval": "tags are `O`, and `B-`, `I-`, `E-` or `S-` followed by a type.",
+    "BIO": "tags of the scheme BIO are `O`, and `B-` or `I-` followed by a type.",
+    "IOBES": "tags of the scheme IOBES are `O`, and `B-`, `I-`, `E-` or `S-` followed by a type.",
 }
 _O, _B, _I, _E, _S = range(5)
 
 
 def span_tp(prediction: pl.Series, label: pl.Series, scheme: str) -> Integers:
-    """Count the spans of the same type, start and end in both."""
+    """Count the spans with the same type, start and end in both columns."""
     types: dict[str, int] = {}
     predicted, actual = _Spans.read(prediction, scheme, types), _Spans.read(label, scheme, types)
     predicted.tags.require_same_lengths(actual.tags)
@@ -43,16 +47,16 @@ def n_spans(column: pl.Series, scheme: str) -> Integers:
 
 @dataclass(frozen=True, eq=False)
 class _Spans:
-    """Spans by the token that they start at.
+    """Spans by the token at which they start.
 
     Attributes
     ----------
     tags : Items
-        What they were read from.
+        Tags from which they were read.
     types : ndarray of int64
-        For every token, the type of the span that starts there, or -1.
+        Type of the span that starts at a token, or -1.
     ends : ndarray of int64
-        For every token, the last token of the span that starts there, or -1.
+        Last token of the span that starts at a token, or -1.
     """
 
     tags: Items
@@ -61,12 +65,12 @@ class _Spans:
 
     @classmethod
     def read(cls, column: pl.Series, scheme: str, numbers: dict[str, int]) -> _Spans:
-        """Read one column, adding the types of its spans to `numbers`.
+        """Read one column, and add the types of its spans to `numbers`.
 
         Raises
         ------
         UncountableError
-            If a tag is none of the scheme.
+            If a tag is not in the scheme.
         """
         tags = Items.read(column)
         prefixes, types = _parsed(tags, scheme, numbers)
@@ -84,7 +88,7 @@ def _parsed(tags: Items, scheme: str, numbers: dict[str, int]) -> tuple[Prefixes
     """Return the prefix of every tag and the number of its type."""
     (which,), n_numbers = numbered(tags)
     first = np.full(n_numbers, -1)
-    first[which[::-1]] = np.arange(len(which))[::-1]  # of the places of one tag, the last one stays
+    first[which[::-1]] = np.arange(len(which))[::-1]  # the last assignment, of the first place, stays
     prefixes, types = np.zeros(n_numbers, dtype=np.int8), np.zeros(n_numbers, dtype=np.int64)
     for position in np.sort(first[first >= 0]).tolist():
         tag = tags.values[position]
@@ -92,7 +96,7 @@ def _parsed(tags: Items, scheme: str, numbers: dict[str, int]) -> tuple[Prefixes
             continue
         match = re.fullmatch(rf"([{_PREFIXES[scheme]}])(?:-(.*))?", tag, re.DOTALL)
         if match is None:
-            problem = f"{tag!r} in `{tags.name}` is no tag"
+            problem = f"{tag!r} in `{tags.name}` is not a tag"
             raise UncountableError(tags.row_of(position), problem, _HINTS[scheme])
         prefixes[which[position]] = "OBIES".index(match[1])
         types[which[position]] = numbers.setdefault(match[2] or "", len(numbers))
@@ -100,7 +104,7 @@ def _parsed(tags: Items, scheme: str, numbers: dict[str, int]) -> tuple[Prefixes
 
 
 def _continues(tags: Items, prefixes: Prefixes, types: Integers) -> npt.NDArray[np.bool_]:
-    """Whether a token belongs to the same span as the one before it."""
+    """Return whether a token belongs to the same span as the token before it."""
     result: npt.NDArray[np.bool_] = (prefixes == _I) | (prefixes == _E)
     before = prefixes[:-1]
     result[1:] &= ((before == _B) | (before == _I)) & (types[1:] == types[:-1])
@@ -109,7 +113,7 @@ def _continues(tags: Items, prefixes: Prefixes, types: Integers) -> npt.NDArray[
 
 
 def _is_span(scheme: str, first: Prefixes, last: Prefixes) -> npt.NDArray[np.bool_]:
-    """Whether tokens that belong together, by the prefixes of the first and the last, are a span."""
+    """Return whether tokens with these first and last prefixes form a span."""
     if scheme == "conlleval":
         return np.asarray(first != _O)
     if scheme == "BIO":

@@ -1,10 +1,11 @@
-"""Tokens that are right, position by position: tags, and arcs of dependency trees."""
+"""Correct tokens by position: tags, and arcs of dependency trees."""
 
 from __future__ import annotations
 
 import polars as pl
 
-from trackperm.statistic.counters.base import Integers, Items, UncountableError
+from trackperm.errors import UncountableError
+from trackperm.statistic.counters.base import Integers, Items
 
 _HEAD = r"^[0-9]+(?::|$)"
 _ARC = r"^[0-9]+:."
@@ -16,23 +17,23 @@ def n_tokens(column: pl.Series) -> Integers:
 
 
 def token_matches(prediction: pl.Series, label: pl.Series) -> Integers:
-    """Count the positions where both lists have the same item; the lists must be of one length."""
+    """Count the positions with the same item in both lists, which must have one length."""
     predicted, actual = Items.read(prediction), Items.read(label)
     predicted.require_same_lengths(actual)
     return actual.sums((predicted.values == actual.values).to_numpy())
 
 
 def head_matches(prediction: pl.Series, label: pl.Series) -> Integers:
-    """Count the tokens with the right head: of items such as ``2`` or ``2:nsubj``, the number alone."""
+    """Count the tokens with the correct head, which is the number in items such as ``2`` or ``2:nsubj``."""
     predicted, actual = _heads(prediction), _heads(label)
     predicted.require_same_lengths(actual)
     return actual.sums((predicted.values == actual.values).to_numpy())
 
 
 def arc_matches(prediction: pl.Series, label: pl.Series) -> Integers:
-    """Count the tokens with the right head and relation: items such as ``2:nsubj``, compared whole."""
+    """Count the tokens with the correct head and relation, in items such as ``2:nsubj``."""
     for column in (prediction, label):
-        _require(Items.read(column), _ARC, "is no head and relation", "write arcs as in `2:nsubj`.")
+        _require(Items.read(column), _ARC, "is not a head and relation", "write arcs as in `2:nsubj`.")
     return token_matches(prediction, label)
 
 
@@ -40,7 +41,7 @@ def _heads(column: pl.Series) -> Items:
     items = Items.read(column)
     if items.values.dtype != pl.String:
         return Items(items.name, items.values.cast(pl.String), items.offsets)
-    _require(items, _HEAD, "is no head", "a head is a number, alone or as in `2:nsubj`.")
+    _require(items, _HEAD, "is not a head", "a head is a number, alone or as in `2:nsubj`.")
     return Items(items.name, items.values.str.extract("^([0-9]+)"), items.offsets)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trackperm.statistic.expressions.tree import (
+    COMPARISONS,
     Binary,
     Call,
     Expression,
@@ -29,14 +30,9 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
     "&": operator.and_,
     "|": operator.or_,
+    **COMPARISONS,
 }
 
 
@@ -51,10 +47,10 @@ def integers(expression: Expression, values: Mapping[str, Array], size: int) -> 
     Raises
     ------
     SpecError
-        If it divides by zero.
+        If the expression divides by zero.
     """
     values = {name.full: values[name.full] for name in expression.names}
-    # Not `np.abs`, of which the smallest int64 is its own.
+    # `np.abs` of the smallest int64 is that number itself.
     extremes = [
         side
         for column in values.values()
@@ -67,12 +63,12 @@ def integers(expression: Expression, values: Mapping[str, Array], size: int) -> 
 
 
 def _magnitude(node: Node, largest: int) -> int:
-    """Bound the absolute value of an integer expression and of everything in it."""
+    """Bound the absolute value of an integer expression and of all its parts."""
     match node:
         case Literal(value=int(value)):
             return abs(value)
         case Literal():
-            return 2**62 + 1  # no int64
+            return 2**62 + 1  # text and fractions are not int64
         case Name():
             return largest
     parts = [_magnitude(child, largest) for child in children(node)]
@@ -92,7 +88,7 @@ class _Evaluator:
     dtype: np.dtype[Any]
 
     def number(self, node: Node, values: Mapping[str, Array], size: int) -> Array:
-        """Evaluate `node`, with conditions counting 1 and 0."""
+        """Evaluate `node`; a condition is 1 or 0."""
         result = self.evaluate(node, values, size)
         return result.astype(int).astype(self.dtype) if result.dtype == bool else result
 
@@ -143,7 +139,7 @@ class _Evaluator:
         return self.chosen(left, unread, node.right, values)
 
     def chosen(self, condition: Array, yes: Node, no: Node, values: Mapping[str, Array]) -> Array:
-        """Evaluate each of two nodes only where it is chosen."""
+        """Evaluate each of two nodes only where the condition selects it."""
         condition = condition.astype(bool)
         parts = []
         for node, rows in ((yes, condition), (no, ~condition)):

@@ -1,4 +1,4 @@
-"""What a name is compared with for equality, in the expressions of a spec."""
+"""Comparisons of a name for equality, in the expressions of a spec."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Equality:
     Attributes
     ----------
     names, parameters, others : frozenset of str
-        The columns, the parameters and whatever else, as written, that it is compared with by ``==``, ``!=``.
+        Columns, parameters and other expressions, as written, that are compared with it by ``==`` or ``!=``.
     is_all : bool
-        Whether they read it in no other way.
+        Whether it is read in such comparisons alone.
     """
 
     names: frozenset[str]
@@ -27,7 +27,7 @@ class Equality:
 
     @classmethod
     def of(cls, name: str, expressions: Iterable[Expression]) -> Equality:
-        """Find what `name` is compared with."""
+        """Collect the comparisons of `name`."""
         partners = [partner for expression in expressions for partner in _partners(expression.tree, name)]
         sides = [partner for partner in partners if partner is not None]
         names = frozenset(side.full for side in sides if isinstance(side, Name))
@@ -38,13 +38,13 @@ class Equality:
         return cls(names, parameters, others, len(sides) == len(partners))
 
     def shares(self, other: Equality) -> bool:
-        """Whether both names are compared with the same."""
+        """Return whether both names are compared with the same column, parameter or expression."""
         pairs = ((self.names, other.names), (self.parameters, other.parameters), (self.others, other.others))
         return any(own & their for own, their in pairs)
 
 
 def _partners(node: Node, name: str) -> Iterator[Node | None]:
-    """Yield what `name` is compared with, wherever it stands; None where it stands otherwise."""
+    """Yield the other side of each comparison of `name`; None for each other use."""
     if isinstance(node, Name):
         if node.full == name:
             yield None

@@ -1,9 +1,9 @@
-"""Counts as data frame expressions that mean the same on polars, pandas, pyarrow, DuckDB and Spark.
+"""Counts as data frame expressions with one meaning on polars, pandas, pyarrow, DuckDB and Spark.
 
 Engines wrap small integers, compare text with numbers, round integers to floats and divide by zero each in
-their own way. Here every column is cast first, arithmetic is 64-bit, and whatever could leave 64 bits or
-divide by zero is guarded: such a count becomes :data:`OUT_OF_RANGE`, which no valid count is, or NaN where
-counts are decimals.
+their own way. Every column is therefore cast first, arithmetic is 64-bit, and operations that could leave 64
+bits or divide by zero are guarded: such a count becomes :data:`OUT_OF_RANGE`, which no valid count is, or NaN
+where counts are decimals.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import narwhals as nw
 
 from trackperm.statistic.counters import COUNTERS
+from trackperm.statistic.expressions.functions import NARWHALS, Functions
 from trackperm.statistic.expressions.tree import (
     COMPARISONS,
     Binary,
@@ -31,34 +31,25 @@ from trackperm.statistic.expressions.types import constant_integer, literal_type
 from trackperm.tables.column_types import ColumnType
 
 OUT_OF_RANGE = 2**62
-"""What a count is where its arithmetic leaves 64 bits, divides by zero or meets NaN."""
+"""Value of a count whose arithmetic leaves 64 bits, divides by zero or meets NaN."""
 
-MAX_COST = 20_000
-_LARGEST_COUNT = 2**32  # of a counter: lists and texts are no longer than that
-_FLOAT_EXACT = 2**53
-_LARGEST_DIVISOR = 2**51
-_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
+MAX_COST = 20_000  # nodes of a guarded expression, which bounds the time that engines need to compile it
+_LARGEST_COUNT = 2**32  # bound of a counter, as lists and texts are shorter
+_FLOAT_EXACT = 2**53  # up to which every integer is a float
+_LARGEST_DIVISOR = 2**51  # up to which division in float64 can be corrected, as shown below
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_LINEAR: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub}
 
 
 @dataclass(frozen=True)
 class _Part:
-    """A compiled node: int64, float64, boolean or text values, and where they can be trusted."""
+    """A compiled node: values of one type, and the condition under which they are valid."""
 
     values: nw.Expr
     type: ColumnType
     bound: int = 0  # of the absolute value, for integers
-    valid: nw.Expr | None = None  # None where always
+    valid: nw.Expr | None = None  # None if always valid
     cost: int = 1
-    constant: bool = False  # whether no column enters
+    constant: bool = False  # whether it reads no column
 
 
 def count_expression(
@@ -66,51 +57,47 @@ def count_expression(
     columns: Mapping[str, str],
     types: Mapping[str, ColumnType],
     located: Callable[[str], str] = str,
+    functions: Functions = NARWHALS,
 ) -> nw.Expr:
     """Compile a checked expression to a data frame expression of int64, or of float64 for decimals.
 
     Parameters
     ----------
     expression : Expression
-        Has passed :class:`~trackperm.statistic.expressions.types.Checker` with these types.
+        Expression that passed :class:`~trackperm.statistic.expressions.types.Checker` with these types.
     columns : mapping of str to str
-        Actual column of every name.
+        Column of every name.
     types : mapping of str to ColumnType
-        Type of every actual column.
+        Type of every column.
     located : callable
-        Where a column, or that of a counter, is read, given its name.
+        Returns the column from which a column, or that of a counter, is read, given its name.
+    functions : Functions
+        Functions that build the expression.
 
     Returns
     -------
     narwhals.Expr
-        For rows that have a value in every column. Where counters are called, it reads
-        :func:`counter_column` of the call.
+        Expression for rows with a value in every column. It reads the values of a counter from the column
+        :func:`counter_column` of its call.
 
     Raises
     ------
     SpecError
-        If the expression is too large once everything is guarded.
+        If the expression is too large with all guards.
     """
-    part = _Compiler(expression, columns, types, located).compile(expression.tree)
-    values = _integer(part).values
+    compiler = _Compiler(expression, columns, types, located, functions)
+    part = compiler.compile(expression.tree)
+    values = compiler.integer(part).values
     if part.valid is None:
         return values
     is_decimal = part.type is ColumnType.DECIMAL
-    invalid = nw.lit(float("nan"), nw.Float64) if is_decimal else _whole(OUT_OF_RANGE)
-    return nw.when(part.valid).then(values).otherwise(invalid)
+    invalid = functions.lit(float("nan"), functions.Float64) if is_decimal else compiler.whole(OUT_OF_RANGE)
+    return functions.when(part.valid).then(values).otherwise(invalid)
 
 
 def counter_column(call: Call) -> str:
-    """Name the column in which expressions find what a counter gave."""
+    """Return the name of the column from which expressions read the values of a counter."""
     return f"trackperm.{written(call)}"
-
-
-def _whole(value: int) -> nw.Expr:
-    return nw.lit(value, nw.Int64)
-
-
-def _floored(dividend: nw.Expr, divisor: nw.Expr) -> nw.Expr:
-    return (dividend // divisor).cast(nw.Int64)
 
 
 def _both(*conditions: nw.Expr | None) -> nw.Expr | None:
@@ -123,38 +110,8 @@ def _both(*conditions: nw.Expr | None) -> nw.Expr | None:
     return joined
 
 
-def _integer(part: _Part) -> _Part:
-    """Booleans count 1 and 0."""
-    if part.type is not ColumnType.BOOLEAN:
-        return part
-    return replace(part, values=part.values.cast(nw.Int64), type=ColumnType.INTEGER, bound=1)
-
-
-def _limited(part: _Part, limit: int) -> _Part:
-    """Trust the part only where its absolute value is at most `limit`; it is 0 elsewhere."""
-    if part.bound <= limit:
-        return part
-    within = part.values.is_between(_whole(-limit), _whole(limit))
-    values = nw.when(within).then(part.values).otherwise(_whole(0))
-    return replace(part, values=values, bound=limit, valid=_both(part.valid, within), cost=3 * part.cost)
-
-
-def _decimal(part: _Part) -> _Part:
-    if part.type is ColumnType.DECIMAL:
-        return part
-    part = _limited(_integer(part), _FLOAT_EXACT)
-    return replace(part, values=part.values.cast(nw.Float64), type=ColumnType.DECIMAL)
-
-
-def _numbers(*parts: _Part) -> list[_Part]:
-    """Bring numbers to one type: integers, or decimals where one of them is."""
-    if any(part.type is ColumnType.DECIMAL for part in parts):
-        return [_decimal(part) for part in parts]
-    return [_integer(part) for part in parts]
-
-
 def _ordered(parts: list[_Part]) -> list[_Part]:
-    """Trust decimals only where they are numbers: engines order NaN differently."""
+    """Mark decimals as valid only where they are not NaN, which engines order differently."""
     return [
         replace(part, valid=_both(part.valid, ~part.values.is_nan()), cost=2 * part.cost)
         if part.type is ColumnType.DECIMAL
@@ -170,8 +127,10 @@ class _Compiler:
         columns: Mapping[str, str],
         types: Mapping[str, ColumnType],
         located: Callable[[str], str],
+        functions: Functions,
     ) -> None:
         self.located = located
+        self.functions = functions
         self.expression = expression
         self.columns = columns
         self.types = types
@@ -197,7 +156,7 @@ class _Compiler:
                 sides = [self.compile(node.left), self.compile(node.right)]
                 if node.operator in COMPARISONS:
                     return self.comparison(node.operator, sides)
-                return self.arithmetic(node, _numbers(*sides))
+                return self.arithmetic(node, self.numbers(*sides))
             case Call():
                 return self.call(node)
         raise TypeError(f"not a part of an expression: {node!r}")
@@ -205,55 +164,55 @@ class _Compiler:
     def literal(self, node: Literal) -> _Part:
         found = literal_type(node.value)
         if found is ColumnType.TEXT:
-            return _Part(nw.lit(str(node.value), nw.String), found, constant=True)
+            return _Part(self.functions.lit(str(node.value), self.functions.String), found, constant=True)
         if found is ColumnType.BOOLEAN:
-            return _Part(nw.lit(bool(node.value)), found, 1, constant=True)
+            return _Part(self.functions.lit(bool(node.value)), found, 1, constant=True)
         if found is ColumnType.DECIMAL:
-            return _Part(nw.lit(float(node.value), nw.Float64), found, constant=True)
-        return _Part(_whole(int(node.value)), found, abs(int(node.value)), constant=True)
+            return _Part(self.functions.lit(float(node.value), self.functions.Float64), found, constant=True)
+        return _Part(self.whole(int(node.value)), found, abs(int(node.value)), constant=True)
 
     def column(self, name: str) -> _Part:
         found = self.types[name]
-        values = nw.col(self.located(name))
+        values = self.functions.col(self.located(name))
         if found is ColumnType.TEXT:
-            return _Part(values.cast(nw.String), found)
+            return _Part(values.cast(self.functions.String), found)
         if found is ColumnType.DECIMAL:
-            return _Part(values.cast(nw.Float64), found)
-        whole = values.cast(nw.Int64)
+            return _Part(values.cast(self.functions.Float64), found)
+        whole = values.cast(self.functions.Int64)
         if found is ColumnType.BOOLEAN:
-            return _Part(whole != _whole(0), found, 1)
+            return _Part(whole != self.whole(0), found, 1)
         return _Part(whole, found, 2**63)
 
     def unary(self, node: Unary) -> _Part:
         operand = self.compile(node.operand)
         if node.operator in ("~", "not"):
             return replace(operand, values=~operand.values)
-        (operand,) = _numbers(operand)
+        (operand,) = self.numbers(operand)
         if node.operator == "+":
             return operand
         if operand.type is ColumnType.DECIMAL:
             return replace(operand, values=-operand.values)
-        operand = _limited(operand, OUT_OF_RANGE)
-        return replace(operand, values=_whole(0) - operand.values)
+        operand = self.limited(operand, OUT_OF_RANGE)
+        return replace(operand, values=self.whole(0) - operand.values)
 
     def logic(self, node: Binary) -> _Part:
         left, right = self.compile(node.left), self.compile(node.right)
         conjunction = node.operator in ("&", "and")
         values = left.values & right.values if conjunction else left.values | right.values
         valid = right.valid
-        if node.operator in ("and", "or") and valid is not None:  # the right side may go unread
+        if node.operator in ("and", "or") and valid is not None:  # the right side may be skipped
             valid = valid | (~left.values if conjunction else left.values)
         part = _joined(values, ColumnType.BOOLEAN, 1, left, right)
         return replace(part, valid=_both(left.valid, valid), cost=part.cost + left.cost)
 
     def comparison(self, sign: str, sides: list[_Part]) -> _Part:
         if sides[0].type is not ColumnType.TEXT:
-            sides = _ordered(_numbers(*sides))
+            sides = _ordered(self.numbers(*sides))
         left, right = sides
         if left.constant and not right.constant:
             # Polars 2.1 may fail on `literal == when(...)`, depending on the data; the reverse is safe.
             left, right, sign = right, left, _MIRRORED.get(sign, sign)
-        values = _COMPARE[sign](left.values, right.values)
+        values = COMPARISONS[sign](left.values, right.values)
         return _joined(values, ColumnType.BOOLEAN, 1, left, right)
 
     def arithmetic(self, node: Binary, sides: list[_Part]) -> _Part:
@@ -261,34 +220,34 @@ class _Compiler:
         if node.operator == "**":
             return self.power(left, constant_integer(node.right) or 0)
         if node.operator == "*":
-            return _product(left, right)
+            return self.product(left, right)
         if node.operator in ("//", "%"):
             return self.division(node.operator, left, right)
-        values = _LINEAR[node.operator]
+        values = operator.add if node.operator == "+" else operator.sub
         if left.type is ColumnType.DECIMAL:
             return _joined(values(left.values, right.values), left.type, 0, left, right)
-        left, right = (_limited(side, OUT_OF_RANGE // 2) for side in (left, right))
+        left, right = (self.limited(side, OUT_OF_RANGE // 2) for side in (left, right))
         bound = left.bound + right.bound
         return _joined(values(left.values, right.values), left.type, bound, left, right)
 
     def power(self, base: _Part, exponent: int) -> _Part:
         if exponent == 0:
-            return _joined(_whole(1), ColumnType.INTEGER, 1, base)
+            return _joined(self.whole(1), ColumnType.INTEGER, 1, base)
         result = base
         for _ in range(exponent - 1):
-            result = _product(result, base)
+            result = self.product(result, base)
         return result
 
     def division(self, sign: str, left: _Part, right: _Part) -> _Part:
-        left, right = _limited(left, OUT_OF_RANGE), _limited(right, _LARGEST_DIVISOR)
-        zero = right.values == _whole(0)
-        divisor = nw.when(zero).then(_whole(1)).otherwise(right.values)
-        # Spark divides in float64. That misses the quotient by so little that what is left over, at most
-        # |divisor| + 2^11, is divided exactly: floor(fl(a / b)) = floor(a / b) for |a|, |b| <= 2^52.
-        values = _floored(left.values, divisor)
+        left, right = self.limited(left, OUT_OF_RANGE), self.limited(right, _LARGEST_DIVISOR)
+        zero = right.values == self.whole(0)
+        divisor = self.functions.when(zero).then(self.whole(1)).otherwise(right.values)
+        # Spark divides in float64, with an error so small that the remainder is at most |divisor| + 2^11 and
+        # is divided exactly: floor(fl(a / b)) = floor(a / b) for |a|, |b| <= 2^52.
+        values = self.floored(left.values, divisor)
         cost = 2 * left.cost + 5 * right.cost
         if left.bound > _FLOAT_EXACT // 2:
-            values = values + _floored(left.values - values * divisor, divisor)
+            values = values + self.floored(left.values - values * divisor, divisor)
             cost *= 2
         bound = left.bound
         if sign == "%":
@@ -299,44 +258,75 @@ class _Compiler:
 
     def call(self, node: Call) -> _Part:
         if node.function in COUNTERS:
-            values = nw.col(self.located(counter_column(node)))
+            values = self.functions.col(self.located(counter_column(node)))
             decimal = COUNTERS[node.function].decimal
             return _Part(values, ColumnType.DECIMAL if decimal else ColumnType.INTEGER, _LARGEST_COUNT)
         parts = [self.compile(argument) for argument in node.arguments]
         if node.function == "where":
             return self.where(*parts)
-        parts = _ordered(_numbers(*parts))
+        parts = _ordered(self.numbers(*parts))
         if node.function == "abs":
-            part = parts[0] if parts[0].type is ColumnType.DECIMAL else _limited(parts[0], OUT_OF_RANGE)
+            part = parts[0] if parts[0].type is ColumnType.DECIMAL else self.limited(parts[0], OUT_OF_RANGE)
             return replace(part, values=part.values.abs())
-        extreme = nw.min_horizontal if node.function == "min" else nw.max_horizontal
+        extreme = self.functions.min_horizontal if node.function == "min" else self.functions.max_horizontal
         bound = max(part.bound for part in parts)
         return _joined(extreme(*(part.values for part in parts)), parts[0].type, bound, *parts)
 
     def where(self, condition: _Part, yes: _Part, no: _Part) -> _Part:
         if yes.type is not no.type:
-            yes, no = _numbers(yes, no)
-        values = nw.when(condition.values).then(yes.values).otherwise(no.values)
+            yes, no = self.numbers(yes, no)
+        values = self.functions.when(condition.values).then(yes.values).otherwise(no.values)
         part = _joined(values, yes.type, max(yes.bound, no.bound), condition, yes, no)
-        # The side that is not chosen need not be valid.
+        # Only the chosen side has to be valid.
         sides = (
             None if yes.valid is None else yes.valid | ~condition.values,
             None if no.valid is None else no.valid | condition.values,
         )
         return replace(part, valid=_both(condition.valid, *sides), cost=part.cost + 2 * condition.cost)
 
+    def product(self, left: _Part, right: _Part) -> _Part:
+        if left.type is ColumnType.DECIMAL:
+            return _joined(left.values * right.values, left.type, 0, left, right)
+        if left.bound * right.bound > OUT_OF_RANGE:
+            small, large = sorted((left, right), key=lambda part: part.bound)
+            left = self.limited(small, 2**31)
+            right = self.limited(large, OUT_OF_RANGE // left.bound)
+        return _joined(left.values * right.values, left.type, left.bound * right.bound, left, right)
+
+    def whole(self, value: int) -> nw.Expr:
+        return self.functions.lit(value, self.functions.Int64)
+
+    def floored(self, dividend: nw.Expr, divisor: nw.Expr) -> nw.Expr:
+        return (dividend // divisor).cast(self.functions.Int64)
+
+    def integer(self, part: _Part) -> _Part:
+        """Count booleans as 1 and 0."""
+        if part.type is not ColumnType.BOOLEAN:
+            return part
+        return replace(part, values=part.values.cast(self.functions.Int64), type=ColumnType.INTEGER, bound=1)
+
+    def limited(self, part: _Part, limit: int) -> _Part:
+        """Trust the part only where its absolute value is at most `limit`; it is 0 elsewhere."""
+        if part.bound <= limit:
+            return part
+        within = part.values.is_between(self.whole(-limit), self.whole(limit))
+        values = self.functions.when(within).then(part.values).otherwise(self.whole(0))
+        return replace(part, values=values, bound=limit, valid=_both(part.valid, within), cost=3 * part.cost)
+
+    def decimal(self, part: _Part) -> _Part:
+        if part.type is ColumnType.DECIMAL:
+            return part
+        part = self.limited(self.integer(part), _FLOAT_EXACT)
+        return replace(part, values=part.values.cast(self.functions.Float64), type=ColumnType.DECIMAL)
+
+    def numbers(self, *parts: _Part) -> list[_Part]:
+        """Bring numbers to one type: integers, or decimals where one of them is."""
+        if any(part.type is ColumnType.DECIMAL for part in parts):
+            return [self.decimal(part) for part in parts]
+        return [self.integer(part) for part in parts]
+
 
 def _joined(values: nw.Expr, found: ColumnType, bound: int, *parts: _Part) -> _Part:
     valid = _both(*(part.valid for part in parts))
     cost = 1 + sum(part.cost for part in parts)
     return _Part(values, found, bound, valid, cost, all(part.constant for part in parts))
-
-
-def _product(left: _Part, right: _Part) -> _Part:
-    if left.type is ColumnType.DECIMAL:
-        return _joined(left.values * right.values, left.type, 0, left, right)
-    if left.bound * right.bound > OUT_OF_RANGE:
-        small, large = sorted((left, right), key=lambda part: part.bound)
-        left = _limited(small, 2**31)
-        right = _limited(large, OUT_OF_RANGE // left.bound)
-    return _joined(left.values * right.values, left.type, left.bound * right.bound, left, right)

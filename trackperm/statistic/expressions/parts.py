@@ -1,4 +1,4 @@
-"""Strata and classes: what a score becomes that is the mean of those of parts, and which g allow groups."""
+"""Scores of strata and classes: names of their counts, and the weighted mean of their scores."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from fractions import Fraction
 from trackperm.statistic.expressions.tree import Binary, Expression, Literal, Name, Node, Unary, transform
 
 MAX_PARTS = 500
-"""How many strata or classes there may be."""
+"""Maximum number of strata or classes, as the engines' time grows with the number of counts."""
 
 
 def in_parts(names: Iterable[str], parts: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of counts of each of the parts, as ``correct[en]``; as they are if there are none."""
+    """Return the names of counts of each part, such as ``correct[en]``; unchanged without parts."""
     names, parts = tuple(names), tuple(parts)
     return tuple(_within(name, part) for part in parts for name in names) if parts else names
 
 
 def in_part(expression: Expression, part: str) -> Expression:
-    """Replace every name by that of one part."""
+    """Replace every name in an expression by that of one part."""
 
     def renamed(node: Node) -> Node:
         return replace(node, name=_within(node.name, part)) if isinstance(node, Name) else node
@@ -28,7 +28,7 @@ def in_part(expression: Expression, part: str) -> Expression:
 
 
 def weighted_mean(expression: Expression, weights: Mapping[str, Fraction]) -> Expression:
-    """Return the mean over parts of an expression of each, with fixed weights."""
+    """Return the weighted mean over parts of a score, as one expression."""
     total = sum(weights.values(), Fraction(0))
     start, end = expression.tree.start, expression.tree.end
 
@@ -39,7 +39,7 @@ def weighted_mean(expression: Expression, weights: Mapping[str, Fraction]) -> Ex
         joined("*", in_part(expression, part).tree, Literal(start, end, weight / total))
         for part, weight in weights.items()
     ]
-    while len(terms) > 1:  # in pairs, so that the depth is the logarithm of their number
+    while len(terms) > 1:  # adding pairs makes the depth logarithmic
         pairs = zip(terms[::2], terms[1::2], strict=False)
         odd = terms[-1:] if len(terms) % 2 else []
         terms = [*(joined("+", left, right) for left, right in pairs), *odd]
@@ -47,7 +47,7 @@ def weighted_mean(expression: Expression, weights: Mapping[str, Fraction]) -> Ex
 
 
 def first_not_additive(node: Node) -> Node | None:
-    """Return the first part that keeps an expression from being a sum of multiples of names, if any."""
+    """Return the first part of an expression that is not a sum of multiples of names; None if it is one."""
     match node:
         case Name():
             return None

@@ -1,4 +1,4 @@
-"""Expressions as exact rational functions."""
+"""Expressions converted to exact rational functions."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from trackperm.exact import RationalStatistic
 from trackperm.statistic.expressions.tree import Binary, Expression, Literal, Name, Node, Unary, children
 from trackperm.statistic.expressions.types import constant_integer
 
-_PRIME = 2**521 - 1  # beyond any number that an expression holds
-_POINTS = 3
+_PRIME = 2**521 - 1  # greater than any number in an expression, which has at most 100 digits
+_POINTS = 3  # random points: a function of degree 32 vanishes at all by chance with probability 3e-52
 
 
 def is_rational(expression: Expression) -> bool:
-    """Whether an expression is built from numbers and names by ``+ - * /`` and integer powers alone."""
+    """Return whether an expression consists of numbers, names, ``+ - * /`` and integer powers."""
 
     def holds(node: Node) -> bool:
         match node:
@@ -34,12 +34,12 @@ def is_rational(expression: Expression) -> bool:
 
 
 def rational(expression: Expression, names: Sequence[str], undefined: Fraction | None) -> RationalStatistic:
-    """Return a rational expression as an exact function of `names`, with `undefined` as 0/0.
+    """Convert a rational expression to an exact function of `names`, with `undefined` as 0/0.
 
     Raises
     ------
     SpecError
-        If it divides by something that is zero everywhere.
+        If it divides by a function that is zero everywhere.
     """
     index = {name: i for i, name in enumerate(names)}
     return _Compiler(expression, index, undefined).compiled(expression.tree)
@@ -66,10 +66,10 @@ class _Compiler:
         return RationalStatistic.constant(value, len(self.index))
 
     def divisor(self, node: Node) -> RationalStatistic:
-        """Compile what is divided by."""
+        """Compile a divisor, which must not be zero everywhere."""
         function = self.compiled(node)
         if self.zeros.is_zero(function):
-            raise self.expression.error(node, "a division by something that is always 0")
+            raise self.expression.error(node, "this divisor is always 0")
         return function
 
     def compiled(self, node: Node) -> RationalStatistic:
@@ -99,21 +99,21 @@ class _Compiler:
 
 
 class _Zeros:
-    """Which rational functions are zero everywhere: those that are at random points modulo a prime.
+    """Test whether rational functions are zero everywhere: whether they are at random points modulo a prime.
 
-    By the Schwartz-Zippel lemma another one of degree d passes for zero with a probability of d / 2^62 at
-    each point. Multiplied out, it could have more terms than there is memory for.
+    By the Schwartz-Zippel lemma another function of degree d is zero at a random point with a probability of
+    at most d / 2^62. Expanding the function instead could need more terms than fit in memory.
     """
 
     def __init__(self) -> None:
-        # With the function itself, so that its id is not given to another one.
+        # The function is stored as well, so that its id is not reused.
         self.known: dict[int, tuple[RationalStatistic, tuple[int | None, ...]]] = {}
 
     def is_zero(self, function: RationalStatistic) -> bool:
         return not any(residue != 0 for residue in self.residues(function))
 
     def residues(self, function: RationalStatistic) -> tuple[int | None, ...]:
-        """Return the values at all points, modulo the prime; None where there is none."""
+        """Return the values at all points, modulo the prime; None where there is no value."""
         if id(function) not in self.known:
             operands = [self.residues(operand) for operand in function.operands]
             found = tuple(_residue(function, i, [values[i] for values in operands]) for i in range(_POINTS))

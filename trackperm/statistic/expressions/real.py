@@ -1,4 +1,4 @@
-"""Expressions as real functions: with roots, exponentials, logarithms, extremes and conditions."""
+"""Expressions converted to real functions: with roots, exponentials, logarithms, extremes and conditions."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _JOINED: dict[str, Callable[[RealStatistic, RealStatistic], RealStatistic]] = {
 
 
 def real(expression: Expression, names: Sequence[str], undefined: Fraction | None) -> RealStatistic:
-    """Return a checked expression as a real function of `names`, with `undefined` as 0/0.
+    """Convert a checked expression to a real function of `names`, with `undefined` as 0/0.
 
     Raises
     ------
     SpecError
-        If it divides by a quotient of polynomials that is zero everywhere.
+        If it divides by a rational function that is zero everywhere.
     """
     return _Compiler(expression, {name: i for i, name in enumerate(names)}, undefined).compiled(
         expression.tree
@@ -61,7 +61,7 @@ class _Compiler:
             case Name():
                 return RealStatistic.variable(self.index[node.full], len(self.index))
             case Literal(value=str()):
-                pass  # text has no value; comparisons take it themselves
+                pass  # text has no value; only comparisons read it
             case Literal():
                 return self.constant(Fraction(node.value))
             case Unary(operator="~" | "not"):
@@ -115,7 +115,7 @@ class _Compiler:
 
 
 def _is_text(node: Node) -> bool:
-    """Whether a node is a text: in `h` and `score` only literals are, and choices of them."""
+    """Return whether a node is text: in `h` and `score`, a literal or a choice of literals."""
     if isinstance(node, Call) and node.function == "where":
         return _is_text(node.arguments[1])
     return isinstance(node, Literal) and isinstance(node.value, str)

@@ -1,39 +1,48 @@
-"""The expression language of specs: a tokenizer, a Pratt parser and the tree they give.
+"""The expression language of specs: tokenizer, Pratt parser and syntax tree.
 
-Names, integers, decimals and quoted text; ``+ - * / // % **``, comparisons, ``& | ~``, ``and or not``;
-``abs min max sqrt log exp where`` and counters such as ``token_matches``. Operators bind as in Python, and
-what Python reads differently than most people do is refused: ``a == b & c`` without parentheses and chains
-such as ``a < b < c``. Nothing is ever evaluated as Python.
+The language has names, integers, decimals and quoted text; ``+ - * / // % **``, comparisons, ``& | ~``, ``and
+or not``; ``abs min max sqrt log exp where`` and counters such as ``token_matches``. Operators bind as in
+Python. Expressions that Python reads differently than most people do are refused: ``a == b & c`` without
+parentheses, and chains such as ``a < b < c``. Nothing is ever evaluated as Python.
 """
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from trackperm.errors import SpecError
 from trackperm.messages import did_you_mean, listed
 from trackperm.statistic.counters import COUNTERS
 from trackperm.statistic.document import MAX_DIGITS, Passage
 
+# Far above any built-in expression; they bound the time of parsing and the depth of recursion.
 MAX_LENGTH = 10_000
 MAX_NAME = 100
 MAX_DEPTH = 100
 
-# Name of a function: fewest and most arguments.
+# Least and greatest number of arguments, by the name of the function.
 IRRATIONAL = {"sqrt": (1, 1), "log": (1, 1), "exp": (1, 1)}
 FUNCTIONS = {"abs": (1, 1), "min": (2, 64), "max": (2, 64), "where": (3, 3)} | IRRATIONAL
 _ARITIES = FUNCTIONS | {name: counter.arity for name, counter in COUNTERS.items()}
 RESERVED = frozenset({"and", "or", "not"})
-COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
+COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 
 
 @dataclass(frozen=True)
 class Node:
-    """A part of an expression; `start` and `end` are its characters in the text."""
+    """A part of an expression; `start` and `end` are its position in the text."""
 
     start: int = field(compare=False, repr=False)
     end: int = field(compare=False, repr=False)
@@ -41,7 +50,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Literal(Node):
-    """A number, a text or the value of a parameter, whose name is then kept."""
+    """A number, a text or the value of a parameter, with the parameter's name."""
 
     value: int | Fraction | str | bool
     parameter: str | None = None
@@ -49,7 +58,7 @@ class Literal(Node):
 
 @dataclass(frozen=True)
 class Name(Node):
-    """A name, with the ``u`` or ``v`` that stands before it in `scope`."""
+    """A name, with its prefix ``u`` or ``v`` in `scope`."""
 
     name: str
     scope: str = ""
@@ -116,7 +125,7 @@ def transform(node: Node, change: Callable[[Node], Node]) -> Node:
 
 @dataclass(frozen=True)
 class Expression:
-    """A parsed expression and the passage that it was read from."""
+    """A parsed expression and the passage from which it was read."""
 
     tree: Node
     passage: Passage
@@ -128,7 +137,7 @@ class Expression:
         Raises
         ------
         SpecError
-            If it is not an expression of the language, with the place.
+            If it is not in the language, with the place.
         """
         return cls(_Parser(passage).parse(), passage)
 
@@ -138,7 +147,7 @@ class Expression:
 
     @property
     def names(self) -> Iterator[Name]:
-        """The names in the expression, in the order of the text."""
+        """Names in the expression, in the order of the text."""
         pending = [self.tree]
         while pending:
             node = pending.pop()
@@ -186,8 +195,8 @@ _FOREIGN = {
     "&&": "write `&` or `and`.",
     "||": "write `|` or `or`.",
     "[": "there is no indexing.",
-    "#": "an expression holds no comments; put them on lines of their own outside of it.",
-    ".": "only `u.` and `v.` stand before a name, without spaces.",
+    "#": "an expression cannot contain comments; put them on lines of their own outside of it.",
+    ".": "the only prefixes of names are `u.` and `v.`, without spaces.",
     "'": "the closing quote is missing.",
     '"': "the closing quote is missing.",
 }
@@ -204,7 +213,7 @@ _PREFIX = {"not": _NOT, "-": _SIGN, "+": _SIGN, "~": _SIGN}
 
 
 class _Parser:
-    """One use: ``_Parser(passage).parse()``."""
+    """Parser for one passage, used once: ``_Parser(passage).parse()``."""
 
     def __init__(self, passage: Passage) -> None:
         self.passage = passage
@@ -213,8 +222,8 @@ class _Parser:
         self.tokens = list(self.tokenize(passage.text))
         self.position = 0
         self.nesting = 0
-        self.grouped: set[tuple[int, int]] = set()  # where nodes stand in parentheses of their own
-        self.depths: dict[tuple[int, int], int] = {}  # of the tree that stands there
+        self.grouped: set[tuple[int, int]] = set()  # positions of nodes in parentheses
+        self.depths: dict[tuple[int, int], int] = {}  # depth of the tree at a position
 
     def fail(self, message: str, start: int, end: int, hint: str | None = None) -> NoReturn:
         raise self.passage.error(message, start, end, hint=hint)
@@ -261,10 +270,10 @@ class _Parser:
         return token
 
     def built(self, node: Node) -> Node:
-        """Note how deep the tree below `node` is, and refuse it where that is too deep."""
+        """Record the depth of the tree below `node`, and refuse a tree that is too deep."""
         depth = 1 + max((self.depths[child.start, child.end] for child in children(node)), default=0)
         if depth > MAX_DEPTH:
-            hint = "name parts of it as counts, or sum columns before logging."
+            hint = "define parts of it as counts, or sum columns before logging."
             self.fail(f"an expression of more than {MAX_DEPTH} levels", node.start, node.end, hint)
         self.depths[node.start, node.end] = depth
         return node
@@ -278,7 +287,7 @@ class _Parser:
         return tree
 
     def expression(self, binding: int) -> Node:
-        """Parse what binds more tightly than `binding`."""
+        """Parse an expression whose operators bind more tightly than `binding`."""
         self.nesting += 1
         if self.nesting > MAX_DEPTH:
             self.fail(f"nested more than {MAX_DEPTH} levels deep", self.token.start, self.token.end)
@@ -333,7 +342,7 @@ class _Parser:
     def name(self, token: _Token) -> Name:
         scope, _, name = token.text.rpartition(".")
         if scope not in ("", "u", "v"):
-            hint = "only `u.` (candidate) and `v.` (baseline) stand before a name."
+            hint = "the only prefixes of names are `u.` (candidate) and `v.` (baseline)."
             self.fail(f"unknown prefix `{scope}.`", token.start, token.start + len(scope) + 1, hint)
         if len(name) > MAX_NAME:
             hint = "`columns:` gives a column another name."
@@ -379,12 +388,12 @@ class _Parser:
 
 
 def written(node: Node) -> str:
-    """Return the canonical text of a tree: parsing it gives the same tree."""
+    """Return the canonical text of a tree, which parses to the same tree."""
     return _written(node)[0]
 
 
 def _written(node: Node) -> tuple[str, int]:
-    """Text of a node and how tightly its outermost operator binds."""
+    """Return the text of a node and the binding strength of its outermost operator."""
     match node:
         case Literal():
             return node.parameter or _written_value(node.value), _POWER + 1
@@ -417,7 +426,7 @@ def _written_value(value: int | Fraction | str | bool) -> str:
     if isinstance(value, str):
         return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
     if isinstance(value, Fraction):
-        # Every decimal is n / (2**a * 5**b): enough digits write it out exactly.
+        # Every decimal is n / (2**a * 5**b), so a finite number of digits is exact.
         digits = value.denominator.bit_length()
         scaled = str(value * 10**digits).rjust(digits + 1, "0")
         return f"{scaled[:-digits]}.{scaled[-digits:].rstrip('0') or '0'}"

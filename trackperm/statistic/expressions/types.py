@@ -1,4 +1,4 @@
-"""Static types of expressions: what may be added, compared and joined, before any data is touched."""
+"""Static types of expressions, checked before any data are read."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from trackperm.statistic.expressions.tree import (
 )
 from trackperm.tables.column_types import LISTS, ColumnType
 
-MAX_DEGREE = 32
+MAX_DEGREE = 32  # of products and powers, whose expansion would else have too many terms
 MAX_INTEGER = 2**63 - 1
-MAX_EXPANSION = 10_000
+MAX_EXPANSION = 10_000  # parts of a comparison of texts, which is compiled to all pairs of them
 
 _NUMBERS = (ColumnType.INTEGER, ColumnType.DECIMAL, ColumnType.BOOLEAN)
 
@@ -38,7 +38,7 @@ def literal_type(value: object) -> ColumnType:
 
 
 def constant_integer(node: Node) -> int | None:
-    """Return the value of a node that is an integer literal, perhaps with a sign."""
+    """Return the value of an integer literal, perhaps with a sign; None for other nodes."""
     if isinstance(node, Unary) and node.operator in ("-", "+"):
         value = constant_integer(node.operand)
         return None if value is None else value if node.operator == "+" else -value
@@ -52,20 +52,20 @@ NameType = Callable[[Expression, Name], ColumnType | None]
 
 @dataclass(frozen=True)
 class Checker:
-    """The rules for one kind of expression.
+    """Rules for the types of one kind of expression.
 
     Attributes
     ----------
     integers : bool
-        Whether the expression is built of what integers and decimals have in common (counts and g) or of any
-        function of real numbers (score and h).
+        Whether the expression uses only operations of integers and decimals alike (counts and g), or any real
+        function (score and h).
     name_type : callable
-        Type of a name; None where only the data will tell, which then fits everywhere. Raises SpecError
-        for an unknown name.
+        Returns the type of a name; None where only the data determine it, which then matches every type.
+        Raises SpecError for an unknown name.
     noun : str
-        What messages call that which a name stands for: ``column`` or ``count``.
+        Noun for a name in messages: ``column`` or ``count``.
     column : callable
-        What that is called, where it differs from the name.
+        Returns the column of a name, where it differs from the name.
     decimals : bool
         Whether the result may be a decimal although `integers` is set.
     """
@@ -82,22 +82,22 @@ class Checker:
         Raises
         ------
         SpecError
-            Where types do not fit, where the degree is too high, or where the result is not a number
-            (not an integer, if it must be).
+            If types do not match, the degree is too high, or the result is not a number, or not an integer
+            where it has to be one.
         """
         found = self._type(expression, expression.tree)
         self._degree(expression, expression.tree)
         tree = expression.tree
         if found is ColumnType.TEXT:
-            hint = "compare it with something: a comparison counts 1 where it holds, else 0."
+            hint = "compare it with a value: a comparison counts 1 where it is true, else 0."
             raise expression.error(tree, f"{what} is {_a(found)}, not a number", hint=hint)
         if self.integers and not self.decimals and found is ColumnType.DECIMAL:
-            hint = "compare it, as in `score > 0.5`, or log it as an integer in a smaller unit."
+            hint = "compare it, as in `score > 0.5`, or log an integer in a smaller unit."
             raise expression.error(tree, f"{what} is {_a(found)}, not an integer", hint=hint)
         return found
 
     def describe(self, expression: Expression, node: Node) -> str:
-        """Say what a node is: ``text column `prediction```."""
+        """Return a phrase for a node, such as ``text column `prediction```."""
         found = self._type(expression, node)
         kind = f"{found.value} " if found is not None else ""
         match node:
@@ -145,14 +145,14 @@ class Checker:
         found = self.name_type(expression, node)
         if found in LISTS:
             column = self._named(node, found)
-            hint = "such as `token_matches(prediction, label)`."
-            raise expression.error(node, f"{column} can be read by counters alone", hint=hint)
+            hint = "`token_matches(prediction, label)` is one."
+            raise expression.error(node, f"{column} can only be read by a counter", hint=hint)
         return found
 
     def _counter(self, expression: Expression, node: Call) -> ColumnType:
         if self.noun != "column":
-            hint = "name it there, and use the name here."
-            raise expression.error(node, f"`{node.function}` can stand in `counts` alone", hint=hint)
+            hint = "define a count with it, and use the count here."
+            raise expression.error(node, f"`{node.function}` can only be used in `counts`", hint=hint)
         counter = COUNTERS[node.function]
         types = []
         for argument, allowed in zip(node.arguments, counter.columns, strict=False):
@@ -265,7 +265,7 @@ class Checker:
         return ColumnType.DECIMAL if ColumnType.DECIMAL in types else ColumnType.INTEGER
 
     def _degree(self, expression: Expression, node: Node) -> int:
-        """Bound how far products and powers multiply out."""
+        """Bound the degree to which products and powers expand."""
         degrees = [self._degree(expression, child) for child in children(node)] or [1]
         if isinstance(node, Binary) and node.operator == "**":
             degree = degrees[0] * max(1, abs(constant_integer(node.right) or 0))
@@ -279,7 +279,7 @@ class Checker:
 
 
 def _expansion(node: Node) -> int:
-    """Bound how many parts a real function has in which every text is compared with every other."""
+    """Bound the number of parts of a real function that compares every text with every other."""
     sizes = [_expansion(child) for child in children(node)]
     texts = isinstance(node, Binary) and node.operator in ("==", "!=")
     return math.prod(sizes) if texts else 1 + sum(sizes)
@@ -295,8 +295,8 @@ def _comparison_hint(node: Binary, text_on_left: bool) -> str:
         if isinstance(side, Literal) and side.parameter:
             name = side.parameter
             hint = f"set the parameter `{name}` to {wanted}: `--set {name}={value}`, for example."
-            return f"{hint} All that it is compared with has to be of one type."
+            return f"{hint} All values that it is compared with need one type."
         if isinstance(side, Literal):
             quotes = "without" if wanted == "a number" else "in"
             return f"write {wanted}, {quotes} quotes."
-    return "both sides must be text, or both numbers; spaces and words such as `N/A` make a column text."
+    return "both sides must be text, or both numbers; spaces and words such as `N/A` turn a column into text."

@@ -1,4 +1,4 @@
-"""Counts with units: expressions of real numbers as expressions of the integers that stand for them."""
+"""Units of counts: expressions of real numbers rewritten for integers in given units."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from trackperm.statistic.expressions.types import constant_integer
 
 _ONE = Fraction(1)
 Quantity = tuple[Node, Fraction]
-"""An integer expression and what its unit is worth."""
+"""An integer expression and the value of its unit."""
 
 
 def in_units(expression: Expression, unit: Callable[[Name], Fraction]) -> tuple[Expression, Fraction]:
@@ -31,16 +31,16 @@ def in_units(expression: Expression, unit: Callable[[Name], Fraction]) -> tuple[
     Parameters
     ----------
     expression : Expression
-        Has passed :class:`~trackperm.statistic.expressions.types.Checker` as one of integers.
+        Expression that passed :class:`~trackperm.statistic.expressions.types.Checker` as one of integers.
     unit : callable
-        What one of the integers behind a name is worth.
+        Returns the unit of a name.
 
     Returns
     -------
     expression : Expression
-        Of integers alone; the same where every unit is 1 and every number an integer.
+        Expression of integers alone; unchanged where every unit is 1 and every number an integer.
     unit : Fraction
-        Times the new expression, this is the value of the old one.
+        Factor between the new expression and the old one.
     """
     tree, value = _quantity(expression.tree, unit)
     return replace(expression, tree=tree), value
@@ -87,13 +87,13 @@ def _binary(node: Binary, left: Quantity, right: Quantity) -> Quantity:
     if node.operator == "*":
         return replace(node, left=left[0], right=right[0]), left[1] * right[1]
     sides, value = _aligned([left, right])
-    # Comparisons give conditions, `//` gives a number of times.
+    # Comparisons and `//` return numbers without a unit.
     pure = node.operator in COMPARISONS or node.operator == "//"
     return replace(node, left=sides[0], right=sides[1]), _ONE if pure else value
 
 
 def _aligned(quantities: Sequence[Quantity]) -> tuple[list[Node], Fraction]:
-    """Bring quantities to the largest unit that all of theirs are multiples of."""
+    """Convert quantities to the largest unit of which all their units are multiples."""
     units = [unit for _, unit in quantities]
     denominator = math.lcm(*(unit.denominator for unit in units))
     common = Fraction(math.gcd(*(int(unit * denominator) for unit in units)), denominator)

@@ -1,4 +1,4 @@
-"""Apache Arrow: IPC files, which Feather of version 2 is too, and streams."""
+"""Apache Arrow: IPC files, which include Feather of version 2, and IPC streams."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def read_arrow(file: SourceFile) -> ExampleTable:
     Raises
     ------
     SourceError
-        If it is cut short, or is Feather of version 1.
+        If the file is truncated, or is Feather of version 1.
     """
     if file.head.startswith(_FEATHER_1):
         raise SourceError(
-            f"`{file.origin}` is Feather of version 1, which Arrow gave up",
-            hint="write it again: `pyarrow.feather.write_feather(table, path)`, or as Parquet.",
+            f"`{file.origin}` is Feather of version 1; expected version 2",
+            hint="write it again with `pyarrow.feather.write_feather(table, path)`, or as Parquet.",
         )
     limit = Expansion.of_columns(file.origin, file.path)
     if file.head.startswith(_FILE):
@@ -56,7 +56,7 @@ def read_arrow(file: SourceFile) -> ExampleTable:
 
 
 def _unreadable(origin: str, error: BaseException) -> SourceError:
-    return SourceError(f"`{origin}` is not readable as Arrow IPC: {error}", hint="was it written to its end?")
+    return SourceError(f"`{origin}` is not readable as Arrow IPC: {error}", hint="was it written completely?")
 
 
 def _recognises(file: SourceFile) -> bool:

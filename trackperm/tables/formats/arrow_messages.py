@@ -1,7 +1,7 @@
-"""Messages of Arrow IPC, which say what their batches hold before anything of them is decompressed.
+"""Decompressed sizes of Arrow IPC files, read from the metadata of their messages.
 
-Metadata are FlatBuffers of the tables `Footer`, `Message` and `RecordBatch` of Arrow's format; of their
-fields only those are read that are named here.
+Metadata are FlatBuffers of the tables `Footer`, `Message` and `RecordBatch` of Arrow's format; only the
+fields named here are read.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _BLOCK, _BUFFER = struct.Struct("<qixxxxq"), struct.Struct("<qq")
 
 
 def held_bytes(path: Path) -> int:
-    """Count the bytes of a file's or stream's batches as they are decompressed.
+    """Count the bytes of all batches of a file or stream after decompression.
 
     Raises
     ------
     ValueError
-        If it is broken.
+        If the file is broken.
     """
-    left = path.stat().st_size  # more bytes of metadata than the file has are some of them several times
+    left = path.stat().st_size  # metadata of more bytes than the file has overlap
     n_bytes = 0
     with path.open("rb") as file:
         try:
@@ -45,7 +45,7 @@ def held_bytes(path: Path) -> int:
 
 
 def _messages(file: BinaryIO) -> Iterator[tuple[bytes, int]]:
-    """Batches, as of `_metadata`: those that the footer of a file lists, and of a stream all messages."""
+    """Yield metadata and body of batches: those in the footer of a file, and all messages of a stream."""
     size = file.seek(0, 2)
     file.seek(0)
     if file.read(len(_MAGIC)) == _MAGIC:
@@ -70,12 +70,12 @@ def _messages(file: BinaryIO) -> Iterator[tuple[bytes, int]]:
 
 
 def _metadata(file: BinaryIO, start: int) -> tuple[bytes, int]:
-    """Return what precedes the body of a message, and where its body begins."""
+    """Return the metadata of a message, and the position of its body."""
     if start < 0:
         raise ValueError("a message before the file")
     file.seek(start)
     mark, length = struct.unpack("<Ii", file.read(8))
-    if mark != _CONTINUATION:  # before Arrow 0.15 there was none
+    if mark != _CONTINUATION:  # Arrow before 0.15 wrote none
         file.seek(start + 4)
         length = mark
     if not 0 <= length <= os.fstat(file.fileno()).st_size:
@@ -104,7 +104,7 @@ def _of_message(file: BinaryIO, metadata: bytes, body: int) -> int:
 
 
 class _Table:
-    """A table of a FlatBuffer: its fields by their numbers."""
+    """Table of a FlatBuffer, whose fields have numbers."""
 
     def __init__(self, data: bytes, position: int) -> None:
         self._data = data
@@ -135,7 +135,7 @@ class _Table:
             yield layout.unpack_from(self._data, vector + 4 + i * layout.size)
 
     def _place(self, number: int) -> int:
-        """Position of a field, or 0 where the table lacks it."""
+        """Return the position of a field, or 0 where the table lacks it."""
         entry = 4 + 2 * number
         if self._fields < 0 or entry >= self._read("<H", self._fields):
             return 0

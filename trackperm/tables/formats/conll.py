@@ -1,4 +1,4 @@
-"""Tagged text of CoNLL's shared tasks: a token a line, its tag last, a blank line between sentences."""
+"""Tagged text of CoNLL's shared tasks: one token per line, its tag last, a blank line between sentences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trackperm.tables.source import Source, SourceFile, decoded
 from trackperm.tables.table import ExampleTable
 
 _TAG = re.compile(r"O|[BIESLU]-\S+")
-_FEW = 10  # lines
+_FEW = 10  # lines: with fewer, a column of the letter O may be any table
 _START = "-DOCSTART-"
 
 _Line = tuple[int, list[str]]  # its number, and its fields
@@ -25,15 +25,15 @@ def read_conll(file: SourceFile) -> ExampleTable:
     Returns
     -------
     ExampleTable
-        Columns ``id`` (the number of the sentence, from 1 on), ``tokens`` (from the first column) and
-        ``prediction`` (the tags, from the last one). ``FILE::4`` takes the tags from column 4, and
-        ``FILE::3,4`` also ``label`` from column 3, as in the input of conlleval.
+        Columns ``id`` (number of the sentence from 1), ``tokens`` (the first column) and ``prediction`` (the
+        tags, the last column). ``FILE::4`` reads the tags from column 4, and ``FILE::3,4`` also ``label``
+        from column 3, as in the input of conlleval.
 
     Raises
     ------
     SourceError
-        If lines differ in their number of columns, a value is no tag, no such column was chosen, or the last
-        two columns hold tags of the same types and none was chosen.
+        If lines differ in their number of columns, a value is not a tag, the chosen column does not exist, or
+        the last two columns hold tags of the same types and none was chosen.
     """
     sentences = list(_sentences(file))
     if not sentences:
@@ -52,7 +52,7 @@ def read_conll(file: SourceFile) -> ExampleTable:
 
 
 def _sentences(file: SourceFile) -> Iterator[list[_Line]]:
-    # Not splitlines(): a token may hold what that takes for the end of a line.
+    # Not splitlines(), which would also split at characters that a token may contain.
     lines = enumerate(decoded(file.path.read_bytes(), file.origin).split("\n"), start=1)
     fields = ((number, _fields(line)) for number, line in lines)
     width = 0
@@ -64,7 +64,8 @@ def _sentences(file: SourceFile) -> Iterator[list[_Line]]:
                 raise SourceError(
                     f"`{file.origin}`, line {number}: {len(found)} columns, where the first token has {width}"
                     + (", too few for a tag" if width < 2 else ""),
-                    hint="a line is a token and its tags, apart by tabs or spaces; blank ones end sentences.",
+                    hint="a line has a token and its tags, separated by tabs or spaces; a blank line ends a"
+                    " sentence.",
                 )
         if sentence:
             yield sentence
@@ -78,7 +79,7 @@ def _fields(line: str) -> list[str]:
 
 
 def _is_aside(fields: list[str]) -> bool:
-    """Whether a line is no token: the start of a document, or a comment such as `# id 7`."""
+    """Return whether a line is not a token: the start of a document, or a comment such as `# id 7`."""
     return fields[0] == _START or (fields[0].startswith("#") and not _TAG.fullmatch(fields[-1]))
 
 
@@ -88,18 +89,18 @@ def _places(file: SourceFile, sentences: list[list[_Line]], width: int) -> dict[
         if width > 2 and types[0] & types[1]:
             raise SourceError(
                 f"`{file.origin}` has tags of the same types in columns {width - 1} and {width}"
-                f" (`{min(types[0] & types[1])}`, for one)",
-                hint=f"`{file.origin}::{width - 1},{width}` takes column {width - 1} for the labels and"
-                f" {width} for the predictions; `{file.origin}::{width}` takes that one alone.",
+                f" (such as `{min(types[0] & types[1])}`)",
+                hint=f"`{file.origin}::{width - 1},{width}` reads labels from column {width - 1} and"
+                f" predictions from column {width}; `{file.origin}::{width}` reads predictions alone.",
             )
         return {"prediction": width - 1}
     chosen = file.part.split(",")
     places = [int(place) - 1 for place in chosen if re.fullmatch(r"[0-9]{1,3}", place)]
     if len(places) != len(chosen) or len(places) > 2 or not all(0 < place < width for place in places):
         raise SourceError(
-            f"`{file.origin}::{file.part}` chooses no columns of tags",
-            hint=f"`::{width}` takes column {width} for the predictions, `::{width - 1},{width}` also the one"
-            f" before it for the labels; there are {width} columns, of which the first holds the tokens.",
+            f"`{file.origin}::{file.part}` does not select one or two columns of tags",
+            hint=f"`::{width}` reads predictions from column {width}, `::{width - 1},{width}` also labels,"
+            f" from the column before it; there are {width} columns, and the first holds the tokens.",
         )
     return dict(zip(("prediction", "label"), reversed(places), strict=False))
 
@@ -113,8 +114,8 @@ def _tag(file: SourceFile, line: _Line, place: int) -> str:
     number, fields = line
     if not _TAG.fullmatch(fields[place]):
         raise SourceError(
-            f"`{file.origin}`, line {number}: {fields[place]!r} in column {place + 1} is no tag",
-            hint="tags are `O`, and `B-` or `I-` with a type behind.",
+            f"`{file.origin}`, line {number}: {fields[place]!r} in column {place + 1} is not a tag",
+            hint="tags are `O`, and `B-` or `I-` followed by a type.",
         )
     return fields[place]
 
@@ -124,8 +125,8 @@ def _recognises(file: SourceFile) -> bool:
         return False
     lines = file.head.decode("utf-8-sig", errors="replace").split("\n")
     if len(file.head) == 2**16:
-        lines = lines[:-1]  # which may be cut
-    # Most files are told by their first line, of which alone the fields are taken then.
+        lines = lines[:-1]  # the last line may be truncated
+    # The first line decides for most files, so the fields of others are split only when needed.
     of_lines = (fields for fields in map(_fields, lines) if fields and not _is_aside(fields))
     first = next(of_lines, None)
     if first is None or not _is_tagged(first):
@@ -133,8 +134,8 @@ def _recognises(file: SourceFile) -> bool:
     tokens = [first, *of_lines]
     has_sentences = any(not line.strip() for line in "\n".join(lines).strip().split("\n"))
     if not has_sentences and len(tokens) < _FEW and {fields[-1] for fields in tokens} == {"O"}:
-        return False  # a table with this letter
-    # Of the rest, a line that is not of the format is for the reader to name.
+        return False  # a table with a column of this letter
+    # The reader reports the few lines that are not in the format.
     return sum(map(_is_tagged, tokens)) >= 0.9 * len(tokens)
 
 

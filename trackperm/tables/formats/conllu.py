@@ -27,15 +27,15 @@ def read_conllu(file: SourceFile) -> ExampleTable:
     Returns
     -------
     ExampleTable
-        Columns ``id`` (the ``sent_id``, or the number of the sentence from 1 on where none has any),
+        Columns ``id`` (the ``sent_id``, or the number of the sentence from 1 where no sentence has one),
         ``tokens`` and ``prediction`` (items such as ``2:nsubj``). Multiword tokens and empty nodes have no
-        head of their own and are left out.
+        head and are left out.
 
     Raises
     ------
     SourceError
-        If a line has not ten columns, a word is out of order or without a head, or some sentences have a
-        ``sent_id`` and others none.
+        If a line does not have ten columns, a word is out of order or has no head, or only some sentences
+        have a ``sent_id``.
     """
     sentences = list(_sentences(file))
     if not sentences:
@@ -45,7 +45,7 @@ def read_conllu(file: SourceFile) -> ExampleTable:
         raise SourceError(
             f"`{file.origin}`: {len(without)} of {len(sentences)} sentences have no `sent_id`, first sentence"
             f" {without[0]}",
-            hint="give every sentence one, or none.",
+            hint="add one to every sentence, or remove all.",
         )
     columns: dict[str, list[int] | list[str | None] | list[list[str]]] = {
         "id": list(range(1, len(sentences) + 1)) if without else [name for name, _, _ in sentences],
@@ -57,7 +57,7 @@ def read_conllu(file: SourceFile) -> ExampleTable:
 
 
 def _sentences(file: SourceFile) -> Iterator[_Sentence]:
-    # Not splitlines(): a word may hold what that takes for the end of a line.
+    # Not splitlines(), which would also split at characters that a word may contain.
     lines = enumerate(decoded(file.path.read_bytes(), file.origin).split("\n"), start=1)
     stripped = ((number, line.rstrip("\r")) for number, line in lines)
     for is_blank, group in groupby(stripped, lambda line: not line[1].strip()):
@@ -84,8 +84,9 @@ def _word(line: str, where: str) -> tuple[str, str, str]:
     fields = line.split("\t")
     if len(fields) != _COLUMNS or not _NUMBER.fullmatch(fields[0]):
         raise SourceError(
-            f"{where}: {len(fields)} columns from {fields[0]!r} on, where CoNLL-U has ten from a number on",
-            hint="columns are apart by tabs: ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC.",
+            f"{where}: {len(fields)} columns that begin with {fields[0]!r}; expected ten that begin with a"
+            " number",
+            hint="tabs separate columns: ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC.",
         )
     place, form, head, relation = fields[0], fields[1], fields[6], fields[7]
     if place.isdigit() and (not re.fullmatch("[0-9]+", head) or relation in ("", "_")):
@@ -102,7 +103,7 @@ def _recognises(file: SourceFile) -> bool:
     if len(fields) != _COLUMNS or _FIRST.fullmatch(fields[0]) is None:
         return False
     tag, head, relation = fields[3], fields[6], fields[7]
-    # Of what is no word a line has no head; and a table of numbers has numbers for tags.
+    # Lines that are not words have `_` as head. A table of numbers has numbers in place of tags.
     return re.fullmatch("[0-9]+|_", head) is not None and not any(map(_DECIMAL.fullmatch, (tag, relation)))
 
 

@@ -1,4 +1,4 @@
-"""Comma- and tab-separated text: every value is text, an empty field is null."""
+"""Comma- and tab-separated text: every value is text, and an empty field is null."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from pathlib import Path
 
 import narwhals as nw
 import polars as pl
@@ -16,38 +17,67 @@ import polars as pl
 from trackperm.errors import SourceError
 from trackperm.tables.expansion import require_columns
 from trackperm.tables.formats.header_detection import FirstRow, first_row, separator_of
+from trackperm.tables.scan import Scan
 from trackperm.tables.source import Source, SourceFile, decoded
 from trackperm.tables.table import ExampleTable
+from trackperm.tables.text_parts import LARGE, scan_parts
 
-_BRACKETED = re.compile(r"[\[{][A-Za-z][^\[\]{}\":]*[\]}][^\t,;]*[\t,;]")  # a name, and no JSON
-
-_LINE = re.compile(rb"[\r\n ]*([^\r\n]*)")  # the first that is not blank
+_BRACKETED = re.compile(r"[\[{][A-Za-z][^\[\]{}\":]*[\]}][^\t,;]*[\t,;]")  # a name in brackets, not JSON
+_LINE = re.compile(rb"[\r\n ]*([^\r\n]*)")  # the first line that is not blank
 
 
 def read_delimited(file: SourceFile) -> ExampleTable:
-    """Read values separated by commas, tabs or semicolons under a header line.
+    """Read values that are separated by commas, tabs or semicolons, below a header line.
 
     Raises
     ------
     SourceError
-        If rows differ in length, quotes do not close, or two columns have the same name or none.
+        If rows differ in length, quotes are not closed, or two columns have the same name or none.
     """
-    data, separator = file.path.read_bytes(), separator_of(file) or ","
+    separator = separator_of(file) or ","
+    notes = []
+    if first_row(file) is FirstRow.NUMERIC_HEADER:
+        notes.append("the first row consists of numbers, and was read as the header")
+    if file.path.stat().st_size > LARGE:
+        scan = scan_delimited(file.path, separator, file.origin)
+        if scan is not None:
+            table = ExampleTable.from_scan(scan, file.origin)
+            return replace(table, untyped=True, notes=tuple(notes))
+    data = file.path.read_bytes()
     require_width(data, separator, file.origin)
     frame = fast(data, separator)
     if frame is None:
         frame = exact(decoded(data, file.origin), file.origin, separator)
-    notes = []
-    if first_row(file) is FirstRow.NUMERIC_HEADER:
-        notes.append("the first row holds numbers alone, and was taken for the header")
     if "" in frame.columns:
         frame, name = _named(frame, file.origin)
-        notes.append(f"the column without a name is called `{name}`")
+        notes.append(f"the column without a name was named `{name}`")
     return ExampleTable(empty_is_null(frame), file.origin, untyped=True, notes=tuple(notes))
 
 
+def scan_delimited(path: Path, separator: str, origin: str) -> Scan | None:
+    """Copy a large file to temporary files, as :func:`fast` reads it.
+
+    Returns
+    -------
+    Scan or None
+        None if some of the file may not be read exactly, or a column has no name.
+    """
+    names: list[str] = []
+
+    def read(data: bytes, is_first: bool) -> pl.DataFrame | None:
+        if is_first:
+            require_width(data, separator, origin)
+        frame = fast(data, separator, names)
+        if frame is None or "" in frame.columns:
+            return None
+        names[:] = frame.columns
+        return empty_is_null(frame).to_native()
+
+    return scan_parts(path, read, origin)
+
+
 def _named(frame: pl.DataFrame, origin: str) -> tuple[pl.DataFrame, str]:
-    """Call the column without a name, such as pandas writes above an index, by its place from 1 on."""
+    """Name the column without a name, such as pandas writes for an index, by its position from 1."""
     name = f"column_{1 + frame.columns.index('')}"
     if name in frame.columns:
         raise SourceError(
@@ -65,29 +95,38 @@ def _recognises(file: SourceFile) -> bool:
 
 
 def require_width(data: bytes, separator: str, origin: str) -> None:
-    """Refuse text of more columns than any table has, whose first line may be longer than the head.
+    """Refuse text with more columns than a table can have; its first line may be longer than the head.
 
     Raises
     ------
     SourceError
-        If it is such.
+        If there are too many columns.
     """
     line = _LINE.match(data)
     require_columns(1 if line is None else 1 + line[1].count(separator.encode()), origin)
 
 
-def empty_is_null(frame: pl.DataFrame) -> nw.DataFrame[Any]:
-    """Read an empty field as null."""
+def empty_is_null(frame: pl.DataFrame) -> nw.DataFrame[pl.DataFrame]:
+    """Convert empty fields to null."""
     columns = {column.name: column.set(column == "", None) for column in frame}
     return nw.from_native(pl.DataFrame(columns), eager_only=True)
 
 
 def fast(data: bytes, separator: str, names: Sequence[str] = ()) -> pl.DataFrame | None:
-    """Polars' reading of `data` where it is beyond doubt, else None; `names` are those without a header.
+    """Read `data` with polars where its result is certain to be exact, else return None.
 
-    Polars fills short rows and blank lines with nulls, renames columns of the same name, takes text after a
-    closing quote and ends no line at a lone carriage return. No quote, no such name or byte and a value in
-    every row of the last column rule that out.
+    Polars fills short rows and blank lines with nulls, renames columns of the same name, accepts text after a
+    closing quote and does not end a line at a lone carriage return. Data without quotes, such names and such
+    bytes, and with a value in every row of the last column, exclude these cases.
+
+    Parameters
+    ----------
+    data : bytes
+        The text.
+    separator : str
+        Character between values.
+    names : sequence of str
+        Names of the columns, where there is no header.
     """
     if b'"' in data or data.count(b"\r") != data.count(b"\r\n"):
         return None
@@ -112,7 +151,7 @@ def fast(data: bytes, separator: str, names: Sequence[str] = ()) -> pl.DataFrame
 
 
 def exact(text: str, origin: str, separator: str, names: Sequence[str] = ()) -> pl.DataFrame:
-    """Read record by record, to name the line of what is wrong; `names` are those without a header."""
+    """Read record by record, so that errors name the line; `names` are those without a header."""
     limit = csv.field_size_limit(sys.maxsize)
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     header = list(names)

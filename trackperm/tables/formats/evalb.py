@@ -1,4 +1,4 @@
-"""What evalb (Sekine and Collins) prints: bracket counts of every sentence, then their totals."""
+"""Output of evalb (Sekine and Collins): bracket counts of every sentence, then their totals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trackperm.tables.table import ExampleTable
 
 _HEADER = ["ID", "Len.", "Stat.", "Recal"]
 _RULE = re.compile(r"\s*={10,}\s*")
-_MESSAGE = re.compile(r"\s*\d+ : \D")  # from standard error, which often goes to the same file
+_MESSAGE = re.compile(r"\s*\d+ : \D")  # lines of standard error, which is often in the same file
 _COUNTS = {"matched": 5, "gold": 6, "test": 7, "crossing": 8, "words": 9, "correct_tags": 10}
 _STATED = {
     "Number of sentence": (0, 1, 2),
@@ -23,10 +23,10 @@ _STATED = {
     "Number of Skip  sentence": (2,),
     "Number of Valid sentence": (0,),
 }
-_LONGEST = 18  # characters of a field
-_HINT = "give all that one run of evalb prints, as in `evalb -p COLLINS.prm GOLD TEST > FILE`."
+_LONGEST = 18  # characters of a field, which an int64 holds
+_HINT = "pass the whole output of one run of evalb, as in `evalb -p COLLINS.prm GOLD TEST > FILE`."
 
-_Row = tuple[int, ...]  # the fields of a sentence; rates are left out as -1
+_Row = tuple[int, ...]  # the fields of a sentence, with -1 in place of rates
 
 
 def read_evalb(file: SourceFile) -> ExampleTable:
@@ -36,15 +36,15 @@ def read_evalb(file: SourceFile) -> ExampleTable:
     -------
     ExampleTable
         Columns ``id``, ``length``, ``status``, ``matched``, ``gold``, ``test``, ``crossing``, ``words`` and
-        ``correct_tags``. A sentence with an error (status 1) or skipped (status 2) has nulls for counts:
-        evalb leaves it out of its totals. As it numbers sentences from 1 on, whatever they are, ``words`` and
-        ``gold``, which are of the reference, have to agree where both runs have them.
+        ``correct_tags``. A sentence with an error (status 1) or skipped (status 2) has nulls as counts, as
+        evalb excludes it from its totals. evalb numbers sentences from 1 whatever they are, so ``words`` and
+        ``gold``, which describe the reference, have to agree where both runs have them.
 
     Raises
     ------
     SourceError
-        If the table is cut off or its rows are not of evalb's twelve columns, or do not add up to the totals
-        below them.
+        If the table is truncated, a row does not have evalb's twelve columns, or the rows do not add up to
+        the totals below them.
     """
     lines = iter(enumerate(file.text.splitlines(), start=1))
     if not any(_RULE.fullmatch(line) for _, line in lines):
@@ -58,7 +58,7 @@ def read_evalb(file: SourceFile) -> ExampleTable:
     else:
         raise _cut_off(file, "the rule that ends its table")
     if not rows:
-        raise SourceError(f"`{file.origin}` is evalb's output without a sentence", hint=_HINT)
+        raise SourceError(f"`{file.origin}` is output of evalb without a sentence", hint=_HINT)
     _require_totals(rows, lines, file)
     columns: dict[str, list[int | None]] = {
         name: [row[place] for row in rows] for place, name in enumerate(("id", "length", "status"))
@@ -72,15 +72,15 @@ def read_evalb(file: SourceFile) -> ExampleTable:
 def _row(line: str, where: str) -> _Row:
     fields = line.split()
     if len(fields) != 12:
-        raise SourceError(f"{where}: {len(fields)} fields, where evalb has 12: {line.strip()!r}", hint=_HINT)
+        raise SourceError(f"{where}: {len(fields)} fields; expected evalb's 12: {line.strip()!r}", hint=_HINT)
     if max(map(len, fields)) > _LONGEST:
         raise SourceError(f"{where}: a field of {max(map(len, fields)):,} characters", hint=_HINT)
     try:
         row = tuple(-1 if place in (3, 4, 11) else int(field) for place, field in enumerate(fields))
     except ValueError as error:
-        raise SourceError(f"{where}: no row of counts: {line.strip()!r}", hint=_HINT) from error
+        raise SourceError(f"{where}: {line.strip()!r} is not a row of counts", hint=_HINT) from error
     if row[2] not in (0, 1, 2):
-        raise SourceError(f"{where}: status {row[2]}, where evalb has 0, 1 (error) and 2 (skipped)")
+        raise SourceError(f"{where}: status {row[2]}; expected 0, 1 (error) or 2 (skipped)")
     return row
 
 
@@ -89,14 +89,14 @@ def _require_totals(rows: list[_Row], rest: Iterator[tuple[int, str]], file: Sou
     fields = line.split()
     if len(fields) not in (3, 9):  # three where no sentence is valid
         raise _cut_off(file, "the totals below its table")
-    # The total below `crossing` is of another thing, the sentences without any: it is not compared.
+    # The total below `crossing` counts the sentences without crossing brackets, so it is not compared.
     stated = dict(zip(("words", "correct_tags"), fields[-3:-1], strict=True))
     if len(fields) == 9:
         stated |= zip(("matched", "gold", "test"), fields[2:5], strict=True)
     for name, total in stated.items():
         _require_same(name, sum(row[_COUNTS[name]] for row in rows if not row[2]), total, number, file)
     by_status = Counter(row[2] for row in rows)
-    unseen = dict(_STATED)  # the first summary is of all sentences, the second of the short ones
+    unseen = dict(_STATED)  # the first summary covers all sentences, the second the short ones
     for number, line in rest:
         name, _, total = (part.strip() for part in line.partition("="))
         if name in unseen:
@@ -106,13 +106,13 @@ def _require_totals(rows: list[_Row], rest: Iterator[tuple[int, str]], file: Sou
 def _require_same(what: str, found: int, stated: str, number: int, file: SourceFile) -> None:
     if stated != str(found):
         raise SourceError(
-            f"`{file.origin}`, line {number}: `{what}` is {stated} in total, but its rows come to {found}",
+            f"`{file.origin}`, line {number}: the total of `{what}` is {stated}, but its rows sum to {found}",
             hint=f"rows were lost or changed; {_HINT}",
         )
 
 
 def _cut_off(file: SourceFile, lacking: str) -> SourceError:
-    return SourceError(f"`{file.origin}` is evalb's output without {lacking}", hint=_HINT)
+    return SourceError(f"`{file.origin}` is output of evalb without {lacking}", hint=_HINT)
 
 
 def _notes(rows: list[_Row]) -> tuple[str, ...]:
@@ -121,8 +121,8 @@ def _notes(rows: list[_Row]) -> tuple[str, ...]:
         return ()
     some = ", ".join(left_out[:5]) + (", ..." if len(left_out) > 5 else "")
     return (
-        f"{len(left_out)} of {len(rows)} sentences are errors or skipped, which evalb leaves out of its own"
-        f" totals; here they have no counts (id {some})",
+        f"{len(left_out)} of {len(rows)} sentences are errors or skipped, which evalb excludes from its"
+        f" totals; they have no counts here (id {some})",
     )
 
 

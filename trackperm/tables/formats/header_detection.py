@@ -1,4 +1,4 @@
-"""How the first rows of separated text are read: what separates values, and whether there is a header."""
+"""Detection of the separator and of a header in the first rows of separated text."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from weakref import WeakKeyDictionary
 from trackperm.tables.source import SourceFile
 
 SEPARATORS = ("\t", ",", ";")
-_ROWS = 1_000
-_FEW = 20  # rows, of which the first is often the largest or smallest by chance
+_ROWS = 1_000  # rows that are examined, which bounds the time
+_FEW = 20  # rows: among fewer, the first is the largest or smallest of a column by chance too often
 _QUOTED = re.compile(r'(?m)(?:^|(?<=[\t,;]))"(?:[^"]|"")*"')
 _FINITE = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _NUMBER = re.compile(rf"{_FINITE.pattern}|[+-]?(nan|inf|infinity)", re.IGNORECASE)
 _INTEGER = re.compile(r"\d+")
-_LONGEST_NAME = 18  # digits
+_LONGEST_NAME = 18  # digits, which an int64 holds
 
 
 class FirstRow(Enum):
-    """What the first row is."""
+    """Kind of the first row."""
 
     HEADER = "header"
     NUMERIC_HEADER = "header of numbers"
@@ -35,7 +35,7 @@ Answer = TypeVar("Answer")
 
 
 def _once(question: Callable[[SourceFile], Answer]) -> Callable[[SourceFile], Answer]:
-    """Keep the answer for as long as the file is there: several formats ask the same of it."""
+    """Cache the answer while the file object exists, as several formats ask the same question."""
     answers: WeakKeyDictionary[SourceFile, Answer] = WeakKeyDictionary()
 
     @wraps(question)
@@ -49,9 +49,9 @@ def _once(question: Callable[[SourceFile], Answer]) -> Callable[[SourceFile], An
 
 @_once
 def separator_of(file: SourceFile) -> str | None:
-    """Return what separates values: what stands outside quotes, as often on the first line as on the others.
+    """Return the separator of values: the one that occurs outside quotes equally often on the most lines.
 
-    None where neither tab, comma nor semicolon stands on the first line.
+    None where the first line contains neither tab, comma nor semicolon.
     """
     lines = [line for line in _QUOTED.sub('""', "\n".join(_whole_lines(file))).split("\n") if line.strip()]
     lines = lines[:_ROWS]
@@ -68,17 +68,17 @@ def separator_of(file: SourceFile) -> str | None:
 
 @_once
 def first_row(file: SourceFile) -> FirstRow:
-    """Tell whether the first row is a header, from the rows of the first 64 KiB.
+    """Classify the first row as a header or an example, from the rows in the first 64 KiB.
 
-    A row with text is one. A row of numbers (or of empty fields among them) is one if all values below one of
-    them are text, or if it alone is quoted. It is unclear where it counts 0, 1, 2 or 1, 2, 3, as numbered
-    columns do, its first field alone is empty, or it is of distinct integers unlike what stands below: only
-    decimals, or a range that they are far from.
+    A row with text is a header. A row of numbers (and perhaps empty fields) is a header if all values below
+    one of them are text, or if it is the only quoted row. It is unclear if it is 0, 1, 2 or 1, 2, 3, as
+    numbered columns are, if only its first field is empty, or if it consists of distinct integers unlike the
+    values below: these are decimals, or in a range far from it.
     """
     rows = _rows(file)
     try:
         first = next(rows, None)
-        # Most first rows are of text, and no other is looked at then.
+        # Most first rows are text, and no other row is parsed then.
         if first is None or not _is_of_numbers(first):
             return FirstRow.HEADER
         below = [row for row in rows if len(row) == len(first)]

@@ -1,7 +1,7 @@
-"""Numbers without a header, such as the count files of Zmigrod, Vieira and Cotterell (2022).
+"""Tables of numbers without a header, such as the count files of Zmigrod, Vieira and Cotterell (2022).
 
-Theirs have a line an example, with commas or tabs: two integers, which are the correct predictions of two
-systems, or four, which are ``tp`` and ``incorrect`` of the one and then of the other.
+These have one line per example with commas or tabs. Two integers are the correct predictions of two systems;
+four are ``tp`` and ``incorrect`` of one system and then of the other.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _COUNTS = ("tp", "incorrect")
 
 
 def read_headerless(file: SourceFile) -> ExampleTable:
-    """Read numbers that commas, tabs, semicolons or blanks separate; columns are called ``1``, ``2`` and on.
+    """Read numbers separated by commas, tabs, semicolons or blanks, in columns called ``1``, ``2`` and so on.
 
-    ``FILE::2`` is the column ``2`` as one system of several. Of four columns of integers ``FILE::A`` has the
-    first two as ``tp`` and ``incorrect``, and ``FILE::B`` the others.
+    ``FILE::2`` is column ``2`` as one system of several. In a table of four columns of integers ``FILE::A``
+    reads the first two as ``tp`` and ``incorrect``, and ``FILE::B`` the others.
 
     Raises
     ------
@@ -38,10 +38,10 @@ def read_headerless(file: SourceFile) -> ExampleTable:
     if first_row(file) is FirstRow.UNCLEAR:
         raise SourceError(
             f"`{file.origin}`: the first row, {file.first_line.strip()[:40]!r}, may be a header or an example"
-            ": it holds numbers alone, and such as stand above columns",
+            ", as it consists of numbers that can be names of columns",
             hint="if it is an example, add a header line above it, such as"
             f" `{(_separator(file)).join('abcdefgh'[: len(_fields(file))])}`; if it is a header, remove it or"
-            " call the columns by words.",
+            " name the columns by words.",
         )
     data, separator = file.path.read_bytes(), _separator(file)
     if separator == " ":
@@ -53,7 +53,7 @@ def read_headerless(file: SourceFile) -> ExampleTable:
     if frame is None:
         frame = exact(decoded(data, file.origin), file.origin, separator, names)
     note = (
-        "there is no header, as the first row holds numbers alone: the columns are called"
+        "there is no header, as the first row consists of numbers; the columns were named"
         f" {listed(names)}, from left to right"
     )
     frame = frame.select(pl.all().str.strip_chars())
@@ -64,7 +64,7 @@ def read_headerless(file: SourceFile) -> ExampleTable:
         systems = ["A", "B"] if len(names) == 4 else []
         raise SourceError(
             f"`{file.origin}` has no column `{file.part}`",
-            hint=f"it has no header, and {listed([*names, *systems])}.",
+            hint=f"it has no header; choose one of {listed([*names, *systems])}.",
         )
     return _counts_of_system(table, file.part)
 
@@ -75,14 +75,14 @@ def _counts_of_system(table: ExampleTable, system: str) -> ExampleTable:
         odd = frame.filter(~pl.col(name).str.contains(r"^\d+$").fill_null(False))
         if len(odd):
             raise SourceError(
-                f"`{table.origin}` has no counts in column `{name}`: {odd[name][0]!r}",
-                hint="`A` and `B` are of tables of four integers: `tp` and `incorrect` of two systems.",
+                f"{odd[name][0]!r} in column `{name}` of `{table.origin}` is not a count",
+                hint="`A` and `B` need four columns of integers: `tp` and `incorrect` of two systems.",
             )
     own = frame.select(
         pl.col(column).alias(count) for column, count in zip(_SYSTEMS[system], _COUNTS, strict=True)
     )
     note = (
-        f"system {system}: columns `{_SYSTEMS[system][0]}` and `{_SYSTEMS[system][1]}`, taken as `tp` and"
+        f"system {system}: columns `{_SYSTEMS[system][0]}` and `{_SYSTEMS[system][1]}` were read as `tp` and"
         " `incorrect`"
     )
     return ExampleTable(

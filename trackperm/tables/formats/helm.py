@@ -15,25 +15,25 @@ from trackperm.tables.table import ExampleTable
 
 _ORIGINAL = "original"
 
-# What HELM's basic metrics say of every instance, which is no score of its answer.
+# Names in HELM's basic metrics that describe an instance or its request and do not score the answer.
 _BOOKKEEPING = re.compile(
     r"num_.*|training_.*|inference_.*|batch_size|finish_reason_.*|prompt_truncated|max_prob|logprob"
     r"|predicted_index|perplexity|bits_per_byte|logprob_per_byte|.*_runtime.*|.*_cost.*",
-    re.DOTALL,  # so that what follows the first `_runtime` is looked at once
+    re.DOTALL,  # bounds the backtracking after the first `_runtime`
 )
 
 
 def read_helm(file: SourceFile) -> ExampleTable:
-    """Read one row an instance: ``id``, ``split``, ``train_trial_index`` and a column for every metric.
+    """Read one row per instance: ``id``, ``split``, ``train_trial_index`` and a column for every metric.
 
-    A metric that was computed several times on an instance counts by its mean, one that never was is null; a
-    sub-split stands behind its name, as in ``toxic_frac/non-toxic``. Instances under a perturbation are a
-    part by its name, those as they are the part ``original``.
+    A metric that was computed several times on an instance counts by its mean, and one that was never
+    computed is null. A sub-split follows the name of its metric, as in ``toxic_frac/non-toxic``. Instances
+    under a perturbation are the part with its name; unperturbed ones are the part ``original``.
 
     Raises
     ------
     SourceError
-        If there are perturbations and none was chosen, or an instance is not as HELM writes it.
+        If there are perturbations and none was chosen, or an instance is not in HELM's format.
     """
     rows = file.document
     for index, row in enumerate(rows):
@@ -60,7 +60,7 @@ def read_helm(file: SourceFile) -> ExampleTable:
 def _own_metrics(
     file: SourceFile, names: Sequence[str], columns: Mapping[str, Sequence[Any]]
 ) -> Sequence[str]:
-    """Name the metrics that the run was to be scored by: those of the run beside, or all but bookkeeping."""
+    """Return the metrics that score the run: those in the spec beside the file, or all but bookkeeping."""
     spec = _run_spec(file)
     metrics = spec.get("metric_specs") if spec is not None else None
     asked: set[str] = set()
@@ -81,7 +81,7 @@ def _run_spec(file: SourceFile) -> Mapping[str, Any] | None:
 
 
 def _scenario(file: SourceFile, metrics: Sequence[str]) -> str:
-    """Tell what the instances are of, which scenarios number alike: by the run beside, or the metrics."""
+    """Describe the instances, whose numbers scenarios share, by the run's spec or else by their metrics."""
     run = _run_spec(file)
     spec = None if run is None else run.get("scenario_spec")
     if not isinstance(spec, dict) or not isinstance(spec.get("class_name"), str):
@@ -101,7 +101,7 @@ def _require_instance(row: object, index: int, origin: str) -> None:
         for stat in stats
     ):
         raise SourceError(
-            f"`{origin}`, item {index}: no instance with its statistics",
+            f"`{origin}`, item {index} is not an instance with statistics",
             hint="HELM writes `instance_id` and `stats`, each with a `name` and a `sum`, for every instance.",
         )
 
@@ -112,7 +112,7 @@ def _perturbation(row: Mapping[str, Any]) -> str:
 
 
 def _metrics(row: Mapping[str, Any], origin: str) -> tuple[dict[str, Any], str | None]:
-    """Value of every metric of an instance, and the split that it is of."""
+    """Return the value of every metric of an instance, and the instance's split."""
     metrics: dict[str, Any] = {}
     split = None
     for stat in row["stats"]:
@@ -131,7 +131,7 @@ def _metrics(row: Mapping[str, Any], origin: str) -> tuple[dict[str, Any], str |
 
 
 def _is_of_instance(name: Mapping[str, Any]) -> bool:
-    """Whether a statistic is of the instance itself, not of its original or of the worst of both."""
+    """Return whether a statistic is about the instance, not about its original or the worse of both."""
     perturbation = name.get("perturbation")
     return not isinstance(perturbation, dict) or perturbation.get("computed_on", "perturbed") == "perturbed"
 
@@ -148,7 +148,7 @@ def _value(stat: Mapping[str, Any], row: Mapping[str, Any], origin: str) -> floa
         return total if count == 1 else total / count
     except OverflowError:
         raise SourceError(
-            f"`{origin}`, instance {row['instance_id']!r}: the `sum` of `{stat['name']['name']}` is beyond"
+            f"`{origin}`, instance {row['instance_id']!r}: the `sum` of `{stat['name']['name']}` exceeds"
             " the range of decimals"
         ) from None
 

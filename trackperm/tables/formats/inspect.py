@@ -18,27 +18,26 @@ from trackperm.tables.table import ExampleTable
 
 _HEADER, _START = "header.json", "_journal/start.json"
 _ATTACHMENT = "attachment://"
-_ENCRYPTED = 1  # of the flags of a member
+_ENCRYPTED = 1  # flag of a member of an archive
 _GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
 
 def read_inspect_log(file: SourceFile) -> ExampleTable:
-    """Read the samples of a log: ``id``, ``epoch``, ``prediction``, ``label``, and what scorers say.
+    """Read the samples of a log: ``id``, ``epoch``, ``prediction``, ``label``, and the values of scorers.
 
-    That is ``score`` under one scorer, chosen or the only one, and else a column for each scorer, with a
-    ``prediction`` if all have taken the same answer.
+    With one scorer, chosen or the only one, its values are the column ``score``. Otherwise each scorer has a
+    column, and there is a ``prediction`` if all scorers extracted the same answer.
 
-    The score is what Inspect's ``value_to_float`` makes of the scorer's value (C 1, I 0, P 0.5, N 0), but for
-    text that is none of its words, which is refused and not 0. A scorer that gives several values has a part
-    ``scorer/value`` for each. ``input_hash`` is the SHA-256 of the input, whose chat messages count by role
-    and content; it is checked when runs are paired.
+    Scores are converted as by Inspect's ``value_to_float`` (C 1, I 0, P 0.5, N 0), except that other text is
+    refused and not 0. A scorer with several values has a part ``scorer/value`` for each. ``input_hash`` is
+    the SHA-256 of the input, in which chat messages count by role and content; pairing checks it.
 
     Raises
     ------
     SourceError
-        If there are no samples, there is no such scorer, or a value is no score.
+        If there are no samples, there is no such scorer, or a value is not a score.
     MissingDependencyError
-        If the archive is compressed with Zstandard and nothing that reads it is installed.
+        If the archive is compressed with Zstandard and no library that reads it is installed.
     """
     header, samples = _archive(file) if file.members else (file.document, file.document.get("samples"))
     claimed = _member(header, "results", "total_samples")
@@ -46,7 +45,7 @@ def read_inspect_log(file: SourceFile) -> ExampleTable:
         raise SourceError(
             f"`{file.origin}` is an Inspect log without samples"
             + (f", although it claims {claimed}" if claimed else ""),
-            hint="was it written with `--no-log-samples`, or only its header kept?",
+            hint="was it written with `--no-log-samples`, or reduced to its header?",
         )
     scores = [_scores(sample, index, file.origin) for index, sample in enumerate(samples)]
     scorers = member_names(scores, file.origin)
@@ -86,7 +85,7 @@ def read_inspect_log(file: SourceFile) -> ExampleTable:
 
 
 def _answers(scores: list[dict[str, tuple[Any, Any]]], scorers: list[str]) -> list[Any] | None:
-    """Return the answer that scorers have taken from every sample; None if they have taken different ones."""
+    """Return the answer that scorers extracted from every sample; None if their answers differ."""
     each = [[found.get(scorer, (None, None))[1] for scorer in scorers] for found in scores]
     return [answers[0] for answers in each] if all(a == row[0] for row in each for a in row) else None
 
@@ -94,15 +93,15 @@ def _answers(scores: list[dict[str, tuple[Any, Any]]], scorers: list[str]) -> li
 def _notes(header: Mapping[str, Any], n_samples: int, claimed: object) -> list[str]:
     notes = []
     if header.get("status") != "success":
-        notes.append(f"the run did not end well: its status is `{header.get('status')}`")
+        notes.append(f"the run did not succeed: its status is `{header.get('status')}`")
     if isinstance(claimed, int) and claimed != n_samples:
-        notes.append(f"the header claims {claimed} samples, and {n_samples} are there")
+        notes.append(f"the header claims {claimed} samples, but there are {n_samples}")
     return notes
 
 
 def _archive(file: SourceFile) -> tuple[dict[str, Any], list[Any]]:
     with suppress(ImportError):
-        import zipfile_zstd  # noqa: F401  # teaches `zipfile` Zstandard, which Python knows from 3.14 on
+        import zipfile_zstd  # noqa: F401  # adds Zstandard to `zipfile`, which Python has from 3.14
     try:
         with zipfile.ZipFile(file.path) as archive:
             names = dict.fromkeys(archive.namelist())
@@ -117,16 +116,16 @@ def _archive(file: SourceFile) -> tuple[dict[str, Any], list[Any]]:
         ) from error
     except SourceError:
         raise
-    except Exception as error:  # of whichever library decompresses
+    except Exception as error:  # each compression has its own library and errors
         if any(entry.flag_bits & _ENCRYPTED for entry in _entries(file)):
             raise SourceError(
-                f"`{file.origin}` is an encrypted archive", hint="decrypt it; Inspect encrypts none."
+                f"`{file.origin}` is an encrypted archive", hint="decrypt it; Inspect does not encrypt."
             ) from error
         raise SourceError(
-            f"`{file.origin}` is a damaged archive: {error}", hint="was it copied to its end?"
+            f"`{file.origin}` is a damaged archive: {error}", hint="was it copied completely?"
         ) from error
     if not isinstance(header, dict):
-        raise SourceError(f"`{file.origin}`: the header is no object")
+        raise SourceError(f"`{file.origin}`: the header is not a JSON object")
     return {"status": "started", **header}, samples
 
 
@@ -147,10 +146,10 @@ def _json(archive: zipfile.ZipFile, name: str, limit: Expansion) -> Any:
 
 
 def _scores(sample: object, index: int, origin: str) -> dict[str, tuple[Any, Any]]:
-    """Value and answer under every scorer; of several values under ``scorer/value``."""
+    """Return value and answer of every scorer; several values of one as ``scorer/value``."""
     if not isinstance(sample, dict) or "id" not in sample or "input" not in sample:
         raise SourceError(
-            f"`{origin}`, sample {index}: no object with `id` and `input`", hint="is it an Inspect log?"
+            f"`{origin}`, sample {index} is not an object with `id` and `input`", hint="is it an Inspect log?"
         )
     given = sample.get("scores") or {}
     found: dict[str, tuple[Any, Any]] = {}
@@ -173,7 +172,7 @@ def _score(value: object, scorer: str, sample: Mapping[str, Any], origin: str) -
             return float(value)
         except OverflowError:
             raise SourceError(
-                f"`{origin}`, sample {sample['id']!r}: the value of scorer `{scorer}` is beyond the range of"
+                f"`{origin}`, sample {sample['id']!r}: the value of scorer `{scorer}` exceeds the range of"
                 " decimals"
             ) from None
     if isinstance(value, str):
@@ -182,13 +181,13 @@ def _score(value: object, scorer: str, sample: Mapping[str, Any], origin: str) -
         with suppress(ValueError):
             return float(value)
     raise SourceError(
-        f"`{origin}`, sample {sample['id']!r}: the value {value!r} of scorer `{scorer}` is no score",
+        f"`{origin}`, sample {sample['id']!r}: the value {value!r} of scorer `{scorer}` is not a score",
         hint="scores are numbers, booleans, or C, I, P and N.",
     )
 
 
 def _targets(samples: list[Any]) -> list[Any]:
-    """Targets as they are, but as lists everywhere if one of them is a list."""
+    """Return the targets, all as lists if one of them is a list."""
     targets = [sample.get("target") for sample in samples]
     if any(isinstance(target, list) for target in targets):
         return [[target] if isinstance(target, str) else target for target in targets]
@@ -197,7 +196,7 @@ def _targets(samples: list[Any]) -> list[Any]:
 
 def _input_hash(sample: Mapping[str, Any]) -> str:
     given = sample["input"]
-    if isinstance(given, list):  # messages have ids of their own, new in every run
+    if isinstance(given, list):  # messages have ids that are new in every run
         parts = [[m.get("role"), m.get("content")] if isinstance(m, dict) else m for m in given]
         given = json.dumps(parts, sort_keys=True)
     text = str(given)

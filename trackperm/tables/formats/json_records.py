@@ -1,4 +1,4 @@
-"""One JSON array of objects."""
+"""JSON documents that are one array of objects."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from trackperm.tables.table import ExampleTable
 
 
 def read_json_records(file: SourceFile) -> ExampleTable:
-    """Read an array of objects; a member that an object lacks is null.
+    """Read an array of objects; a missing member is null.
 
     Raises
     ------
     SourceError
-        If an item is no object.
+        If an item is not an object.
     """
     rows = file.document
     for index, row in enumerate(rows):
         if not isinstance(row, dict):
             raise SourceError(
                 f"`{file.origin}`, item {index}: not an object",
-                hint='the array holds one object an example, such as {"id": 1}.',
+                hint='the array has one object per example, such as {"id": 1}.',
             )
     columns = {name: [row.get(name) for row in rows] for name in member_names(rows, file.origin)}
     return table(columns, lambda index: f"item {index}", file.origin)

@@ -13,13 +13,13 @@ from trackperm.tables.table import ExampleTable
 
 _BEFORE_ROOT = re.compile(
     rb"\s+|<\?xml.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>", re.DOTALL
-)  # one of what may stand there, so that a comment has one end only
+)  # one item before the root element, so that a comment has one end only
 _ROOT = re.compile(rb"<testsuites?[\s>/]")
 _FAILED = ("failure", "error")
 
 
 class _Cases:
-    """What the parser has met: the test cases so far, and where it stands."""
+    """State of the parser: the test cases so far, and the open elements."""
 
     def __init__(self) -> None:
         self.rows: list[dict[str, Any]] = []
@@ -51,21 +51,21 @@ class _Cases:
 
 
 def read_junit(file: SourceFile) -> ExampleTable:
-    """Read ``passed`` of every test case by ``classname::name``: 1, 0 if it failed or erred, null if skipped.
+    """Read ``passed`` of every test case ``classname::name``: 1, 0 after a failure or error, null if skipped.
 
-    A document type is refused unread: reports have none, and entities are declared in one.
+    A document type is refused, as reports have none and entities could be declared in one.
 
     Raises
     ------
     SourceError
-        If it is no well-formed XML, has a document type, or has no test cases.
+        If the file is not well-formed XML, has a document type, or has no test cases.
     """
     cases = _Cases()
     parser = expat.ParserCreate()
 
     def refuse(*_: object) -> None:
         raise SourceError(
-            f"`{file.origin}`, line {parser.CurrentLineNumber}: a document type, which no test report has",
+            f"`{file.origin}`, line {parser.CurrentLineNumber}: a document type is not allowed",
             hint="remove the `<!DOCTYPE ...>`.",
         )
 
@@ -76,13 +76,13 @@ def read_junit(file: SourceFile) -> ExampleTable:
     except expat.ExpatError as error:
         raise SourceError(
             f"`{file.origin}`, line {error.lineno}: {expat.ErrorString(error.code)}",
-            hint="was the report written to its end?",
+            hint="was the report written completely?",
         ) from error
     except SourceError:
         raise
-    except (LookupError, ValueError) as error:  # of what Python knows of encodings
+    except (LookupError, ValueError) as error:  # from Python's codecs
         raise SourceError(
-            f"`{file.origin}`: the encoding that it declares cannot be read: {error}",
+            f"`{file.origin}`: the declared encoding cannot be read: {error}",
             hint="save it as UTF-8.",
         ) from error
     if not cases.rows:
@@ -91,9 +91,7 @@ def read_junit(file: SourceFile) -> ExampleTable:
     skipped = columns["passed"].count(None)
     read = table(columns, lambda index: f"test case {index}", file.origin)
     verb = "was" if skipped == 1 else "were"
-    notes = (
-        (f"{skipped} of {len(read)} tests {verb} skipped, and neither passed nor failed",) if skipped else ()
-    )
+    notes = (f"{skipped} of {len(read)} tests {verb} skipped: neither passed nor failed",) if skipped else ()
     return ExampleTable(read.frame, read.origin, notes=notes, metrics={"passed": "passed"})
 
 

@@ -19,21 +19,21 @@ from trackperm.tables.scan import UNREADABLE
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
 
-_NEW = {"doc", "metric", "model_response"}  # from 0.10 on
-_OLD = {"example", "full_prompt", "metrics", "predictions"}  # with every value as Python's text before 0.8
+_NEW = {"doc", "metric", "model_response"}  # from 0.10
+_OLD = {"example", "full_prompt", "metrics", "predictions"}  # before 0.8 every value is the text of Python's
 _NUMPY = re.compile(r"np\.\w+\(([^()]*)\)")
 
 
 def read_lighteval(file: SourceFile) -> ExampleTable:
-    """Read details: a column for every metric, ``prediction`` and ``label`` where they are one text each.
+    """Read details: a column for every metric, and ``prediction`` and ``label`` where each is a single text.
 
-    ``score`` is the only metric, where there is one. ``input_hash`` is the SHA-256 of the query, which is
-    checked when runs are paired. The layout before 0.10 has no ids: `--id input_hash` or `--by-position`.
+    ``score`` is the only metric, where there is one. ``input_hash`` is the SHA-256 of the query, which
+    pairing checks. The layout before 0.10 has no ids: use `--id input_hash` or `--by-position`.
 
     Raises
     ------
     SourceError
-        If the file is not whole, or metrics are no mapping.
+        If the file is truncated, or metrics are not a mapping.
     """
     frame = read_parquet(file).frame.to_polars()
     is_new = set(frame.columns) >= _NEW
@@ -94,7 +94,7 @@ def _gold(choices: Any, index: Any) -> list[Any]:
 
 
 def _ones(values: Iterable[Any]) -> list[Any]:
-    """Give the text of every sample, where each has exactly one; else nothing."""
+    """Return the text of every sample if each has exactly one, else nulls."""
     found = [value[0] if isinstance(value, list) and len(value) == 1 else value for value in values]
     return found if all(isinstance(value, str) for value in found) else [None] * len(found)
 
@@ -102,12 +102,12 @@ def _ones(values: Iterable[Any]) -> list[Any]:
 def _mapping(value: Any, place: str) -> dict[str, Any]:
     found = _literal(value)
     if not isinstance(found, dict) or not all(isinstance(name, str) for name in found):
-        raise SourceError(f"{place}: the metrics are {value!r}, and no mapping of names to values")
+        raise SourceError(f"{place}: the metrics {value!r} are not a mapping of names to values")
     return found
 
 
 def _literal(value: Any) -> Any:
-    """Value of what Python wrote as text, as LightEval up to 0.7 does; anything else as it is."""
+    """Parse a value that LightEval up to 0.7 wrote as the text of Python's; return others unchanged."""
     if not isinstance(value, str) or value[:1] not in ("{", "["):
         return value
     try:

@@ -1,4 +1,4 @@
-"""Samples that lm-evaluation-harness logs (``--log_samples``): one file a task, or the folder of a run."""
+"""Samples that lm-evaluation-harness logs (``--log_samples``): one file per task, or the folder of a run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NAME = re.compile(r"samples_(?P<task>.+)_(?P<run>\d{4}-\d\d-\d\dT[\d.:-]+)\.jso
 
 @dataclass(frozen=True)
 class _Log:
-    """The samples of one task, where each stands, and the task and run that the file's name tells."""
+    """Samples of one task with their places, and the task and run in the file's name."""
 
     file: SourceFile
     samples: list[dict[str, Any]]
@@ -44,16 +44,15 @@ class _Log:
 def read_lm_eval(file: SourceFile) -> ExampleTable:
     """Read logged samples: their metrics, and the first filtered response as prediction.
 
-    The file of one task has the harness' ``doc_id`` as id; in the folder of a run, which holds a file for
-    every task, ids are ``task/doc_id`` and a column ``task`` names the task. ``score`` is the only metric,
-    where there is one. Metrics of numbers are the log's own; in a folder, those of all tasks. Hashes of
-    document and target are checked when runs are paired; that of the prompt is not, since a chat template
-    changes it.
+    In the file of one task the id is the harness' ``doc_id``. In the folder of a run, which contains a file
+    for every task, ids are ``task/doc_id`` and the column ``task`` is the task. ``score`` is the only metric,
+    where there is one. Numeric metrics are the log's own; in a folder, those that all tasks have. Pairing
+    checks the hashes of document and target, but not that of the prompt, which a chat template changes.
 
     Raises
     ------
     SourceError
-        If samples went through several filters and none was chosen, a folder holds several runs or other
+        If samples went through several filters and none was chosen, a folder contains several runs or other
         files, or a sample has no ``doc_id``.
     """
     is_run = file.path.is_dir()
@@ -86,17 +85,17 @@ def read_lm_eval(file: SourceFile) -> ExampleTable:
         identity=identity,
         facts=facts,
         metrics={name: name for name in of_all},
-        notes=(f"metrics of some tasks alone: {listed(some)}",) if some else (),
+        notes=(f"metrics that only some tasks have: {listed(some)}",) if some else (),
     )
 
 
 def _is_score(value: object) -> bool:
-    """Whether a value of a metric is a number, or missing; perplexities are tuples, to be put together."""
+    """Return whether a value of a metric is a number or missing; perplexities are tuples to be aggregated."""
     return value is None or isinstance(value, bool | int | float)
 
 
 def _log(file: SourceFile) -> _Log:
-    if isinstance(file.document, list):  # as versions before 0.4.3 wrote it
+    if isinstance(file.document, list):  # the layout before 0.4.3
         samples, places = file.document, [f"item {i}" for i in range(len(file.document))]
     else:
         samples, lines = json_rows(file)
@@ -106,7 +105,7 @@ def _log(file: SourceFile) -> _Log:
             lacking = _MARKS - sample.keys() if isinstance(sample, dict) else _MARKS
             raise SourceError(
                 f"`{file.origin}`, {place}: a sample without {listed(sorted(lacking))}",
-                hint="lm-evaluation-harness writes one object a document with `--log_samples`.",
+                hint="lm-evaluation-harness writes one object per document with `--log_samples`.",
             )
     named = _NAME.fullmatch(file.path.name)
     return _Log(file, samples, places, *(named.group("task", "run") if named else (None, None)))
@@ -117,27 +116,27 @@ def _logs_of_run(folder: SourceFile) -> list[_Log]:
     others = [path.name for path in paths if not _is_log(path) and not _is_result(path)]
     if others:
         raise SourceError(
-            f"`{folder.origin}` holds samples of lm-evaluation-harness and other files: {listed(others)}",
-            hint="a folder that is read as one run holds its `samples_*.jsonl` and `results_*.json` alone.",
+            f"`{folder.origin}` contains samples of lm-evaluation-harness and other files: {listed(others)}",
+            hint="a folder that is read as one run has only its `samples_*.jsonl` and `results_*.json`.",
         )
     logs = [_log(SourceFile(path, f"{folder.origin}/{path.name}")) for path in paths if _is_log(path)]
     if any(log.task is None for log in logs):
         unnamed = [log.file.path.name for log in logs if log.task is None]
         raise SourceError(
-            f"the names of {listed(unnamed)} in `{folder.origin}` tell no task and run",
-            hint="lm-evaluation-harness calls them `samples_TASK_TIME.jsonl`.",
+            f"the names of {listed(unnamed)} in `{folder.origin}` do not contain task and run",
+            hint="lm-evaluation-harness names them `samples_TASK_TIME.jsonl`.",
         )
     runs = list(dict.fromkeys(log.run for log in logs))
     if len(runs) > 1:
         raise SourceError(
-            f"`{folder.origin}` holds {len(runs)} runs: {listed([str(run) for run in runs])}",
-            hint="name one file, or put the files of each run in a folder of its own.",
+            f"`{folder.origin}` contains {len(runs)} runs: {listed([str(run) for run in runs])}",
+            hint="name one file, or move the files of each run to a folder of its own.",
         )
     return logs
 
 
 def _filtered(file: SourceFile, logs: Sequence[_Log]) -> list[_Log]:
-    """Keep one filter of every task: the only one, or the one that was chosen."""
+    """Keep one filter of every task: the only one, or the chosen one."""
     there = list(dict.fromkeys(filter_ for log in logs for filter_ in log.filters))
     if file.part is not None and file.part not in there:
         hint = f"it has {listed(there)}.{did_you_mean(file.part, there)}"
@@ -149,7 +148,7 @@ def _filtered(file: SourceFile, logs: Sequence[_Log]) -> list[_Log]:
 
 
 def _prediction(sample: dict[str, Any]) -> str | None:
-    """Return the filtered response where there is one and it is text; likelihoods of choices are lists."""
+    """Return the filtered response if there is one and it is text; likelihoods of choices are lists."""
     responses = sample["filtered_resps"]
     is_one = isinstance(responses, list) and len(responses) == 1 and isinstance(responses[0], str)
     return responses[0] if is_one else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,45 +13,60 @@ from trackperm.tables.json_values import table
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
 
-_CUT_BY_WANDB = 10_000
+_CUT_BY_WANDB = 10_000  # rows that W&B keeps in the copy of a table for its pages
 
 
 def read_split(file: SourceFile) -> ExampleTable:
-    """Read a table in pandas' ``split`` layout; every value stays what JSON says it is.
+    """Read a table in pandas' ``split`` layout; values keep their JSON types.
 
     Raises
     ------
     SourceError
-        If the file is not of that shape.
+        If the file is not in that layout.
     """
-    names, rows = _shape(file.document, file.origin)
+    return table_of_rows(*columns_and_rows(file.document, file.origin), file.origin)
+
+
+def table_of_rows(names: Sequence[str], rows: Sequence[Sequence[Any]], origin: str) -> ExampleTable:
+    """Build a table of rows, each with a value for every name."""
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
-    return table(dict(zip(names, columns, strict=True)), lambda index: f"row {index}", file.origin)
+    return table(dict(zip(names, columns, strict=True)), lambda index: f"row {index}", origin)
 
 
 def read_log_table(file: SourceFile) -> ExampleTable:
-    """Read a table that does not say how many rows it has.
+    """Read a table without a stated number of rows.
 
     Raises
     ------
     SourceError
-        If the file is not of that shape.
+        If the file is not in that layout.
     """
     table = read_split(file)
     if len(table) == _CUT_BY_WANDB and file.path.name.endswith(".table.json"):
-        note = f"it has {_CUT_BY_WANDB:,} rows, at which W&B cuts the copy of a table in a run's files"
+        note = f"it has {_CUT_BY_WANDB:,} rows, to which W&B truncates the copy of a table in a run's files"
         table = replace(table, notes=(*table.notes, note))
     return table
 
 
 def _recognises(file: SourceFile) -> bool:
-    return isinstance(file.document, dict) and {"columns", "data"} <= file.document.keys()
+    return _has_rows(file.document)
 
 
-def _shape(document: Any, origin: str) -> tuple[list[str], list[list[Any]]]:
+def _has_rows(document: Any) -> bool:
+    return isinstance(document, dict) and {"columns", "data"} <= document.keys()
+
+
+def columns_and_rows(document: Any, origin: str) -> tuple[list[str], list[list[Any]]]:
+    """Return the names of columns and the rows of a document in pandas' ``split`` layout.
+
+    Raises
+    ------
+    SourceError
+        If the document is not of that layout, or two columns have one name.
+    """
     hint = 'MLflow\'s `log_table` writes {"columns": [...], "data": [[...], ...]}.'
-    if not all(isinstance(document[key], list) for key in ("columns", "data")):
-        raise SourceError(f"`{origin}` has `columns` and `data`, but they are no lists", hint=hint)
+    if not _has_rows(document) or not all(isinstance(document[key], list) for key in ("columns", "data")):
+        raise SourceError(f"`{origin}` does not have the lists `columns` and `data`", hint=hint)
     names, rows = document["columns"], document["data"]
     require_columns(len(names), origin)
     for name in names:
@@ -61,8 +77,8 @@ def _shape(document: Any, origin: str) -> tuple[list[str], list[list[Any]]]:
             raise SourceError(f"`{origin}` has more than one column `{name}`", hint="rename all but one.")
     for index, row in enumerate(rows):
         if not isinstance(row, list) or len(row) != len(names):
-            found = f"{len(row)} values" if isinstance(row, list) else "no list"
-            raise SourceError(f"`{origin}`, row {index}: {found} for {len(names)} columns", hint=hint)
+            found = f": {len(row)} values" if isinstance(row, list) else " is not a list of values"
+            raise SourceError(f"`{origin}`, row {index}{found} for {len(names)} columns", hint=hint)
     return names, rows
 
 

@@ -1,4 +1,4 @@
-"""NumPy archives, as ``numpy.savez`` writes them: a column for every array."""
+"""NumPy archives, as ``numpy.savez`` writes them: one column per array."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _LAST_CHARACTER = 0x10FFFF
 
 
 def read_npz(file: SourceFile) -> ExampleTable:
-    """Read the arrays of one dimension in an archive; others are left out, and a note says so.
+    """Read the one-dimensional arrays of an archive; a note lists the others, which are left out.
 
     Raises
     ------
     SourceError
-        If the archive is cut short, an array holds Python objects, or arrays differ in length.
+        If the archive is truncated, an array holds Python objects, or arrays differ in length.
     """
     arrays = _arrays(file)
     columns = {
@@ -37,12 +37,12 @@ def read_npz(file: SourceFile) -> ExampleTable:
     ]
     if not columns:
         raise SourceError(
-            f"`{file.origin}` has no array of one dimension: {', '.join(others)}",
-            hint="`numpy.savez(path, id=ids, prediction=predictions, label=labels)` makes a table.",
+            f"`{file.origin}` has no one-dimensional array of numbers or text: {', '.join(others)}",
+            hint="`numpy.savez(path, id=ids, prediction=predictions, label=labels)` writes a table.",
         )
     _require_one_length(columns, file.origin)
     series = [_series(name, array, file.origin) for name, array in columns.items()]
-    notes = (f"left out, as they are no columns of numbers or text: {', '.join(others)}",) if others else ()
+    notes = (f"left out, as they are not columns of numbers or text: {', '.join(others)}",) if others else ()
     table = ExampleTable.from_native(named_frame(series), file.origin)
     return ExampleTable(table.frame, table.origin, notes=notes)
 
@@ -65,9 +65,9 @@ def _arrays(file: SourceFile) -> dict[str, np.ndarray]:
                     limit.require(arrays[name].size * TEXT_BYTES)
     except SourceError:
         raise
-    except Exception as error:  # of whichever library decompresses
+    except Exception as error:  # each compression has its own library and errors
         raise SourceError(
-            f"`{file.origin}` is not a readable NumPy archive: {error}", hint="was it written to its end?"
+            f"`{file.origin}` is not a readable NumPy archive: {error}", hint="was it written completely?"
         ) from error
     return arrays
 
@@ -78,8 +78,8 @@ def _series(name: str, array: np.ndarray, origin: str) -> pl.Series:
         codes = native.view(np.uint32) if native.nbytes else np.zeros(0, dtype=np.uint32)
         if ((codes > _LAST_CHARACTER) | ((codes >= 0xD800) & (codes < 0xE000))).any():
             raise SourceError(
-                f"array `{name}` of `{origin}` holds numbers that are no characters",
-                hint="was it written by `numpy.savez`, and not changed since?",
+                f"array `{name}` of `{origin}` contains code points that are not characters",
+                hint="was it written by `numpy.savez`, and not changed afterwards?",
             )
         return pl.Series(name, array.tolist(), dtype=pl.String)
     wide = array.astype(np.float64) if array.dtype.kind == "f" else array
@@ -91,7 +91,7 @@ def _require_one_length(columns: dict[str, np.ndarray], origin: str) -> None:
     if len(set(lengths.values())) > 1:
         found = ", ".join(f"`{name}` {length:,}" for name, length in lengths.items())
         raise SourceError(
-            f"the arrays of `{origin}` differ in length: {found}", hint="each has one value an example."
+            f"the arrays of `{origin}` differ in length: {found}", hint="each needs one value per example."
         )
 
 

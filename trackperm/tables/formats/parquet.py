@@ -19,18 +19,18 @@ from trackperm.tables.table import ExampleTable
 
 _MAGIC = b"PAR1"
 _MARKS = ("_SUCCESS", "_metadata", "_common_metadata")
-# Spark, pyarrow and Dask; DuckDB and polars; Hugging Face, which says of how many it is one.
+# Names of parts by Spark, pyarrow and Dask; by DuckDB and polars; and by Hugging Face, with their number.
 _PART = re.compile(r"part[-_.]?\d.*\.parquet|(data_)?\d+\.parquet", re.IGNORECASE)
 _NUMBERED = re.compile(r"(?P<table>.*?)-?(?P<number>\d+)-of-(?P<of>\d+)\.parquet", re.IGNORECASE)
 
 
 def read_parquet(file: SourceFile) -> ExampleTable:
-    """Read a Parquet file, with the types that it declares.
+    """Read a Parquet file with the types that it declares.
 
     Raises
     ------
     SourceError
-        If it is not a whole Parquet file, or two columns have the same name.
+        If it is not a complete Parquet file, or two columns have the same name.
     """
     return ExampleTable.from_scan(_scan([file.path], file.origin), file.origin)
 
@@ -41,8 +41,8 @@ def read_parts(file: SourceFile) -> ExampleTable:
     Raises
     ------
     SourceError
-        If one is not a whole Parquet file, their columns are not the same, or their names tell that some are
-        lacking.
+        If a file is not a complete Parquet file, their columns differ, or their names show that some are
+        missing.
     """
     paths = _parts(file.path)
     _require_all([path.name for path in paths], file.origin)
@@ -60,10 +60,10 @@ def read_parts(file: SourceFile) -> ExampleTable:
 
 
 def tables_in_parts(names: Iterable[str]) -> list[tuple[str, ...]]:
-    """Group the names in one folder that are parts of the same table, as the writers of parts name them.
+    """Group the names in one folder that are parts of the same table, by the naming of common writers.
 
-    A file that is a whole table by its name, such as ``predictions.parquet`` or ``part-0.parquet`` alone, is
-    in no group; beside a mark of Spark or Dask, such as ``_SUCCESS``, all are parts.
+    A name of a whole table, such as ``predictions.parquet`` or a single ``part-0.parquet``, is in no group.
+    With a marker file of Spark or Dask, such as ``_SUCCESS``, all files are parts.
     """
     names = list(names)
     visible = sorted(name for name in names if not _is_hidden(name) and name.lower().endswith(".parquet"))
@@ -88,7 +88,7 @@ def _require_all(names: Iterable[str], origin: str) -> None:
         if len(parts) < _n_parts(parts[0]):
             raise SourceError(
                 f"`{origin}` has {len(parts)} of the {_n_parts(parts[0])} parts of a table: {listed(parts)}",
-                hint="was it written, or fetched, to its end?",
+                hint="was it written, or downloaded, completely?",
             )
 
 
@@ -110,12 +110,12 @@ def _scan(paths: list[Path], origin: str) -> Scan:
 
 def _unreadable(origin: str, error: BaseException) -> SourceError:
     return SourceError(
-        f"`{origin}` is not a readable Parquet file: {error}", hint="was it written to its end?"
+        f"`{origin}` is not a readable Parquet file: {error}", hint="was it written completely?"
     )
 
 
 def _parts(folder: Path) -> list[Path]:
-    """Files of a folder but those that the writers of parts hide or write beside them."""
+    """Return the files of a folder, without hidden files and markers of the writers of parts."""
     return sorted(path for path in folder.iterdir() if not _is_hidden(path.name))
 
 

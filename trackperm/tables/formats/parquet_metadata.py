@@ -1,7 +1,7 @@
-"""Metadata of Parquet files, which say what columns hold before anything of them is decompressed.
+"""Decompressed sizes of the columns of Parquet files, read from their metadata.
 
-Footers and headers of pages are Thrift's compact encoding of the structures `FileMetaData` and `PageHeader`
-of parquet-format; of their fields only those are used that are named here.
+Footers and page headers are the structures `FileMetaData` and `PageHeader` of parquet-format in Thrift's
+compact encoding; only the fields named here are read.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _PAGE_UNCOMPRESSED, _PAGE_COMPRESSED = 2, 3
 _HEADERS_OF_DATA, _HEADER_OF_DICTIONARY, _PAGE_VALUES = (5, 8), 7, 1
 _STOP, _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = 0, 1, 2, 3, 7, 8, 9, 10, 11, 12
 _INTEGERS = (4, 5, 6)
-_DEEPEST = 20  # `FileMetaData` is no deeper than 8
-_NUMBER = 16  # bytes of a value in polars, at most, but for what a text holds
-_PEEK = 2**12  # bytes in which most headers of pages end
-_LONGEST_HEADER = 2**24
+_DEEPEST = 20  # `FileMetaData` has 8 levels at most
+_NUMBER = 16  # bytes of a value in polars at most, without the content of texts
+_PEEK = 2**12  # bytes, in which most headers of pages end
+_LONGEST_HEADER = 2**24  # bytes; statistics in a header contain values, which may be long texts
 
 Groups = list[dict[int, Any]]
 """Row groups of a footer: values by the numbers of their fields."""
@@ -32,7 +32,7 @@ def row_groups(path: Path) -> Groups:
     Raises
     ------
     ValueError
-        If it is broken.
+        If the footer is broken.
     """
     with path.open("rb") as file:
         file.seek(-8, 2)
@@ -49,15 +49,15 @@ def row_groups(path: Path) -> Groups:
 
 
 def held_bytes(path: Path, groups: Groups, names: Iterable[str]) -> int:
-    """Count the bytes that columns come to, decompressed, apart from one value for every row.
+    """Count the bytes of columns after decompression, without one value for every row.
 
-    That is what their pages hold, and the items of their lists and the members of their structures, which
-    pages may repeat at no cost.
+    These bytes are the content of pages, the items of lists and the members of structures, which pages can
+    repeat at no cost.
 
     Raises
     ------
     ValueError
-        If the footer, or the header of a page, is broken: polars ends the process for numbers that are none.
+        If the footer or the header of a page is broken; polars would abort the process on invalid numbers.
     """
     names = set(names)
     n_bytes = 0
@@ -77,7 +77,7 @@ def held_bytes(path: Path, groups: Groups, names: Iterable[str]) -> int:
 
 
 def _pages(file: BinaryIO, column: dict[int, Any]) -> Iterator[int]:
-    """Sizes of the pages of a column in a row group, decompressed; refuses numbers that are none."""
+    """Yield the decompressed sizes of the pages of a column in a row group; refuse invalid numbers."""
     position, left = column[_DATA_PAGE], column[_N_VALUES]
     if 0 < column.get(_DICTIONARY_PAGE, 0) < position:
         position = column[_DICTIONARY_PAGE]
@@ -90,14 +90,14 @@ def _pages(file: BinaryIO, column: dict[int, Any]) -> Iterator[int]:
         n_values = 0 if of_data is None else of_data[_PAGE_VALUES]
         n_entries = 0 if of_dictionary is None else of_dictionary[_PAGE_VALUES]
         if min(whole, compressed, *numbers, left - n_values, whole - n_entries, n_entries) < 0:
-            raise ValueError("the header of a page has numbers that are none")
+            raise ValueError("the header of a page has invalid numbers")
         yield whole
         left -= n_values
         position += n + compressed
 
 
 def _page_header(file: BinaryIO, position: int) -> tuple[dict[int, Any], int]:
-    """Read a header, whose statistics may hold long texts, and its length."""
+    """Read a header, which may contain long texts in its statistics, and its length."""
     if position < 0:
         raise ValueError("a page before the file")
     peek = _PEEK
@@ -113,7 +113,7 @@ def _page_header(file: BinaryIO, position: int) -> tuple[dict[int, Any], int]:
 
 
 class _Compact:
-    """Values in Thrift's compact encoding, one after the other."""
+    """Reader of values in Thrift's compact encoding."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -148,16 +148,16 @@ class _Compact:
             return [
                 (self._value(kinds >> 4, depth + 1), self._value(kinds & 15, depth + 1)) for _ in range(n)
             ]
-        if kind in (_TRUE, _FALSE, _BYTE):  # booleans are bytes within lists
+        if kind in (_TRUE, _FALSE, _BYTE):  # a boolean in a list is a byte
             return self._byte()
         if kind == _DOUBLE:
             return self._bytes(8)
         raise ValueError(f"the footer has a value of the unknown type {kind}")
 
     def _require(self, n: int) -> int:
-        """Refuse more items than there are bytes."""
+        """Refuse a number of items that is greater than the number of bytes left."""
         if n > len(self.data) - self.position:
-            raise ValueError("the footer is cut")
+            raise ValueError("the footer is truncated")
         return n
 
     def _bytes(self, n: int) -> bytes:

@@ -15,29 +15,29 @@ from trackperm.tables.json_values import member_names, table
 from trackperm.tables.source import Source, SourceFile, chosen_part
 from trackperm.tables.table import ExampleTable
 
-_ERROR = 2  # `failureReason` of a call that failed, where 1 is an assertion
+_ERROR = 2  # `failureReason` of a failed call; that of a failed assertion is 1
 
 
 def read_promptfoo(file: SourceFile) -> ExampleTable:
     """Read the results of one provider and prompt: ``id``, ``passed``, ``score``, ``prediction``, metrics.
 
-    The id is the index of the test, or what its variables are where there is none; variables are columns
-    under their own names. Where tests are the same to the letter, as those that ``--repeat`` makes, which
-    promptfoo numbers on, they have the id of the first of them, and a column ``repeat`` numbers them.
-    ``input_hash`` is the SHA-256 of the variables and is checked when runs are paired.
+    The id is the index of the test, or the values of its variables where there is no index. Variables are
+    columns under their own names. ``--repeat`` produces identical tests, which promptfoo numbers like others:
+    they have the id of the first of them, and the column ``repeat`` numbers them. ``input_hash`` is the
+    SHA-256 of the variables, which pairing checks.
 
     Raises
     ------
     SourceError
-        If there are several providers or prompts and none was chosen, or a result is not as promptfoo writes
-        it.
+        If there are several providers or prompts and none was chosen, or a result is not in promptfoo's
+        format.
     """
     results = file.document["results"]["results"]
     for index, result in enumerate(results):
         if not isinstance(result, dict) or not isinstance(result.get("vars", {}), dict):
-            raise SourceError(f"`{file.origin}`, result {index}: no object with `vars` and `success`")
+            raise SourceError(f"`{file.origin}`, result {index} is not an object with `vars` and `success`")
         if not isinstance(result.get("namedScores") or {}, dict):
-            raise SourceError(f"`{file.origin}`, result {index}: its `namedScores` are no object")
+            raise SourceError(f"`{file.origin}`, result {index}: its `namedScores` are not an object")
     systems = _systems(results)
     part = chosen_part(file, list(dict.fromkeys(systems)), "provider")
     kept = [result for result, system in zip(results, systems, strict=True) if system == part]
@@ -56,7 +56,7 @@ def read_promptfoo(file: SourceFile) -> ExampleTable:
         for name in member_names([result.get(member) or {} for result in kept], file.origin):
             columns.setdefault(name, [(result.get(member) or {}).get(name) for result in kept])
     n_errors = sum(result.get("failureReason") == _ERROR for result in kept)
-    notes = (f"{n_errors} of {len(kept)} results are errors of the provider, and have failed",)
+    notes = (f"{n_errors} of {len(kept)} results are errors of the provider and count as failed",)
     named = dict.fromkeys(chain.from_iterable(result.get("namedScores") or {} for result in kept))
     passed = columns["passed"]
     others = [name for name in ("score", *named) if columns[name] != passed]
@@ -66,7 +66,7 @@ def read_promptfoo(file: SourceFile) -> ExampleTable:
 
 
 def _repeated(ids: list[Any], results: list[dict[str, Any]]) -> tuple[list[Any], list[int]]:
-    """Give tests that are the same the id of the first of them, and number them from 0."""
+    """Assign the id of the first of identical tests to all of them, and number them from 0."""
     first: dict[str, Any] = {}
     n: Counter[str] = Counter()
     own, numbers = [], []
@@ -82,7 +82,7 @@ def _repeated(ids: list[Any], results: list[dict[str, Any]]) -> tuple[list[Any],
 
 
 def _systems(results: list[dict[str, Any]]) -> list[str]:
-    """Name what gave each result: its provider, its prompt, or both where there are several of both."""
+    """Name the system behind each result: its provider, its prompt, or both where both vary."""
     providers = [_name(result.get("provider"), "label", "id") for result in results]
     prompts = [_name(result.get("prompt"), "label", "raw") for result in results]
     if len(set(prompts)) == 1:

@@ -1,4 +1,4 @@
-"""What sclite (NIST's SCTK) writes of every utterance: the ``sgml`` and the ``pra`` report."""
+"""Reports of sclite (NIST's SCTK) about every utterance: ``sgml`` and ``pra``."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from trackperm.tables.json_values import table
 from trackperm.tables.source import Source, SourceFile, chosen_part
 from trackperm.tables.table import ExampleTable
 
-_TAG = re.compile(r'<(/?[A-Z]+)((?:\s+\w+="[^"]*")*)\s*>')  # a value may hold `>`
+_TAG = re.compile(r'<(/?[A-Z]+)((?:\s+\w+="[^"]*")*)\s*>')  # a value may contain `>`
 _ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
 _WORD = r'("(?:[^"\\]|\\.)*")?'
 _ITEM = re.compile(rf"([A-Z]),{_WORD},{_WORD}(?:,[^:]*)?")
 _SCORES = re.compile(r"Scores: \(#C #S #D #I\)" + 4 * r" ([0-9]{1,9})" + r"\s*")
 _SCORING = ("frag_corr", "opt_del", "weight_ali")
 _TIMES = ("file", "channel", "R_T1", "R_T2")
-_HINT = "sclite writes it with `-o sgml` or `-o pra`; give its file unchanged."
+_HINT = "sclite writes it with `-o sgml` or `-o pra`; pass its file unchanged."
 
 
 class _Utterance(NamedTuple):
@@ -28,7 +28,7 @@ class _Utterance(NamedTuple):
     counts: tuple[int, int, int, int]  # correct, substitutions, deletions, insertions
     reference: str
     hypothesis: str
-    segment: str | None = None  # of the audio, where the transcript tells its times
+    segment: str | None = None  # of the audio, where the transcript has times
 
 
 def read_sgml(file: SourceFile) -> ExampleTable:
@@ -39,14 +39,14 @@ def read_sgml(file: SourceFile) -> ExampleTable:
     ExampleTable
         Columns ``id``, ``correct``, ``substitutions``, ``deletions``, ``insertions``, ``errors`` (the sum of
         these three), ``words`` (of the reference: correct, substituted and deleted), ``reference`` and
-        ``hypothesis``. What sclite counts as correct is correct, such as a word that may be left out, and of
-        alternative references the file holds the one that was chosen: the text is for reading. ``segment``
-        (its recording, channel and times) where the transcript has times: it has to agree between runs.
+        ``hypothesis``. Words that sclite counts as correct are correct, such as an optional word that is
+        missing. Of alternative references the file contains the chosen one; the texts are for reading. Where
+        the transcript has times, ``segment`` (recording, channel and times) has to agree between runs.
 
     Raises
     ------
     SourceError
-        If the file is cut off, an alignment has other items than C, S, D and I, an utterance repeats, or
+        If the file is truncated, an alignment has items other than C, S, D and I, an utterance repeats, or
         there are several systems and none was chosen.
     """
     systems: dict[str, dict[str, str]] = {}
@@ -57,7 +57,7 @@ def read_sgml(file: SourceFile) -> ExampleTable:
         name, attributes = tag[1], dict(_ATTRIBUTE.findall(tag[2]))
         if name.startswith("/"):
             if not open_tags or open_tags.pop() != name[1:]:
-                raise _broken(file, text, tag.start(), f"<{name}> closes what is not open")
+                raise _broken(file, text, tag.start(), f"<{name}> closes an element that is not open")
             continue
         open_tags.append(name)
         if name == "SYSTEM":
@@ -74,7 +74,7 @@ def read_sgml(file: SourceFile) -> ExampleTable:
             aligned = _aligned(attributes["id"], text[tag.end() : end].strip(), where)
             utterances[title].append(aligned._replace(segment=_segment(attributes)))
     if open_tags:
-        raise SourceError(f"`{file.origin}` is cut off: <{open_tags[-1]}> is not closed", hint=_HINT)
+        raise SourceError(f"`{file.origin}` is truncated: <{open_tags[-1]}> is not closed", hint=_HINT)
     chosen = chosen_part(file, list(systems), "system")
     scoring = ", ".join(f"{name}={systems[chosen][name]}" for name in _SCORING if name in systems[chosen])
     facts = {"scoring": scoring, "reference": _base(systems[chosen].get("ref_fname", ""))}
@@ -83,14 +83,14 @@ def read_sgml(file: SourceFile) -> ExampleTable:
 
 
 def read_pra(file: SourceFile) -> ExampleTable:
-    """Read the scores of every utterance in a report of sclite's `-o pra`; columns as of :func:`read_sgml`.
+    """Read the scores of every utterance in a report of sclite's `-o pra`; columns as in :func:`read_sgml`.
 
-    Without the texts, which that report writes over several lines and marks in capitals.
+    The texts are left out, as that report breaks them into lines and capitalises errors.
 
     Raises
     ------
     SourceError
-        If the file is cut off, or an utterance repeats.
+        If the file is truncated, or an utterance repeats.
     """
     utterances: list[_Utterance] = []
     waiting = ""
@@ -107,7 +107,7 @@ def read_pra(file: SourceFile) -> ExampleTable:
             utterances.append(_Utterance(waiting, (correct, substituted, deleted, inserted), "", ""))
             waiting = ""
     if waiting:
-        raise SourceError(f"`{file.origin}` is cut off: no scores of utterance `{waiting}`", hint=_HINT)
+        raise SourceError(f"`{file.origin}` is truncated: utterance `{waiting}` has no scores", hint=_HINT)
     read = _table(utterances, file)
     return replace(read, data=read.frame.drop("reference", "hypothesis"))
 
@@ -120,7 +120,7 @@ def _aligned(identifier: str, alignment: str, where: str) -> _Utterance:
         item = _ITEM.match(alignment, position)
         if item is None or item[1] not in "CSDI" or alignment[item.end() : item.end() + 1] not in ("", ":"):
             raise SourceError(
-                f"{where}: `{alignment[position : position + 40]}` is no item of C, S, D or I", hint=_HINT
+                f"{where}: `{alignment[position : position + 40]}` is not an item C, S, D or I", hint=_HINT
             )
         counts[item[1]] += 1
         reference.append(_text(item[2]))
@@ -141,19 +141,19 @@ def _base(name: str) -> str:
 
 
 def _text(quoted: str | None) -> str:
-    """Return a word without its quotes, and without the tags that stand behind a semicolon."""
+    """Return a word without its quotes, and without the tags after a semicolon."""
     word = re.match(r"(?:[^;\\]|\\.)*", (quoted or '""')[1:-1])
     return re.sub(r"\\(.)", r"\1", word[0]) if word else ""
 
 
 def _table(utterances: list[_Utterance], file: SourceFile) -> ExampleTable:
     if not utterances:
-        raise SourceError(f"`{file.origin}` is a report of sclite's without an utterance", hint=_HINT)
+        raise SourceError(f"`{file.origin}` is a report of sclite without an utterance", hint=_HINT)
     twice, times = Counter(utterance.id for utterance in utterances).most_common(1)[0]
     if times > 1:
         raise SourceError(
             f"`{file.origin}` has {times} utterances `{twice}`",
-            hint="give the report of one system on one set of utterances.",
+            hint="pass the report of one system on one set of utterances.",
         )
     names = ("correct", "substitutions", "deletions", "insertions")
     columns: dict[str, list[str] | list[int]] = {"id": [utterance.id for utterance in utterances]}

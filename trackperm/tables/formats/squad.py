@@ -1,4 +1,4 @@
-"""SQuAD: questions with their accepted answers, and the predictions that its evaluation script takes."""
+"""SQuAD: questions with their accepted answers, and predictions for its evaluation script."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trackperm.tables.json_values import table
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
 
-_MOST_COLUMNS = 20  # of texts in one row
+_MOST_COLUMNS = 20  # texts in one row of a table; an object with more members is a mapping of ids
 _HINT = 'SQuAD is {"data": [{"paragraphs": [{"qas": [{"id": ..., "question": ..., "answers": [...]}]}]}]}.'
 
 
@@ -28,7 +28,7 @@ def read_questions(file: SourceFile) -> ExampleTable:
     Raises
     ------
     SourceError
-        If something is not of SQuAD's shape, or the file holds no question.
+        If the document is not in SQuAD's format, or contains no question.
     """
     columns: dict[str, list[Any]] = {name: [] for name in ("id", "question", "title", "label")}
     places = []
@@ -39,18 +39,18 @@ def read_questions(file: SourceFile) -> ExampleTable:
         texts = (question.get("id"), question.get("question"), *label)
         if not all(isinstance(text, str) for text in texts):
             raise SourceError(
-                f"{where}: its `id`, `question` or the `text` of an answer is no text", hint=_HINT
+                f"{where}: its `id`, `question` or the `text` of an answer is not text", hint=_HINT
             )
         for name, value in zip(columns, (*texts[:2], article.get("title"), label), strict=True):
             columns[name].append(value)
         places.append(place)
     if not places:
-        raise SourceError(f"`{file.origin}` holds no question", hint=_HINT)
+        raise SourceError(f"`{file.origin}` contains no question", hint=_HINT)
     return replace(table(columns, places.__getitem__, file.origin), identity=("question", "title"))
 
 
 def read_predictions(file: SourceFile) -> ExampleTable:
-    """Read the answers to questions, ``{id: text}``, where the empty text says that there is none.
+    """Read the answers to questions, ``{id: text}``; empty text means that there is no answer.
 
     Returns
     -------
@@ -74,14 +74,14 @@ def _questions(file: SourceFile) -> Iterator[tuple[str, dict[str, Any], dict[str
 def _objects(parent: dict[str, Any], member: str, where: str) -> list[dict[str, Any]]:
     found = _list(parent, member, where)
     if not all(isinstance(item, dict) for item in found):
-        raise SourceError(f"{where}: `{member}` holds other things than objects", hint=_HINT)
+        raise SourceError(f"{where}: `{member}` contains values that are not objects", hint=_HINT)
     return found
 
 
 def _list(parent: dict[str, Any], member: str, where: str) -> list[Any]:
     found = parent.get(member)
     if not isinstance(found, list):
-        raise SourceError(f"{where}: no list `{member}`", hint=_HINT)
+        raise SourceError(f"{where}: `{member}` is missing or not a list", hint=_HINT)
     return found
 
 
@@ -91,7 +91,10 @@ def _is_questions(file: SourceFile) -> bool:
 
 
 def _is_predictions(file: SourceFile) -> bool:
-    """Whether all members are texts and all names ids: SQuAD's, of one shape, or too many for columns."""
+    """Return whether all members are texts and all names are ids.
+
+    Ids are those of SQuAD, have one shape, or are too many to be names of columns.
+    """
     answers = file.document
     if not isinstance(answers, dict) or not all(isinstance(text, str) for text in answers.values()):
         return False

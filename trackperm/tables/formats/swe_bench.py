@@ -1,9 +1,9 @@
-"""Which instances of SWE-bench or Multi-SWE-bench a system has resolved: reports, and lists of resolved ones.
+"""Instances of SWE-bench or Multi-SWE-bench that a system resolved: reports, and lists of resolved ones.
 
-Multi-SWE-bench has two reports: ``final_report.json`` of its harness has the lists of SWE-bench's own, with
-instances called ``org/repo:pr-12``; ``results.json`` of its leaderboard calls the resolved ones ``resolved``,
-empty or faulty patches ``empty_error_patch_ids``, and instances ``org__repo-12``, as its data set does. Both
-are read with the names of the data set, so that they pair with each other.
+Multi-SWE-bench has two reports. ``final_report.json`` of its harness has the lists of SWE-bench's report,
+with instances named ``org/repo:pr-12``. ``results.json`` of its leaderboard names the resolved ones
+``resolved``, empty or faulty patches ``empty_error_patch_ids``, and instances ``org__repo-12``, as the data
+set does. Both are read with the names of the data set, so that they can be paired.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ _PULL_REQUEST = re.compile(r"([^/:]+)/([^/:]+):pr-(\d+)")
 
 
 def read_swe_bench(file: SourceFile) -> ExampleTable:
-    """Read ``id`` and ``passed``: 1 for a resolved instance, 0 for one that was submitted and is not.
+    """Read ``id`` and ``passed``: 1 for a resolved instance, 0 for a submitted one that is not resolved.
 
-    Statistic: `pass_at_1`, whose ``missing`` lets ``--missing wrong`` count an instance that a run lacks as
-    not resolved. In a report (``resolved_ids``, or ``resolved`` beside other lists) instances without a
-    prediction (``incomplete_ids``) have no value; a list of resolved instances (``resolved``) leaves out the
-    others. What Multi-SWE-bench calls ``org/repo:pr-12`` becomes ``org__repo-12``.
+    The statistic is `pass_at_1`, whose ``missing`` lets ``--missing wrong`` count an instance that a run
+    lacks as not resolved. In a report (``resolved_ids``, or ``resolved`` beside other lists) instances
+    without a prediction (``incomplete_ids``) have no value; a list of resolved instances (``resolved``) does
+    not contain the others. Multi-SWE-bench's ``org/repo:pr-12`` becomes ``org__repo-12``.
 
     Raises
     ------
     SourceError
-        If ids are no text, or one is resolved that was not submitted.
+        If ids are not text, or a resolved instance was not submitted.
     """
     document = file.document
     passed: dict[str, int | None]
@@ -59,7 +59,7 @@ def read_swe_bench(file: SourceFile) -> ExampleTable:
 
 
 def _name_of_resolved(document: Mapping[str, Any]) -> str | None:
-    """Return what a report calls its list of resolved instances; None of what is not a report."""
+    """Return the name of a report's list of resolved instances; None if the document is not a report."""
     if not any(isinstance(document.get(name), list) for name in _TRIED):
         return None
     return next((name for name in ("resolved_ids", "resolved") if isinstance(document.get(name), list)), None)
@@ -73,8 +73,7 @@ def _of_report(
     strangers = sorted(resolved - set(tried))
     if strangers and document.get("submitted_ids") is not None:
         raise SourceError(
-            f"`{origin}`: {len(strangers)} instances are resolved that were not submitted"
-            f" (first: {strangers[0]!r})"
+            f"`{origin}`: {len(strangers)} resolved instances were not submitted (first: {strangers[0]!r})"
         )
     passed: dict[str, int | None] = dict.fromkeys(_ids(document, "incomplete_ids", origin))
     passed |= {id_: int(id_ in resolved) for id_ in (*tried, *strangers)}
@@ -90,8 +89,8 @@ def _of_report(
     total = document.get("total_instances")
     if isinstance(total, int) and total > len(passed):
         notes.append(
-            f"it names {len(passed)} of the {total} instances that there are; use `--missing wrong`, which"
-            " counts those that the other run has as not resolved"
+            f"it names {len(passed)} of all {total} instances; use `--missing wrong`, which counts instances"
+            " that only the other run has as not resolved"
         )
     return passed, notes
 
@@ -102,9 +101,9 @@ def _of_list(document: Mapping[str, Any], origin: str) -> tuple[dict[str, int | 
     resolved = set(lists["resolved"])
     passed: dict[str, int | None] = {id_: int(id_ in resolved) for ids in lists.values() for id_ in ids}
     note = (
-        "it lists the resolved instances, and not all that there are: the size of the benchmark is unknown;"
-        " use `--missing wrong`, which counts those that the other run has as not resolved, for `--missing"
-        " drop` would leave them out by their outcome"
+        "it lists the resolved instances alone, so the size of the benchmark is unknown; use `--missing"
+        " wrong`, which counts instances that only the other run has as not resolved, as `--missing drop`"
+        " would select examples by their outcome"
     )
     return passed, [] if "generated" in lists else [note]
 
@@ -112,7 +111,7 @@ def _of_list(document: Mapping[str, Any], origin: str) -> tuple[dict[str, int | 
 def _ids(document: Mapping[str, Any], name: str, origin: str) -> list[str]:
     ids = document.get(name) or []
     if not isinstance(ids, list) or not all(isinstance(id_, str) for id_ in ids):
-        raise SourceError(f"`{origin}`: `{name}` is no list of instance ids")
+        raise SourceError(f"`{origin}`: `{name}` is not a list of instance ids")
     return [_PULL_REQUEST.sub(r"\1__\2-\3", id_) if _PULL_REQUEST.fullmatch(id_) else id_ for id_ in ids]
 
 

@@ -1,4 +1,4 @@
-"""Runs of the Text Retrieval Conference: ranked documents, judged by the relevance in a file of qrels."""
+"""Runs of the Text Retrieval Conference: ranked documents, scored by the relevance in a file of qrels."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ _QRELS_HINT = "a line of qrels is `query 0 document relevance`."
 
 
 def read_trec(file: SourceFile) -> ExampleTable:
-    """Score every query of the qrels by the measure that ``FILE::MEASURE`` names, as ir_measures does.
+    """Score every query of the qrels by the measure that ``FILE::MEASURE`` names, with ir_measures.
 
     Returns
     -------
     ExampleTable
-        Columns ``id`` (the query), ``score`` and ``measure``. A query that the run lacks has 0, as of
-        `trec_eval -c`; one that the qrels lack is left out.
+        Columns ``id`` (the query), ``score`` and ``measure``. A query that the run lacks scores 0, as in
+        `trec_eval -c`; a query that the qrels lack is left out.
 
     Raises
     ------
     SourceError
-        If no measure was chosen or there is none of that name, or a line is none of a run or of qrels.
+        If no measure was chosen or it does not exist, or a line is not in the format of a run or of qrels.
     MissingDependencyError
         If ir_measures is not installed.
     """
     if file.part is None:
         raise SourceError(
-            f"`{file.origin}` is a ranking, to be scored by a measure",
+            f"`{file.origin}` is a ranking, which needs a measure",
             hint=f"choose one, as in `{file.origin}::{_COMMON[0]}`; common ones are {listed(_COMMON)}.",
         )
     if file.gold is None:
@@ -68,7 +68,7 @@ def _scored(
     try:
         measure = ir_measures.parse_measure(file.part or "")
         metrics = list(ir_measures.iter_calc([measure], qrels, run))
-    except Exception as error:  # of whichever program computes the measure
+    except Exception as error:  # each measure is computed by a library with its own errors
         raise SourceError(
             f"`{file.origin}::{file.part}`: ir_measures does not compute `{file.part}`: {error}",
             hint=f"common measures are {listed(_COMMON)}.",
@@ -85,7 +85,7 @@ def _run(file: SourceFile) -> dict[str, dict[str, float]]:
         except ValueError:
             score = math.nan
         if not math.isfinite(score):
-            raise SourceError(f"{where}: {text!r} is no score", hint=_RUN_HINT)
+            raise SourceError(f"{where}: {text!r} is not a score", hint=_RUN_HINT)
         if document in run.setdefault(query, {}):
             raise SourceError(f"{where}: document `{document}` is ranked twice for query `{query}`")
         run[query][document] = score
@@ -96,12 +96,12 @@ def _qrels(file: SourceFile) -> dict[str, dict[str, int]]:
     qrels: dict[str, dict[str, int]] = {}
     for where, (query, _, document, relevance) in _lines(file, 4, _QRELS_HINT):
         if not _RELEVANCE.fullmatch(relevance):
-            raise SourceError(f"{where}: {relevance!r} is no degree of relevance", hint=_QRELS_HINT)
+            raise SourceError(f"{where}: {relevance!r} is not a degree of relevance", hint=_QRELS_HINT)
         if document in qrels.setdefault(query, {}):
             raise SourceError(f"{where}: document `{document}` is judged twice for query `{query}`")
         qrels[query][document] = int(relevance)
     if not qrels:
-        raise SourceError(f"`{file.origin}` holds no judgement", hint=_QRELS_HINT)
+        raise SourceError(f"`{file.origin}` contains no judgement", hint=_QRELS_HINT)
     return qrels
 
 
@@ -110,7 +110,7 @@ def _lines(file: SourceFile, width: int, hint: str) -> Iterator[tuple[str, list[
         fields = line.split()
         if fields and len(fields) != width:
             raise SourceError(
-                f"`{file.origin}`, line {number}: {len(fields)} fields, where {width} are expected", hint=hint
+                f"`{file.origin}`, line {number}: {len(fields)} fields; expected {width}", hint=hint
             )
         if fields:
             yield f"`{file.origin}`, line {number}", fields
@@ -132,7 +132,7 @@ def _recognises(file: SourceFile) -> bool:
     if len(fields) != 6 or fields[1].upper() not in ("Q0", "0"):
         return False
     is_number = [_is_number(field) for field in fields]
-    # Six numbers are a row of a table, unless `Q0` says otherwise.
+    # Six numbers are a row of a table, unless the second field is `Q0`.
     return fields[3].isdecimal() and is_number[4] and not all(is_number)
 
 

@@ -1,4 +1,4 @@
-"""Tables as Weights & Biases keeps them in artifacts: JSON that says how many rows it has."""
+"""Tables as W&B stores them in artifacts: JSON with a stated number of rows."""
 
 from __future__ import annotations
 
@@ -11,28 +11,24 @@ from trackperm.tables.table import ExampleTable
 
 _LARGEST = 200_000
 _HINT = (
-    "W&B keeps 200,000 rows of a table in an artifact and 10,000 in the run's files, without an error: log"
+    "W&B stores 200,000 rows of a table in an artifact and 10,000 in the run's files, without an error: log"
     " the predictions as a Parquet file in an artifact."
 )
 
 
 def read_wandb_table(file: SourceFile) -> ExampleTable:
-    """Read a table, if all the rows that it claims are there.
+    """Read a table that contains all the rows that it claims.
 
     Raises
     ------
     SourceError
-        If it was cut, or is not of the shape that W&B writes.
+        If it was truncated, or is not in W&B's format.
     """
     table, claimed = read_split(file), file.document.get("nrows", None)
     if claimed is not None and claimed != len(table):
-        raise SourceError(
-            f"`{file.origin}` says that it has {claimed} rows, and has {len(table)}", hint=_HINT
-        )
+        raise SourceError(f"`{file.origin}` claims {claimed} rows, but has {len(table)}", hint=_HINT)
     if len(table) == _LARGEST:
-        note = (
-            f"it has {_LARGEST:,} rows, the most that W&B keeps: the table that was logged may have had more"
-        )
+        note = f"it has {_LARGEST:,} rows, the most that W&B stores: the logged table may have had more"
         table = replace(table, notes=(*table.notes, note))
     return table
 

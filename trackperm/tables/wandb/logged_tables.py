@@ -1,42 +1,42 @@
-"""The tables that a W&B run logged: which could be meant, and whether all their rows are there.
+"""Tables that a W&B run logged: which one is meant, and whether all its rows are there.
 
-The same for a run in a folder (:mod:`trackperm.tables.wandb.run_folder`) and on a server
-(:mod:`trackperm.trackers.wandb.artifacts`); they differ in how the files of a table are fetched. W&B keeps at
-most 200,000 rows of a table, 10,000 in the copy that its pages show, and says so nowhere but in the number of
-rows that it notes. Of a table with that number, all rows are there or it is refused.
+These rules are the same for a run in a folder (:mod:`trackperm.tables.wandb.run_folder`) and on a server
+(:mod:`trackperm.trackers.wandb.artifacts`), which differ in how files are fetched. W&B stores at most 200,000
+rows of a table, and 10,000 in the copy for its pages; the only sign of truncation is the number of rows that
+it records. A table with such a number is refused unless all rows are there.
 """
 
 from __future__ import annotations
 
 import enum
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 from shutil import copyfile
 from typing import Any
 
 from trackperm.errors import SourceError
-from trackperm.messages import did_you_mean, listed
+from trackperm.messages import did_you_mean, listed, listing
+from trackperm.tables.formats.log_table import columns_and_rows, table_of_rows
 from trackperm.tables.formats.parquet import tables_in_parts
-from trackperm.tables.json_values import parsed, table
+from trackperm.tables.json_values import parsed
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.systems import of_system
 from trackperm.tables.table import ExampleTable
 
 Detect = Callable[[SourceFile], Source]
-"""Returns the format of a file, as :func:`trackperm.tables.registry.recognised` does."""
+"""Function that returns the format of a file, as :func:`trackperm.tables.registry.detect_format`."""
 
 TABLE_SUFFIX = ".table.json"
-PARTITIONED_SUFFIX = ".partitioned-table.json"
+_PARTITIONED_SUFFIX = ".partitioned-table.json"
 JOINED_SUFFIX = ".joined-table.json"
 
-NOT_PREDICTIONS = ("code", "job", "model", "run_table", "wandb-events", "wandb-history")
-"""Types of artifacts that wandb writes by itself, or that hold no examples."""
+_NOT_PREDICTIONS = ("code", "job", "model", "run_table", "wandb-events", "wandb-history")
+"""Types of artifacts that wandb creates itself, or that contain no examples."""
 
 _FILES = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", TABLE_SUFFIX)
 _MOST_ROWS = 200_000
-_SHOWN = 20
 _AS_FILE = (
     "`trackperm.log_predictions(run, frame)`, or "
     "`artifact = wandb.Artifact('predictions', 'predictions')`, `artifact.add_file('predictions.parquet')`, "
@@ -45,7 +45,7 @@ _AS_FILE = (
 
 
 class Likelihood(enum.IntEnum):
-    """How likely a file holds predictions, told from the outside."""
+    """How likely a file contains predictions, judged by its name."""
 
     CHART = 0
     PERHAPS = 1
@@ -59,20 +59,20 @@ class LoggedTable:
     Attributes
     ----------
     name : str
-        What chooses it: the key that it was logged under, or ``<artifact>/<file>``.
+        Name that selects it: the key under which it was logged, or ``<artifact>/<file>``.
     fetch : callable
-        Brings its files, in order, to a folder or wherever they are, and returns their paths. Raises
-        :class:`~trackperm.errors.SourceError` or :class:`~trackperm.errors.TrackerError`.
+        Fetches its files, in order, to a folder or leaves them where they are, and returns their paths.
+        Raises :class:`~trackperm.errors.SourceError` or :class:`~trackperm.errors.TrackerError`.
     n_rows : int, optional
-        Number of rows that W&B noted.
+        Number of rows that W&B recorded.
     is_own_format : bool
-        Whether the files are tables as wandb writes them, of which there may be several.
+        Whether the files are in wandb's own format, in which a table can have several.
     likelihood : Likelihood
-        Whether it is considered where none is named.
+        Whether it is considered where no table is named.
     n_versions : int
-        How often a table of this name was logged; it is the last.
+        Number of tables that were logged under this name; this is the last one.
     parts : tuple of str
-        Names of the Parquet files that it consists of, none of which is a table by itself.
+        Names of its Parquet files, which are not tables by themselves.
     """
 
     name: str
@@ -85,29 +85,88 @@ class LoggedTable:
 
     @property
     def artifact(self) -> str:
-        """Name of the artifact that holds it, where the name tells."""
+        """Name of the artifact that contains it, for a file of an artifact."""
         return self.name.partition("/")[0]
 
 
-def likelihood_of_file(path: str) -> Likelihood | None:
-    """Tell from its name whether a file in an artifact can hold predictions; None where it cannot."""
+def _likelihood_of_file(path: str) -> Likelihood | None:
+    """Judge by its name whether a file in an artifact can contain predictions; None if it cannot."""
     name = PurePosixPath(path).name.lower().removesuffix(".gz")
     if name.endswith(_FILES):
         return Likelihood.TABLE
-    is_special = name.endswith((PARTITIONED_SUFFIX, JOINED_SUFFIX))
+    is_special = name.endswith((_PARTITIONED_SUFFIX, JOINED_SUFFIX))
     return Likelihood.PERHAPS if name.endswith(".json") and not is_special else None
 
 
 def likelihood_of_key(key: str, config: Mapping[str, Any]) -> Likelihood:
-    """Tell a table that was logged from the data of a chart, whose chart stands in the run's config."""
+    """Distinguish a logged table from the data of a chart, which the run's config names."""
     own = config.get("_wandb")
     charts = own.get("visualize") if isinstance(own, dict) else None
     is_chart = isinstance(charts, dict) and key.endswith("_table") and key.removesuffix("_table") in charts
     return Likelihood.CHART if is_chart else Likelihood.TABLE
 
 
-def parquet_parts(entries: Iterable[str]) -> dict[str, list[tuple[str, ...]]]:
-    """Group the entries of an artifact that are parts of Parquet tables by folder; ``.`` is the outermost."""
+def holds_predictions(artifact_type: str) -> bool:
+    """Return whether artifacts of this type can contain predictions: whether people log them."""
+    return artifact_type not in _NOT_PREDICTIONS and not artifact_type.startswith("wandb-run-")
+
+
+def tables_of_artifact(
+    prefix: str,
+    entries: Collection[str],
+    parts: Callable[[str], Sequence[str] | None],
+    fetch: Callable[[Sequence[str], Path], list[Path]],
+    n_versions: int = 1,
+) -> list[LoggedTable]:
+    """List the tables among the files of an artifact; files that are parts of one table count as one.
+
+    Parameters
+    ----------
+    prefix : str
+        Start of the names of the tables: the name of the artifact and a slash, or nothing.
+    entries : collection of str
+        Paths in the artifact.
+    parts : callable
+        Returns the paths to which a partitioned table points, given its path; None where it cannot be read.
+    fetch : callable
+        Fetches files, given their paths, to a folder or leaves them where they are, and returns where they
+        are.
+    n_versions : int
+        Number of versions of the artifact.
+    """
+    partitions = {
+        path: pointed_at
+        for path in entries
+        if path.endswith(_PARTITIONED_SUFFIX) and (pointed_at := parts(path)) is not None
+    }
+    sharded = _parquet_parts(entries)
+    in_parts = {part for paths in partitions.values() for part in paths}
+    in_parts |= {part for tables in sharded.values() for paths in tables for part in paths}
+    found = [
+        LoggedTable(
+            prefix + path,
+            partial(fetch, partitions.get(path, [path])),
+            is_own_format=path in partitions or path.endswith(TABLE_SUFFIX),
+            likelihood=likelihood or Likelihood.TABLE,
+            n_versions=n_versions,
+        )
+        for path, likelihood in ((path, _likelihood_of_file(path)) for path in entries)
+        if path in partitions or (likelihood is not None and path not in in_parts)
+    ]
+    for folder, tables in sharded.items():
+        if len(tables) == 1:
+            together = partial(_fetch_together, fetch, tables[0])
+            names = tuple(prefix + part for part in tables[0])
+            found.append(
+                LoggedTable(
+                    prefix + folder, together, is_own_format=False, n_versions=n_versions, parts=names
+                )
+            )
+    return found
+
+
+def _parquet_parts(entries: Iterable[str]) -> dict[str, list[tuple[str, ...]]]:
+    """Group the parts of Parquet tables in an artifact by folder; ``.`` is the outermost."""
     folders: dict[str, list[str]] = {}
     for path in entries:
         folders.setdefault(str(PurePosixPath(path).parent), []).append(PurePosixPath(path).name)
@@ -118,17 +177,19 @@ def parquet_parts(entries: Iterable[str]) -> dict[str, list[tuple[str, ...]]]:
     }
 
 
-def together(parts: Mapping[str, Path], folder: Path) -> Path:
-    """Copy the parts of a table, by the paths that they have in an artifact, to a folder of nothing else."""
+def _fetch_together(
+    fetch: Callable[[Sequence[str], Path], list[Path]], paths: Sequence[str], folder: Path
+) -> list[Path]:
+    """Fetch the parts of a table and copy them to a folder that contains nothing else."""
     target = folder / "parts"
     target.mkdir()
-    for path, file in parts.items():
+    for path, file in zip(paths, fetch(paths, folder), strict=True):
         copyfile(file, target / PurePosixPath(path).name)
-    return target
+    return [target]
 
 
 def parts_of(pointer: Path, entries: Iterable[str]) -> list[str]:
-    """List the tables, among the `entries` of an artifact, that a partitioned table points at."""
+    """List the tables, among the `entries` of an artifact, to which a partitioned table points."""
     document = SourceFile(pointer).document
     folder = str(document.get("parts_path", "")).strip("/") if isinstance(document, dict) else ""
     return sorted(path for path in entries if path.startswith(f"{folder}/") and path.endswith(TABLE_SUFFIX))
@@ -141,20 +202,20 @@ def choose(
     choice: Callable[[str], str],
     others: Sequence[str] = (),
 ) -> tuple[LoggedTable, str | None]:
-    """Choose the table that is meant, and the part of it if one is.
+    """Choose the table that is meant, and its part if one is named.
 
     Parameters
     ----------
     tables : sequence of LoggedTable
-        What there is.
+        Tables of the run.
     wanted : str or None
-        ``NAME`` or ``NAME::PART``; the name of an artifact is enough where it holds one table.
+        ``NAME`` or ``NAME::PART``; the name of an artifact is enough where it contains one table.
     called : str
-        What messages call the run.
+        The run, as messages name it.
     choice : callable
-        How a name is chosen, as a user writes it.
+        Returns how a user selects a name.
     others : sequence of str
-        What else was logged, for the message that nothing can be used.
+        Other logged objects, for the message that there is no table.
 
     Raises
     ------
@@ -168,18 +229,16 @@ def choose(
         if len(found) == 1:
             return found[0], None
         if found:
-            lines = [f"    {table.name}{_rows(table.n_rows)}" for table in found[:_SHOWN]]
-            more = [f"    and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
             raise SourceError(
                 f"{called} has {len(found)} tables that could hold its predictions:\n\n"
-                + "\n".join(lines + more),
+                + listing([f"{table.name}{_rows(table.n_rows)}" for table in found]),
                 hint=f"choose one: {choice(found[0].name)}.",
             )
     names = [*(f"{table.name} (of a chart)" for table in tables), *others]
     raise SourceError(
         f"{called} has no table that could hold per-example predictions "
-        f"({'only ' + listed(names) if names else 'none at all'})",
-        hint=f"log one row an example, with the columns `id`, `prediction` and `label`: {_AS_FILE}",
+        f"({'only ' + listed(names) if names else 'no tables at all'})",
+        hint=f"log one row per example, with the columns `id`, `prediction` and `label`: {_AS_FILE}",
     )
 
 
@@ -194,7 +253,7 @@ def _named(tables: Sequence[LoggedTable], wanted: str, called: str) -> tuple[Log
         if inside:
             raise SourceError(
                 f"artifact `{name}` of {called} has {len(inside)} files that could be meant",
-                hint=f"name one: {listed(table.name for table in inside)}.",
+                hint=f"choose one: {listed(table.name for table in inside)}.",
             )
     whole = next((table for table in tables if wanted.partition("::")[0] in table.parts), None)
     if whole is not None and len(whole.parts) == 1:
@@ -202,7 +261,7 @@ def _named(tables: Sequence[LoggedTable], wanted: str, called: str) -> tuple[Log
     if whole is not None:
         raise SourceError(
             f"`{wanted}` of {called} is one of {len(whole.parts)} parts of a table",
-            hint=f"`{whole.name}` names the whole.",
+            hint=f"`{whole.name}` names the whole table.",
         )
     hint = f"it has {listed(names)}.{did_you_mean(wanted, names)}" if names else f"log one: {_AS_FILE}"
     raise SourceError(f"{called} has no table `{wanted}`", hint=hint)
@@ -218,18 +277,18 @@ def read_table(
     logged : LoggedTable
         The table.
     folder : Path
-        An empty folder that files may be put in.
+        An empty folder for files.
     origin : str
-        What messages call the table.
+        The table, as messages name it.
     detect : callable
-        Returns the format of a file that is no table of wandb's own.
+        Returns the format of a file that is not in wandb's own format.
     part : str, optional
         One system, filter or scorer in it.
 
     Raises
     ------
     SourceError
-        If the files are no tables, or rows are missing.
+        If the files are not tables, or rows are missing.
     TrackerError
         If they cannot be fetched.
     """
@@ -244,7 +303,7 @@ def read_table(
     if logged.n_versions > 1:
         notes.append(f"the last of {logged.n_versions} tables that were logged as `{logged.name}`")
     if logged.is_own_format and logged.n_rows is None and len(read) == _MOST_ROWS:
-        notes.append(f"`{logged.name}` has {_MOST_ROWS:,} rows, where W&B cuts tables; were there more?")
+        notes.append(f"`{logged.name}` has {_MOST_ROWS:,} rows, at which W&B truncates; were there more?")
     return replace(read, notes=tuple(notes))
 
 
@@ -252,19 +311,19 @@ def _read_any_format(file: SourceFile, detect: Detect) -> ExampleTable:
     source = detect(file)
     if source.needs_gold:
         raise SourceError(
-            f"`{file.origin}` ({source.title}) makes no table without reference answers",
-            hint="log them with the predictions, in a column `label`.",
+            f"`{file.origin}` ({source.title}) needs reference answers to make a table",
+            hint="log the answers with the predictions, in a column `label`.",
         )
     read = file.keep_for(source.read(file))
     return of_system(read, file.part) if file.part is not None and source.part is None else read
 
 
 def _read_own_format(files: Sequence[SourceFile], origin: str) -> ExampleTable:
-    """Join tables as wandb writes them, which have the same columns, below each other."""
+    """Concatenate the rows of tables in wandb's own format, which have the same columns."""
     names: list[str] = []
     rows: list[list[Any]] = []
     for number, file in enumerate(files):
-        columns, data = _shape(file, origin)
+        columns, data = columns_and_rows(_document(file, origin), origin)
         if number and columns != names:
             raise SourceError(
                 f"`{origin}`: part {number + 1} of {len(files)} of the table has the columns"
@@ -272,27 +331,18 @@ def _read_own_format(files: Sequence[SourceFile], origin: str) -> ExampleTable:
             )
         names = columns
         rows += data
-    values = zip(*rows, strict=True) if rows else [()] * len(names)
-    return table(dict(zip(names, values, strict=True)), lambda index: f"row {index}", origin)
+    return table_of_rows(names, rows, origin)
 
 
-def _shape(file: SourceFile, origin: str) -> tuple[list[str], list[list[Any]]]:
+def _document(file: SourceFile, origin: str) -> Any:
+    """Parse a table; wandb allows integers as names of columns."""
     try:
         document = parsed(file.text)
-        columns, data = document["columns"], document["data"]
-    except (ValueError, TypeError, KeyError) as error:
-        raise SourceError(f"`{origin}` is no table as wandb writes it: {error}") from error
-    if not isinstance(columns, list) or not isinstance(data, list):
-        raise SourceError(f"`{origin}` is no table as wandb writes it: `columns` or `data` is no list")
-    names = [str(name) for name in columns]  # wandb allows integers
-    for name, times in Counter(names).items():
-        if times > 1:
-            raise SourceError(f"`{origin}` has more than one column `{name}`", hint="rename all but one.")
-    for index, row in enumerate(data):
-        if not isinstance(row, list) or len(row) != len(names):
-            found = f"{len(row)} values" if isinstance(row, list) else "no list"
-            raise SourceError(f"`{origin}`, row {index}: {found} for {len(names)} columns")
-    return names, data
+    except ValueError as error:
+        raise SourceError(f"`{origin}` is not JSON: {error}") from error
+    if isinstance(document, dict) and isinstance(document.get("columns"), list):
+        document["columns"] = [str(name) for name in document["columns"]]
+    return document
 
 
 def _require_all_rows(read: ExampleTable, logged: LoggedTable) -> None:
@@ -304,9 +354,9 @@ def _require_all_rows(read: ExampleTable, logged: LoggedTable) -> None:
             f"table `{logged.name}` of `{read.origin}` has {kept} rows, not {noted} as its run says"
         )
     raise SourceError(
-        f"W&B kept {kept} of the {noted} rows of table `{logged.name}` of `{read.origin}`",
-        hint=f"it cuts tables at {_MOST_ROWS:,} rows, and does not log again one that has grown; files it"
-        f" keeps whole: {_AS_FILE}",
+        f"W&B stored {kept} of the {noted} rows of table `{logged.name}` of `{read.origin}`",
+        hint=f"it truncates tables to {_MOST_ROWS:,} rows, and does not log a table again that has grown; it"
+        f" stores files completely: {_AS_FILE}",
     )
 
 

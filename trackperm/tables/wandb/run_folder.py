@@ -1,8 +1,7 @@
 """Folders of W&B runs, ``offline-run-<time>-<id>``, and the logs in them.
 
-Read without wandb and without a server. As a file, ``FOLDER`` or ``FOLDER::TABLE``, it is a format like any
-other; the adapter of W&B reads through :class:`RunFolder` what ``wandb:FOLDER`` names
-(:mod:`trackperm.trackers.wandb.offline`).
+They are read without wandb and without a server. ``FOLDER`` and ``FOLDER::TABLE`` are files like others; the
+adapter of W&B reads ``wandb:FOLDER`` through :class:`RunFolder` (:mod:`trackperm.trackers.wandb.offline`).
 """
 
 from __future__ import annotations
@@ -27,18 +26,14 @@ from trackperm.tables.remote import shown_locator
 from trackperm.tables.source import Source, SourceFile
 from trackperm.tables.table import ExampleTable
 from trackperm.tables.wandb.logged_tables import (
-    NOT_PREDICTIONS,
-    PARTITIONED_SUFFIX,
-    TABLE_SUFFIX,
     Detect,
     LoggedTable,
     choose,
-    likelihood_of_file,
+    holds_predictions,
     likelihood_of_key,
-    parquet_parts,
     parts_of,
     read_table,
-    together,
+    tables_of_artifact,
 )
 from trackperm.tables.wandb.run_log import (
     MAGIC,
@@ -54,7 +49,7 @@ _INPUT = "dataset"
 
 
 def is_run_folder(path: Path) -> bool:
-    """Whether `path` is the folder of a W&B run, or the log in one."""
+    """Return whether `path` is the folder of a W&B run, or the log in one."""
     if path.is_dir():
         return any(path.glob("run-*.wandb"))
     return path.suffix == ".wandb" and path.is_file()
@@ -62,16 +57,16 @@ def is_run_folder(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class RunFolder:
-    """A run that lies in a folder.
+    """A run in a folder.
 
     Attributes
     ----------
     path : Path
         The folder.
     log : RunLog
-        What the log in it tells.
+        Content of its log.
     origin : str
-        What messages call the run.
+        Name of the run in messages.
     """
 
     path: Path
@@ -91,36 +86,36 @@ class RunFolder:
         if len(logs) != 1:
             raise SourceError(
                 f"`{origin}` has {len(logs)} logs of W&B runs",
-                hint=f"name one: {listed(log.name for log in logs)}." if logs else None,
+                hint=f"choose one: {listed(log.name for log in logs)}." if logs else None,
             )
         log = read_run_log(logs[0], origin)
         if not log.run_id:
             raise SourceError(
                 f"the log of `{origin}` is empty",
-                hint="wandb writes it some seconds apart: of a run that was killed early nothing is left.",
+                hint="wandb writes it every few seconds, so a run that was killed early leaves nothing.",
             )
         return cls(logs[0].parent, log, origin)
 
     def read(self, choice: str | None, chosen_by: str, detect: Detect) -> ExampleTable:
-        """Read the table that `choice` names, or the one there is.
+        """Read the table that `choice` names, or the only one.
 
         Parameters
         ----------
         choice : str or None
-            The key that the table was logged under, or ``<artifact>/<file>``; ``::PART`` may follow.
+            Key under which the table was logged, or ``<artifact>/<file>``; ``::PART`` may follow.
         chosen_by : str
-            What a user writes before it.
+            Text that a user writes before it.
         detect : callable
             Returns the format of a file.
 
         Raises
         ------
         SourceError
-            If there is no such table, or several and none was named; if its files are gone, or rows.
+            If there is no such table, or several and none was named, or files or rows are missing.
         """
         called = f"`{self.origin}`" + (f" ({self.log.name})" if self.log.name else "")
         if self.log.exit_code is None:
-            called += ", which has not come to its end,"
+            called += ", which has not ended,"
         logged, part = choose(
             self.tables(), choice, called, lambda name: f"`{chosen_by}{name}`", self._others()
         )
@@ -159,46 +154,16 @@ class RunFolder:
         latest = {artifact.name: artifact for artifact in self._artifacts()}
         for name, artifact in latest.items():
             n_versions = len({each.digest for each in self._artifacts() if each.name == name})
-            entries = self._entries(artifact)
-            partitions = self._partitions(artifact, entries)
-            in_partitions = {path for paths in partitions.values() for path in paths}
-            for path, sharded in parquet_parts(entries).items():
-                in_partitions |= {part for parts in sharded for part in parts}
-                if len(sharded) == 1:
-                    tables.append(
-                        LoggedTable(
-                            f"{name}/{path}",
-                            partial(self._staged_together, artifact, sharded[0]),
-                            is_own_format=False,
-                            n_versions=n_versions,
-                            parts=tuple(f"{name}/{part}" for part in sharded[0]),
-                        )
-                    )
-            for path, parts in partitions.items():
-                fetch = partial(self._staged_files, artifact, parts)
-                tables.append(LoggedTable(f"{name}/{path}", fetch, n_versions=n_versions))
-            for path in entries:
-                likelihood = likelihood_of_file(path)
-                if likelihood is not None and path not in in_partitions:
-                    tables.append(
-                        LoggedTable(
-                            f"{name}/{path}",
-                            partial(self._staged_files, artifact, [path]),
-                            is_own_format=path.endswith(TABLE_SUFFIX),
-                            likelihood=likelihood,
-                            n_versions=n_versions,
-                        )
-                    )
+            parts, fetch = partial(self._parts, artifact), partial(self._staged_files, artifact)
+            tables += tables_of_artifact(f"{name}/", self._entries(artifact), parts, fetch, n_versions)
         return tables
 
     def _artifacts(self) -> list[LoggedArtifact]:
-        """Artifacts that people log, without those that the run took as input."""
+        """Return the artifacts that people log, without the run's inputs."""
         return [
             artifact
             for artifact in self.log.artifacts
-            if artifact.type not in NOT_PREDICTIONS
-            and not artifact.type.startswith("wandb-run-")
-            and not artifact.is_input
+            if holds_predictions(artifact.type) and not artifact.is_input
         ]
 
     def _others(self) -> list[str]:
@@ -215,28 +180,23 @@ class RunFolder:
 
     def _notes(self) -> list[str]:
         if self.log.exit_code is None:
-            return ["the run has not come to its end"]
+            return ["the run has not ended"]
         return [f"the run failed, with exit code {self.log.exit_code}"] if self.log.exit_code else []
 
     def _entries(self, artifact: LoggedArtifact) -> Mapping[str, ManifestEntry]:
         if not artifact.manifest_file:
             return artifact.entries
         manifest = _moved(Path(artifact.manifest_file), "artifact_manifests")
-        # This artifact need not be the one that is meant, and a log may name a pipe or a device.
+        # Another artifact may be meant, and a log may name a pipe or a device.
         with suppress(OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError):
             return external_entries(manifest.read_bytes()) if manifest.is_file() else {}
         return {}
 
-    def _partitions(
-        self, artifact: LoggedArtifact, entries: Mapping[str, ManifestEntry]
-    ) -> dict[str, list[str]]:
-        """Paths of the parts by the path of each partitioned table of an artifact."""
-        result = {}
-        for path in entries:
-            with suppress(SourceError):
-                if path.endswith(PARTITIONED_SUFFIX):
-                    result[path] = parts_of(self.staged(artifact, path), entries)
-        return result
+    def _parts(self, artifact: LoggedArtifact, path: str) -> list[str] | None:
+        """Return the paths to which a partitioned table points; None where it cannot be read."""
+        with suppress(SourceError):
+            return parts_of(self.staged(artifact, path), self._entries(artifact))
+        return None
 
     def _logged_files(
         self, key: str, entry: Mapping[str, Any], previous: Sequence[str], _folder: Path
@@ -247,7 +207,7 @@ class RunFolder:
             copy = self.path / "files" / str(entry.get("path", ""))
             if previous or not copy.is_file() or _sha256(copy) != entry.get("sha256"):
                 raise
-            return [copy]  # whose number of rows tells whether it was cut
+            return [copy]  # its number of rows shows whether it was truncated
 
     def _referred(self, key: str, reference: str) -> Path:
         client_id, _, path = reference.removeprefix(_CLIENT_ARTIFACT).partition("/")
@@ -255,37 +215,34 @@ class RunFolder:
             if artifact.client_id == client_id and path in self._entries(artifact):
                 return self.staged(artifact, path)
         raise SourceError(
-            f"the log of `{self.origin}` does not say where the rows of table `{key}` are",
-            hint="the run was resumed, or its log is cut: read it from the server once it is synced.",
+            f"the log of `{self.origin}` does not contain the place of the rows of table `{key}`",
+            hint="the run was resumed, or its log is truncated: read it from the server once it is synced.",
         )
 
     def _staged_files(self, artifact: LoggedArtifact, paths: Sequence[str], _folder: Path) -> list[Path]:
         return [self.staged(artifact, path) for path in paths]
 
-    def _staged_together(self, artifact: LoggedArtifact, paths: Sequence[str], folder: Path) -> list[Path]:
-        return [together({path: self.staged(artifact, path) for path in paths}, folder)]
-
     def staged(self, artifact: LoggedArtifact, path: str) -> Path:
-        """Find where a file of an artifact lies, unchanged since it was logged.
+        """Return the path of a file of an artifact, unchanged since it was logged.
 
         Raises
         ------
         SourceError
-            If it is gone, was changed, or lies elsewhere than in a file.
+            If the file is missing, was changed, or is not a local file.
         """
         entry = self._entries(artifact)[path]
         what = f"file `{path}` of artifact `{artifact.name}` of `{self.origin}`"
         if entry.ref and not entry.ref.startswith("file:"):
             raise SourceError(
                 f"{what} is a reference to `{shown_locator(entry.ref)}`",
-                hint="fetch it, and compare the files.",
+                hint="download that file, and compare files.",
             )
         file = _path_of_url(entry.ref) if entry.ref else _moved(Path(entry.local_path), "")
         if not file.is_file():
             raise SourceError(
-                f"{what} is not at `{file}`, where it lay when it was logged",
-                hint="files of artifacts lie outside the run's folder: copy `WANDB_DATA_DIR`, which is"
-                " `~/.local/share/wandb` by default, as well, and set it to where the copy is.",
+                f"{what} is not at `{file}`, where it was when it was logged",
+                hint="files of artifacts are outside the run's folder: also copy `WANDB_DATA_DIR`, which is"
+                " `~/.local/share/wandb` by default, and set it to the copy.",
             )
         is_unchecked = bool(entry.ref) and entry.digest == _digest(str(file).encode())
         if not is_unchecked and entry.digest != _digest(file.read_bytes()):
@@ -297,11 +254,11 @@ def _path_of_url(url: str) -> Path:
     try:
         return Path(unquote(urlsplit(url).path))
     except ValueError as error:  # as of `file://[`
-        raise SourceError(f"`{shown_locator(url)}` is no address of a file: {error}") from error
+        raise SourceError(f"`{shown_locator(url)}` is not the address of a file: {error}") from error
 
 
 def _moved(file: Path, folder: str) -> Path:
-    """Find a staged file where ``WANDB_DATA_DIR`` says that data are now, if it is not where it was."""
+    """Return the path of a staged file, in ``WANDB_DATA_DIR`` if it is not at its old place."""
     data = os.environ.get("WANDB_DATA_DIR")
     if data is None or file.is_file():
         return file
@@ -310,7 +267,10 @@ def _moved(file: Path, folder: str) -> Path:
 
 
 def _digest(content: bytes) -> str:
-    """MD5 as manifests write it; of a reference that was not to be read, it is that of its path."""
+    """Return the MD5 in the form of manifests.
+
+    The digest of a reference that wandb did not read is that of its path.
+    """
     return base64.b64encode(hashlib.md5(content, usedforsecurity=False).digest()).decode()
 
 
@@ -319,9 +279,9 @@ def _sha256(file: Path) -> str:
 
 
 def wandb_run(detect: Detect) -> Source:
-    """Return the format of run folders, whose tables are files of the formats that `detect` tells apart.
+    """Return the format of run folders, whose tables are in formats that `detect` distinguishes.
 
-    ``FOLDER::TABLE`` chooses one table of several.
+    ``FOLDER::TABLE`` selects one table of several.
     """
 
     def read(file: SourceFile) -> ExampleTable:

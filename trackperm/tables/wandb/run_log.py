@@ -1,9 +1,9 @@
-"""The transaction log of a W&B run, ``run-<id>.wandb``, read without wandb and without protobuf.
+"""Transaction log of a W&B run, ``run-<id>.wandb``, read without wandb and without protobuf.
 
-The file is a log of LevelDB's framing: after seven bytes that name it come blocks of 32 KiB with fragments of
-records, each fragment with its checksum. A record is one protobuf message; only the few fields that tell of
-the run, its tables and its artifacts are decoded. Whoever writes it flushes it now and then, so the log of a
-run that was killed, or is still running, ends anywhere.
+The file has LevelDB's framing: after seven bytes that identify it, blocks of 32 KiB contain fragments of
+records, each with a checksum. A record is a protobuf message; only the few fields about the run, its tables
+and its artifacts are decoded. The writer flushes the file from time to time, so the log of a run that was
+killed or is still running can end anywhere.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _HISTORY, _SUMMARY, _CONFIG, _ARTIFACT, _RUN, _EXIT = 2, 3, 5, 8, 17, 18
 _RUN_NOTES, _RUN_TAGS = 9, 10
 _ITEM_KEY, _ITEM_NESTED_KEY, _ITEM_BOOLEAN, _ITEM_INTEGER, _ITEM_NUMBER = 1, 2, 4, 5, 6
 _ITEM_TEXT, _ITEM_JSON, _ITEM_VALUE_JSON = 7, 8, 16
-_DEEPEST = 100  # parts of a key
-_LONGEST = 10_000  # characters of it
+_DEEPEST = 100  # parts of a key, which bounds the recursion
+_LONGEST = 10_000  # characters of a key, which all keys inside it begin with
 
 
 @dataclass(frozen=True)
 class ManifestEntry:
-    """A file of an artifact: its path there, its digest, and where it lay when it was logged."""
+    """A file of an artifact: its path there, its digest, and its place when it was logged."""
 
     path: str
     digest: str = ""
@@ -49,22 +49,22 @@ class ManifestEntry:
 
 @dataclass(frozen=True)
 class LoggedArtifact:
-    """One version of an artifact as the run logged it.
+    """One version of an artifact, as the run logged it.
 
     Attributes
     ----------
     name, type : str
-        What it is called, and what kind of thing it is.
+        Name and type of the artifact.
     digest : str
-        Of the contents, the same offline and on a server.
+        Digest of the contents, the same offline and on a server.
     client_id : str
-        By which history and summary refer to it.
+        Id by which history and summary refer to it.
     is_input : bool
-        Whether the run took it as input.
+        Whether the run used it as input.
     entries : mapping of str to ManifestEntry
-        Its files by path.
+        Files by path.
     manifest_file : str
-        Where the entries were written instead, if there are very many.
+        File that contains the entries instead, if there are very many.
     """
 
     name: str
@@ -78,27 +78,27 @@ class LoggedArtifact:
 
 @dataclass
 class RunLog:
-    """What a log tells of its run.
+    """Content of the log of a run.
 
     Attributes
     ----------
     run_id, name, entity, project, job_type, group, notes : str
-        As :func:`wandb.init` was told or chose them; empty where it was not.
+        Arguments of :func:`wandb.init` or its choices; empty where there are none.
     tags : tuple of str
-        In the order of the run.
+        Tags in the order of the run.
     config : dict
-        With what wandb keeps for itself under ``_wandb``.
+        Config, with wandb's own entries under ``_wandb``.
     media : dict of str to list of dict
-        Every value with a ``_type``, such as a table, that was logged in history or summary, in the order of
-        the log, by its key; keys of nested values are joined by dots.
+        All values with a ``_type``, such as tables, in history or summary, in the order of the log, by key;
+        dots join the keys of nested values.
     summary : dict
-        The summary that the run came to, if it was asked for.
+        Final summary, if it was requested.
     artifacts : list of LoggedArtifact
-        In the order of the log.
+        Artifacts in the order of the log.
     exit_code : int or None
-        None where the run has not come to its end.
+        Exit code; None where the run has not ended.
     is_whole : bool
-        Whether the last record is there to its end.
+        Whether the last record is complete.
     """
 
     run_id: str = ""
@@ -125,14 +125,14 @@ def read_run_log(path: Path, origin: str, *, with_summary: bool = False) -> RunL
     path : Path
         The log.
     origin : str
-        What messages call it.
+        Name of the log in messages.
     with_summary : bool
-        Whether the whole summary is read, which takes a while where a long training wrote it at every step.
+        Whether to read the whole summary, which takes time where a long training wrote it at every step.
 
     Raises
     ------
     SourceError
-        If the file is no such log or is damaged.
+        If the file is not such a log or is damaged.
     """
     log = RunLog()
     if special := special_kind(path):
@@ -140,29 +140,29 @@ def read_run_log(path: Path, origin: str, *, with_summary: bool = False) -> RunL
     data = path.read_bytes()
     if data[: len(MAGIC)] != MAGIC or data[len(MAGIC) : len(MAGIC) + 1] != b"\0":
         raise SourceError(
-            f"`{origin}` is no log of a W&B run in a version that is known",
-            hint="wandb writes `run-<id>.wandb` in the folder of the run.",
+            f"`{origin}` is not the log of a W&B run in a known version",
+            hint="wandb writes `run-<id>.wandb` to the folder of the run.",
         )
     try:
         for record in _records(data, log):
             _take(record, log, with_summary=with_summary)
     except (ValueError, struct.error, RecursionError) as error:
         raise SourceError(
-            f"`{origin}` is damaged: {error}", hint="was it copied whole, and in binary mode?"
+            f"`{origin}` is damaged: {error}", hint="was it copied completely, and in binary mode?"
         ) from error
     return log
 
 
 def media_entries(items: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """List the values with a ``_type`` in nested objects, by their keys joined with dots.
+    """Yield the values with a ``_type`` in nested objects, by their keys joined with dots.
 
     Raises
     ------
     SourceError
-        If the key of an object is long: those of all that it holds begin with it.
+        If the key of an object is too long; the keys of all values in it begin with it.
     """
     if len(prefix) > _LONGEST:
-        raise SourceError(f"a key of {len(prefix):,} characters, of which W&B makes none")
+        raise SourceError(f"a key of {len(prefix):,} characters; expected at most {_LONGEST:,}")
     for key, value in items.items():
         if isinstance(value, dict) and "_type" in value:
             yield prefix + key, value
@@ -171,14 +171,14 @@ def media_entries(items: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[
 
 
 def external_entries(text: bytes) -> dict[str, ManifestEntry]:
-    """Read the entries of an artifact with very many files, which wandb keeps in a file of their own.
+    """Read the entries of an artifact with very many files, which wandb writes to a separate file.
 
     Raises
     ------
     ValueError
-        If it is no gzipped JSON Lines.
+        If it is not gzipped JSON Lines.
     OSError
-        If it is cut.
+        If it is truncated.
     """
     inflated = b"".join(Expansion.of("manifest of an artifact").inflated(io.BytesIO(text)))
     rows = (parsed(line.decode()) for line in inflated.splitlines() if line.strip())
@@ -187,7 +187,7 @@ def external_entries(text: bytes) -> dict[str, ManifestEntry]:
 
 
 def _records(data: bytes, log: RunLog) -> Iterator[bytes]:
-    """Whole records; one that is cut at the end of the file is left out."""
+    """Yield complete records; a record that is truncated at the end of the file is left out."""
     position, parts = len(MAGIC) + 1, list[bytes]()
     while True:
         left = _BLOCK - position % _BLOCK
@@ -198,7 +198,7 @@ def _records(data: bytes, log: RunLog) -> Iterator[bytes]:
             break
         checksum, length, kind = _HEADER.unpack_from(data, position)
         start, end = position + _HEADER.size, position + _HEADER.size + length
-        if end > len(data) or not (checksum or length or kind):  # cut, or zeros that were to be written over
+        if end > len(data) or not (checksum or length or kind):  # truncated, or zeros not yet overwritten
             break
         fragment = data[start:end]
         if zlib.crc32(fragment, zlib.crc32(bytes([kind]))) != checksum:
@@ -221,7 +221,7 @@ def _take(record: bytes, log: RunLog, *, with_summary: bool) -> None:
             _merge(log.summary, _items(value, 1))
             _remove(log.summary, _items(value, 2))
         if number in (_HISTORY, _SUMMARY):
-            if b"_type" in value:  # of a long history most records are numbers alone
+            if b"_type" in value:  # most records of a long history contain only numbers
                 for key, entry in media_entries(_items(value, 1)):
                     log.media.setdefault(key, []).append(entry)
         elif number == _CONFIG:
@@ -266,7 +266,7 @@ def _entry(data: bytes) -> ManifestEntry:
 
 
 def _items(data: bytes, number: int) -> dict[str, Any]:
-    """Keys and values of a record of history, summary or config; a key of several parts makes objects."""
+    """Return keys and values of a record of history, summary or config; keys with parts make objects."""
     result: dict[str, Any] = {}
     for item in _message(data).get(number, ()):
         message = _message(item)
@@ -290,7 +290,7 @@ def _value(message: Mapping[int, list[Any]]) -> Any:
         return _text(message, _ITEM_TEXT)
     if _ITEM_BOOLEAN in message:
         return bool(_integer(message, _ITEM_BOOLEAN))
-    if _ITEM_INTEGER in message:  # sint64, whose sign is the lowest bit
+    if _ITEM_INTEGER in message:  # a sint64 has its sign in the lowest bit
         zigzag = _integer(message, _ITEM_INTEGER)
         return (zigzag >> 1) ^ -(zigzag & 1)
     if _ITEM_NUMBER in message:
@@ -320,7 +320,7 @@ def _remove(target: dict[str, Any], removed: Mapping[str, Any]) -> None:
 def _text(message: Mapping[int, list[Any]], number: int) -> str:
     value = message[number][-1] if number in message else b""
     if not isinstance(value, bytes):
-        raise ValueError(f"field {number} is no text")
+        raise ValueError(f"field {number} is not text")
     return value.decode()
 
 
@@ -333,7 +333,7 @@ def _decoded(value: object) -> str:
 def _integer(message: Mapping[int, list[Any]], number: int) -> int:
     value = message[number][-1] if number in message else 0
     if not isinstance(value, int):
-        raise ValueError(f"field {number} is no integer")
+        raise ValueError(f"field {number} is not an integer")
     return value
 
 
@@ -347,7 +347,7 @@ def _message(data: object) -> dict[int, list[Any]]:
 
 
 def _fields(data: bytes) -> Iterable[tuple[int, Any]]:
-    """Fields of a protobuf message: integers of varints, bytes of all else."""
+    """Yield the fields of a protobuf message: integers of varints, bytes of all others."""
     position = 0
     while position < len(data):
         tag, position = _varint(data, position)
@@ -363,7 +363,7 @@ def _fields(data: bytes) -> Iterable[tuple[int, Any]]:
         else:
             raise ValueError(f"field {number} has the unknown wire type {wire}")
         if position + length > len(data):
-            raise ValueError(f"field {number} is cut")
+            raise ValueError(f"field {number} is truncated")
         yield number, data[position : position + length]
         position += length
 
@@ -372,7 +372,7 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
     value = shift = 0
     while True:
         if position == len(data):
-            raise ValueError("an integer is cut")
+            raise ValueError("an integer is truncated")
         byte = data[position]
         position += 1
         value |= (byte & 0x7F) << shift

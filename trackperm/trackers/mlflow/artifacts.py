@@ -1,4 +1,4 @@
-"""Which artifact of an MLflow run holds its per-example predictions."""
+"""Artifacts of an MLflow run, and which of them holds its per-example predictions."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from mlflow.store.artifact.artifact_repository_registry import get_artifact_repo
 from mlflow.utils.uri import add_databricks_profile_info_to_artifact_uri
 
 from trackperm.errors import InputError, TrackerError
-from trackperm.messages import listed
+from trackperm.messages import listed, listing
 from trackperm.tables import is_readable, tables_in_parts
 from trackperm.trackers.mlflow.evaluations import TRACES, has_assessed_traces
 from trackperm.trackers.mlflow.store import Store
 from trackperm.trackers.predictions import Predictions
+from trackperm.trackers.publication import is_safe_path
 from trackperm.trackers.references import TrackedRun
 
 _OURS = "trackperm"
-_MAX_FOLDERS = 64
-_MAX_PEEKS = 8
-_PEEK_SIZE = 16 * 2**20
-_PEEK = 4096
+_MAX_FOLDERS = 64  # each folder is a request, so that more would make users wait
+_MAX_PEEKS = 8  # JSON files that are downloaded for a look at their start; MLflow cannot download a part
+_PEEK_SIZE = 16 * 2**20  # bytes of such a file; larger ones take long to download and are mostly tables
+_PEEK = 4096  # bytes of its start, which hold the first key of a table
 _SPLIT_JSON = re.compile(rb'\s*\{\s*"(columns|index|data)"\s*:')
 _ARRAY_OF_OBJECTS = re.compile(rb"(\xef\xbb\xbf)?\s*\[\s*\{")
-_SHOWN = 20
 _ROOT = "."
-"""What chooses the parts of a table that lie outside all folders."""
+"""Name that selects the parts of a table which lie outside all folders."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,11 @@ class TableArtifact:
     Attributes
     ----------
     path : str
-        Where it is: a file, or the folder of the parts of a Parquet table.
+        Path of a file, or of the folder that holds the parts of a Parquet table.
     parts : tuple of str
-        Paths of these parts; empty where it is a file.
+        Paths of these parts; empty for a file.
     size : int or None
-        In bytes, as far as MLflow says.
+        Size in bytes, where MLflow knows it.
     """
 
     path: str
@@ -58,7 +58,7 @@ class TableArtifact:
 
 @dataclass
 class _Contents:
-    """What a walk through a run's artifacts has seen; `lists` are JSON arrays of whatever objects."""
+    """Artifacts that a walk through a run has seen; `lists` are JSON arrays of objects of any kind."""
 
     tables: list[TableArtifact] = field(default_factory=list)
     lists: list[TableArtifact] = field(default_factory=list)
@@ -67,18 +67,11 @@ class _Contents:
     peeks: int = 0
 
 
-def is_safe_path(path: str) -> bool:
-    """Whether `path` is a plain relative artifact path that stays inside its run."""
-    return (
-        bool(path) and posixpath.normpath(path) == path and not path.startswith(("/", "..")) and path != "."
-    )
-
-
 class RunArtifacts:
-    """The artifacts of one run, for which MLflow is asked as little as it can be.
+    """Artifacts of one run, read with as few requests as possible.
 
-    MLflow's client looks a run up for every listing, and for every download also the models that the run has
-    logged, whose artifacts are in folders.
+    MLflow's client looks a run up for every listing. For every download it also looks up the models that the
+    run has logged, whose artifacts are in folders.
     """
 
     def __init__(self, client: MlflowClient, run: Run) -> None:
@@ -91,19 +84,19 @@ class RunArtifacts:
         self._repository = get_artifact_repository(uri, tracking_uri=client.tracking_uri)
 
     def listed(self, folder: str | None = None) -> Sequence[FileInfo]:
-        """List the files and folders in `folder`, or outside all folders."""
+        """List the files and folders in `folder`, or at the top level."""
         if folder is None:
             return self._repository.list_artifacts()
         return self._client.list_artifacts(self.run_id, folder)
 
     def download(self, path: str, target: str) -> Path:
-        """Bring a file to the folder `target`."""
+        """Download a file to the folder `target`."""
         if "/" in path:
             return Path(self._client.download_artifacts(self.run_id, path, target))
         return Path(self._repository.download_artifacts(path, target))  # type: ignore[no-untyped-call]
 
     def fetch(self, table: TableArtifact, target: str) -> Path:
-        """Bring a table to the folder `target`: its file, or a folder of nothing but its parts."""
+        """Download a table to the folder `target`: its file, or a folder with its parts alone."""
         if not table.parts:
             return self.download(table.path, target)
         folder = Path(target, "parts")
@@ -118,16 +111,17 @@ class RunArtifacts:
 def find_table(store: Store, run: TrackedRun, *, is_evaluation: bool = False) -> TableArtifact:
     """Find the one artifact of `run` that can hold per-example predictions.
 
-    The parts of a Parquet table in one folder are one. Folders that hold a model, the folder ``trackperm``
-    and JSON files that are no tables do not count; a JSON array of objects, which may be anything, counts
-    where there is nothing else. Nothing is preferred: several are listed and refused. ``traces`` is no file,
-    but an evaluation, whose examples are traces: it is among them for a run that is said to be one, and what
-    there is for any run that has no table.
+    The parts of a Parquet table in one folder count as one artifact. Folders that hold a model, the folder
+    ``trackperm`` and JSON files that are not tables are ignored. A JSON array of objects may be anything, so
+    it counts only where there is nothing else. No artifact is preferred: several are listed and refused.
+
+    ``traces`` names an evaluation, whose examples are traces and not an artifact. It is one of the
+    candidates where `is_evaluation` is set, and the fallback for any run without a table.
 
     Raises
     ------
     InputError
-        If there is none or more than one.
+        If there is no such artifact, or more than one.
     """
     with store.calls(f"listing the artifacts of run `{run.reference}`") as client:
         contents = _walk(RunArtifacts(client, store.run(run)))
@@ -142,23 +136,19 @@ def find_table(store: Store, run: TrackedRun, *, is_evaluation: bool = False) ->
     called = f"run `{run.reference}` ({run.name})"
     if not contents.complete:
         raise InputError(
-            f"{called} has more than {_MAX_FOLDERS} artifact folders, too many to look through",
-            hint="say which artifact holds its predictions: `--artifact PATH`.",
+            f"{called} has more than {_MAX_FOLDERS} artifact folders, too many to search",
+            hint="name the artifact that holds its predictions: `--artifact PATH`.",
         )
     if contents.tables:
         raise InputError(
             f"{called} has {len(contents.tables)} artifacts that could hold its predictions:\n\n"
-            + "\n".join(f"    {table.path}{_size(table)}" for table in contents.tables[:_SHOWN]),
+            + listing([f"{table.path}{_size(table)}" for table in contents.tables]),
             hint=f"choose one: `--artifact {contents.tables[0].path}`.",
         )
-    has = (
-        f"only {', '.join(f'`{path}`' for path in contents.others[:_SHOWN])}"
-        if contents.others
-        else "none at all"
-    )
+    has = f"only {listed(contents.others)}" if contents.others else "no artifacts at all"
     raise InputError(
         f"{called} has no artifact that could hold per-example predictions ({has})",
-        hint="log one row an example, with the columns `id`, `prediction` and `label`: "
+        hint="log one row per example, with the columns `id`, `prediction` and `label`: "
         f"`trackperm.log_predictions('{run.reference}', frame)`, or a file with `mlflow.log_artifact`.",
     )
 
@@ -171,18 +161,19 @@ def table_paths(store: Store, run: TrackedRun) -> list[str]:
 
 
 def named_table(store: Store, run: TrackedRun, path: str) -> TableArtifact:
-    """Find what `run` has at `path`: a file, or the folder of the parts of a Parquet table.
+    """Find the artifact of `run` at `path`: a file, or the folder of the parts of a Parquet table.
 
     Raises
     ------
     InputError
-        If there is none, it is a part of a table, or a folder of anything else.
+        If there is nothing at `path`, or it is one part of a table, or a folder of other files.
     """
     called = f"run `{run.reference}` ({run.name})"
     path = path.removesuffix("/")
     if path != _ROOT and not is_safe_path(path):
         raise InputError(
-            f"`{path}` is no artifact path", hint="write it as MLflow shows it: `folder/file.parquet`."
+            f"`{path}` is not an artifact path; expected one such as `folder/file.parquet`",
+            hint="copy it from the page of the run.",
         )
     folder = posixpath.dirname(path)
     with store.calls(f"listing the artifacts of run `{run.reference}`") as client:
@@ -206,12 +197,12 @@ def named_table(store: Store, run: TrackedRun, path: str) -> TableArtifact:
 
 
 def _of_folder(path: str, inside: Mapping[str, FileInfo], called: str) -> TableArtifact:
-    """Take the files in a folder as the parts of a table that they are.
+    """Return the table whose parts are the files in a folder.
 
     Raises
     ------
     InputError
-        If they are none, or of several tables.
+        If they are not the parts of exactly one table.
     """
     tables = _parts_among(inside)
     if len(tables) != 1:
@@ -236,14 +227,14 @@ def _parts_among(inside: Mapping[str, FileInfo]) -> list[tuple[str, ...]]:
 
 
 def write_predictions(store: Store, run: TrackedRun, predictions: Predictions) -> None:
-    """Log a file of predictions to `run`, and read it back; if it is there, nothing is written.
+    """Log a file of predictions to `run`, unless it is there, and read it back.
 
     Raises
     ------
     InputError
-        If something else is there under that name.
+        If another file is there under that name.
     TrackerError
-        If MLflow failed, or did not keep it.
+        If MLflow failed, or did not store the file unchanged.
     """
     run_id, name = run.reference.locator, predictions.file
     with (
@@ -259,7 +250,7 @@ def write_predictions(store: Store, run: TrackedRun, predictions: Predictions) -
         client.log_artifact(run_id, str(file))
         file.unlink()
         if Path(client.download_artifacts(run_id, name, folder)).read_bytes() != predictions.data:
-            raise TrackerError(f"MLflow did not keep `{name}` of run `{run.reference}` as it was logged")
+            raise TrackerError(f"MLflow did not store `{name}` of run `{run.reference}` as it was logged")
 
 
 def _walk(artifacts: RunArtifacts) -> _Contents:
@@ -294,7 +285,7 @@ def _walk(artifacts: RunArtifacts) -> _Contents:
 
 
 def _logged_tables(tags: Mapping[str, str]) -> set[str]:
-    """Read the paths that ``log_table`` has noted on the run."""
+    """Read the paths of tables that ``log_table`` recorded on the run."""
     try:
         noted = json.loads(tags.get("mlflow.loggedArtifacts", "[]"))
         return {entry["path"] for entry in noted if entry["type"] == "table"}
@@ -303,7 +294,7 @@ def _logged_tables(tags: Mapping[str, str]) -> set[str]:
 
 
 def _sort_in(contents: _Contents, artifacts: RunArtifacts, info: FileInfo, noted: Collection[str]) -> None:
-    """Tell a file that can hold predictions from others: by its name, and JSON by its start unless noted."""
+    """Classify a file by its name, and a JSON file that ``log_table`` did not record by its start."""
     name = posixpath.basename(info.path).lower()
     table = TableArtifact(info.path, size=info.file_size)
     if not is_readable(name):
@@ -324,7 +315,7 @@ def _sort_in(contents: _Contents, artifacts: RunArtifacts, info: FileInfo, noted
 
 
 def _start_of(artifacts: RunArtifacts, info: FileInfo) -> bytes:
-    """Read the first bytes of a file, those in it where gzip has compressed it; none where it is broken."""
+    """Read the first bytes of a file, decompressed if gzip compressed it; empty if it is broken."""
     with TemporaryDirectory(prefix="trackperm-") as folder:
         start = artifacts.download(info.path, folder).read_bytes()[:_PEEK]
     if not start.startswith(b"\x1f\x8b"):

@@ -1,8 +1,8 @@
-"""The description of an MLflow experiment: the newest leaderboards of it, between two markers.
+"""Description of an MLflow experiment: its newest leaderboards, between two markers.
 
-What stands between the markers is made anew from the runs of the leaderboards each time, so that writers
-cannot lose each other's; what people wrote outside of them stays. MLflow has no way to change a description
-only if it is still what was read: who edits it by hand in the same moment may have to do so again.
+The text between the markers is generated from the runs of the leaderboards each time, so that concurrent
+writers do not lose each other's. Text that people wrote outside the markers stays. MLflow cannot change a
+description only if it still is what was read, so an edit by hand in the same moment may be lost.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 from mlflow.exceptions import MlflowException
 
-from trackperm.trackers.markdown_limit import fitted
+from trackperm.trackers.markdown_limit import truncate_leaderboard
 from trackperm.trackers.mlflow.store import Store
 from trackperm.trackers.mlflow.write import DIGEST_TAG, DONE, STATE_TAG
 from trackperm.trackers.publication import KIND_TAG, LEADERBOARD, creation
@@ -27,28 +27,27 @@ BEGIN = "<!-- trackperm leaderboards: written by trackperm, which replaces all u
 END = "<!-- end of trackperm leaderboards -->"
 NOTE = "mlflow.note.content"
 LIMITS = (20_000, 5_000)
-"""Most characters of an experiment's tag, in newer stores and in older ones."""
+"""Maximum number of characters of an experiment's tag, in newer stores and in older ones."""
 
 BOARD_FILE = "leaderboard.md"
 
 _BLOCK = re.compile(
     rf"{re.escape(BEGIN)}(?:(?!{re.escape(BEGIN)})[\s\S])*?{re.escape(END)}",
 )
-_TRIES = 5
-_PAGE = 1000
+_TRIES = 5  # writers that change the description at the same moment, each of which needs one more
 _UNKNOWN = datetime.max.replace(tzinfo=timezone.utc)
 
 
 @dataclass(frozen=True)
 class Board:
-    """A leaderboard as the description shows it.
+    """A leaderboard in the description of an experiment.
 
     Attributes
     ----------
     run_id, experiment_id : str
-        Where the whole is.
+        Run and experiment that hold the whole leaderboard.
     text : str
-        The whole, in Markdown.
+        The whole leaderboard in Markdown.
     """
 
     run_id: str
@@ -57,28 +56,28 @@ class Board:
 
     @property
     def link(self) -> str:
-        """Markdown that names its run and leads there from the experiment's page."""
+        """Link in Markdown to its run, relative to the experiment's page."""
         return f"[run {self.run_id}](#/experiments/{self.experiment_id}/runs/{self.run_id})"
 
 
 def describe_experiment(store: Store, experiment_id: str) -> tuple[str, ...]:
-    """Show the newest finished leaderboard by each statistic in the description of their experiment.
+    """Write the newest finished leaderboard of each statistic into the description of the experiment.
 
     Returns
     -------
     tuple of str
-        What could not be shown, and why.
+        What could not be shown, with the reason.
 
     Raises
     ------
     TrackerError
-        If MLflow failed; the next try completes it.
+        If MLflow failed; the next call completes it.
     """
     read: dict[tuple[str, str], str] = {}
     limits = list(LIMITS)
     with store.calls(f"describing experiment `{experiment_id}`", writes=True) as client:
         for _ in range(_TRIES):
-            boards = [_board(client, run, read) for run in _newest(client, experiment_id)]
+            boards = [_board(client, run, read) for run in _newest(store, experiment_id)]
             held = client.get_experiment(experiment_id).tags.get(NOTE, "")
             wanted = described(held, boards, limits[0])
             if wanted == held:
@@ -89,20 +88,20 @@ def describe_experiment(store: Store, experiment_id: str) -> tuple[str, ...]:
                 if error.error_code != "INVALID_PARAMETER_VALUE" or len(limits) == 1:
                     raise
                 del limits[0]
-    return ("the description of the experiment is being changed by others; log again to bring it up to date",)
+    return ("others are changing the description of the experiment; log again to update it",)
 
 
 def described(held: str, boards: Sequence[Board], limit: int) -> str:
-    """Return a description with `boards` in place of those that it had; without any where there is no room.
+    """Replace the leaderboards in a description by `boards`; leave them out where there is no room.
 
     Parameters
     ----------
     held : str
-        The description as it is.
+        The description so far.
     boards : sequence of Board
-        In the order in which they are shown, each in an equal share of the room.
+        Leaderboards in the order of display; each gets an equal share of the room.
     limit : int
-        The most characters.
+        Maximum number of characters.
     """
     found = _BLOCK.search(held)
     if found is None:
@@ -124,9 +123,9 @@ def described(held: str, boards: Sequence[Board], limit: int) -> str:
 
 def _section(board: Board, limit: int) -> str:
     where = f"Logged as {board.link}."
-    text = fitted(board.text.rstrip(), limit - len(where) - 2, board.link)
+    text = truncate_leaderboard(board.text.rstrip(), limit - len(where) - 2, board.link)
     if text is None:
-        return f"A leaderboard that is too long to be shown here is in {board.link}."
+        return f"A leaderboard that is too long for this description is in {board.link}."
     return f"{text}\n\n{where}"
 
 
@@ -135,26 +134,17 @@ def _no_room(boards: Sequence[Board]) -> str:
     return f"the description of the experiment has no room for a leaderboard; the whole is in {runs}"
 
 
-def _newest(client: MlflowClient, experiment_id: str) -> list[Run]:
-    """Find the finished leaderboard that was begun last by each statistic, in the order of their names."""
+def _newest(store: Store, experiment_id: str) -> list[Run]:
+    """Find the newest finished leaderboard of each statistic, in the order of the statistics' names."""
     newest: dict[str, Run] = {}
-    token: str | None = None
-    while True:
-        page = client.search_runs(
-            [experiment_id],
-            filter_string=f"tags.`{KIND_TAG}` = '{LEADERBOARD}'",
-            max_results=_PAGE,
-            page_token=token,
-        )
-        for run in page:
-            tags = run.data.tags
-            if (tags.get(STATE_TAG), run.info.status) != (DONE, "FINISHED"):
-                continue
+    for run in store.search(
+        "looking up leaderboards", [experiment_id], f"tags.`{KIND_TAG}` = '{LEADERBOARD}'"
+    ):
+        tags = run.data.tags
+        if (tags.get(STATE_TAG), run.info.status) == (DONE, "FINISHED"):
             name = tags.get("trackperm.statistic", "")
             newest[name] = max(newest.get(name, run), run, key=_begun)
-        token = page.token
-        if not token:
-            return [newest[name] for name in sorted(newest)]
+    return [newest[name] for name in sorted(newest)]
 
 
 def _begun(run: Run) -> tuple[datetime, str]:
@@ -162,7 +152,7 @@ def _begun(run: Run) -> tuple[datetime, str]:
 
 
 def _board(client: MlflowClient, run: Run, read: dict[tuple[str, str], str]) -> Board:
-    """Read a leaderboard, each version of it once."""
+    """Read a leaderboard, and each version of it once."""
     run_id = run.info.run_id
     version = run_id, run.data.tags.get(DIGEST_TAG, "")
     if version not in read:

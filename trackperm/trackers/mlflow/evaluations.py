@@ -1,8 +1,8 @@
-"""Runs of ``mlflow.genai.evaluate``, whose examples are traces and whose scores are assessments of them.
+"""Runs of ``mlflow.genai.evaluate``: examples are traces, and scores are assessments of them.
 
-They log no artifact. A row is paired by the request id of its trace, which is the one in the evaluated data,
-or else a digest of the inputs that MLflow makes; where MLflow called a ``predict_fn`` it is random, and a
-digest of the inputs that were traced takes its place. That needs the spans, which take longer to read.
+These runs log no artifact. A row is paired by the request id of its trace, which comes from the evaluated
+data or is MLflow's digest of the inputs. Where MLflow called a ``predict_fn`` the request id is random, and a
+digest of the traced inputs replaces it. That digest needs the spans, which take longer to read.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from trackperm.trackers.mlflow.store import Store
 from trackperm.trackers.references import TrackedRun
 
 TRACES = "traces"
-"""What an evaluation is called where an artifact is named."""
+"""Name of the evaluation where an artifact is named."""
 
 ID, REQUEST_ID, INPUTS, OUTPUTS = "id", "request_id", "inputs", "outputs"
 
@@ -37,22 +37,22 @@ _SCORERS_TAG = "mlflow.genaiEvaluate.scorersDigest"
 _RATINGS = {"yes": 1.0, "no": 0.0}
 _RANDOM = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
-_DIGITS = 16  # of digests that stand for inputs
+_DIGITS = 16  # of a digest: among 10^6 examples, two share one of 64 bits with a probability of 3e-8
 _PAGE, _PAGE_OF_SPANS = 500, 100
 
 
 @dataclass(frozen=True)
 class _Row:
-    """An example of an evaluation.
+    """One example of an evaluation.
 
     Attributes
     ----------
     trace : Trace
-        Without spans.
+        Trace without its spans.
     id : str or None
-        What it is paired by.
+        Id by which the example is paired.
     feedback : mapping of str to sequence of Feedback
-        What this run's evaluation says of it, by scorer.
+        Assessments by this run's evaluation, by scorer.
     """
 
     trace: Trace
@@ -61,13 +61,13 @@ class _Row:
 
 
 def is_evaluation(run: Run) -> bool:
-    """Whether ``mlflow.genai.evaluate`` made a run."""
+    """Return whether ``mlflow.genai.evaluate`` made the run."""
     return run.data.tags.get("mlflow.runType") == "genai_evaluate"
 
 
 def has_assessed_traces(store: Store, run: TrackedRun) -> bool:
-    """Whether a run has traces that were assessed; older versions do not mark the runs of evaluations."""
-    # a server that knows no traces has none
+    """Return whether a run has assessed traces; older versions do not mark evaluations."""
+    # a server without traces refuses the search
     with suppress(TrackerError), store.calls(f"looking for traces of run `{run.reference}`") as client:
         return any(trace.info.assessments for trace in islice(_traces(client, store.run(run)), _PAGE))
     return False
@@ -76,17 +76,15 @@ def has_assessed_traces(store: Store, run: TrackedRun) -> bool:
 def read_evaluation(store: Store, run: TrackedRun) -> ExampleTable:
     """Read the examples of an evaluation, with a column for each scorer.
 
-    Columns are ``id``, ``request_id`` where the id is another, ``inputs`` and ``outputs`` as MLflow shows
-    them, and the values of each scorer: numbers; booleans and yes or no as 1 and 0; else text. Several values
-    of a scorer for an example are averaged, as MLflow averages them. A scorer that is called as one of the
-    other columns gets ``score.`` in front.
+    Columns are ``id``, ``request_id`` where the id differs from it, ``inputs`` and ``outputs`` as MLflow
+    shows them, and the values of each scorer: numbers; booleans and yes or no as 1 and 0; text otherwise.
+    Several values of a scorer for one example are averaged, as MLflow averages them. A scorer whose name is
+    taken gets the prefix ``score.``.
 
     Raises
     ------
     SourceError
-        If the run has no traces, or no scorer has given any value.
-    TrackerError
-        If MLflow cannot be reached or refuses.
+        If the run has no traces, or no scorer has given a value.
     """
     found = store.run(run)
     called = f"run `{run.reference}` ({run.name})"
@@ -127,7 +125,7 @@ def read_evaluation(store: Store, run: TrackedRun) -> ExampleTable:
         facts={"evaluation": "mlflow.genai.evaluate", **_scorers(found)},
         notes=tuple(notes),
         metrics={name: column for name, column in columns_of.items() if frame.schema[column].is_numeric()},
-        ordered=False,  # examples are evaluated at the same time
+        ordered=False,  # examples are evaluated in parallel
     )
 
 
@@ -160,22 +158,22 @@ def _ids_of_inputs(client: MlflowClient, run: Run, traces: Sequence[Trace]) -> l
 
 
 def _digest(trace: Trace) -> str | None:
-    """Digest what was put into the root span, whatever the order of its members."""
+    """Digest the inputs of the root span, whatever the order of their keys."""
     root = next((span for span in trace.data.spans if span.parent_id is None), None)
     if root is None or root.inputs is None:
         return None
     written = json.dumps(root.inputs, sort_keys=True, default=str)
     if _ADDRESS.search(written):
         raise SourceError(
-            f"the inputs of trace `{trace.info.trace_id}` hold an object that was written as its address"
-            f" in memory, which tells nothing: {written[:200]}",
-            hint="evaluate inputs that JSON can hold.",
+            f"the inputs of trace `{trace.info.trace_id}` hold an object whose text is its address in memory,"
+            f" so they cannot be compared: {written[:200]}",
+            hint="evaluate inputs that JSON can represent.",
         )
     return hashlib.sha256(written.encode()).hexdigest()[:_DIGITS]
 
 
 def _feedback(trace: Trace, run_id: str) -> dict[str, list[Feedback]]:
-    """Take what this run's scorers and people said of a trace, without what was overridden later."""
+    """Return the assessments of a trace by this run's scorers and by people, without overridden ones."""
     found = defaultdict(list)
     for assessment in trace.info.assessments:
         is_own = assessment.run_id in (None, run_id)  # a trace can be evaluated by several runs
@@ -185,7 +183,7 @@ def _feedback(trace: Trace, run_id: str) -> dict[str, list[Feedback]]:
 
 
 def _column(scorer: str, feedback: Sequence[Sequence[Feedback]]) -> tuple[list[Any], list[str]]:
-    """Values of a scorer by example, and what a reader has to know of them."""
+    """Return the values of a scorer by example, and notes for readers of the result."""
     given = [
         [each.value for each in of_one if each.error is None and each.value is not None]
         for of_one in feedback
@@ -203,7 +201,8 @@ def _column(scorer: str, feedback: Sequence[Sequence[Feedback]]) -> tuple[list[A
     if lacking := sum(value is None for value in values):
         other = next((value for of_one in given for value in of_one if _number(value) is None), None)
         is_other = is_numeric and other is not None
-        reasons = [failure, f"values such as {other!r} are no number, boolean, yes or no" if is_other else ""]
+        unusual = f"values such as {other!r} are neither numbers nor booleans, yes or no" if is_other else ""
+        reasons = [failure, unusual]
         because = "; ".join(filter(None, reasons))
         notes.append(
             f"scorer `{scorer}` has no value for {lacking} of {len(values)} examples"
@@ -212,13 +211,13 @@ def _column(scorer: str, feedback: Sequence[Sequence[Feedback]]) -> tuple[list[A
     elif failure:
         notes.append(f"scorer `{scorer}` has a value for each example, though {failure}")
     if several := sum(len(of_one) > 1 for of_one in given):
-        how = "averaged, as MLflow does" if is_numeric else "of which the first is taken"
+        how = "averaged, as MLflow does" if is_numeric else "and the first is used"
         notes.append(f"scorer `{scorer}` has several values for {several} examples, {how}")
     return values, notes
 
 
 def _number(value: object) -> float | None:
-    """Map a value as MLflow does when it averages a scorer."""
+    """Convert a value as MLflow does when it averages a scorer."""
     if isinstance(value, bool | int | float):
         return float(value)
     return _RATINGS.get(value.lower()) if isinstance(value, str) else None
@@ -229,18 +228,18 @@ def _text(value: object) -> str:
 
 
 def _reason(error: AssessmentError) -> str:
-    said = error.error_message or error.error_code or "an error that says nothing"
+    said = error.error_message or error.error_code or "an error without a message"
     return str(said).strip().partition("\n")[0][:120]
 
 
 def _pairing_note(rows: Sequence[_Row]) -> str:
     lacking = sum(row.id is None for row in rows)
-    note = "ids are digests of the inputs, for MLflow's request ids are random where it calls a `predict_fn`"
+    note = "ids are digests of the inputs, as MLflow's request ids are random where it calls a `predict_fn`"
     return f"{note}; {lacking} of {len(rows)} examples have no inputs" if lacking else note
 
 
 def _scorers(run: Run) -> dict[str, str]:
-    """Say which scorers there were, where this version of MLflow does."""
+    """Return the digest of the scorers, where this version of MLflow records it."""
     try:
         tag = json.loads(run.data.tags.get(_SCORERS_TAG, ""))
         partial = "" if tag["hashed"] == tag["total"] else f", of {tag['hashed']} of {tag['total']} scorers"

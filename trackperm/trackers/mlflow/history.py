@@ -1,18 +1,18 @@
-"""The past of MLflow's experiments: finished runs by tag and time, versions of registered models by alias."""
+"""History of MLflow's experiments: finished runs by tag and time, model versions by alias."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import ClassVar
 
 from mlflow.entities import Run
 from mlflow.exceptions import MlflowException
 
-from trackperm.errors import InputError
-from trackperm.trackers.history import NoSuchAliasError, RunRecord
-from trackperm.trackers.mlflow.store import Store
+from trackperm.errors import InputError, NoSuchAliasError
+from trackperm.trackers.history import RunRecord
+from trackperm.trackers.mlflow.store import Store, moment
 from trackperm.trackers.mlflow.write import STATE_TAG
 from trackperm.trackers.publication import KIND_TAG, LoggedComparison
 from trackperm.trackers.references import TrackedRun
@@ -24,13 +24,12 @@ _ALIAS = re.compile(r"models:/([^@/:]+)@([^@/]+)")
 _VERSION = re.compile(r"models:/([^@/:]+)/([0-9]+)")
 _ABSENT = ("RESOURCE_DOES_NOT_EXIST", "NOT_FOUND", "INVALID_PARAMETER_VALUE")
 _GOING = ("RUNNING", "SCHEDULED")
+_FEW = 50  # runs of the first page, which the newest that fits is nearly always on
 _FAILED = ("FAILED", "KILLED")
-_PAGE = 1000
-_FEW = 50  # of which one is usually enough
 
 
 class MlflowHistory:
-    """The past of the experiments in one store; see :class:`trackperm.trackers.history.History`."""
+    """History of the experiments in one store; see :class:`trackperm.trackers.history.History`."""
 
     baselines: ClassVar[frozenset[str]] = frozenset({"run", "newest", "alias", "champion", "branch"})
     branch_tag: ClassVar[str] = "mlflow.source.git.branch"
@@ -39,25 +38,25 @@ class MlflowHistory:
         self._store = store
 
     def record(self, run: TrackedRun) -> RunRecord:
-        """Read a run as it is now."""
+        """Read the state of a run now."""
         with self._store.calls(f"looking up run `{run.reference}`") as client:
             return self._record(client.get_run(run.reference.locator))
 
     def finished(self, container: str, since: datetime | None = None) -> list[RunRecord]:
-        """List the finished runs of an experiment, the oldest first; what we logged is left out."""
+        """List the finished runs of an experiment, oldest first, without those that trackperm logged."""
         wanted = [] if since is None else [f"attributes.end_time >= {_milliseconds(since)}"]
-        return list(self._search(self._experiment_id(container), wanted, "ASC", _PAGE))
+        return list(self._search(self._store.experiment_id(container), wanted, "ASC"))
 
     def newest(
         self, near: TrackedRun | str, tags: Mapping[str, str], name: str | None, before: datetime | None
     ) -> RunRecord | None:
-        """Find the finished run that was started last, of those which have `tags` and a matching name."""
-        experiment_id = self._experiment_id(near) if isinstance(near, str) else near.container
+        """Find the finished run that started last among those with `tags` and a matching name."""
+        experiment_id = self._store.experiment_id(near) if isinstance(near, str) else near.container
         wanted = [_having(tag, value) for tag, value in tags.items()]
         if before is not None:
             wanted.append(f"attributes.start_time < {_milliseconds(before)}")
         own = None if isinstance(near, str) else near.reference
-        found = self._search(experiment_id, wanted, "DESC", _FEW)
+        found = self._search(experiment_id, wanted, "DESC", per_page=_FEW)
         return next((each for each in found if each.run.reference != own and each.has(tags, name)), None)
 
     def aliased(self, alias: str) -> TrackedRun:
@@ -71,8 +70,8 @@ class MlflowHistory:
         by_alias, by_number = _ALIAS.fullmatch(alias), _VERSION.fullmatch(alias)
         if by_alias is None and by_number is None:
             raise InputError(
-                f"`{alias}` names no version of a model in MLflow",
-                hint="write `models:/NAME@ALIAS`, or `models:/NAME/VERSION` with its number.",
+                f"`{alias}` is not a version of a model in MLflow; expected `models:/NAME@ALIAS`",
+                hint="`models:/NAME/VERSION` names one by its number.",
             )
         with self._store.calls(f"looking up `{alias}`") as client:
             try:
@@ -91,7 +90,7 @@ class MlflowHistory:
             what = f"version {version.version} of the model `{version.name}`"
             if not version.run_id:
                 raise InputError(
-                    f"{what} was not made by a run, so it has no predictions that could be compared",
+                    f"{what} was not made by a run, so there are no predictions to compare",
                     hint="register it from the run that logged them, as `mlflow.register_model` does with"
                     " `runs:/RUN_ID/model`, or name that run: `mlflow:RUN_ID`.",
                 )
@@ -104,16 +103,16 @@ class MlflowHistory:
             return self._store.tracked(run)
 
     def champion(self, model: str) -> TrackedRun:
-        """Find the run that made the version of a registered model that has the alias ``champion``."""
+        """Find the run that made the version of a registered model with the alias ``champion``."""
         return self.aliased(f"models:/{model}@champion")
 
     def holds(self, container: str, run: TrackedRun) -> bool:
-        """Whether `run` is in the experiment called `container`."""
+        """Return whether `run` is in the experiment called `container`."""
         experiment = self._store.experiment(container)
         return experiment is not None and str(experiment.experiment_id) == run.container
 
     def withdraw(self, comparison: LoggedComparison, reason: str) -> None:
-        """Mark a comparison as superseded, and delete its run."""
+        """Mark a comparison as superseded and delete its run."""
         run_id = comparison.run.reference.locator
         with self._store.calls(f"withdrawing comparison `{comparison.run.reference}`", writes=True) as client:
             try:
@@ -122,56 +121,41 @@ class MlflowHistory:
                     client.set_tag(run_id, REASON_TAG, reason)
                     client.delete_run(run_id)
             except MlflowException as error:
-                if error.error_code not in _ABSENT:  # deleted for good meanwhile
+                if error.error_code not in _ABSENT:  # permanently deleted in the meantime
                     raise
 
-    def _experiment_id(self, name: str) -> str:
-        experiment = self._store.experiment(name)
-        if experiment is None:
-            raise InputError(
-                f"MLflow at `{self._store.label}` has no experiment called `{name}`",
-                hint=f"`mlflow experiments create -n '{name}'` makes one.",
-            )
-        return str(experiment.experiment_id)
-
     def _search(
-        self, experiment_id: str, wanted: list[str], order: str, per_page: int
+        self, experiment_id: str, wanted: list[str], order: str, per_page: int = 1000
     ) -> Iterator[RunRecord]:
-        """Give the finished runs in the order of their start, page by page; none of ours."""
-        token: str | None = None
-        while True:
-            with self._store.calls(f"listing the runs of experiment {experiment_id}") as client:
-                page = client.search_runs(
-                    [experiment_id],
-                    filter_string=" and ".join(["attributes.status = 'FINISHED'", *wanted]),
-                    max_results=per_page,
-                    order_by=[f"attributes.start_time {order}"],
-                    page_token=token,
-                )
-            yield from (self._record(run) for run in page if KIND_TAG not in run.data.tags)
-            token = page.token
-            if not token:
-                return
+        """Yield the finished runs in the order of their start, without those that trackperm logged."""
+        runs = self._store.search(
+            f"listing the runs of experiment {experiment_id}",
+            [experiment_id],
+            " and ".join(["attributes.status = 'FINISHED'", *wanted]),
+            order,
+            per_page=per_page,
+        )
+        return (self._record(run) for run in runs if KIND_TAG not in run.data.tags)
 
     def _record(self, run: Run) -> RunRecord:
         return RunRecord(
             run=self._store.tracked(run),
             tags=dict(run.data.tags),
-            started=_moment(run.info.start_time),
-            # of a run that is resumed MLflow keeps the time at which it ended before
-            ended=None if run.info.status in _GOING else _moment(run.info.end_time),
+            started=moment(run.info.start_time),
+            # a run that was resumed still has the time at which it ended before
+            ended=None if run.info.status in _GOING else moment(run.info.end_time),
             is_finished=run.info.status == "FINISHED" and run.info.lifecycle_stage == "active",
             is_failed=run.info.status in _FAILED,
         )
 
 
 def _having(tag: str, value: str) -> str:
-    """Write the filter for runs with a tag; MLflow knows no escapes.
+    """Write the filter for runs with a tag; MLflow's filters have no escapes.
 
     Raises
     ------
     InputError
-        If it cannot be written.
+        If the tag or value contains characters that a filter cannot hold.
     """
     quote = next((mark for mark in "'\"" if mark not in value), None)
     if quote is None or "`" in tag:
@@ -181,7 +165,3 @@ def _having(tag: str, value: str) -> str:
 
 def _milliseconds(moment: datetime) -> int:
     return int(moment.timestamp() * 1000)
-
-
-def _moment(milliseconds: int | None) -> datetime | None:
-    return None if not milliseconds else datetime.fromtimestamp(milliseconds / 1000, tz=timezone.utc)

@@ -1,10 +1,9 @@
-"""Comparisons and leaderboards that were logged in MLflow, read back."""
+"""Comparisons and leaderboards in MLflow, read back."""
 
 from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator
-from datetime import datetime, timezone
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,7 +11,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 
 from trackperm.errors import SourceError
-from trackperm.trackers.mlflow.store import Store
+from trackperm.trackers.mlflow.store import Store, moment
 from trackperm.trackers.mlflow.write import DONE, STATE_TAG
 from trackperm.trackers.publication import (
     KIND_TAG,
@@ -25,48 +24,43 @@ from trackperm.trackers.publication import (
 from trackperm.trackers.references import TrackedRun
 
 _FOLDER = "trackperm"
-_PAGE = 1000
 
 
 def logged_comparison(store: Store, run: Run) -> LoggedComparison:
     """Describe the run of a comparison."""
     tags = run.data.tags
-    created, started = creation(tags), datetime.fromtimestamp(run.info.start_time / 1000, tz=timezone.utc)
+    created, started = creation(tags), moment(run.info.start_time)
     return LoggedComparison(
         run=store.tracked(run),
         created=created,
         is_finished=(run.info.status, tags.get(STATE_TAG)) == ("FINISHED", DONE),
         tags={name: value for name, value in tags.items() if name.startswith("trackperm.")},
         metrics=dict(run.data.metrics),
-        is_beginning=created is None and is_recent(started),
+        is_beginning=created is None and started is not None and is_recent(started),
     )
 
 
 def logged_comparisons(store: Store, experiment_id: str, test_set: str | None) -> list[LoggedComparison]:
-    """Find all comparisons and leaderboards of an experiment, or those on one test set, by one search."""
+    """Find all comparisons and leaderboards of an experiment, or those on one test set."""
     wanted = f"tags.`{KIND_TAG}` != ''"
     if test_set is not None:
         wanted += f" and tags.`{TEST_SET_TAG}` = '{test_set}'"
-    runs: list[Run] = []
-    token: str | None = None
-    with store.calls("looking up comparisons") as client:
-        while True:
-            page = client.search_runs(
-                [experiment_id], filter_string=wanted, max_results=_PAGE, page_token=token
-            )
-            runs += [run for run in page if run.data.tags.get(KIND_TAG) in KINDS]
-            token = page.token
-            if not token:
-                return [logged_comparison(store, run) for run in runs]
+    runs = store.search("looking up comparisons", [experiment_id], wanted)
+    return [logged_comparison(store, run) for run in runs if is_comparison(run)]
+
+
+def is_comparison(run: Run) -> bool:
+    """Return whether trackperm logged `run`."""
+    return run.data.tags.get(KIND_TAG) in KINDS
 
 
 def logged_files(store: Store, run: TrackedRun) -> dict[str, bytes]:
-    """Download the files that a comparison can be verified from, by artifact path.
+    """Download the files from which a comparison can be verified, by artifact path.
 
     Raises
     ------
     SourceError
-        If there are none.
+        If the run has no such files.
     """
     run_id, found = run.reference.locator, {}
     doing = f"downloading the files of comparison `{run.reference}`"

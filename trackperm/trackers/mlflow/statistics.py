@@ -1,6 +1,6 @@
-"""What trackperm keeps in the tags of an MLflow experiment: statistics that people wrote for it.
+"""Statistics that people store with an MLflow experiment, as tags.
 
-A statistic is the tag ``trackperm.statistic.NAME``, whose value is its spec as it was written.
+The tag ``trackperm.statistic.NAME`` holds the spec as it was written.
 """
 
 from __future__ import annotations
@@ -17,28 +17,23 @@ from trackperm.trackers.mlflow.store import Store
 
 STATISTIC_TAG = "trackperm.statistic."
 MAX_TAG = 20_000
-"""Most characters of an experiment's tag; stores of older versions keep 5,000."""
+"""Maximum number of characters of an experiment's tag; stores of older versions keep 5,000."""
 
 
 def stored_statistics(store: Store, experiment_id: str) -> dict[str, Statistic | TrackpermError]:
-    """Read the statistics that are stored in an experiment, by name.
+    """Read the statistics that are stored with an experiment, by name.
 
     Parameters
     ----------
     store : Store
-        Where the experiment is.
+        Store that holds the experiment.
     experiment_id : str
-        Its id.
+        Id of the experiment.
 
     Returns
     -------
     dict of str to Statistic or TrackpermError
-        In the order of their names; the error where a tag holds no valid spec.
-
-    Raises
-    ------
-    TrackerError
-        If MLflow cannot be reached or refuses.
+        Statistics in the order of their names; the error where a tag holds no valid spec.
     """
     found = {
         tag.removeprefix(STATISTIC_TAG): text
@@ -49,39 +44,40 @@ def stored_statistics(store: Store, experiment_id: str) -> dict[str, Statistic |
 
 
 def store_statistic(store: Store, experiment_id: str, file: Path, *, is_replaced: bool = False) -> str:
-    """Check a spec and store it in an experiment; what is there already is not written again.
+    """Check a spec and store it with an experiment; the same spec is not written again.
 
     Parameters
     ----------
     store : Store
-        Where the experiment is.
+        Store that holds the experiment.
     experiment_id : str
-        Its id.
+        Id of the experiment.
     file : Path
         The spec, in YAML.
     is_replaced : bool
-        Whether another spec that is stored under its name gives way.
+        Whether the spec replaces another one of that name.
 
     Returns
     -------
     str
-        The name under which it is stored: that in the spec, or else that of the file.
+        Name under which it is stored: that in the spec, or else that of the file.
 
     Raises
     ------
     SpecError
         If the spec is not valid.
     InputError
-        If its name is taken, or it is too long.
+        If its name is taken, or the spec is too long.
     TrackerError
         If MLflow failed.
     """
     if file.suffix.lower() not in (".yaml", ".yml"):
-        raise InputError(f"`{file}` is no spec", hint="a spec is a file ending in `.yaml`.")
+        raise InputError(f"`{file}` is not a spec; expected a file that ends in `.yaml`")
     name = load_statistic(file).name
     if name in builtin_names():
         raise InputError(
-            f"`{name}` is the name of a built-in statistic", hint="call it otherwise: `name:` in the spec."
+            f"`{name}` is the name of a built-in statistic",
+            hint="give it another name, with `name:` in the spec.",
         )
     text, tag = file.read_text(encoding="utf-8"), STATISTIC_TAG + name
     held = experiment_tags(store, experiment_id).get(tag)
@@ -89,9 +85,8 @@ def store_statistic(store: Store, experiment_id: str, file: Path, *, is_replaced
         return name
     if held is not None and not is_replaced:
         raise InputError(
-            f"another statistic is stored as `{name}` in this experiment (tag `{tag}`), by which people may"
-            " compare",
-            hint="`--replace` replaces it; `name:` in the spec calls this one otherwise.",
+            f"another statistic is stored as `{name}` with this experiment (tag `{tag}`); others may use it",
+            hint="`--replace` replaces it; `name:` in the spec gives this one another name.",
         )
     write_experiment_tag(
         store, experiment_id, tag, text, too_long=f"the spec `{file}`", hint="shorten its comments."
@@ -109,27 +104,27 @@ def experiment_tags(store: Store, experiment_id: str) -> Mapping[str, str]:
 def write_experiment_tag(
     store: Store, experiment_id: str, tag: str, value: str, *, too_long: str, hint: str
 ) -> None:
-    """Write a tag of an experiment, which MLflow refuses to cut.
+    """Write a tag of an experiment, or refuse it where MLflow could not store it whole.
 
     Parameters
     ----------
     store : Store
-        Where the experiment is.
+        Store that holds the experiment.
     experiment_id, tag, value : str
-        What to write.
+        Id of the experiment, name and value of the tag.
     too_long, hint : str
-        What is refused if it is too long, and what to do then.
+        Subject and hint of the error where the value is too long.
 
     Raises
     ------
     InputError
-        If it is too long.
+        If the value is too long.
     TrackerError
         If MLflow failed.
     """
     if len(value) > MAX_TAG:
         raise InputError(
-            f"{too_long} has {len(value):,} characters, and MLflow keeps {MAX_TAG:,} in the tag of an"
+            f"{too_long} has {len(value):,} characters; MLflow stores at most {MAX_TAG:,} in a tag of an"
             " experiment",
             hint=hint,
         )
@@ -140,7 +135,7 @@ def write_experiment_tag(
             if error.error_code != "INVALID_PARAMETER_VALUE":
                 raise
             raise InputError(
-                f"this version of MLflow does not keep {too_long}, with {len(value):,} characters:"
+                f"this version of MLflow does not store {too_long}, with {len(value):,} characters:"
                 f" {str(error).partition(chr(10))[0][:200]}",
                 hint=hint,
             ) from error

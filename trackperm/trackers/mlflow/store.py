@@ -1,16 +1,18 @@
-"""One MLflow store: opened without ever being created, called with bounded patience.
+"""One MLflow store, which is never created, and calls to it with bounded waiting.
 
-MLflow makes a database wherever it is pointed, waits four minutes for a server that is down, prints
-progress bars, and raises whatever its transport raised. Every call of ours goes through
-:meth:`Store.calls`, which undoes these habits for the length of the call.
+MLflow creates a database wherever its URI points, waits four minutes for a server that is down, prints
+progress bars, and raises whatever its transport raised. Every call goes through :meth:`Store.calls`, which
+changes these habits for the length of the call.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime, timezone
+from difflib import get_close_matches
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -20,21 +22,22 @@ from mlflow import MlflowClient
 from mlflow.entities import Experiment, Run
 from mlflow.exceptions import MlflowException
 
-from trackperm.errors import InputError, PermissionDeniedError, TrackerError, TrackpermError
+from trackperm.errors import InputError, TrackpermError
 from trackperm.messages import without_credentials, without_secrets
 from trackperm.storage import is_full, no_room_for_temporary_files
-from trackperm.trackers.missing_libraries import missing_library
+from trackperm.trackers.failures import Advice, causes, missing_library
 from trackperm.trackers.references import RunReference, TrackedRun
 
 _DATABASES = ("sqlite", "postgresql", "mysql", "mssql")
 _STATUS = {"UNAUTHENTICATED": 401, "CUSTOMER_UNAUTHORIZED": 401, "PERMISSION_DENIED": 403}
 _ENVIRONMENT = threading.RLock()
-# No answer, too late an answer, and one that breaks off.
+_PAGE = 1000
+# Exceptions for no answer, a late answer, and an answer that breaks off.
 _UNANSWERED = (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError)
 
-# What MLflow reads from the environment at each call; a value that the user has set stays.
+# MLflow reads these variables at each call; a value that the user has set stays.
 _QUIET = {"MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false", "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true"}
-# MLflow would sleep for as long as a server asks, and hear no signal meanwhile.
+# MLflow would sleep for as long as a server requests, and ignore signals in the meantime.
 _UNTOLD = {"MLFLOW_HTTP_RESPECT_RETRY_AFTER_HEADER": "false"}
 _PATIENT = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
@@ -43,8 +46,16 @@ _PATIENT = {
     **_UNTOLD,
 }
 _BRIEF = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "5", **_UNTOLD}
-# A request that is not idempotent is sent once: a lost answer must not create a second run.
+# A request that is not idempotent is sent once, as a lost answer must not create a second run.
 _ONCE = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0"}
+
+_ADVICE = Advice(
+    credentials="set `MLFLOW_TRACKING_USERNAME` and `MLFLOW_TRACKING_PASSWORD`, or `MLFLOW_TRACKING_TOKEN`.",
+    elsewhere="`--log-to mlflow:EXPERIMENT` writes to an experiment that you may edit, and nowhere else.",
+    container="experiment",
+    silence="is the server running, and is `--tracking-uri` right? `MLFLOW_HTTP_REQUEST_MAX_RETRIES` and"
+    " `MLFLOW_HTTP_REQUEST_TIMEOUT` make it wait longer.",
+)
 
 
 class Store:
@@ -59,15 +70,15 @@ class Store:
     Raises
     ------
     InputError
-        If no URI is configured, or nothing is stored where it points.
+        If no URI is configured, or there is no store at it.
     TrackerError
-        If a database is out of reach.
+        If a database does not answer.
     """
 
     def __init__(self, tracking_uri: str | None = None) -> None:
         if not tracking_uri and not mlflow.is_tracking_uri_set():  # type: ignore[no-untyped-call]
             raise InputError(
-                "no MLflow store is configured, and none is created by accident",
+                "no MLflow store is configured, and trackperm does not create one",
                 hint="name it with `--tracking-uri`, such as `--tracking-uri http://127.0.0.1:5000`, "
                 "or set `MLFLOW_TRACKING_URI`.",
             )
@@ -82,16 +93,16 @@ class Store:
 
     @contextmanager
     def calls(self, doing: str, *, writes: bool = False, once: bool = False) -> Iterator[MlflowClient]:
-        """Lend the client, with bounded patience and errors that say what was being done.
+        """Lend the client, with bounded waiting and errors that name the operation.
 
         Parameters
         ----------
         doing : str
             Completes "MLflow failed while ...", with the run named.
         writes : bool
-            Whether refused permission is about writing.
+            Whether the operation writes, so that hints are about writing.
         once : bool
-            Whether a request may not be repeated.
+            Whether requests must not be repeated.
         """
         with self._translated(doing, writes=writes):
             if self._is_shared and not once:
@@ -103,9 +114,9 @@ class Store:
 
     @contextmanager
     def shared(self) -> Iterator[None]:
-        """Let threads call at the same time: what every call would set by itself is set once for all.
+        """Let threads call at the same time, by changing MLflow's settings once for all calls.
 
-        The calls of other stores wait meanwhile, since MLflow's switches are those of the process.
+        Calls of other stores wait in the meantime, as MLflow's settings are those of the process.
         """
         with self._translated("connecting", writes=False):
             self._reach()
@@ -117,20 +128,59 @@ class Store:
                 self._is_shared = False
 
     def run(self, run: TrackedRun) -> Run:
-        """Return what MLflow says of `run`: as it was found, where it was found here."""
+        """Return MLflow's record of `run`, from the object itself where it was found by this adapter."""
         if isinstance(run.details, Run):
             return run.details
         with self.calls(f"looking up run `{run.reference}`") as client:
             return client.get_run(run.reference.locator)
 
+    def search(
+        self,
+        doing: str,
+        experiment_ids: Sequence[str],
+        wanted: str = "",
+        order: str = "DESC",
+        *,
+        per_page: int = _PAGE,
+    ) -> Iterator[Run]:
+        """Yield the active runs of experiments that a filter selects, a page at a time.
+
+        Parameters
+        ----------
+        doing : str
+            Completes "MLflow failed while ...".
+        experiment_ids : sequence of str
+            Where to search.
+        wanted : str
+            Filter in MLflow's language; by default all runs.
+        order : {'ASC', 'DESC'}
+            Order of their start times.
+        per_page : int
+            Runs that a request returns at most.
+        """
+        token: str | None = None
+        while True:
+            with self.calls(doing) as client:
+                page = client.search_runs(
+                    list(experiment_ids),
+                    filter_string=wanted,
+                    max_results=per_page,
+                    order_by=[f"attributes.start_time {order}"],
+                    page_token=token,
+                )
+            yield from page
+            token = page.token
+            if not token:
+                return
+
     def close_after_failure(self, run_id: str) -> None:
         """Mark `run_id` as failed, if the store still answers."""
-        # the failure that led here is the one to report, not another one on the way out
+        # the failure that led here is the one to report
         with suppress(Exception), _environment(_QUIET, forced={**_BRIEF, **_ONCE}):
             self._client.set_terminated(run_id, status="FAILED")
 
     def tracked(self, run: Run) -> TrackedRun:
-        """Describe `run` to the rest of trackperm."""
+        """Convert a run of MLflow's to a `TrackedRun`."""
         run_id, experiment_id = run.info.run_id, run.info.experiment_id
         return TrackedRun(
             reference=RunReference("mlflow", run_id),
@@ -149,8 +199,26 @@ class Store:
             experiment = client.get_experiment_by_name(name)
         return experiment if experiment is not None and experiment.lifecycle_stage == "active" else None
 
+    def experiment_id(self, name: str) -> str:
+        """Return the id of the active experiment called `name`.
+
+        Raises
+        ------
+        InputError
+            If there is no such experiment.
+        """
+        experiment = self.experiment(name)
+        if experiment is not None:
+            return str(experiment.experiment_id)
+        with self.calls("listing experiments") as client:
+            names = [exp.name for exp in client.search_experiments(max_results=_PAGE)]
+        raise InputError(
+            f"MLflow at `{self.label}` has no experiment called `{name}`",
+            hint=suggestion(name, names) or f"`mlflow experiments create -n '{name}'` makes one.",
+        )
+
     def _reach(self) -> None:
-        """Make sure, with little patience, that a server answers."""
+        """Check, with short timeouts, that the server answers."""
         if self._remote and not self._reached:
             with _environment(_QUIET, _BRIEF):
                 self._client.search_experiments(max_results=1)
@@ -178,7 +246,7 @@ class Store:
         try:
             if not inspect(engine).has_table("experiments"):
                 raise InputError(
-                    f"the database `{self.label}` holds no MLflow store, and none is created by accident",
+                    f"the database `{self.label}` holds no MLflow store, and trackperm does not create one",
                     hint="check `--tracking-uri` and `MLFLOW_TRACKING_URI`.",
                 )
         finally:
@@ -187,70 +255,56 @@ class Store:
     def _nothing_there(self, path: Path) -> InputError:
         return InputError(
             f"there is no MLflow store at `{self.label}` (looked for `{path.absolute()}`), "
-            "and none is created by accident",
+            "and trackperm does not create one",
             hint="check `--tracking-uri` and `MLFLOW_TRACKING_URI`; a relative path starts at the "
             "current directory.",
         )
 
     @contextmanager
     def _translated(self, doing: str, *, writes: bool) -> Iterator[None]:
-        """Turn whatever a call into MLflow raises into a `TrackerError`, or say which library it lacks."""
+        """Convert exceptions of a call into MLflow to a `TrackerError`, or name the missing library."""
         try:
             yield
         except TrackpermError:
             raise
-        except Exception as error:  # cloud stores raise errors of their own libraries
+        except Exception as error:  # object stores raise errors of their own libraries
             raise self._failure(error, doing, writes=writes) from error
 
     def _failure(self, error: Exception, doing: str, *, writes: bool) -> TrackpermError:
-        causes = list(_causes(error))
-        if not writes and (full := next(filter(is_full, causes), None)) is not None:
+        found = list(causes(error))
+        if not writes and (full := next(filter(is_full, found), None)) is not None:
             return no_room_for_temporary_files(full)
-        if (lacking := missing_library(causes, doing)) is not None:
+        if (lacking := missing_library(found, doing)) is not None:
             return lacking
-        said = self._said(error)
-        where = f"MLflow at `{self.label}`"
-        if any(isinstance(cause, _UNANSWERED) for cause in causes):
-            return TrackerError(
-                f"{where} does not answer, while {doing}",
-                hint="is the server running, and is `--tracking-uri` right? "
-                "`MLFLOW_HTTP_REQUEST_MAX_RETRIES` and `MLFLOW_HTTP_REQUEST_TIMEOUT` make it wait longer.",
-            )
-        status = next(filter(None, map(_http_status, causes)), None)
-        if status == 401:
-            return TrackerError(
-                f"{where} does not accept these credentials, while {doing}: {said}",
-                hint="set `MLFLOW_TRACKING_USERNAME` and `MLFLOW_TRACKING_PASSWORD`, "
-                "or `MLFLOW_TRACKING_TOKEN`.",
-            )
-        if status == 403:
-            return PermissionDeniedError(
-                f"{where} denies permission, while {doing}: {said}",
-                hint="`--no-log` writes nothing; `--log-to mlflow:EXPERIMENT` writes to an "
-                "experiment that you may edit, and nowhere else."
-                if writes
-                else "ask for permission to read this experiment.",
-            )
-        origin = self._said(causes[-1])
+        said, origin = self._said(error), self._said(found[-1])
         if origin not in said:
             said = f"{said} ({origin})"
-        return TrackerError(
-            f"{where} failed while {doing}: {said}",
-            hint="nothing looks finished that is not; once the cause is mended, the next try completes it."
-            if writes
-            else None,
-        )
+        is_silent = any(isinstance(cause, _UNANSWERED) for cause in found)
+        status = None if is_silent else next(filter(None, map(_http_status, found)), None)
+        where = f"MLflow at `{self.label}`"
+        return _ADVICE.error(where, doing, said, status=status, is_silent=is_silent, writes=writes)
 
     def _said(self, error: BaseException) -> str:
         said = without_secrets(str(error))
-        host = urlsplit(self.uri).netloc  # with the start of a password that has `/`, `?` or `#`
+        host = urlsplit(self.uri).netloc  # includes the start of a password that contains `/`, `?` or `#`
         said = said if host in self.label else said.replace(host, "…")
         return said.strip().split("\n")[0][:400]
 
 
+def suggestion(name: str, known: Sequence[str]) -> str | None:
+    """Return "did you mean" with the names most like `name`; None where none is similar."""
+    close = get_close_matches(name, list(dict.fromkeys(known)), n=3)
+    return f"did you mean {' or '.join(f'`{match}`' for match in close)}?" if close else None
+
+
+def moment(milliseconds: int | None) -> datetime | None:
+    """Convert a time of MLflow's, in milliseconds, to a datetime in UTC."""
+    return datetime.fromtimestamp(milliseconds / 1000, tz=timezone.utc) if milliseconds else None
+
+
 @contextmanager
 def _environment(*defaults: Mapping[str, str], forced: Mapping[str, str] | None = None) -> Iterator[None]:
-    """Set MLflow's switches for the length of a call, where the user has not, and put them back."""
+    """Set MLflow's variables for the length of a call, where the user has not, and restore them."""
     with _ENVIRONMENT:
         before = dict(os.environ)
         for values in defaults:
@@ -265,14 +319,6 @@ def _environment(*defaults: Mapping[str, str], forced: Mapping[str, str] | None 
                     os.environ[name] = before[name]
                 else:
                     os.environ.pop(name, None)
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        yield error
-        error = error.__cause__ or error.__context__
 
 
 def _http_status(error: BaseException) -> int | None:

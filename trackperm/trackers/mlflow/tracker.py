@@ -1,4 +1,4 @@
-"""Runs logged in MLflow: find one, read its per-example table, log a comparison back."""
+"""Adapter of MLflow: find a run, read its per-example table, log a comparison."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import datetime, timezone
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,6 +16,7 @@ from mlflow.entities import Run
 from mlflow.exceptions import MlflowException
 
 from trackperm.errors import InputError, InputTypeError, TrackpermError
+from trackperm.messages import listing
 from trackperm.statistic import Statistic
 from trackperm.tables import read_examples
 from trackperm.tables.table import ExampleTable
@@ -34,15 +33,19 @@ from trackperm.trackers.mlflow.description import describe_experiment
 from trackperm.trackers.mlflow.evaluated import as_evaluated
 from trackperm.trackers.mlflow.evaluations import TRACES, is_evaluation, read_evaluation
 from trackperm.trackers.mlflow.history import MlflowHistory
-from trackperm.trackers.mlflow.read_back import logged_comparison, logged_comparisons, logged_files
+from trackperm.trackers.mlflow.read_back import (
+    is_comparison,
+    logged_comparison,
+    logged_comparisons,
+    logged_files,
+)
 from trackperm.trackers.mlflow.statistics import store_statistic, stored_statistics
-from trackperm.trackers.mlflow.store import Store
+from trackperm.trackers.mlflow.store import Store, moment, suggestion
 from trackperm.trackers.mlflow.view import SavedView, set_up_view
 from trackperm.trackers.mlflow.write import write_comparison
 from trackperm.trackers.predictions import Predictions
 from trackperm.trackers.publication import (
     KIND_TAG,
-    KINDS,
     LEADERBOARD,
     LoggedComparison,
     Publication,
@@ -51,28 +54,28 @@ from trackperm.trackers.publication import (
 from trackperm.trackers.references import RunReference, TrackedRun
 
 _RUN_ID = re.compile(r"[a-zA-Z0-9][\w-]{0,255}")
-_PAGE = 1000
-_READERS = 8  # a server answers several requests at once, and one takes longer to arrive than to be answered
-_SHOWN = 20
+_PAGE = 1000  # names of runs that are searched for one like a wrong name
+_READERS = 8  # threads: a server answers several requests at once, and transfer takes longer than answering
+_SHOWN = 20  # references in a hint
 
 
 class MlflowTracker:
-    """Adapter of MLflow, over HTTP or on a local store.
+    """Adapter of MLflow, over HTTP or on a local store; see :class:`trackperm.trackers.base.Tracker`.
 
-    Runs are named ``<run id>`` or ``<experiment>/<run name>``; of several ``/``, that one splits at which an
-    experiment and a run of it are found. ``models:/<name>/<version>`` and ``models:/<name>@<alias>`` name the
-    run that made a version of a registered model.
+    A run is named ``<run id>`` or ``<experiment>/<run name>``. Where a name contains several ``/``, the split
+    is the one at which an experiment and a run of it exist. ``models:/<name>/<version>`` and
+    ``models:/<name>@<alias>`` name the run that made a version of a registered model.
 
     Parameters
     ----------
     tracking_uri : str, optional
-        Where runs are recorded; by default what ``mlflow.set_tracking_uri`` or
-        ``MLFLOW_TRACKING_URI`` says. There is no further default: a store is never created.
+        Where runs are recorded; by default what ``mlflow.set_tracking_uri`` or ``MLFLOW_TRACKING_URI`` says.
+        There is no further default, as a store is never created.
 
     Raises
     ------
     InputError
-        If no URI is configured, or nothing is stored where it points.
+        If no URI is configured, or there is no store at it.
     """
 
     scheme: ClassVar[str] = "mlflow"
@@ -83,28 +86,20 @@ class MlflowTracker:
 
     @classmethod
     def of_run(cls, run: Any, tracking_uri: str | None = None) -> MlflowTracker:  # noqa: ARG003
-        """Connect to the store that MLflow's own functions use, for `run` does not tell."""
+        """Connect to the store that MLflow's own functions use, as `run` does not name one."""
         return cls(tracking_uri or mlflow.get_tracking_uri())
 
     def find(self, locator: str) -> TrackedRun:
-        """Find the one run that `locator` names; comparisons and deleted runs are refused.
-
-        Raises
-        ------
-        InputError
-            If no run or several runs answer to it.
-        TrackerError
-            If MLflow cannot be reached or refuses.
-        """
+        """Find the run that `locator` names; comparisons and deleted runs are refused."""
         if locator.startswith("models:/"):
             return self.history().aliased(locator)
         run = self._named(locator) if "/" in locator else self._identified(locator)
         if run.info.lifecycle_stage != "active":
             raise InputError(
                 f"run `mlflow:{run.info.run_id}` is deleted",
-                hint=f"`mlflow runs restore --run-id {run.info.run_id}` brings it back.",
+                hint=f"`mlflow runs restore --run-id {run.info.run_id}` restores it.",
             )
-        if _is_comparison(run):
+        if is_comparison(run):
             kind = run.data.tags[KIND_TAG]
             raise InputError(
                 f"run `mlflow:{run.info.run_id}` is a {kind} that trackperm logged, not a run to compare",
@@ -113,19 +108,10 @@ class MlflowTracker:
         return self._store.tracked(run)
 
     def read(self, run: TrackedRun, artifact: str | None = None) -> ExampleTable:
-        """Read the per-example table that `run` logged, with the datasets that the run names as its input.
+        """Read the per-example table that `run` logged, with the names of its input datasets.
 
-        That of a run of ``mlflow.genai.evaluate`` is its evaluation; ``traces`` names it where the run has
-        logged a table as well.
-
-        Raises
-        ------
-        InputError
-            If there is no such artifact, or several and none was named.
-        SourceError
-            If the artifact cannot be read as a table.
-        TrackerError
-            If MLflow cannot be reached or refuses.
+        The table of a run of ``mlflow.genai.evaluate`` is its evaluation. Where such a run has logged a table
+        as well, the artifact ``traces`` names the evaluation.
         """
         found = self._store.run(run)
         path, _, part = (artifact or "").partition("::")
@@ -148,52 +134,26 @@ class MlflowTracker:
         return replace(table, facts={**table.facts, "dataset": ", ".join(names)}) if names else table
 
     def tables(self, run: TrackedRun) -> list[str]:
-        """List the artifacts of `run` that can hold per-example predictions.
-
-        Raises
-        ------
-        TrackerError
-            If MLflow cannot be reached or refuses.
-        """
+        """List the artifacts of `run` that can hold per-example predictions."""
         return table_paths(self._store, run)
 
     def read_all(
         self, runs: Sequence[TrackedRun], artifact: str | None = None
     ) -> Iterator[ExampleTable | InputError]:
-        """Read the tables of many runs, several at the same time, and give them in the order of the runs.
-
-        Raises
-        ------
-        TrackerError
-            If MLflow cannot be reached or refuses.
-        """
+        """Read the tables of many runs in parallel, and yield them in the order of the runs."""
         with self._store.shared(), ThreadPoolExecutor(_READERS, "trackperm-mlflow") as readers:
             yield from readers.map(partial(table_or_error, self, artifact=artifact), runs)
 
     def log_predictions(self, run: Any, predictions: Predictions) -> RunReference:
-        """Log `predictions` as an artifact of `run`, finished or not, whose status and times stay.
+        """Log `predictions` as an artifact of `run`, finished or not; its status and times stay.
 
-        Parameters
-        ----------
-        run : mlflow.ActiveRun, mlflow.entities.Run or str
-            The run, or its locator.
-        predictions : Predictions
-            What to log.
-
-        Raises
-        ------
-        InputError
-            If there is no such run, it is deleted or a comparison, or has something else under that name;
-            nothing has been written then.
-        InputTypeError
-            If `run` is another object of MLflow's.
-        TrackerError
-            If MLflow failed, or did not keep them.
+        `run` is an ``mlflow.ActiveRun``, an ``mlflow.entities.Run`` or a locator. Deleted runs and
+        comparisons are refused, and other objects raise :class:`~trackperm.errors.InputTypeError`.
         """
         if not isinstance(run, str | Run):
             raise InputTypeError(
-                f"{type(run).__module__}.{type(run).__qualname__} is no run of MLflow",
-                hint="give what `mlflow.start_run` returned, or `mlflow:RUN_ID`.",
+                f"{type(run).__module__}.{type(run).__qualname__} is not a run of MLflow",
+                hint="pass what `mlflow.start_run` returned, or `mlflow:RUN_ID`.",
             )
         found = self.find(run if isinstance(run, str) else run.info.run_id)
         write_predictions(self._store, found, predictions)
@@ -207,34 +167,15 @@ class MlflowTracker:
         alert: bool = False,
         tag_runs: bool = False,
     ) -> Published:
-        """Write `publication` as a run nested under the candidate, or bring that run up to date.
+        """Write `publication` as a run nested under the candidate, or update that run.
 
-        A candidate in the same experiment gets its tags; other runs only if that is asked for. A leaderboard
-        is a run of its own, and is shown in the description of the experiment as well.
+        A candidate in the same experiment gets its tags; other runs only with `tag_runs`, and then the two
+        runs of a comparison get its page as well. A leaderboard is a run of its own, and the description of
+        the experiment shows it too. With a `container`, nothing is written to the candidate's experiment, so
+        that it need not be writable.
 
-        Of several runs with the same key, which two writers at the same moment can leave, the
-        newest that is complete is the one that counts.
-
-        Parameters
-        ----------
-        publication : Publication
-            What to write.
-        container : str, optional
-            Name of an existing experiment to write to, instead of the candidate's; then nothing is
-            written in the candidate's experiment, so that it need not be writable.
-        alert : bool
-            MLflow has no alerts: refused.
-        tag_runs : bool
-            Whether baseline and candidate, or the runs of a leaderboard, get their tags, wherever in this
-            store they are; the two runs of a comparison get its page as well.
-
-        Raises
-        ------
-        InputError
-            If neither says where to write, the experiment does not exist, a run to be tagged is not finished
-            or not in MLflow, or MLflow could not keep a name or value; nothing has been written then.
-        TrackerError
-            If MLflow failed; the next try completes what was begun.
+        Two writers at the same moment can leave several runs with one key; the newest complete one counts.
+        MLflow has no alerts, so `alert` is refused.
         """
         require_options(self, alert=alert)
         candidate, home = (
@@ -242,9 +183,7 @@ class MlflowTracker:
             for run in (publication.candidate, publication.home)
         )
         if container is not None:
-            experiment_id = self._experiment_id(
-                container, advice=f"`mlflow experiments create -n '{container}'` makes one."
-            )
+            experiment_id = self._store.experiment_id(container)
         elif home is not None:
             experiment_id = home.container
         else:
@@ -259,47 +198,33 @@ class MlflowTracker:
         return replace(published, remarks=describe_experiment(self._store, experiment_id))
 
     def set_up_view(self, experiment: str, statistics: Sequence[str] = ()) -> SavedView:
-        """Save the view ``Significance`` in `experiment`, as :func:`set_up_view` does."""
-        return set_up_view(self._store, self._experiment_id(experiment), statistics)
+        """Save the view ``Significance`` in `experiment`; see :func:`set_up_view`."""
+        return set_up_view(self._store, self._store.experiment_id(experiment), statistics)
 
     def store_statistic(self, experiment: str, file: Path, *, is_replaced: bool = False) -> str:
-        """Store a spec in `experiment`, as :func:`store_statistic` does."""
-        return store_statistic(self._store, self._experiment_id(experiment), file, is_replaced=is_replaced)
+        """Store a spec in `experiment`; see :func:`store_statistic`."""
+        return store_statistic(
+            self._store, self._store.experiment_id(experiment), file, is_replaced=is_replaced
+        )
 
     def stored_statistics(self, experiment_id: str) -> dict[str, Statistic | TrackpermError]:
-        """Read the statistics that are stored in an experiment, as :func:`stored_statistics` does."""
+        """Read the statistics that are stored in an experiment; see :func:`stored_statistics`."""
         return stored_statistics(self._store, experiment_id)
 
     def comparison(self, locator: str) -> LoggedComparison:
-        """Find the comparison or leaderboard whose run has the id `locator`.
-
-        Raises
-        ------
-        InputError
-            If there is no such run, or it is neither.
-        TrackerError
-            If MLflow cannot be reached or refuses.
-        """
+        """Find the comparison or leaderboard whose run has the id `locator`."""
         run = self._identified(locator)
-        if not _is_comparison(run) or run.info.lifecycle_stage != "active":
+        if not is_comparison(run) or run.info.lifecycle_stage != "active":
             raise InputError(
-                f"run `mlflow:{locator}` is {'no' if not _is_comparison(run) else 'a deleted'} comparison",
+                f"run `mlflow:{locator}` is {'a deleted' if is_comparison(run) else 'not a'} comparison",
                 hint="name the run that trackperm logged; `trackperm family` lists those of a test set.",
             )
         return logged_comparison(self._store, run)
 
     def comparisons(self, near: TrackedRun | str, test_set: str | None = None) -> list[LoggedComparison]:
-        """List the comparisons and leaderboards in an experiment, called `near` or that of the run `near`.
-
-        Raises
-        ------
-        InputError
-            If there is no such experiment, or the run is not in MLflow.
-        TrackerError
-            If MLflow cannot be reached or refuses.
-        """
+        """List the comparisons and leaderboards in an experiment, named `near` or that of the run `near`."""
         if isinstance(near, str):
-            experiment_id = self._experiment_id(near)
+            experiment_id = self._store.experiment_id(near)
         elif near.reference.scheme == "mlflow":
             experiment_id = near.container
         else:
@@ -307,58 +232,20 @@ class MlflowTracker:
         return logged_comparisons(self._store, experiment_id, test_set)
 
     def files(self, run: TrackedRun) -> dict[str, bytes]:
-        """Read the artifacts of a comparison under ``trackperm/``, by path.
-
-        Raises
-        ------
-        SourceError
-            If there are none.
-        TrackerError
-            If MLflow cannot be reached or refuses.
-        """
+        """Read the artifacts of a comparison under ``trackperm/``, by path."""
         return logged_files(self._store, run)
 
     def runs(self, container: str) -> list[TrackedRun]:
-        """List the finished runs of the experiment called `container`; what trackperm logged is left out.
-
-        Raises
-        ------
-        InputError
-            If there is no such experiment.
-        TrackerError
-            If MLflow cannot be reached or refuses.
-        """
-        experiment_id = self._experiment_id(container)
-        found: list[Run] = []
-        token: str | None = None
-        with self._store.calls(f"listing the runs of experiment `{container}`") as client:
-            while True:
-                page = client.search_runs(
-                    [experiment_id],
-                    filter_string="attributes.status = 'FINISHED'",
-                    max_results=_PAGE,
-                    order_by=["attributes.start_time ASC"],
-                    page_token=token,
-                )
-                found += [run for run in page if KIND_TAG not in run.data.tags]
-                token = page.token
-                if not token:
-                    break
-        return [self._store.tracked(run) for run in found]
+        """List the finished runs of the experiment called `container`, oldest first."""
+        return [record.run for record in self.history().finished(container)]
 
     def container_name(self, run: TrackedRun) -> str:
-        """Return the name of the experiment that holds `run`.
-
-        Raises
-        ------
-        TrackerError
-            If MLflow cannot be reached or refuses.
-        """
+        """Return the name of the experiment that holds `run`."""
         with self._store.calls(f"looking up experiment {run.container}") as client:
             return str(client.get_experiment(run.container).name)
 
     def history(self) -> MlflowHistory:
-        """Return what the store knows of past runs and registered models."""
+        """Return the history of the store: past runs and registered models."""
         return MlflowHistory(self._store)
 
     def _identified(self, run_id: str) -> Run:
@@ -374,7 +261,7 @@ class MlflowTracker:
         )
 
     def _hint_for_name(self, name: str) -> str:
-        """Suggest references for a bare name that is no run id."""
+        """Suggest references for a name that is not a run id."""
         with self._store.calls(f"looking up runs called `{name}`") as client:
             experiments = {
                 exp.experiment_id: exp.name for exp in client.search_experiments(max_results=_SHOWN * 5)
@@ -383,7 +270,7 @@ class MlflowTracker:
         if not runs and name in experiments.values():
             if self.runs(name):
                 return f"`{name}` is an experiment: `mlflow:{name}/<run name>` names a run of it."
-            return f"`{name}` is an experiment, which has no finished run yet."
+            return f"`{name}` is an experiment without a finished run."
         if not runs:
             return "a run is named by its id, or as `mlflow:<experiment>/<run name>`."
         references = sorted({f"`mlflow:{experiments[run.info.experiment_id]}/{name}`" for run in runs})
@@ -395,7 +282,8 @@ class MlflowTracker:
         splits = [(experiment, name) for experiment, name in splits if experiment and name]
         if not splits:
             raise InputError(
-                f"`mlflow:{locator}` names no run", hint="write `mlflow:<experiment>/<run name>`, with both."
+                f"`mlflow:{locator}` is not a run; expected `mlflow:<experiment>/<run name>`",
+                hint="write both the experiment and the name of the run.",
             )
         known = [split for split in splits if self._store.experiment(split[0]) is not None]
         experiment, name = (known or splits)[0]
@@ -405,80 +293,39 @@ class MlflowTracker:
         if not runs:
             raise InputError(
                 f"experiment `{experiment}` has no run called `{name}`",
-                hint=self._hint_for_run(name, self._run_names(self._experiment_id(experiment))),
+                hint=self._hint_for_run(name, self._run_names(self._store.experiment_id(experiment))),
             )
+        lines = [
+            f"mlflow:{run.info.run_id}  started {moment(run.info.start_time):%Y-%m-%d %H:%M:%S UTC}"
+            f"  {run.info.status}"
+            for run in runs
+        ]
         raise InputError(
-            f"{len(runs)} runs of experiment `{experiment}` are called `{name}`:\n\n{_listing(runs)}",
+            f"{len(runs)} runs of experiment `{experiment}` are called `{name}`:\n\n{listing(lines)}",
             hint="name one by its id.",
         )
 
     @staticmethod
     def _hint_for_run(name: str, there: Sequence[str]) -> str:
         if not there:
-            return "it has no run at all yet."
-        return _suggestion(name, there) or "a run is named by its id, or as `mlflow:<experiment>/<run name>`."
+            return "the experiment has no runs yet."
+        return suggestion(name, there) or "a run is named by its id, or as `mlflow:<experiment>/<run name>`."
 
     def _called(self, experiment: str, name: str) -> list[Run]:
-        return self._runs_called(name, [self._experiment_id(experiment)])
-
-    def _experiment_id(self, name: str, *, advice: str | None = None) -> str:
-        experiment = self._store.experiment(name)
-        if experiment is not None:
-            return str(experiment.experiment_id)
-        with self._store.calls("listing experiments") as client:
-            names = [exp.name for exp in client.search_experiments(max_results=_PAGE)]
-        raise InputError(
-            f"MLflow at `{self._store.label}` has no experiment called `{name}`",
-            hint=_suggestion(name, names) or advice,
-        )
+        return self._runs_called(name, [self._store.experiment_id(experiment)])
 
     def _runs_called(self, name: str, experiment_ids: list[str]) -> list[Run]:
-        """List the active runs of that name which are no comparisons, newest first."""
+        """List the active runs of that name, newest first, without comparisons."""
         quote = next((mark for mark in "'\"`" if mark not in name), None)
         if quote is None:
             raise InputError(
                 f"MLflow cannot search for a run called `{name}`", hint="name the run by its id."
             )
-        runs: list[Run] = []
-        token: str | None = None
-        with self._store.calls(f"looking up runs called `{name}`") as client:
-            while True:
-                page = client.search_runs(
-                    experiment_ids,
-                    filter_string=f"attributes.run_name = {quote}{name}{quote}",
-                    max_results=_PAGE,
-                    order_by=["attributes.start_time DESC"],
-                    page_token=token,
-                )
-                runs += [run for run in page if run.info.run_name == name and not _is_comparison(run)]
-                token = page.token
-                if not token:
-                    return runs
+        wanted = f"attributes.run_name = {quote}{name}{quote}"
+        runs = self._store.search(f"looking up runs called `{name}`", experiment_ids, wanted)
+        return [run for run in runs if run.info.run_name == name and not is_comparison(run)]
 
     def _run_names(self, experiment_id: str) -> list[str]:
         with self._store.calls("listing runs") as client:
             runs = client.search_runs([experiment_id], max_results=_PAGE)
-        return [run.info.run_name for run in runs if not _is_comparison(run)]
-
-
-def _is_comparison(run: Run) -> bool:
-    return run.data.tags.get(KIND_TAG) in KINDS
-
-
-def _suggestion(name: str, known: Sequence[str]) -> str | None:
-    close = get_close_matches(name, list(dict.fromkeys(known)), n=3)
-    return f"did you mean {' or '.join(f'`{match}`' for match in close)}?" if close else None
-
-
-def _listing(runs: Sequence[Run]) -> str:
-    lines = [
-        f"    mlflow:{run.info.run_id}  started {_moment(run.info.start_time)}  {run.info.status}"
-        for run in runs[:_SHOWN]
-    ]
-    if len(runs) > _SHOWN:
-        lines.append(f"    and {len(runs) - _SHOWN} more")
-    return "\n".join(lines)
-
-
-def _moment(milliseconds: int) -> str:
-    return datetime.fromtimestamp(milliseconds / 1000, tz=timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
+        return [run.info.run_name for run in runs if not is_comparison(run)]

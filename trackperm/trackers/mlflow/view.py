@@ -1,7 +1,7 @@
-"""The saved view "Significance" of an MLflow experiment: columns of its table of runs, and their order.
+"""Saved view "Significance" of an MLflow experiment: the columns of its runs table and their order.
 
-A saved view is a tag of the experiment: JSON with a name, two times and a state, which is JSON as well,
-deflated. The format is MLflow's own and is not documented: what is not understood is not replaced.
+A saved view is a tag of the experiment: JSON with a name, two times and a state, which is deflated JSON. The
+format is MLflow's own and undocumented, so a view that cannot be parsed is not replaced.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ import time
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
-
-from mlflow.entities import Run, ViewType
 
 from trackperm.errors import InputError
 from trackperm.statistic import Statistic, builtin_names, load_statistic
@@ -27,30 +26,31 @@ VIEW_KEY = "trackperm"
 VIEW_TAG = f"mlflow.sharedViewState.{VIEW_KEY}"
 
 _DEFLATED = "deflate;"
-_LARGEST_STATE = 2**20
+_LARGEST_STATE = 2**20  # bytes, as a few kilobytes can be inflated without end
 _VERDICT = "sig."
 _BESIDE = (".vs", ".baseline_of")
-"""Ends of the tags that stand beside a verdict."""
+"""Suffixes of the tags that accompany a verdict."""
 
-_PAGE = 1000
-_MAX_PAGES = 10
+_MAX_RUNS = 10_000
+"""Newest runs whose tags and metrics become columns; older runs rarely add others."""
+
 _FIRST_STATE = {"searchFilter": ""}
 
 
 @dataclass(frozen=True)
 class SavedView:
-    """The saved view as it is after it was set up.
+    """The saved view after it was set up.
 
     Attributes
     ----------
     link : str
-        Where it is shown: an address, or what follows the address of MLflow's pages.
+        Address of the view, or the part after the address of MLflow's pages.
     columns : tuple of str
-        Its columns, as MLflow names them.
+        Columns, as MLflow names them.
     is_written : bool
-        Whether it was written; False where it was as it is to be.
+        Whether the view was written; False where it was up to date.
     unused : tuple of str
-        Statistics among those that were chosen, by which no run of the experiment has a verdict yet.
+        Chosen statistics for which no run of the experiment has a verdict yet.
     """
 
     link: str
@@ -61,7 +61,7 @@ class SavedView:
 
 @dataclass(frozen=True)
 class _Logged:
-    """Names of tags and metrics that the runs of an experiment have."""
+    """Names of the tags and metrics that the runs of an experiment have."""
 
     tags: frozenset[str]
     metrics: frozenset[str]
@@ -69,7 +69,7 @@ class _Logged:
 
     @property
     def statistics(self) -> list[str]:
-        """Statistics by which runs have verdicts."""
+        """Statistics for which runs have verdicts."""
         names = [tag.removeprefix(_VERDICT) for tag in self.tags if tag.startswith(_VERDICT)]
         return sorted(
             name
@@ -79,25 +79,25 @@ class _Logged:
 
 
 def set_up_view(store: Store, experiment_id: str, statistics: Sequence[str] = ()) -> SavedView:
-    """Write the saved view of an experiment, or bring it up to date; the same again writes nothing.
+    """Write the saved view of an experiment, or update it; an unchanged view is not written.
 
-    Columns are the scores and verdicts by each statistic; the first score orders the runs, the best on top.
-    Of a view that is there, columns that are neither, widths and all else stay as people left them.
+    Its columns are the scores and verdicts of each statistic. The first score orders the runs, best first.
+    Other columns, widths and settings of an existing view stay.
 
     Parameters
     ----------
     store : Store
-        Where the experiment is.
+        Store that holds the experiment.
     experiment_id : str
-        Its id.
+        Id of the experiment.
     statistics : sequence of str
-        Names of statistics; by default all by which runs of the experiment have verdicts.
+        Names of statistics; by default all for which runs of the experiment have verdicts.
 
     Raises
     ------
     InputError
-        If there are no verdicts and no statistic was named, if what is saved there cannot be read, or if the
-        view is too large for MLflow.
+        If there are no verdicts and no statistic was named, the saved view cannot be parsed, or the new one
+        is too large for MLflow.
     TrackerError
         If MLflow failed.
     """
@@ -105,8 +105,8 @@ def set_up_view(store: Store, experiment_id: str, statistics: Sequence[str] = ()
     chosen = list(dict.fromkeys(statistics)) or logged.statistics
     if not chosen:
         raise InputError(
-            "no run of the experiment has a verdict, so there is nothing to show in columns",
-            hint="compare runs of it first, or say what is to be shown: `--statistic accuracy`.",
+            "no run of the experiment has a verdict, so the view would have no columns",
+            hint="compare runs of it first, or name a statistic: `--statistic accuracy`.",
         )
     held = experiment_tags(store, experiment_id).get(VIEW_TAG)
     envelope, state = ({}, dict(_FIRST_STATE)) if held is None else _read(held)
@@ -118,7 +118,7 @@ def set_up_view(store: Store, experiment_id: str, statistics: Sequence[str] = ()
             VIEW_TAG,
             _write(envelope, wanted),
             too_long=f"the view `{VIEW_NAME}`",
-            hint="`--statistic NAME` chooses those whose columns it shows.",
+            hint="`--statistic NAME` selects the statistics whose columns it shows.",
         )
     pages = f"{store.label.rstrip('/')}/" if store.uri.startswith(("http://", "https://")) else ""
     return SavedView(
@@ -132,7 +132,7 @@ def set_up_view(store: Store, experiment_id: str, statistics: Sequence[str] = ()
 def _wanted(
     state: Mapping[str, Any], chosen: Sequence[str], logged: _Logged, ascending: Mapping[str, bool]
 ) -> dict[str, Any]:
-    """Columns and order: ours first, then what people added."""
+    """Return columns and order: those of trackperm first, then those that people added."""
     scores = {name: _score(name, logged) for name in chosen}
     ours = []
     for name in chosen:
@@ -150,14 +150,14 @@ def _wanted(
 
 
 def _score(statistic: str, logged: _Logged) -> str | None:
-    """Name the metric that holds the score of a run: its own, or else that of comparisons."""
+    """Return the name of the metric that holds the score of a run: its own, or else that of comparisons."""
     own = next((name for name in (statistic, f"{statistic}_score") if name in logged.metrics), None)
     candidate = f"{statistic}/candidate_score"
     return own or (candidate if candidate in logged.metrics_of_comparisons else None)
 
 
 def _directions(store: Store, experiment_id: str, names: Sequence[str]) -> dict[str, bool]:
-    """Whether smaller scores are better, of statistics that are built in or stored in the experiment."""
+    """Return whether smaller scores are better, for statistics that are built in or stored."""
     stored = stored_statistics(store, experiment_id)
     builtins = builtin_names()
     ascending = {}
@@ -171,32 +171,20 @@ def _logged(store: Store, experiment_id: str) -> _Logged:
     tags: set[str] = set()
     metrics: set[str] = set()
     of_comparisons: set[str] = set()
-    token: str | None = None
-    with store.calls(f"listing the runs of experiment `{experiment_id}`") as client:
-        for _ in range(_MAX_PAGES):  # the newest runs tell
-            page = client.search_runs(
-                [experiment_id], run_view_type=ViewType.ACTIVE_ONLY, max_results=_PAGE, page_token=token
-            )
-            for run in page:
-                _note(run, tags, of_comparisons if KIND_TAG in run.data.tags else metrics)
-            token = page.token
-            if not token:
-                break
+    runs = store.search(f"listing the runs of experiment `{experiment_id}`", [experiment_id])
+    for run in islice(runs, _MAX_RUNS):
+        tags.update(name for name in run.data.tags if "`" not in name)
+        (of_comparisons if KIND_TAG in run.data.tags else metrics).update(run.data.metrics)
     return _Logged(frozenset(tags), frozenset(metrics), frozenset(of_comparisons))
 
 
-def _note(run: Run, tags: set[str], metrics: set[str]) -> None:
-    tags.update(name for name in run.data.tags if "`" not in name)
-    metrics.update(run.data.metrics)
-
-
 def _read(held: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Read a saved view and its state.
+    """Parse a saved view and its state.
 
     Raises
     ------
     InputError
-        If it is not as MLflow writes it.
+        If it is not in MLflow's format.
     """
     try:
         envelope = json.loads(held)
@@ -207,18 +195,18 @@ def _read(held: str) -> tuple[dict[str, Any], dict[str, Any]]:
                 base64.b64decode(text[len(_DEFLATED) :], validate=True), _LARGEST_STATE
             )
             if not inflated.eof:
-                raise ValueError("it is cut, or too large")
+                raise ValueError("it is truncated or too large")
             text = data.decode()
         state = json.loads(text)
         columns = state.get("selectedColumns", [])
         if not isinstance(columns, list) or not all(isinstance(column, str) for column in columns):
-            raise ValueError("its columns are no list of names")
+            raise ValueError("its columns are not a list of names")
         if not isinstance(envelope["createdAt"], int | float):
-            raise ValueError("it does not say when it was made")
+            raise ValueError("it has no time of creation")
     except (ValueError, TypeError, KeyError, AttributeError, zlib.error) as error:
         raise InputError(
             f"the saved view in tag `{VIEW_TAG}` of the experiment cannot be read"
-            f" ({type(error).__name__}: {error}), and is left as it is",
+            f" ({type(error).__name__}: {error}), so it is not replaced",
             hint="was it written by a newer MLflow, or by hand? Delete it in the experiment's menu `Views`"
             f" or by `MlflowClient().delete_experiment_tag(EXPERIMENT_ID, {VIEW_TAG!r})`, and try again.",
         ) from error
@@ -226,9 +214,10 @@ def _read(held: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _write(envelope: Mapping[str, Any], state: Mapping[str, Any]) -> str:
-    """Write a view as MLflow does, with the name and the time of its making that it has.
+    """Encode a view as MLflow does, keeping its name and time of creation.
 
-    Versions before 3.15 know no names, and read the state from where they are: it stands there as well.
+    Versions before 3.15 have no names, and read the state from the outer object, which therefore holds it
+    too.
     """
     now = int(time.time() * 1000)
     deflated = base64.b64encode(zlib.compress(json.dumps(state).encode(), 9)).decode()

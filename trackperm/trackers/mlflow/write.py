@@ -1,9 +1,8 @@
-"""A comparison or leaderboard as a run of its own in MLflow; a crash is never taken for a result.
+"""Writer of comparisons and leaderboards to MLflow, each as a run that is marked complete last.
 
-The order is: run (``RUNNING``, ``trackperm.state=writing``), artifacts, metrics, tags, tags of the runs
-that were compared, everything read back, ``trackperm.state=done``, and ``FINISHED`` last. The next try
-finds the run by its key and goes through the same steps; each leaves what is already there as it is or
-replaces it.
+The order is: run (``RUNNING``, ``trackperm.state=writing``), artifacts, metrics, tags, tags of the compared
+runs, reading everything back, ``trackperm.state=done``, and ``FINISHED`` last. After a crash the next call
+finds the run by its key and repeats these steps; each step skips or replaces what is already there.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ from mlflow import MlflowClient
 from mlflow.entities import Metric, Run, RunTag
 
 from trackperm.errors import InputError, TrackerError
-from trackperm.trackers.mlflow.artifacts import is_safe_path
 from trackperm.trackers.mlflow.store import Store
 from trackperm.trackers.publication import (
     COMPARISON,
@@ -36,7 +34,7 @@ from trackperm.trackers.publication import (
     TEST_SET_TAG,
     Publication,
     Published,
-    Table,
+    is_safe_path,
     now,
 )
 from trackperm.trackers.references import TrackedRun
@@ -45,18 +43,19 @@ STATE_TAG = "trackperm.state"
 DIGEST_TAG = "trackperm.digest"
 WRITING, DONE = "writing", "done"
 REPORT = "trackperm_report.html"
-"""Page of a comparison. Where both runs have a file of one name outside all folders, MLflow's page that
-compares runs shows it."""
+"""File name of a comparison's page.
+
+MLflow's page that compares runs shows it where both runs have a file of that name outside all folders.
+"""
 
 _NAME = re.compile(r"[\w.\-:/ ]{1,250}")
-_MAX_VALUE = 8000
-_MAX_ROWS = 1000
-_METRICS_PER_REQUEST = 1000
+_MAX_VALUE = 8000  # characters at which MLflow silently truncates a tag
+_METRICS_PER_REQUEST = 1000  # MLflow's limit
 
 
 @dataclass(frozen=True)
 class _Content:
-    """What the comparison's run must hold in the end."""
+    """Final content of a publication's run."""
 
     metrics: Mapping[str, float]
     tags: Mapping[str, str]
@@ -72,22 +71,22 @@ def write_comparison(
     *,
     tag_runs: bool = False,
 ) -> Published:
-    """Write `publication` to the run with its key in an experiment, made if there is none.
+    """Write `publication` to the run with its key in an experiment, creating the run if necessary.
 
     Parameters
     ----------
     store : Store
-        Where to write.
+        Store to write to.
     publication : Publication
-        What to write.
+        Comparison or leaderboard.
     candidate : TrackedRun or None
-        The run to nest the comparison under, where it is in MLflow. It gets its tags if it is in the
-        same experiment.
+        Run under which the comparison is nested, where it is in MLflow. It gets its tags if it is in the same
+        experiment.
     experiment_id : str
-        The experiment to write to.
+        Experiment to write to.
     tag_runs : bool
-        Whether candidate and baseline, or the runs of a leaderboard, all get their tags; the two runs of a
-        comparison of all examples get its page as well, in place of that of an earlier one.
+        Whether all compared runs get their tags. The two runs of a comparison of all examples get its page as
+        well, which replaces that of an earlier one.
     """
     content = _content(publication)
     run_tags: list[tuple[TrackedRun, Mapping[str, str]]] = []
@@ -136,25 +135,18 @@ def write_comparison(
 
 
 def _content(publication: Publication) -> _Content:
-    """Lay out `publication` as MLflow keeps it.
+    """Convert `publication` to what MLflow stores.
 
     Raises
     ------
     InputError
-        If MLflow would refuse, cut or change any of it.
+        If MLflow would refuse, truncate or change any of it.
     """
-    if not re.fullmatch(r"[0-9a-f]{8,}", publication.key):
-        raise InputError(f"`{publication.key}` is no comparison key: hexadecimal digits were expected")
-    files = dict(publication.files)
-    for name, table in publication.tables.items():
-        files[f"{name}.json"] = _split_json(name, table)
-    for path in files:
-        if not is_safe_path(path):
-            raise InputError(f"`{path}` is no artifact path")
-    for name, value in publication.metrics.items():
+    publication.check()
+    for name in publication.metrics:
         _check_name("metric", name)
-        if not math.isfinite(value):
-            raise InputError(f"metric `{name}` is {value}, which MLflow would turn into another number")
+    tables = {f"{name}.json": table.finite().json() for name, table in publication.tables.items()}
+    files = {**publication.files, **tables}
     noted = [{"path": f"{name}.json", "type": "table"} for name in publication.tables]
     tags = {
         **publication.tags,
@@ -174,26 +166,12 @@ def _content(publication: Publication) -> _Content:
     return _Content(publication.metrics, tags, files, digest.hexdigest())
 
 
-def _split_json(name: str, table: Table) -> bytes:
-    """Write `table` as ``log_table`` does, which the pages of MLflow show as a table."""
-    if len(table.rows) > _MAX_ROWS:
-        raise InputError(f"table `{name}` has {len(table.rows)} rows; MLflow's pages can show {_MAX_ROWS}")
-    rows = [[_cell(value) for value in row] for row in table.rows]
-    return json.dumps(
-        {"columns": list(table.columns), "data": rows}, ensure_ascii=False, allow_nan=False
-    ).encode()
-
-
-def _cell(value: str | int | float | bool | None) -> str | int | float | bool | None:
-    """JSON has no infinity and no NaN: they become text."""
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
-
-
 def _check_name(kind: str, name: str) -> None:
     if not _NAME.fullmatch(name) or not is_safe_path(name):
         raise InputError(
-            f"MLflow cannot keep a {kind} called `{name}`",
-            hint="its names are at most 250 letters, digits, spaces and `_ - . : /`: rename the statistic.",
+            f"MLflow cannot store a {kind} called `{name}`; expected at most 250 letters, digits, spaces and"
+            " `_ - . : /`",
+            hint="rename the statistic.",
         )
 
 
@@ -201,14 +179,14 @@ def _check_tags(tags: Mapping[str, str]) -> None:
     for name, value in tags.items():
         _check_name("tag", name)
         if len(value) > _MAX_VALUE:
-            raise InputError(f"tag `{name}` has {len(value)} characters; MLflow would cut it at {_MAX_VALUE}")
+            raise InputError(f"tag `{name}` has {len(value):,} characters; MLflow stores {_MAX_VALUE:,}")
 
 
 def _require_active(client: MlflowClient, candidate: TrackedRun) -> None:
     if client.get_run(candidate.reference.locator).info.lifecycle_stage != "active":
         raise InputError(
-            f"run `{candidate.reference}` ({candidate.name}) is deleted, so nothing is logged under it",
-            hint=f"`mlflow runs restore --run-id {candidate.reference.locator}` brings it back.",
+            f"run `{candidate.reference}` ({candidate.name}) is deleted, so nothing can be logged under it",
+            hint=f"`mlflow runs restore --run-id {candidate.reference.locator}` restores it.",
         )
 
 
@@ -216,13 +194,13 @@ def _require_finished(client: MlflowClient, run: TrackedRun) -> None:
     status = client.get_run(run.reference.locator).info.status
     if status in ("RUNNING", "SCHEDULED"):
         raise InputError(
-            f"run `{run.reference}` ({run.name}) is {status}, so it gets no tags",
+            f"run `{run.reference}` ({run.name}) is {status}, so it cannot get tags",
             hint="compare it again with `--tag-runs` when it is finished.",
         )
 
 
 def _find(client: MlflowClient, publication: Publication, experiment_id: str) -> Run | None:
-    """Find the run with the key of `publication`: the newest complete one, else the newest begun."""
+    """Find the run with the key of `publication`: the newest complete one, or else the newest."""
     key, kind = publication.key, publication.kind
     runs = client.search_runs(
         [experiment_id],
@@ -241,18 +219,18 @@ def _first_tags(publication: Publication, candidate: TrackedRun | None) -> dict[
         "mlflow.source.name": "trackperm",
         "mlflow.source.type": "LOCAL",
     }
-    for name in (TEST_SET_TAG, PAIRS_TAG):  # of what is being written, the ledger knows already
+    for name in (TEST_SET_TAG, PAIRS_TAG):  # the ledger counts a comparison while it is being written
         if name in publication.tags:
             tags[name] = publication.tags[name]
     if candidate is not None:
         tags["mlflow.parentRunId"] = candidate.reference.locator
-    with suppress(OSError, KeyError, ImportError):  # a container may know no user
+    with suppress(OSError, KeyError, ImportError):  # a container may have no user name
         tags["mlflow.user"] = getpass.getuser()
     return tags
 
 
 def _write(client: MlflowClient, run: Run, content: _Content) -> None:
-    """Bring artifacts, then metrics, then tags of an unfinished run to `content`."""
+    """Write artifacts, then metrics, then tags of an unfinished run, as `content` says."""
     run_id = run.info.run_id
     if run.data.tags.get(STATE_TAG) != WRITING:
         client.set_tag(run_id, STATE_TAG, WRITING)
@@ -268,7 +246,7 @@ def _write(client: MlflowClient, run: Run, content: _Content) -> None:
     stale = {
         name: value for name, value in content.metrics.items() if not _same(held.metrics.get(name), value)
     }
-    # Of two values with one timestamp MLflow calls the larger one the latest, and clocks differ.
+    # MLflow takes the larger of two values with one timestamp for the latest, and clocks differ.
     past = [
         point.timestamp
         for name in stale
@@ -283,20 +261,20 @@ def _write(client: MlflowClient, run: Run, content: _Content) -> None:
 
 
 def _tag(client: MlflowClient, run_id: str, tags: Mapping[str, str]) -> None:
-    """Set `tags`, all in one request, unless all are there; the run's status and times stay."""
+    """Set `tags` in one request, unless all are set; the run's status and times stay."""
     if tags.items() <= client.get_run(run_id).data.tags.items():
         return
     client.log_batch(run_id, tags=[RunTag(name, value) for name, value in tags.items()])
     kept = client.get_run(run_id).data.tags
     if lost := sorted(name for name, value in tags.items() if kept.get(name) != value):
         raise TrackerError(
-            f"MLflow did not keep what was written to run `mlflow:{run_id}`: "
+            f"MLflow did not store what was written to run `mlflow:{run_id}`: "
             + ", ".join(f"tag `{name}`" for name in lost)
         )
 
 
 def _attach(client: MlflowClient, run_id: str, name: str, data: bytes) -> None:
-    """Log a file to a run, unless the run has it as it is; its status and times stay."""
+    """Log a file to a run, unless the run holds it unchanged; the run's status and times stay."""
     with TemporaryDirectory(prefix="trackperm-") as folder:
         if any(info.path == name for info in client.list_artifacts(run_id)):
             held = Path(client.download_artifacts(run_id, name, folder))
@@ -309,16 +287,16 @@ def _attach(client: MlflowClient, run_id: str, name: str, data: bytes) -> None:
 
 
 def _finish(client: MlflowClient, run_id: str, content: _Content) -> None:
-    """Read everything back, and only then call the run complete."""
+    """Read everything back, and mark the run as complete only then."""
     if differences := _differences(client, client.get_run(run_id), content):
         raise TrackerError(
-            f"MLflow did not keep what was written to run `mlflow:{run_id}`: {', '.join(differences)}",
+            f"MLflow did not store what was written to run `mlflow:{run_id}`: {', '.join(differences)}",
             hint="the run stays marked as unfinished; try again, or look at the server's log.",
         )
     client.log_batch(run_id, tags=[RunTag(DIGEST_TAG, content.digest), RunTag(STATE_TAG, DONE)])
     client.set_terminated(run_id, status="FINISHED")
     if not _is_marked_complete(client.get_run(run_id), content):
-        raise TrackerError(f"MLflow did not keep the end of run `mlflow:{run_id}`", hint="try again.")
+        raise TrackerError(f"MLflow did not mark run `mlflow:{run_id}` as finished", hint="try again.")
 
 
 def _is_marked_complete(run: Run, content: _Content) -> bool:
@@ -331,7 +309,7 @@ def _is_marked_complete(run: Run, content: _Content) -> bool:
 
 
 def _differences(client: MlflowClient, run: Run, content: _Content) -> list[str]:
-    """Name what the run holds otherwise than `content` says."""
+    """List what the run holds otherwise than `content` says."""
     found = [
         f"metric `{name}`"
         for name, value in content.metrics.items()
@@ -351,5 +329,5 @@ def _differences(client: MlflowClient, run: Run, content: _Content) -> list[str]
 
 
 def _same(kept: float | None, value: float) -> bool:
-    """Whether a store kept `value`; some databases return the last digit otherwise."""
+    """Return whether a store kept `value`; some databases change the last digit."""
     return kept is not None and math.isclose(kept, value, rel_tol=1e-14)

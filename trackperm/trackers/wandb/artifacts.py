@@ -1,8 +1,8 @@
-"""Which table or artifact of a run on a W&B server holds its per-example predictions.
+"""Tables and artifacts of a run on a W&B server, and which of them holds its per-example predictions.
 
-Tables are read as the JSON files that wandb uploads, never through :class:`wandb.Table`, which is far slower,
-and never from the copy for W&B's pages where it may be cut. Which tables count, and what happens to one whose
-rows are not all there, is said in :mod:`trackperm.tables.wandb.logged_tables`, for offline runs alike.
+Tables are read as the JSON files that wandb uploads. :class:`wandb.Table` would be far slower, and the copy
+for W&B's pages may be truncated. :mod:`trackperm.tables.wandb.logged_tables` defines which tables count, and
+what happens to a table without all its rows, for offline runs as well.
 """
 
 from __future__ import annotations
@@ -20,22 +20,18 @@ from typing import Any
 
 from trackperm.errors import InputError, SourceError, TrackerError
 from trackperm.storage import temporary_files
-from trackperm.tables.registry import recognised
+from trackperm.tables.registry import detect_format
 from trackperm.tables.table import ExampleTable
 from trackperm.tables.wandb.logged_tables import (
     JOINED_SUFFIX,
-    NOT_PREDICTIONS,
-    PARTITIONED_SUFFIX,
     TABLE_SUFFIX,
-    Likelihood,
     LoggedTable,
     choose,
-    likelihood_of_file,
+    holds_predictions,
     likelihood_of_key,
-    parquet_parts,
     parts_of,
     read_table,
-    together,
+    tables_of_artifact,
 )
 from trackperm.tables.wandb.run_log import media_entries
 from trackperm.trackers.references import RunReference, TrackedRun
@@ -48,19 +44,17 @@ _INCREMENTS = "wandb-run-incremental-table"
 
 
 def is_artifact(locator: str) -> bool:
-    """Whether `locator` names an artifact, ``<entity>/<project>/<name>:<version or alias>``."""
+    """Return whether `locator` names an artifact, ``<entity>/<project>/<name>:<version or alias>``."""
     return _ARTIFACT.fullmatch(locator) is not None
 
 
 def find_artifact(store: Store, locator: str) -> TrackedRun:
-    """Find an artifact that is read in place of a run; its locator gets the version that it has now.
+    """Find an artifact that is read in place of a run; its locator names the present version.
 
     Raises
     ------
     InputError
-        If there is none.
-    TrackerError
-        If W&B cannot be reached or refuses.
+        If there is no such artifact.
     """
     with store.calls(f"looking up artifact `wandb:{locator}`") as api:
         if not api.artifact_exists(locator):
@@ -81,26 +75,24 @@ def read_run(
     Parameters
     ----------
     store : Store
-        Where it is.
+        Server that holds it.
     run : TrackedRun
         The run or artifact.
     choice : str, optional
-        The key that the table was logged under, ``<artifact>[:<version>]/<file>``, or of an artifact the
-        file; ``::PART`` may follow.
+        Key under which the table was logged, or ``<artifact>[:<version>]/<file>``; the file alone in an
+        artifact. ``::PART`` may follow.
 
     Returns
     -------
     table : ExampleTable
-        What was read.
+        The table.
     used : tuple of str
-        The versions of artifacts that it was read from, ``<entity>/<project>/<name>:<version>``.
+        Versions of artifacts from which it was read, ``<entity>/<project>/<name>:<version>``.
 
     Raises
     ------
     SourceError
-        If it cannot be told which table is meant, it is no table, or W&B cut it.
-    TrackerError
-        If W&B cannot be reached or refuses.
+        If several tables could be meant, the file is not a table, or W&B truncated it.
     """
     if is_artifact(run.reference.locator):
         logged: _Logged = _LoggedArtifact(store, run)
@@ -112,13 +104,13 @@ def read_run(
         logged.tables(), choice, called, lambda name: f"`--artifact '{name}'`", logged.others()
     )
     with temporary_files(), TemporaryDirectory(prefix="trackperm-") as folder:
-        read = read_table(table, Path(folder), str(run.reference), recognised, part).loaded()
+        read = read_table(table, Path(folder), str(run.reference), detect_format, part).loaded()
     read = replace(read, facts={**read.facts, **logged.facts()}, notes=(*read.notes, *logged.notes()))
     return read, tuple(dict.fromkeys(logged.used))
 
 
 class _Logged:
-    """What can be chosen from: the files of artifacts."""
+    """Files of artifacts, among which a table is chosen."""
 
     def __init__(self, store: Store, run: TrackedRun) -> None:
         self._store = store
@@ -138,7 +130,7 @@ class _Logged:
         raise NotImplementedError
 
     def facts(self) -> dict[str, str]:
-        """Digests of the datasets that the run took as input."""
+        """Return the digests of the datasets that the run used as input."""
         with self._store.calls(f"listing the inputs of `{self._run.reference}`"):
             creator = self._creator()
             used = [] if creator is None else list(creator.used_artifacts())
@@ -148,40 +140,15 @@ class _Logged:
     def _files(self, artifact: Any, prefix: str, n_versions: int = 1) -> list[LoggedTable]:
         """List the files in an artifact that can hold predictions."""
         entries = self._entries(artifact)
-        parts: dict[str, list[str]] = {}
-        for path in entries:
-            if path.endswith(PARTITIONED_SUFFIX):
-                with temporary_files(), TemporaryDirectory(prefix="trackperm-") as folder:
-                    parts[path] = parts_of(self._download_one(artifact, path, Path(folder)), entries)
-        in_parts = {part for paths in parts.values() for part in paths}
-        sharded = parquet_parts(entries)
-        in_parts |= {part for tables in sharded.values() for paths in tables for part in paths}
-        likely = {path: likelihood_of_file(path) for path in entries if path not in in_parts}
-        return [
-            LoggedTable(
-                prefix + path,
-                partial(self._download, [(artifact, file) for file in parts.get(path, [path])]),
-                is_own_format=path.endswith((TABLE_SUFFIX, PARTITIONED_SUFFIX)),
-                likelihood=likelihood or Likelihood.TABLE,
-                n_versions=n_versions,
-            )
-            for path, likelihood in likely.items()
-            if likelihood is not None or path in parts
-        ] + [
-            LoggedTable(
-                prefix + path,
-                partial(self._download_together, artifact, tables[0]),
-                is_own_format=False,
-                n_versions=n_versions,
-                parts=tuple(prefix + part for part in tables[0]),
-            )
-            for path, tables in sharded.items()
-            if len(tables) == 1
-        ]
 
-    def _download_together(self, artifact: Any, paths: Sequence[str], folder: Path) -> list[Path]:
-        files = self._download([(artifact, path) for path in paths], folder)
-        return [together(dict(zip(paths, files, strict=True)), folder)]
+        def parts(path: str) -> list[str]:
+            with temporary_files(), TemporaryDirectory(prefix="trackperm-") as folder:
+                return parts_of(self._download_one(artifact, path, Path(folder)), entries)
+
+        def fetch(paths: Sequence[str], folder: Path) -> list[Path]:
+            return self._download([(artifact, path) for path in paths], folder)
+
+        return tables_of_artifact(prefix, entries, parts, fetch, n_versions)
 
     def _entries(self, artifact: Any) -> Mapping[str, Any]:
         with self._store.calls(f"listing the files of artifact `{artifact.name}`"):
@@ -198,16 +165,17 @@ class _Logged:
             entry = artifact.get_entry(path)
             if entry.ref and not str(entry.ref).startswith(_SERVER_ARTIFACT):
                 raise SourceError(
-                    f"{what} is a reference to `{entry.ref}`", hint="fetch it, and compare the files."
+                    f"{what} is a reference to `{entry.ref}`",
+                    hint="download that file, and compare files.",
                 )
             file = Path(entry.download(root=str(folder), skip_cache=True))
         if not entry.ref and file.stat().st_size != (entry.size or 0):
-            raise TrackerError(f"{what} came with {file.stat().st_size:,} of its {entry.size:,} bytes")
+            raise TrackerError(f"{what} arrived with {file.stat().st_size:,} of its {entry.size:,} bytes")
         return file
 
 
 class _LoggedArtifact(_Logged):
-    """The files of one artifact, under their own names."""
+    """Files of one artifact, under their own names."""
 
     @cached_property
     def _artifact(self) -> Any:
@@ -225,7 +193,7 @@ class _LoggedArtifact(_Logged):
 
 
 class _LoggedByRun(_Logged):
-    """The tables that a run logged, by key, and the files of its artifacts, ``<artifact>/<file>``."""
+    """Tables that a run logged, by key, and files of its artifacts, as ``<artifact>/<file>``."""
 
     def __init__(self, store: Store, run: TrackedRun, choice: str | None) -> None:
         super().__init__(store, run)
@@ -253,7 +221,7 @@ class _LoggedByRun(_Logged):
         return [*keys, *(f"artifact {name}" for name in self._of_others())]
 
     def notes(self) -> list[str]:
-        """Say so if the run came to a bad end."""
+        """Note that the run crashed or failed."""
         state = self._found.state
         return [f"the run {state}"] if state in ("crashed", "failed") else []
 
@@ -280,7 +248,7 @@ class _LoggedByRun(_Logged):
                 )
 
     def _without_key(self, keys: Iterable[str]) -> Iterator[LoggedTable]:
-        """Tables that the summary does not know of, as ``define_metric(summary="none")`` has it."""
+        """Yield tables that are missing in the summary, as ``define_metric(summary="none")`` makes them."""
         known = {_path(str(entry.get("artifact_path", ""))) for entry in self._entries_by_key.values()}
         for path, versions in self._run_tables.items():
             key = path.removesuffix(TABLE_SUFFIX)
@@ -294,7 +262,7 @@ class _LoggedByRun(_Logged):
 
     @cached_property
     def _run_tables(self) -> dict[str, list[Any]]:
-        """Versions of the artifacts that wandb makes of logged tables, by the path in the newest."""
+        """Versions of the artifacts that wandb creates for logged tables, by the path in the newest."""
         result = {}
         for versions in self._versions.values():
             if versions[-1].type == "run_table":
@@ -307,7 +275,7 @@ class _LoggedByRun(_Logged):
         return 1 if self._is_shared(path) else len(self._run_tables.get(path, [1]))
 
     def _is_shared(self, path: str) -> bool:
-        """Whether several keys end alike, such as ``dev.preds`` and ``test.preds``, and share an artifact."""
+        """Return whether several keys, such as ``dev.preds`` and ``test.preds``, share an artifact."""
         paths = [_path(str(entry.get("artifact_path", ""))) for entry in self._entries_by_key.values()]
         return paths.count(path) > 1
 
@@ -321,12 +289,12 @@ class _LoggedByRun(_Logged):
         if len(references) == 1:
             return [self._copy_for_pages(key, entry, folder)]
         raise SourceError(
-            f"not all {len(references)} parts of table `{key}` of run `{self._run.reference}` are there",
-            hint="was the run synced to its end?",
+            f"table `{key}` of run `{self._run.reference}` lacks some of its {len(references)} parts",
+            hint="was the run synced completely?",
         )
 
     def _referred(self, reference: str) -> Any:
-        """Artifact version that an entry refers to, by its id where a server has put that in."""
+        """Return the artifact version that an entry refers to, by its id where a server has inserted it."""
         path = _path(reference)
         if reference.startswith(_SERVER_ARTIFACT):
             wanted = reference.removeprefix(_SERVER_ARTIFACT).partition("/")[0]
@@ -339,7 +307,7 @@ class _LoggedByRun(_Logged):
         return next((artifact for artifact in newest_first if path in self._entries(artifact)), None)
 
     def _copy_for_pages(self, key: str, entry: Mapping[str, Any], folder: Path) -> Path:
-        """Fetch the copy for W&B's pages; its number of rows tells whether it was cut."""
+        """Download the copy for W&B's pages; its number of rows shows whether it was truncated."""
         path, digest = str(entry.get("path", "")), entry.get("sha256")
         what = f"table `{key}` of run `{self._run.reference}`"
         with self._store.calls(f"downloading `{path}` of run `{self._run.reference}`"):
@@ -349,17 +317,17 @@ class _LoggedByRun(_Logged):
         copy = folder / path
         if not found or hashlib.sha256(copy.read_bytes()).hexdigest() != digest:
             raise SourceError(
-                f"W&B has no file of {what} that is certain to be the one that was logged",
-                hint="keys that end alike share an artifact: log `test_preds`, not `preds` inside `test`.",
+                f"the file that W&B has of {what} may not be the one that was logged",
+                hint="keys with the same ending share an artifact: log `test_preds`, not `preds` in `test`.",
             )
         return copy
 
     def _of_others(self) -> dict[str, list[Any]]:
-        """Artifacts that people log."""
+        """Artifacts that people log, and their versions, by name."""
         return {
             name: versions
             for name, versions in self._versions.items()
-            if versions[-1].type not in NOT_PREDICTIONS and not versions[-1].type.startswith("wandb-run-")
+            if holds_predictions(versions[-1].type)
         }
 
     def _in_artifacts(self) -> list[LoggedTable]:
@@ -373,7 +341,7 @@ class _LoggedByRun(_Logged):
 
 
 def _plain(value: Any) -> Any:
-    """Summaries as plain objects: wandb wraps those inside one."""
+    """Convert a summary to plain objects, as wandb wraps nested ones."""
     return {key: _plain(item) for key, item in value.items()} if hasattr(value, "items") else value
 
 
@@ -391,12 +359,12 @@ def _number(artifact: Any) -> int:
 
 
 def _path(reference: str) -> str:
-    """Path in an artifact of ``wandb-client-artifact://<id>/<path>``."""
+    """Return the path in an artifact of ``wandb-client-artifact://<id>/<path>``."""
     return reference.partition("://")[2].partition("/")[2]
 
 
 def _hexadecimal(artifact_id: str) -> str:
-    """Id of an artifact as references to it write it."""
+    """Return the id of an artifact in the form of references to it."""
     try:
         return base64.b64decode(artifact_id, validate=True).hex()
     except binascii.Error:

@@ -1,7 +1,7 @@
-"""Charts that W&B's own pages draw: a preset that every server has, or one of ours, once it is installed.
+"""Charts that W&B's own pages draw: by a preset that every server has, or by trackperm's once installed.
 
-A native chart is a table and the name of a preset, a Vega-Lite spec that the server keeps. W&B's own presets
-have lines but no bars of a given width, so that the default is a line for each curve.
+A native chart is a table and the name of a preset, which is a Vega-Lite spec stored on the server. W&B's own
+presets draw lines but not bars of a given width, so the default is one line per curve.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from trackperm.trackers.publication import Chart
 from trackperm.trackers.wandb.store import Store
 
 VARIABLE = "TRACKPERM_WANDB_CHART"
-"""Environment variable with the preset that charts are drawn by, where ours is installed."""
+"""Environment variable with the preset of charts, where trackperm's is installed."""
 
 PRESET = "trackperm-null-distribution"
 
@@ -28,7 +28,7 @@ _BARS = ("from", "to", "base", "top", "curve")
 _OBSERVED = "datum['${field:curve}'] == 'observed'"
 
 CURVES = ("less extreme", "at least as extreme, below", "at least as extreme, above")
-"""Names of the curves that are bars, as :func:`trackperm.report.charts.pmf_curves` has them."""
+"""Names of the curves that are bars, as in :func:`trackperm.report.charts.pmf_curves`."""
 
 SPEC: Mapping[str, Any] = {
     "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
@@ -62,30 +62,30 @@ SPEC: Mapping[str, Any] = {
         },
     ],
 }
-"""Our preset: bars of the widths that they have, and a line at the observed value."""
+"""Preset of trackperm: bars of the widths in the table, and a line at the observed value."""
 
 
 def preset_of(chart: Chart) -> str:
-    """Name the preset that `chart` is drawn by.
+    """Return the name of the preset of `chart`.
 
     Raises
     ------
     InputError
-        If the environment names something that is no preset.
+        If the environment variable does not hold the name of a preset.
     """
     wanted = os.environ.get(VARIABLE)
     if not wanted or not {*_BARS} <= {*chart.table.columns}:
         return _LINES
     if not _ID.fullmatch(wanted):
         raise InputError(
-            f"`{VARIABLE}` is `{wanted}`, which is no chart",
-            hint=f"`trackperm install-chart wandb:ENTITY` prints it: `ENTITY/{PRESET}`.",
+            f"`{VARIABLE}` is `{wanted}`, which is not a chart; expected `ENTITY/{PRESET}`",
+            hint="`trackperm install-chart wandb:ENTITY` installs one and prints its name.",
         )
     return wanted
 
 
 def drawn(chart: Chart) -> Any:
-    """Make `chart` what :meth:`wandb.Run.log` takes; its table is logged under its own key and ``_table``."""
+    """Convert `chart` for :meth:`wandb.Run.log`, which logs its table under its own key and ``_table``."""
     table = wandb.Table(
         columns=list(chart.table.columns), data=list(chart.table.rows), allow_mixed_types=True
     )
@@ -98,23 +98,21 @@ def drawn(chart: Chart) -> Any:
 
 
 def presets_in(config: Mapping[str, Any]) -> dict[str, str]:
-    """List the presets of the charts in a run's config, by key."""
+    """Return the presets of the charts in a run's config, by key."""
     charts = config.get("_wandb", {}).get("visualize", {})
     return {key: chart.get("panel_config", {}).get("panelDefId", "") for key, chart in charts.items()}
 
 
 def install_chart(store: Store, entity: str) -> str:
-    """Store our preset with a user or team, whose members can use it then; returns its name.
+    """Store trackperm's preset with a user or team, and return its name.
 
     Raises
     ------
     InputError
-        If `entity` is no name of a user or team.
-    TrackerError
-        If W&B cannot be reached or refuses.
+        If `entity` is not the name of a user or team.
     """
     if not re.fullmatch(r"[\w.-]+", entity):
-        raise InputError(f"`wandb:{entity}` names no user or team", hint="write `wandb:ENTITY`.")
+        raise InputError(f"`wandb:{entity}` is not a user or team; expected `wandb:ENTITY`")
     with store.calls(f"installing the chart `{entity}/{PRESET}`", writes=True) as api:
         made = api.create_custom_chart(
             entity=entity,

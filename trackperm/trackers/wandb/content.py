@@ -1,13 +1,11 @@
-"""What the run of a comparison or leaderboard holds in W&B, laid out before anything is written."""
+"""Content of the run of a comparison or leaderboard in W&B, prepared before anything is written."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import json
-import math
 import posixpath
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -26,7 +24,7 @@ _DRAWN: Mapping[str, Callable[[str], Any]] = {
     ".png": wandb.Image,
     ".html": partial(wandb.Html, inject=False),
 }
-_MAX_ROWS = 1000
+# Characters that W&B stores.
 _MAX_TAG = 64
 _MAX_NAME = 128
 _MAX_KEY = 250
@@ -34,30 +32,30 @@ _MAX_KEY = 250
 
 @dataclass(frozen=True)
 class Content:
-    """What the run of a comparison or leaderboard must hold in the end.
+    """Final content of a publication's run.
 
     Attributes
     ----------
     kind : {'comparison', 'leaderboard'}
-        The job type, and the type of the result artifact.
+        Job type, and type of the result artifact.
     run_id, name : str
-        The same comparison has the same id.
+        Id of the run, which is the same for the same comparison, and its name.
     summary : mapping of str to float
-        Columns of the runs table.
+        Numbers, which become columns of the runs table.
     config : mapping of str to str
-        What the comparison is of, and the digest of all this.
+        What was compared, and the digest of all content.
     tags : tuple of str
         Labels in the runs table.
     notes : str
         Markdown.
     tables : mapping of str to Table
-        With cells that JSON can hold; those of the charts among them.
+        Tables whose cells JSON can represent, including those of the charts.
     charts : mapping of str to Chart
-        What W&B's pages draw of these tables.
+        Charts that W&B's pages draw from these tables.
     presets : mapping of str to str
-        What they are drawn by.
+        Presets of the charts.
     files : mapping of str to bytes
-        Contents by path in the result artifact.
+        Files by path in the result artifact.
     """
 
     kind: str
@@ -74,21 +72,24 @@ class Content:
 
     @classmethod
     def of(cls, publication: Publication) -> Content:
-        """Lay out `publication` as W&B keeps it.
+        """Convert `publication` to what W&B stores.
 
         Raises
         ------
         InputError
-            If W&B would refuse, cut or change any of it.
+            If W&B would refuse, truncate or change any of it.
         """
-        if not re.fullmatch(r"[0-9a-f]{8,}", publication.key):
-            raise InputError(f"`{publication.key}` is no comparison key: hexadecimal digits were expected")
-        _check(publication)
+        publication.check()
+        for name in publication.metrics:
+            if not 0 < len(name) <= _MAX_KEY or not all(part.strip() for part in name.split("/")):
+                raise InputError(
+                    f"W&B cannot store a metric called `{name[:300]}`", hint="rename the statistic."
+                )
         files = dict(publication.files)
-        tables = {name: _plain(table) for name, table in publication.tables.items()}
+        tables = {name: table.finite() for name, table in publication.tables.items()}
         tables |= {f"{name}_table": chart.table for name, chart in publication.charts.items()}
         presets = {name: preset_of(chart) for name, chart in publication.charts.items()}
-        files |= {f"{name}.json": _json(table) for name, table in tables.items()}
+        files |= {f"{name}.json": table.json() for name, table in tables.items()}
         summary = {name: float(value) for name, value in publication.metrics.items()}
         statistic = publication.tags.get("trackperm.statistic", "")
         verdict = publication.tags.get("trackperm.verdict", "")
@@ -116,12 +117,12 @@ class Content:
 
     @property
     def media_keys(self) -> tuple[str, ...]:
-        """Keys of what :meth:`media` makes."""
+        """Keys of the values that :meth:`media` returns."""
         drawn = (posixpath.splitext(posixpath.basename(path)) for path in sorted(self.files))
         return (*self.tables, *(stem for stem, suffix in drawn if suffix in _DRAWN))
 
     def artifact(self, folder: Path) -> wandb.Artifact:
-        """Make the result artifact; its metadata say what was compared, for offline there is no lineage.
+        """Build the result artifact, whose metadata name what was compared; offline runs have no lineage.
 
         Parameters
         ----------
@@ -136,7 +137,7 @@ class Content:
         return made
 
     def media(self, folder: Path) -> dict[str, Any]:
-        """Values that W&B's pages draw, by key: tables, charts, pictures, self-contained pages."""
+        """Return the values that W&B's pages draw, by key: tables, charts, pictures and pages."""
         values: dict[str, Any] = {
             name: wandb.Table(columns=list(table.columns), data=list(table.rows), allow_mixed_types=True)
             for name, table in self.tables.items()
@@ -153,41 +154,10 @@ class Content:
 
 
 def _cut(name: str) -> str:
-    """Shorten a run's name to what W&B keeps of it."""
+    """Shorten a run's name to the length that W&B stores."""
     return name if len(name) <= _MAX_NAME else name[: _MAX_NAME - 1] + "…"
 
 
 def md5(data: bytes) -> str:
-    """Digest of a file as W&B's manifests write it."""
+    """Return the digest of a file in the form of W&B's manifests."""
     return base64.b64encode(hashlib.md5(data, usedforsecurity=False).digest()).decode()
-
-
-def _check(publication: Publication) -> None:
-    for path in publication.files:
-        if not path or posixpath.normpath(path) != path or path.startswith(("/", "..")) or path == ".":
-            raise InputError(f"`{path}` is no artifact path")
-    for name, value in publication.metrics.items():
-        if not 0 < len(name) <= _MAX_KEY or not all(part.strip() for part in name.split("/")):
-            raise InputError(f"W&B cannot keep a metric called `{name[:300]}`", hint="rename the statistic.")
-        if not math.isfinite(value):
-            raise InputError(f"metric `{name}` is {value}, which W&B would turn into text")
-    of_charts = {name: chart.table for name, chart in publication.charts.items()}
-    for name, table in {**publication.tables, **of_charts}.items():
-        if len(table.rows) > _MAX_ROWS:
-            raise InputError(
-                f"table `{name}` has {len(table.rows)} rows; {_MAX_ROWS} is what a page can show"
-            )
-
-
-def _plain(table: Table) -> Table:
-    """Cells as JSON holds them: it has no infinity and no NaN, so these become text."""
-    rows = [
-        tuple(str(v) if isinstance(v, float) and not math.isfinite(v) else v for v in row)
-        for row in table.rows
-    ]
-    return Table(table.columns, rows)
-
-
-def _json(table: Table) -> bytes:
-    shape = {"columns": list(table.columns), "data": [list(row) for row in table.rows]}
-    return json.dumps(shape, ensure_ascii=False, allow_nan=False).encode()

@@ -1,6 +1,6 @@
-"""Evaluations that W&B keeps in Weave, as ``wandb.EvalTable`` logs them: one traced call an example.
+"""Evaluations in Weave, as ``wandb.EvalTable`` logs them: one traced call per example.
 
-They are read over HTTP, without the ``weave`` package.
+They are read over HTTP, without the package ``weave``.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ def fetch_evaluation(
 ) -> list[Path]:
     """Write the examples of an evaluation to a file of JSON Lines.
 
-    Its columns are ``id`` where examples are rows of a dataset that Weave keeps, the example's inputs, the
-    members of its output or else ``prediction``, with ``output.`` in front where the name is taken, the
-    scores as ``score.NAME``, with dots for nested ones, and ``error`` where a prediction failed.
+    Its columns are ``id`` where examples are rows of a Weave dataset, the example's inputs, the members of
+    its output or else ``prediction`` (with the prefix ``output.`` where the name is taken), the scores as
+    ``score.NAME`` with dots for nested ones, and ``error`` where a prediction failed.
 
     Parameters
     ----------
     store : Store
-        The W&B server.
+        W&B server.
     run : TrackedRun
-        The run that logged it.
+        Run that logged the evaluation.
     key : str
-        What it was logged under.
+        Key under which it was logged.
     entry : mapping
-        What the run's summary says of it.
+        Entry of the run's summary.
     folder : Path
-        Where to write the file.
+        Folder for the file.
 
     Raises
     ------
     SourceError
-        If examples are missing, or are not as Weave writes them.
+        If examples are missing, or not in Weave's format.
     TrackerError
-        If the server of traces cannot be reached or refuses.
+        If the trace server does not answer or refuses the request.
     """
     what = f"evaluation `{key}` of run `{run.reference}`"
     rows = [
@@ -60,7 +60,7 @@ def fetch_evaluation(
     if entry.get("nrows") not in (None, len(rows)):
         raise SourceError(
             f"{what} has {len(rows):,} of {entry['nrows']:,} examples",
-            hint="were calls deleted in Weave, or did the run end before all were sent?",
+            hint="were calls deleted in Weave, or did the run end before it sent all?",
         )
     folder.mkdir(exist_ok=True)
     file = folder / "evaluation.jsonl"
@@ -69,14 +69,14 @@ def fetch_evaluation(
 
 
 def traces_url(base_url: str) -> str:
-    """Where traces are kept for the server at `base_url`, as Weave decides it."""
+    """Return the address of the trace server for the server at `base_url`, as Weave derives it."""
     frontend = (os.environ.get("WANDB_PUBLIC_BASE_URL") or base_url).rstrip("/")
     default = _CLOUD_TRACES if frontend == _CLOUD else f"{frontend}/traces"
     return (os.environ.get("WF_TRACE_SERVER_URL") or default).rstrip("/")
 
 
 def _calls(store: Store, project: str, parent: str, what: str) -> Iterator[dict[str, Any]]:
-    """Yield the calls that an evaluation made, in the order in which they began."""
+    """Yield the calls of an evaluation in the order in which they began."""
     with store.calls(f"reading {what}") as api:
         key = api.api_key
     url = f"{traces_url(store.base_url)}/calls/stream_query"
@@ -94,21 +94,21 @@ def _calls(store: Store, project: str, parent: str, what: str) -> Iterator[dict[
             auth=("api", key or ""),
             timeout=_SECONDS,
             stream=True,
-            allow_redirects=False,  # the key is for this server alone
+            allow_redirects=False,  # so that no other server gets the key
         ) as answer:
             if answer.status_code != 200:
                 raise TrackerError(
-                    f"the server of traces at `{url}` answered {answer.status_code} {answer.reason}, while"
+                    f"the trace server at `{url}` answered {answer.status_code} {answer.reason}, while"
                     f" reading {what}",
-                    hint="`WF_TRACE_SERVER_URL` says where traces are, and `WANDB_API_KEY` who asks.",
+                    hint="`WF_TRACE_SERVER_URL` sets its address, and `WANDB_API_KEY` the key.",
                 )
             for line in answer.iter_lines():
                 if line:
                     yield json.loads(line)
     except (requests.RequestException, ValueError) as error:
         raise TrackerError(
-            f"the server of traces at `{url}` failed while reading {what}: {error}",
-            hint="`WF_TRACE_SERVER_URL` says where traces are.",
+            f"the trace server at `{url}` failed while reading {what}: {error}",
+            hint="`WF_TRACE_SERVER_URL` sets its address.",
         ) from error
 
 
@@ -119,7 +119,7 @@ def _row(call: Mapping[str, Any], what: str) -> dict[str, Any]:
     example = inputs["example"]
     row: dict[str, Any] = dict(example) if isinstance(example, dict) else {"id": _digest(str(example))}
     output = output if isinstance(output, dict) else {}
-    predicted = output.get("output", output.get("model_output"))  # as Weave called it before
+    predicted = output.get("output", output.get("model_output"))  # the name in older versions of Weave
     members = dict(_flat(predicted)) if isinstance(predicted, dict) else {"prediction": predicted}
     _add(row, members, "output.")
     row.update(_flat(output.get("scores") or {}, "score."))
@@ -141,5 +141,5 @@ def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
 
 
 def _digest(reference: str) -> str:
-    """Digest of the row of a dataset, at the end of ``weave:///.../attr/rows/id/<digest>``."""
+    """Return the digest at the end of ``weave:///.../attr/rows/id/<digest>``, which identifies a row."""
     return reference.rpartition("/")[2]

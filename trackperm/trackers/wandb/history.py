@@ -1,4 +1,4 @@
-"""The past of W&B's projects: finished runs by tag and time, artifacts and registered models by alias."""
+"""History of W&B's projects: finished runs by tag and time, artifacts and registered models by alias."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
 from typing import Any, ClassVar
 
-from trackperm.errors import InputError
-from trackperm.trackers.history import NoSuchAliasError, RunRecord
+from trackperm.errors import InputError, NoSuchAliasError
+from trackperm.trackers.history import RunRecord
 from trackperm.trackers.publication import LoggedComparison
 from trackperm.trackers.references import TrackedRun
 from trackperm.trackers.wandb.offline import is_offline_run
@@ -18,13 +18,13 @@ from trackperm.trackers.wandb.store import Store
 _ALIAS = re.compile(r"([^/:]+/){1,2}[^/:]+:[^/:]+")
 _FAILED = ("failed", "crashed", "killed")
 REGISTRY = "wandb-registry-model"
-"""The project of an organization's registered models."""
+"""Project of an organization's registered models."""
 
 
 class WandbHistory:
-    """The past of the projects on one server; see :class:`trackperm.trackers.history.History`.
+    """History of the projects on one server; see :class:`trackperm.trackers.history.History`.
 
-    Offline runs have none: what W&B selects runs by is not known until they are synced.
+    Offline runs have no history, as W&B selects runs by properties that are set when a run is synced.
     """
 
     baselines: ClassVar[frozenset[str]] = frozenset({"run", "newest", "alias", "champion", "branch"})
@@ -34,17 +34,17 @@ class WandbHistory:
         self._store = store
 
     def record(self, run: TrackedRun) -> RunRecord:
-        """Read a run as it is now; one that is offline is refused."""
+        """Read the state of a run now; offline runs are refused."""
         if is_offline_run(run.reference.locator):
             raise InputError(
-                f"run `{run.reference}` is offline, so that nothing is known of the runs before it",
+                f"run `{run.reference}` is offline, so earlier runs cannot be searched",
                 hint="`wandb sync` uploads it; `baseline: {run: ...}` names a baseline.",
             )
         with self._store.calls(f"looking up run `{run.reference}`"):
             return self._record(self._store.fresh_api().run(run.reference.locator))
 
     def finished(self, container: str, since: datetime | None = None) -> list[RunRecord]:
-        """List the finished runs of a project, the oldest first; what we logged is left out."""
+        """List the finished runs of a project, oldest first, without those that trackperm logged."""
         project = require_project(self._store, container)
         found = self._search(project, "+created_at")
         return [each for each in found if since is None or each.ended is None or each.ended >= since]
@@ -52,7 +52,7 @@ class WandbHistory:
     def newest(
         self, near: TrackedRun | str, tags: Mapping[str, str], name: str | None, before: datetime | None
     ) -> RunRecord | None:
-        """Find the finished run that was started last, of those which have `tags` and a matching name."""
+        """Find the finished run that started last among those with `tags` and a matching name."""
         project = require_project(self._store, near) if isinstance(near, str) else near.container
         own = None if isinstance(near, str) else near.reference
         for each in self._search(project, "-created_at"):
@@ -62,7 +62,7 @@ class WandbHistory:
         return None
 
     def aliased(self, alias: str) -> TrackedRun:
-        """Find the run that logged an artifact, ``ENTITY/PROJECT/NAME:ALIAS``."""
+        """Find the run that logged the artifact ``ENTITY/PROJECT/NAME:ALIAS``."""
         locator = alias.removeprefix("wandb:")
         with self._store.calls(f"looking up artifact `wandb:{locator}`"):
             if _ALIAS.fullmatch(locator) is None:
@@ -70,7 +70,7 @@ class WandbHistory:
             api = self._store.fresh_api()
             try:
                 exists = api.artifact_exists(locator)
-            except ValueError as error:  # no name that an artifact can have
+            except ValueError as error:  # the name cannot be that of an artifact
                 raise _no_alias(locator) from error
             if not exists:
                 raise NoSuchAliasError(
@@ -83,18 +83,18 @@ class WandbHistory:
             return self._store.tracked(run)
 
     def champion(self, model: str) -> TrackedRun:
-        """Find the run that logged the version of a registered model that has the alias ``champion``."""
+        """Find the run that logged the version of a registered model with the alias ``champion``."""
         return self.aliased(f"{model if '/' in model else f'{REGISTRY}/{model}'}:champion")
 
     def holds(self, container: str, run: TrackedRun) -> bool:
-        """Whether `run` is in ``ENTITY/PROJECT``; without the entity, in the project of the default one."""
+        """Return whether `run` is in ``ENTITY/PROJECT``, or in that project of the default entity."""
         if "/" in container:
             return container == run.container
         with self._store.calls("looking up the default entity") as api:
             return f"{api.default_entity}/{container}" == run.container
 
     def withdraw(self, comparison: LoggedComparison, reason: str) -> None:
-        """Mark a comparison as superseded, and delete its run; one in a folder is left alone."""
+        """Mark a comparison as superseded and delete its run; a comparison in a folder stays."""
         reference = comparison.run.reference
         if is_offline_run(reference.locator):
             return
@@ -107,7 +107,7 @@ class WandbHistory:
                 run.delete()
 
     def _search(self, project: str, order: str) -> Iterator[RunRecord]:
-        """Give the finished runs in the order of their start, page by page; none of ours."""
+        """Yield the finished runs in the order of their start, without those that trackperm logged."""
         with self._store.calls(f"listing the runs of project `{project}`"):
             found = self._store.fresh_api().runs(
                 project, filters={"state": "finished"}, order=order, lazy=False
@@ -129,12 +129,13 @@ class WandbHistory:
 
 def _no_alias(locator: str) -> InputError:
     return InputError(
-        f"`{locator}` names no alias in W&B", hint="write `ENTITY/PROJECT/NAME:ALIAS`, as its page shows it."
+        f"`{locator}` is not an alias in W&B; expected `ENTITY/PROJECT/NAME:ALIAS`",
+        hint="copy it from the artifact's page.",
     )
 
 
 def _tags(run: Any) -> dict[str, str]:
-    """Return what a run is selected by: tags before config, for they can be set later."""
+    """Return the tags that select a run; tags precede config, as they can be set later."""
     found = {
         name: _text(value)
         for name, value in dict(run.config).items()

@@ -1,7 +1,7 @@
-"""W&B runs that lie in a folder, ``wandb:FOLDER``: found and read without wandb and without a server.
+"""W&B runs in a folder, ``wandb:FOLDER``: found and read without wandb and without a server.
 
-The log is decoded by :mod:`trackperm.tables.wandb.run_log`, the tables are found by
-:mod:`trackperm.tables.wandb.run_folder`, which also reads such folders as plain files.
+:mod:`trackperm.tables.wandb.run_log` decodes the log, and :mod:`trackperm.tables.wandb.run_folder` finds the
+tables; it also reads such folders as plain files.
 """
 
 from __future__ import annotations
@@ -14,44 +14,39 @@ from pathlib import Path
 from typing import Any
 
 from trackperm.errors import InputError, SourceError
-from trackperm.tables.registry import recognised
+from trackperm.tables.registry import detect_format
 from trackperm.tables.table import ExampleTable
 from trackperm.tables.wandb.run_folder import RunFolder, is_run_folder
 from trackperm.tables.wandb.run_log import RunLog, read_run_log
-from trackperm.trackers.publication import KINDS, TEST_SET_TAG, LoggedComparison, creation, is_recent
+from trackperm.trackers.publication import GROUP, KINDS, TEST_SET_TAG, LoggedComparison, creation, is_recent
 from trackperm.trackers.references import RunReference, TrackedRun
 
-_QUIET_SECONDS, _MOST_SECONDS = 1.0, 5.0
-_GROUP = "trackperm"  # of what we logged; the adapter's own module imports wandb
+_QUIET_SECONDS = 1.0  # a log that did not change for this long is complete, or its writer is gone
+_MOST_SECONDS = 5.0  # waited for the end of a log, which a run that was killed never gets
 
 
 def is_offline_run(locator: str) -> bool:
-    """Whether `locator` is the path of a run's folder, or of the log in one."""
+    """Return whether `locator` is the path of a run's folder, or of the log in one."""
     return is_run_folder(Path(locator).expanduser())
 
 
 def find_offline_run(locator: str) -> TrackedRun:
     """Describe the run in a folder; its locator is the folder's absolute path.
 
-    Its container is ``<entity>/<project>``, as far as the run was told of them.
+    Its container is ``<entity>/<project>``, as far as the log contains them.
 
     Raises
     ------
     InputError
-        If its log is empty or cannot be read, or it is a comparison.
+        If its log is empty or unreadable, or the run is a comparison.
     """
     folder = _open(locator)
-    log = folder.log
-    if _is_ours(log):
+    if _is_ours(folder.log):
         raise InputError(
-            f"run `wandb:{locator}` is a {log.job_type} that trackperm logged, not a run to compare",
+            f"run `wandb:{locator}` is a {folder.log.job_type} that trackperm logged, not a run to compare",
             hint="name the runs that made the predictions.",
         )
-    return TrackedRun(
-        reference=RunReference("wandb", str(folder.path)),
-        name=log.name or log.run_id,
-        container="/".join(part for part in (log.entity, log.project) if part),
-    )
+    return _tracked(folder)
 
 
 def read_offline_run(run: TrackedRun, artifact: str | None = None) -> ExampleTable:
@@ -60,10 +55,10 @@ def read_offline_run(run: TrackedRun, artifact: str | None = None) -> ExampleTab
     Raises
     ------
     SourceError
-        If it cannot be told which table is meant, its files are gone, or W&B cut it.
+        If several tables could be meant, files are missing, or W&B truncated the table.
     """
     folder = _open(run.reference.locator, str(run.reference))
-    return folder.read(artifact, "--artifact ", recognised)
+    return folder.read(artifact, "--artifact ", detect_format)
 
 
 def offline_comparison(locator: str) -> LoggedComparison:
@@ -72,26 +67,33 @@ def offline_comparison(locator: str) -> LoggedComparison:
     Raises
     ------
     InputError
-        If its log is empty or cannot be read, or it is no comparison.
+        If its log is empty or unreadable, or the run is not a comparison.
     """
     folder = _open(locator)
     if not _is_ours(folder.log):
-        raise InputError(f"run `wandb:{locator}` is no comparison", hint="name a run that trackperm logged.")
+        raise InputError(f"run `wandb:{locator}` is not a comparison; expected a run that trackperm logged")
     tags = tags_of_config(folder.log.config)
-    run = TrackedRun(
-        reference=RunReference("wandb", str(folder.path)),
-        name=folder.log.name or folder.log.run_id,
-        container="/".join(part for part in (folder.log.entity, folder.log.project) if part),
-    )
     created = creation(tags)
     is_beginning = created is None and _is_recent(folder.path)
-    return LoggedComparison(run, created, folder.log.exit_code == 0, tags, is_beginning=is_beginning)
+    return LoggedComparison(
+        _tracked(folder), created, folder.log.exit_code == 0, tags, is_beginning=is_beginning
+    )
+
+
+def _tracked(folder: RunFolder) -> TrackedRun:
+    log = folder.log
+    return TrackedRun(
+        reference=RunReference("wandb", str(folder.path)),
+        name=log.name or log.run_id,
+        container="/".join(part for part in (log.entity, log.project) if part),
+    )
 
 
 def folders_of_comparisons(folder: Path, run_id: str = "trackperm-") -> list[Path]:
-    """List the folders of comparisons beside the runs in `folder`, the oldest first.
+    """List the folders of comparisons beside the runs in `folder`, oldest first.
 
-    wandb writes to a folder ``wandb`` in the one that it is told, unless it is told that one.
+    wandb writes to the folder ``wandb`` inside the folder that it is given, unless that is called ``wandb``
+    itself.
     """
     inside = [folder] if folder.name == "wandb" else [folder, folder / "wandb"]
     paths = (path for each in inside for path in each.glob(f"*run-*-{run_id}*"))
@@ -99,12 +101,12 @@ def folders_of_comparisons(folder: Path, run_id: str = "trackperm-") -> list[Pat
 
 
 def offline_comparisons(folder: Path, test_set: str | None) -> list[LoggedComparison]:
-    """List the comparisons among the runs in `folder`; of each run, only the log is read."""
+    """List the comparisons among the runs in `folder`; only the logs are read."""
     found = []
     for path in folders_of_comparisons(folder):
         try:
             comparison = offline_comparison(str(path))
-        except InputError:  # no comparison, or one of which nothing is written yet
+        except InputError:  # not a comparison, or one whose log is still empty
             if _is_recent(path):
                 run = TrackedRun(RunReference("wandb", str(path.resolve())), path.name, "")
                 found.append(LoggedComparison(run, None, False, {}, is_beginning=True))
@@ -119,23 +121,23 @@ def _is_recent(path: Path) -> bool:
 
 
 def offline_files(run: TrackedRun) -> dict[str, bytes]:
-    """Read the files of a comparison under ``trackperm/``, from where they lay when it was logged.
+    """Read the files of a comparison under ``trackperm/``, from where they were when it was logged.
 
     Raises
     ------
     SourceError
-        If they are gone, or were changed since.
+        If they are missing or were changed.
     """
     folder = _open(run.reference.locator, str(run.reference))
     results = [artifact for artifact in folder.log.artifacts if artifact.type in KINDS]
     if not results:
-        raise SourceError(f"comparison `{run.reference}` was broken off before its files were written")
+        raise SourceError(f"comparison `{run.reference}` was interrupted before its files were written")
     paths = [path for path in results[-1].entries if path.startswith("trackperm/")]
     return {path: folder.staged(results[-1], path).read_bytes() for path in paths}
 
 
 def tags_of_config(config: Mapping[str, Any]) -> dict[str, str]:
-    """Take the tags of a comparison from the config of its run."""
+    """Return the tags of a comparison, which are in the config of its run."""
     return {
         name: value
         for name, value in config.items()
@@ -144,30 +146,30 @@ def tags_of_config(config: Mapping[str, Any]) -> dict[str, str]:
 
 
 def offline_runs(container: str) -> list[TrackedRun]:
-    """List the finished runs in a folder, the oldest first; what trackperm logged is left out.
+    """List the finished runs in a folder, oldest first, without those that trackperm logged.
 
     Raises
     ------
     InputError
-        If there are none.
+        If there are no such runs.
     """
     folder = Path(container).expanduser()
     found = []
     for path in sorted(folder.glob("*run-*")):
         if not is_run_folder(path):
             continue
-        log = _open(str(path)).log
-        if log.exit_code == 0 and not _is_ours(log):
-            found.append(find_offline_run(str(path)))
+        opened = _open(str(path))
+        if opened.log.exit_code == 0 and not _is_ours(opened.log):
+            found.append(_tracked(opened))
     if not found:
         raise InputError(
-            f"`{folder}` holds no finished run of W&B", hint="name the folder `wandb` of a project."
+            f"`{folder}` contains no finished run of W&B", hint="name the folder `wandb` of a project."
         )
     return found
 
 
 def _is_ours(log: RunLog) -> bool:
-    return log.group == _GROUP and log.job_type in KINDS
+    return log.group == GROUP and log.job_type in KINDS
 
 
 def _open(locator: str, origin: str | None = None) -> RunFolder:
@@ -177,10 +179,13 @@ def _open(locator: str, origin: str | None = None) -> RunFolder:
 
 
 def _wait_for_writer(path: Path) -> None:
-    """Wait for the end of a log that is being written: ``run.finish()`` does not wait for wandb's process."""
+    """Wait for the end of a log that is being written.
+
+    ``run.finish()`` may return before wandb's process has written it.
+    """
     logs = list(path.glob("run-*.wandb")) if path.is_dir() else [path]
     deadline = time.monotonic() + _MOST_SECONDS
-    with suppress(SourceError, OSError):  # which opening the log is to say
+    with suppress(SourceError, OSError):  # opening the log reports them
         for log in logs:
             while time.time() - log.stat().st_mtime < _QUIET_SECONDS and time.monotonic() < deadline:
                 if read_run_log(log, str(log)).exit_code is not None:

@@ -1,7 +1,7 @@
-"""Predictions logged to a W&B run that is open: one Parquet file, in an artifact of the run's own.
+"""Predictions logged to an open W&B run: one Parquet file, in an artifact of the run's own.
 
-An artifact of a name that several runs share is one collection, whose newest version is whichever run came
-last, so that the run's id is part of the name.
+Artifacts of several runs with one name form one collection, whose newest version belongs to whichever run
+came last. The artifact's name therefore contains the run's id.
 """
 
 from __future__ import annotations
@@ -19,49 +19,47 @@ from trackperm.errors import InputError, InputTypeError, TrackerError
 from trackperm.trackers.predictions import Predictions
 from trackperm.trackers.references import RunReference
 from trackperm.trackers.wandb.content import md5
-from trackperm.trackers.wandb.store import Store
+from trackperm.trackers.wandb.store import SETTLING_SECONDS, UPLOAD_SECONDS, Store
 
 _TYPE = "predictions"
-_UPLOAD_SECONDS = 300
-_SETTLING_SECONDS = (0.0, 0.1, 0.4, 1.5, 3.0, 5.0)
 
-# The log of an offline run is flushed now and then, so what this process has logged is not in it yet.
+# The log of an offline run is flushed about every 15 seconds, so this process records what it has logged.
 _LOGGED_OFFLINE: WeakKeyDictionary[wandb.Run, dict[str, Path]] = WeakKeyDictionary()
 
 
 def require_open_run(run: object) -> wandb.Run:
-    """Return `run` if it is one that takes artifacts.
+    """Return `run` if it accepts artifacts.
 
     Raises
     ------
     InputTypeError
-        If it is not what :func:`wandb.init` returns.
+        If it is not a run that :func:`wandb.init` returned.
     InputError
-        If nothing of the run is kept.
+        If W&B is disabled.
     """
     if not isinstance(run, wandb.Run):
         kind = f"{type(run).__module__}.{type(run).__qualname__}"
         raise InputTypeError(
-            f"{f'`wandb:{run}`' if isinstance(run, str) else kind} is no open run of W&B, which alone takes"
-            " predictions",
-            hint="give what `wandb.init` returned, before `run.finish()`.",
+            f"{f'`wandb:{run}`' if isinstance(run, str) else kind} is not an open run of W&B; expected what"
+            " `wandb.init` returned",
+            hint="log predictions before `run.finish()`.",
         )
     if run.disabled:
         raise InputError(
-            "W&B is disabled, so nothing of this run is kept", hint="use `mode='online'` or `mode='offline'`."
+            "W&B is disabled, so this run is not stored", hint="use `mode='online'` or `mode='offline'`."
         )
     return run
 
 
 def write_predictions(store: Store, run: wandb.Run, predictions: Predictions) -> RunReference:
-    """Log a file of predictions to `run`, and read it back; if it is there, nothing is written.
+    """Log a file of predictions to `run`, unless it is there, and read it back.
 
     Raises
     ------
     InputError
-        If the run has logged something else under that name.
+        If the run holds other predictions under that name.
     TrackerError
-        If W&B failed, or did not keep it.
+        If W&B failed, or did not store the file unchanged.
     """
     name = re.sub(r"[^A-Za-z0-9_.-]", "-", f"{predictions.name}-{run.id}")
     with TemporaryDirectory(prefix="trackperm-", ignore_cleanup_errors=True) as folder:
@@ -86,18 +84,18 @@ def _write_online(
             predictions.require_same(logged, reference)
             return reference
         file.write_bytes(predictions.data)
-        run.log_artifact(_made(name, file)).wait(timeout=_UPLOAD_SECONDS)
-        for seconds in _SETTLING_SECONDS:
+        run.log_artifact(_new_artifact(name, file)).wait(timeout=UPLOAD_SECONDS)
+        for seconds in SETTLING_SECONDS:
             time.sleep(seconds)
             kept = _artifact(store, path, name)
             entries = {} if kept is None else kept.manifest.entries
             if predictions.file in entries and entries[predictions.file].digest == md5(predictions.data):
                 return reference
-    raise TrackerError(f"W&B did not keep `{predictions.file}` of run `{reference}` as it was logged")
+    raise TrackerError(f"W&B did not store `{predictions.file}` of run `{reference}` as it was logged")
 
 
 def _artifact(store: Store, path: str, name: str) -> Any:
-    """Newest version of an artifact that the run at `path` has logged, or None."""
+    """Return the newest version of an artifact that the run at `path` has logged, or None."""
     run = store.run_or_none(path)
     logged = [] if run is None else run.logged_artifacts()
     versions = [artifact for artifact in logged if artifact.name.partition(":")[0] == name]
@@ -113,19 +111,19 @@ def _write_offline(run: wandb.Run, predictions: Predictions, name: str, file: Pa
             predictions.require_same(logged[name].read_bytes(), reference)
             return reference
         file.write_bytes(predictions.data)
-        artifact = _made(name, file)
+        artifact = _new_artifact(name, file)
         run.log_artifact(artifact)
         staged = Path(artifact.manifest.entries[predictions.file].local_path or "")
         is_kept = staged.is_file() and staged.read_bytes() == predictions.data
     except (wandb.Error, OSError) as error:
         raise TrackerError(f"W&B failed while {doing}: {error}") from error
     if not is_kept:
-        raise TrackerError(f"W&B did not keep `{predictions.file}` of run `{reference}` as it was logged")
+        raise TrackerError(f"W&B did not store `{predictions.file}` of run `{reference}` as it was logged")
     logged[name] = staged
     return reference
 
 
-def _made(name: str, file: Path) -> wandb.Artifact:
-    artifact = wandb.Artifact(name, type=_TYPE, description="one row an example")
+def _new_artifact(name: str, file: Path) -> wandb.Artifact:
+    artifact = wandb.Artifact(name, type=_TYPE, description="one row per example")
     artifact.add_file(str(file), name=file.name)
     return artifact

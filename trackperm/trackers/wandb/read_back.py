@@ -1,4 +1,4 @@
-"""Comparisons and leaderboards that were logged on a W&B server, read back."""
+"""Comparisons and leaderboards on a W&B server, read back."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from trackperm.trackers.publication import (
 )
 from trackperm.trackers.references import TrackedRun
 from trackperm.trackers.wandb.offline import tags_of_config
-from trackperm.trackers.wandb.runs import find_comparison, list_comparisons
+from trackperm.trackers.wandb.runs import find_comparison, is_complete, list_comparisons
 from trackperm.trackers.wandb.store import Store
-from trackperm.trackers.wandb.write import UNFINISHED, newest_result
+from trackperm.trackers.wandb.write import newest_result
 
 _FOLDER = "trackperm/"
 
@@ -30,9 +30,7 @@ def logged_comparison(store: Store, locator: str) -> LoggedComparison:
     Raises
     ------
     InputError
-        If there is no such run, or it is no comparison.
-    TrackerError
-        If W&B cannot be reached or refuses.
+        If there is no such run, or it is not a comparison.
     """
     run = find_comparison(store, locator)
     with store.calls(f"reading comparison `wandb:{locator}`"):
@@ -40,9 +38,9 @@ def logged_comparison(store: Store, locator: str) -> LoggedComparison:
 
 
 def logged_comparisons(store: Store, container: str, test_set: str | None) -> list[LoggedComparison]:
-    """Find all comparisons and leaderboards of a project, or those on one test set, by one search.
+    """Find all comparisons and leaderboards of a project, or those on one test set.
 
-    In a search, a dot in a name of the config stands for nesting, so that test sets are told apart here.
+    Test sets are filtered here, as a dot in a name of the config means nesting in W&B's search.
     """
     with store.calls(f"listing the comparisons of `{container}`"):
         found = [_logged(store, run) for run in list_comparisons(store, container, KINDS)]
@@ -50,12 +48,12 @@ def logged_comparisons(store: Store, container: str, test_set: str | None) -> li
 
 
 def logged_files(store: Store, run: TrackedRun) -> dict[str, bytes]:
-    """Download the files that a comparison can be verified from, by their path in its artifact.
+    """Download the files from which a comparison can be verified, by their path in its artifact.
 
     Raises
     ------
     SourceError
-        If there are none.
+        If the run has no such files.
     """
     doing = f"downloading the files of comparison `{run.reference}`"
     with store.calls(doing), TemporaryDirectory(prefix="trackperm-") as folder:
@@ -77,8 +75,7 @@ def _logged(store: Store, run: Any) -> LoggedComparison:
         for name, value in dict(run.summary_metrics).items()
         if isinstance(value, int | float) and not name.startswith("_")
     }
-    is_finished = run.state == "finished" and UNFINISHED not in run.tags
     created = creation(tags)
     begun = creation({CREATED_TAG: str(run.created_at).replace("Z", "+00:00")})
     is_beginning = created is None and begun is not None and is_recent(begun)
-    return LoggedComparison(store.tracked(run), created, is_finished, tags, metrics, is_beginning)
+    return LoggedComparison(store.tracked(run), created, is_complete(run), tags, metrics, is_beginning)

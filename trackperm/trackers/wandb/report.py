@@ -1,8 +1,8 @@
-"""A report of logged comparisons on W&B's pages, saved as a draft that the next try brings up to date.
+"""Reports of logged comparisons on W&B's pages, saved as drafts that the next call updates.
 
-Texts are copies of what the comparisons' runs say; tables and pictures are shown out of these runs. The
-newest leaderboard on the same test set is shown below them. A report is recognised by its description, for
-W&B gives each another name. Only drafts are looked for: what somebody has published is not changed.
+Texts are copied from the comparisons' runs; tables and pictures are shown from these runs. The newest
+leaderboard on the same test set follows. A report is identified by its description, as W&B gives each a new
+name. Only drafts are updated: a published report is not changed.
 """
 
 from __future__ import annotations
@@ -19,43 +19,43 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)  # of pydantic, at the library's own code
+    warnings.simplefilter("ignore", DeprecationWarning)  # pydantic's, about the library's own code
     import wandb_workspaces.reports.v2 as wr
 
 from trackperm.errors import InputError
 from trackperm.pairing import PairingReport
 from trackperm.trackers.publication import LEADERBOARD, TEST_SET_TAG, creation
 from trackperm.trackers.references import TrackedRun
-from trackperm.trackers.wandb.runs import find_comparison, find_run, list_comparisons
+from trackperm.trackers.wandb.runs import find_comparison, find_run, is_complete, list_comparisons
 from trackperm.trackers.wandb.store import Store, environment
-from trackperm.trackers.wandb.write import UNFINISHED, newest_result
+from trackperm.trackers.wandb.write import newest_result
 
 _DRAFT = "runs/draft"
 _MAX_TITLE = 128
-_WIDTH = 24  # of a row of panels
+_WIDTH = 24  # columns in a row of panels
 _TABLES = ("table-file", "partitioned-table", "joined-table")
 
 
 @dataclass(frozen=True)
-class LoggedComparison:
-    """What the run of a finished comparison or leaderboard holds, as far as a report shows it.
+class ReportSection:
+    """Content of a finished comparison or leaderboard that a report shows.
 
     Attributes
     ----------
     run_id, name : str
-        Of the run.
+        Id and name of the run.
     notes : str
-        Its description in Markdown, the verdict first.
+        Description in Markdown; the verdict is its first line.
     signature : str
-        What it takes to reproduce the number.
+        Line with what is needed to reproduce the number.
     pairing : tuple of str
-        How examples were paired, a sentence each; of a leaderboard, the notes say it.
+        Sentences on how examples were paired; empty for a leaderboard, whose notes contain them.
     metrics : tuple of str
-        Names of its numbers, which are columns of the runs table.
+        Names of the metrics, which are columns of the runs table.
     media : mapping of str to str
-        W&B's type of each table, picture and page, by key.
+        W&B's types of tables, pictures and pages, by key.
     charts : mapping of str to mapping
-        W&B's configuration of each chart, by key.
+        W&B's configurations of charts, by key.
     """
 
     run_id: str
@@ -68,20 +68,18 @@ class LoggedComparison:
     charts: Mapping[str, Mapping[str, Any]]
 
     @classmethod
-    def of(cls, store: Store, run: Any) -> LoggedComparison:
-        """Read what a run of :class:`wandb.Api` holds.
+    def of(cls, store: Store, run: Any) -> ReportSection:
+        """Read the content of a run of :class:`wandb.Api`.
 
         Raises
         ------
         InputError
-            If it is unfinished, or another version of trackperm wrote it.
-        TrackerError
-            If W&B cannot be reached or refuses.
+            If the comparison is unfinished, or another version of trackperm wrote it.
         """
         path = f"wandb:{run.entity}/{run.project}/{run.id}"
         with store.calls(f"reading {run.job_type} `{path}`"):
             config, summary = run.rawconfig, dict(run.summary_metrics)
-            if not _is_finished(run):
+            if not is_complete(run):
                 raise InputError(
                     f"{run.job_type} `{path}` is unfinished ({run.state})", hint="compare the runs again."
                 )
@@ -117,9 +115,9 @@ class Draft:
     Attributes
     ----------
     report : wandb_workspaces.reports.v2.Report
-        What it says.
+        The report.
     marker : str
-        What its description ends in, and that of no other report.
+        End of its description, which identifies it.
     """
 
     report: wr.Report
@@ -127,25 +125,23 @@ class Draft:
 
 
 def draft_of(store: Store, reference: str, candidate: str | None = None) -> Draft:
-    """Build the report of one logged comparison, or of all that were logged of a baseline and a candidate.
+    """Build the report of one logged comparison, or of all comparisons of a baseline and a candidate.
 
-    The newest leaderboard on their test set is added; a leaderboard can be named as well.
+    The newest leaderboard on their test set is added. A leaderboard can be named as well.
 
     Parameters
     ----------
     store : Store
-        Where they are.
+        Server that holds them.
     reference : str
-        Locator of the run of a comparison or leaderboard or, where there is a `candidate`, of the baseline.
+        Locator of the run of a comparison or leaderboard or, with a `candidate`, of the baseline.
     candidate : str, optional
-        Locator of the candidate, in whose project its comparisons are looked for.
+        Locator of the candidate, whose project is searched for the comparisons.
 
     Raises
     ------
     InputError
         If there is no such comparison, or it is unfinished.
-    TrackerError
-        If W&B cannot be reached or refuses.
     """
     if candidate is None:
         runs = [find_comparison(store, reference)]
@@ -154,8 +150,8 @@ def draft_of(store: Store, reference: str, candidate: str | None = None) -> Draf
         pair = find_run(store, reference), find_run(store, candidate)
         runs = _comparisons_of(store, *pair)
         title, about = f"{pair[1].name} vs {pair[0].name}", [str(run.reference) for run in pair]
-    sections = [LoggedComparison.of(store, run) for run in runs]
-    boards = [LoggedComparison.of(store, run) for run in _newest_leaderboard(store, runs)]
+    sections = [ReportSection.of(store, run) for run in runs]
+    boards = [ReportSection.of(store, run) for run in _newest_leaderboard(store, runs)]
     marker = f"trackperm-report-{hashlib.sha256(json.dumps(about).encode()).hexdigest()[:16]}"
     report = wr.Report(
         entity=runs[0].entity,
@@ -168,12 +164,12 @@ def draft_of(store: Store, reference: str, candidate: str | None = None) -> Draf
 
 
 def specification(store: Store, draft: Draft) -> str:
-    """Return the JSON that W&B would be sent, whose panels have other ids each time.
+    """Return the JSON that would be sent to W&B; ids of panels differ each time.
 
     Raises
     ------
     TrackerError
-        If W&B, which is asked for the id of the project, cannot be reached or refuses.
+        If W&B does not answer the request for the project's id, or refuses it.
     """
     with store.calls("looking up the project's id"), environment(WANDB_BASE_URL=store.base_url):
         spec = draft.report._to_model().spec.model_dump_json(by_alias=True, exclude_none=True)
@@ -181,23 +177,18 @@ def specification(store: Store, draft: Draft) -> str:
 
 
 def save(store: Store, draft: Draft) -> tuple[str, bool]:
-    """Save a report, in place of its earlier draft where there is one that this user can see.
+    """Save a report, in place of an earlier draft of it that this user can see.
 
     Returns
     -------
     url : str
-        Its page.
+        Address of its page.
     created : bool
-        Whether there was none.
-
-    Raises
-    ------
-    TrackerError
-        If W&B cannot be reached or refuses.
+        Whether there was no earlier draft.
     """
     report = draft.report
     container = f"{report.entity}/{report.project}"
-    # wandb says that it has saved, and is silent only if it was told so when it was first used.
+    # wandb prints that it has saved, unless it was configured to be silent when it was first used.
     quiet = redirect_stderr(io.StringIO())
     own = environment(WANDB_BASE_URL=store.base_url)
     with store.calls(f"saving a report in project `{container}`", writes=True), own, quiet:
@@ -230,12 +221,8 @@ def _comparisons_of(store: Store, baseline: TrackedRun, candidate: TrackedRun) -
     return sorted(runs, key=lambda run: (run.name, run.id))
 
 
-def _is_finished(run: Any) -> bool:
-    return run.state == "finished" and UNFINISHED not in run.tags
-
-
 def _newest_leaderboard(store: Store, runs: Sequence[Any]) -> list[Any]:
-    """Find the finished leaderboard on the test sets of comparisons that was begun last, if there is one."""
+    """Find the newest finished leaderboard on the test sets of comparisons, if there is one."""
     if runs[0].job_type == LEADERBOARD:
         return []
     container = f"{runs[0].entity}/{runs[0].project}"
@@ -244,14 +231,14 @@ def _newest_leaderboard(store: Store, runs: Sequence[Any]) -> list[Any]:
         found = [
             (moment, run.id, run)
             for run in list_comparisons(store, container, (LEADERBOARD,))
-            if _is_finished(run) and run.rawconfig.get(TEST_SET_TAG) in test_sets
+            if is_complete(run) and run.rawconfig.get(TEST_SET_TAG) in test_sets
             if (moment := creation(run.rawconfig)) is not None
         ]
     return [max(found)[-1]] if found else []
 
 
 def _result(run: Any, path: str) -> dict[str, Any]:
-    """Read the result that the run logged last, which has to be what its columns are of."""
+    """Read the result that the run logged last, and check that it is the one in its columns."""
     newest = newest_result(run)
     result: dict[str, Any] = {}
     if newest is not None:
@@ -275,9 +262,9 @@ def _pairing(result: Mapping[str, Any], path: str) -> tuple[str, ...]:
 
 
 def _blocks(
-    sections: Sequence[LoggedComparison], boards: Sequence[LoggedComparison], entity: str, project: str
+    sections: Sequence[ReportSection], boards: Sequence[ReportSection], entity: str, project: str
 ) -> list[Any]:
-    def runs(*shown: LoggedComparison, columns: bool = False) -> Any:
+    def runs(*shown: ReportSection, columns: bool = False) -> Any:
         ids = ", ".join(repr(section.run_id) for section in shown)
         metrics = [f"summary:{name}" for section in shown for name in section.metrics]
         return wr.Runset(
@@ -307,16 +294,15 @@ def _blocks(
         ]
     blocks.append(
         wr.P(
-            "Texts are copies of what the runs of these comparisons said when the report was made; tables, "
-            "charts and columns are read from them. The same command brings a draft up to date, and "
-            "replaces what was written into it."
+            "Texts are copied from the runs of these comparisons; tables, charts and columns are read from "
+            "them. The same command updates a draft and replaces edits."
         )
     )
     return blocks
 
 
-def _panels(section: LoggedComparison) -> list[Any]:
-    """Show what the comparison's run has logged, but its results, which stand above."""
+def _panels(section: ReportSection) -> list[Any]:
+    """Return panels with what the comparison's run has logged, except its results."""
     of_charts = {f"{key}_table" for key in section.charts}
     panels = [
         wr.CustomChart(

@@ -11,38 +11,35 @@ from urllib.parse import unquote, urlsplit
 import wandb
 
 from trackperm.errors import InputError
-from trackperm.messages import did_you_mean
+from trackperm.messages import did_you_mean, listing
 from trackperm.trackers.publication import COMPARISON, GROUP, KINDS
 from trackperm.trackers.references import TrackedRun
 from trackperm.trackers.wandb.store import Store
 
 _PAGE = re.compile(r"(?:/wandb)?/([^/]+)/([^/]+)/runs/([^/]+)(?:/.*)?")
-_SHOWN = 20
-_MAX_NAMES = 1000
+UNFINISHED = "unfinished"
+"""Tag of a comparison's run while it is being written."""
+
+_MAX_NAMES = 1000  # names of runs that are searched for one like a wrong name
 
 
 def find_run(store: Store, locator: str) -> TrackedRun:
-    """Find the one run that `locator` names; comparisons are refused.
+    """Find the run that `locator` names; comparisons are refused.
 
     Parameters
     ----------
     store : Store
-        Where to look.
+        Server to search.
     locator : str
-        ``entity/project/id``, ``entity/project/name``, both also without the entity, or the address of the
+        ``entity/project/id`` or ``entity/project/name``, both also without the entity, or the address of the
         run's page on any host.
 
     Raises
     ------
     InputError
-        If no run or several runs answer to it.
-    TrackerError
-        If W&B cannot be reached or refuses.
+        If `locator` names no run, or several.
     """
-    container, name = from_page(locator) if "://" in locator else _split(store, locator)
-    path = f"{container}/{name}"
-    with store.calls(f"looking up run `wandb:{path}`"):
-        run = store.run_or_none(path) if "/" not in name else None
+    container, name, run = _look_up(store, locator)
     if run is None:
         run = _called(store, container, name, locator)
     if is_comparison(run):
@@ -54,25 +51,26 @@ def find_run(store: Store, locator: str) -> TrackedRun:
     return store.tracked(run)
 
 
+def is_complete(run: Any) -> bool:
+    """Return whether a comparison or leaderboard was written to its `run` completely."""
+    return run.state == "finished" and UNFINISHED not in run.tags
+
+
 def find_comparison(store: Store, locator: str) -> Any:
-    """Find the run of a logged comparison or leaderboard by ``entity/project/id`` or the address of its page.
+    """Find the run of a comparison or leaderboard by ``entity/project/id`` or the address of its page.
 
     Returns
     -------
     wandb.apis.public.Run
-        As it is now.
+        The run as it is now.
 
     Raises
     ------
     InputError
-        If there is none with that id, or it is not a comparison.
-    TrackerError
-        If W&B cannot be reached or refuses.
+        If there is no run with that id, or it is not a comparison.
     """
-    container, run_id = from_page(locator) if "://" in locator else _split(store, locator)
+    container, run_id, run = _look_up(store, locator)
     path = f"{container}/{run_id}"
-    with store.calls(f"looking up comparison `wandb:{path}`"):
-        run = store.run_or_none(path) if "/" not in run_id else None
     if run is None:
         raise InputError(
             f"W&B at `{store.base_url}` has no run with the id `{path}`",
@@ -80,20 +78,20 @@ def find_comparison(store: Store, locator: str) -> Any:
         )
     if not is_comparison(run):
         raise InputError(
-            f"run `wandb:{path}` is no comparison that trackperm logged",
+            f"run `wandb:{path}` is not a comparison that trackperm logged",
             hint="name a comparison, or baseline and candidate.",
         )
     return run
 
 
 def list_comparisons(store: Store, container: str, kinds: Sequence[str] = (COMPARISON,)) -> list[Any]:
-    """Return the comparisons in ``entity/project``, as runs of :class:`wandb.Api`; other `kinds` if asked."""
+    """List the comparisons in ``entity/project``, or publications of other `kinds`."""
     found = store.fresh_api().runs(container, filters={"group": GROUP}, lazy=False)
     return [run for run in found if is_comparison(run) and run.job_type in kinds]
 
 
 def require_project(store: Store, container: str) -> str:
-    """Return ``entity/project`` for what may lack the entity; none is made by accident.
+    """Return ``entity/project`` for a container that may lack the entity; no project is created.
 
     Raises
     ------
@@ -102,7 +100,7 @@ def require_project(store: Store, container: str) -> str:
     """
     entity, _, project = container.rpartition("/")
     if not project or "/" in entity:
-        raise InputError(f"`wandb:{container}` names no project", hint="write `wandb:ENTITY/PROJECT`.")
+        raise InputError(f"`wandb:{container}` is not a project; expected `wandb:ENTITY/PROJECT`")
     with store.calls(f"looking up project `{container}`") as api:
         entity = entity or str(api.default_entity)
         if _exists(api, f"{entity}/{project}"):
@@ -111,28 +109,12 @@ def require_project(store: Store, container: str) -> str:
     raise InputError(
         f"W&B at `{store.base_url}` has no project `{entity}/{project}`",
         hint=did_you_mean(project, known).strip()
-        or "the first run makes one, or `wandb.Api().create_project(name, entity)`.",
+        or "the first run creates it, or `wandb.Api().create_project(name, entity)`.",
     )
 
 
-def finished_runs(store: Store, container: str) -> list[TrackedRun]:
-    """List the finished runs of a project, the oldest first; what trackperm logged is left out.
-
-    Raises
-    ------
-    InputError
-        If there is no such project.
-    TrackerError
-        If W&B cannot be reached or refuses.
-    """
-    project = require_project(store, container)
-    with store.calls(f"listing the runs of project `{project}`") as api:
-        found = list(api.runs(project, filters={"state": "finished"}, order="+created_at"))
-        return [store.tracked(run) for run in found if run.state == "finished" and not is_comparison(run)]
-
-
 def is_comparison(run: Any) -> bool:
-    """Whether trackperm wrote `run`."""
+    """Return whether trackperm logged `run`."""
     return run.group == GROUP and run.job_type in KINDS
 
 
@@ -142,16 +124,24 @@ def from_page(url: str) -> tuple[str, str]:
     Raises
     ------
     InputError
-        If it is no such address.
+        If `url` is not such an address.
     """
     page = _PAGE.fullmatch(urlsplit(url).path)
     if page is None:
         raise InputError(
-            f"`{url}` is not the address of a run's page",
-            hint="it looks like `https://HOST/ENTITY/PROJECT/runs/ID`.",
+            f"`{url}` is not the address of a run's page; expected `https://HOST/ENTITY/PROJECT/runs/ID`",
+            hint="copy it from the page of the run.",
         )
     entity, project, run_id = (unquote(part) for part in page.groups())
     return f"{entity}/{project}", run_id
+
+
+def _look_up(store: Store, locator: str) -> tuple[str, str, Any]:
+    """Return container and name in a locator, and the run whose id the name is; None where it is not one."""
+    container, name = from_page(locator) if "://" in locator else _split(store, locator)
+    path = f"{container}/{name}"
+    with store.calls(f"looking up run `wandb:{path}`"):
+        return container, name, store.run_or_none(path) if "/" not in name else None
 
 
 def _split(store: Store, locator: str) -> tuple[str, str]:
@@ -161,15 +151,15 @@ def _split(store: Store, locator: str) -> tuple[str, str]:
             return f"{api.default_entity}/{parts[0]}", parts[1]
     if len(parts) < 3 or not all(parts):
         raise InputError(
-            f"`wandb:{locator}` names no run",
-            hint="write `wandb:ENTITY/PROJECT/RUN`, with the run's id or name, or paste the address of its "
-            "page; an offline run is named by its folder.",
+            f"`wandb:{locator}` is not a run; expected `wandb:ENTITY/PROJECT/RUN`",
+            hint="RUN is the run's id or name. The address of its page names it too, and an offline run is"
+            " named by its folder.",
         )
     return "/".join(parts[:2]), "/".join(parts[2:])
 
 
 def _called(store: Store, container: str, name: str, locator: str) -> Any:
-    """Return the one run of that name."""
+    """Return the only run of that name."""
     with store.calls(f"looking up runs called `{name}`") as api:
         exists = _exists(api, container)
         found = list(api.runs(container, filters={"display_name": name})) if exists else []
@@ -177,8 +167,12 @@ def _called(store: Store, container: str, name: str, locator: str) -> Any:
     if len(runs) == 1:
         return runs[0]
     if runs:
+        lines = [
+            f"wandb:{run.entity}/{run.project}/{run.id}  started {run.created_at}  {run.state}"
+            for run in runs
+        ]
         raise InputError(
-            f"{len(runs)} runs of project `{container}` are called `{name}`:\n\n{_listing(runs)}",
+            f"{len(runs)} runs of project `{container}` are called `{name}`:\n\n{listing(lines)}",
             hint="name one by its id.",
         )
     if not exists:
@@ -186,7 +180,7 @@ def _called(store: Store, container: str, name: str, locator: str) -> Any:
     with store.calls("listing runs") as api:
         newest = islice(api.runs(container, order="-created_at"), _MAX_NAMES)
         known = [run.name for run in newest if not is_comparison(run)]
-    asked = f" (asked was `{store.base_url}`, whatever host the address names)" if "://" in locator else ""
+    asked = f" (`{store.base_url}` was searched, not the host of the address)" if "://" in locator else ""
     raise InputError(
         f"project `{container}` has no run called `{name}`, and none with that id{asked}",
         hint=did_you_mean(name, known).strip() or "a run is named by its id, or by a name of its own.",
@@ -200,13 +194,3 @@ def _exists(api: wandb.Api, container: str) -> bool:
         if str(error).startswith("Could not find project"):
             return False
         raise
-
-
-def _listing(runs: Sequence[Any]) -> str:
-    lines = [
-        f"    wandb:{run.entity}/{run.project}/{run.id}  started {run.created_at}  {run.state}"
-        for run in runs[:_SHOWN]
-    ]
-    if len(runs) > _SHOWN:
-        lines.append(f"    and {len(runs) - _SHOWN} more")
-    return "\n".join(lines)

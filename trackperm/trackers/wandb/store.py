@@ -1,8 +1,8 @@
-"""One W&B server: reached with bounded patience, told no more than it needs to know.
+"""One W&B server, and calls to it with bounded waiting and without private data.
 
-wandb hides a server that is out of reach behind messages of its own, waits without end for uploads, and tells
-a new run's server of command lines, hosts and Git. Every call of ours goes through :meth:`Store.calls`, every
-run of ours is started by :meth:`Store.start`; they undo these habits.
+wandb hides a server that does not answer behind messages of its own, waits without limit for uploads, and
+sends a new run's command line, host and Git state to the server. Every call goes through :meth:`Store.calls`
+and every run is started by :meth:`Store.start`, which change these habits.
 """
 
 from __future__ import annotations
@@ -17,13 +17,11 @@ from typing import Any
 import requests
 import wandb
 
-from trackperm.errors import PermissionDeniedError, TrackerError, TrackpermError
+from trackperm.errors import TrackerError, TrackpermError
 from trackperm.messages import without_credentials, without_secrets
 from trackperm.storage import is_full, no_room_for_temporary_files
-from trackperm.trackers.missing_libraries import missing_library
+from trackperm.trackers.failures import Advice, causes, missing_library
 from trackperm.trackers.references import RunReference, TrackedRun
-
-"""What the runs of comparisons and leaderboards have, and no other; their job type says which they are."""
 
 _UNANSWERED = re.compile(
     r"did not respond in time|connection refused|no such host|timed? ?out|EOF\b|connection reset",
@@ -34,7 +32,20 @@ _SILENCE = (requests.ConnectionError, requests.Timeout, TimeoutError, Connection
 _FORBIDDEN = re.compile(r"permission denied|forbidden|\b403\b", re.IGNORECASE)
 _IN_USE = "is in use"
 _NOT_FOUND = ("Could not find run", "Could not find project")
+UPLOAD_SECONDS = 300  # for an artifact, which is small
+SETTLING_SECONDS = (0.0, 0.1, 0.4, 1.5, 3.0, 5.0)
+"""Pauses between attempts to read back what was written, which a server may take a moment to show."""
+
+# Users wait for a server that is down, for a slow start of a run, and for an upload, at most this long.
 _REACH_SECONDS, _START_SECONDS, _FINISH_SECONDS = 15, 60, 300
+
+_ADVICE = Advice(
+    credentials="`wandb login` stores an API key; `WANDB_API_KEY` gives one to a single command.",
+    elsewhere="`--log-to wandb:ENTITY/PROJECT` writes to a project that you may edit.",
+    container="project",
+    silence="is it up, and is `WANDB_BASE_URL` or `--tracking-uri` right? `WANDB_HTTP_TIMEOUT` makes it wait"
+    " longer; where a run was being written, the next try completes it.",
+)
 
 
 class Store:
@@ -43,7 +54,7 @@ class Store:
     Parameters
     ----------
     base_url : str, optional
-        Where its API is; by default as wandb decides, by ``WANDB_BASE_URL`` and its settings.
+        Address of its API; by default as wandb decides, by ``WANDB_BASE_URL`` and its settings.
     """
 
     def __init__(self, base_url: str | None = None) -> None:
@@ -51,43 +62,43 @@ class Store:
 
     @cached_property
     def api(self) -> wandb.Api:
-        """The connection, made at the first use; each use that must see the newest state makes another."""
+        """Connection that is made at the first use; uses that must see the newest state make another."""
         self._reach()
         return self.fresh_api()
 
     def fresh_api(self) -> wandb.Api:
-        """Connect anew: an :class:`wandb.Api` remembers what it has read."""
+        """Return a new connection, as an :class:`wandb.Api` caches what it has read."""
         return wandb.Api(overrides={} if self._base_url is None else {"base_url": self._base_url})
 
     def _reach(self) -> None:
-        """Make sure, with little patience, that something answers: wandb before 0.27 would ask for a year."""
-        # certificates and proxies, which wandb has settings for, are left to it
+        """Check, with a short timeout, that a server answers; wandb before 0.27 would try for a year."""
+        # wandb has its own settings for certificates and proxies
         with suppress(requests.exceptions.SSLError, requests.exceptions.ProxyError):
             requests.get(f"{self.base_url}/healthz", timeout=_REACH_SECONDS, allow_redirects=False)
 
     @property
     def base_url(self) -> str:
-        """Where the API is, without credentials."""
+        """Address of the API, without credentials."""
         url = self._base_url or os.environ.get("WANDB_BASE_URL") or wandb.setup().settings.base_url
         return without_credentials(url).rstrip("/")
 
     @contextmanager
     def calls(self, doing: str, *, writes: bool = False) -> Iterator[wandb.Api]:
-        """Lend the connection, with errors that say what was being done.
+        """Lend the connection, with errors that name the operation.
 
         Parameters
         ----------
         doing : str
             Completes "W&B failed while ...", with the run named.
         writes : bool
-            Whether refused permission is about writing.
+            Whether the operation writes, so that hints are about writing.
 
         Raises
         ------
         TrackerError
-            If wandb raised anything.
+            If wandb raised an exception.
         StorageError
-            If there is no room for what was read.
+            If there is no room for downloaded files.
         """
         try:
             yield self.api
@@ -99,7 +110,7 @@ class Store:
             raise self._failure(error, doing, writes=writes) from error
 
     def run_or_none(self, path: str) -> Any:
-        """Read the run at ``entity/project/id`` as it is now, or return None where there is none."""
+        """Read the run at ``entity/project/id`` as it is now; None where there is no such run."""
         try:
             return self.fresh_api().run(path)
         except (wandb.Error, ValueError) as error:
@@ -108,7 +119,7 @@ class Store:
             raise
 
     def tracked(self, run: Any) -> TrackedRun:
-        """Describe a run of :class:`wandb.Api` to the rest of trackperm."""
+        """Convert a run of :class:`wandb.Api` to a `TrackedRun`."""
         path = f"{run.entity}/{run.project}"
         return TrackedRun(
             reference=RunReference("wandb", f"{path}/{run.id}"),
@@ -119,62 +130,38 @@ class Store:
         )
 
     def start(self, **options: Any) -> Any:
-        """Start a run beside whatever run is active in this process, online.
+        """Start an online run beside the run that may be active in this process.
 
         Parameters
         ----------
         **options
-            As of :func:`wandb.init`.
+            Arguments of :func:`wandb.init`.
         """
         settings = {} if self._base_url is None else {"base_url": self._base_url}
         return start_run("online", settings, **options)
 
     def _failure(self, error: Exception, doing: str, *, writes: bool) -> TrackpermError:
-        causes = list(_causes(error))
-        if (lacking := missing_library(causes, doing)) is not None:
+        found = list(causes(error))
+        if (lacking := missing_library(found, doing)) is not None:
             return lacking
         said = without_secrets(str(error)).strip().split("\n")[0][:400]
         where = f"W&B at `{self.base_url}`"
-        status = next(filter(None, map(_http_status, causes)), None)
-        unanswered = any(isinstance(cause, _SILENCE) or _UNANSWERED.search(str(cause)) for cause in causes)
-        if status == 401 or (not unanswered and _UNKNOWN_USER.search(said)):
-            return TrackerError(
-                f"{where} does not accept these credentials, while {doing}: {said}",
-                hint="`wandb login` stores an API key; `WANDB_API_KEY` gives one to a single command.",
-            )
-        if status == 403 or _FORBIDDEN.search(said):
-            return PermissionDeniedError(
-                f"{where} denies permission, while {doing}: {said}",
-                hint="`--no-log` writes nothing; `--log-to wandb:ENTITY/PROJECT` writes to a project "
-                "that you may edit."
-                if writes
-                else "ask for permission to read this project.",
-            )
-        if unanswered:
-            return TrackerError(
-                f"{where} does not answer, or not in time, while {doing}",
-                hint="is it up, and is `WANDB_BASE_URL` or `--tracking-uri` right?"
-                + (
-                    " Nothing looks finished that is not; the next try completes it."
-                    if writes
-                    else " `WANDB_HTTP_TIMEOUT` makes it wait longer."
-                ),
-            )
-        if said.endswith(_IN_USE):
+        is_silent = any(isinstance(cause, _SILENCE) or _UNANSWERED.search(str(cause)) for cause in found)
+        status = next(filter(None, map(_http_status, found)), None)
+        if not is_silent and _UNKNOWN_USER.search(said):
+            status = 401
+        elif status != 401 and _FORBIDDEN.search(said):
+            status = 403
+        if said.endswith(_IN_USE) and status not in (401, 403) and not is_silent:
             return TrackerError(
                 f"{where} cannot go on in this process while {doing}: an earlier try could not be started",
                 hint="try again in a new process, or after `wandb.teardown()`, which ends all runs of it.",
             )
-        return TrackerError(
-            f"{where} failed while {doing}: {said}",
-            hint="nothing looks finished that is not; once the cause is mended, the next try completes it."
-            if writes
-            else None,
-        )
+        return _ADVICE.error(where, doing, said, status=status, is_silent=is_silent, writes=writes)
 
 
 def start_run(mode: str, settings: Mapping[str, Any], **options: Any) -> Any:
-    """Start a run that tells nothing of this process, beside whatever run is active in it.
+    """Start a run that sends no data about this process, beside the run that may be active in it.
 
     Parameters
     ----------
@@ -183,7 +170,7 @@ def start_run(mode: str, settings: Mapping[str, Any], **options: Any) -> Any:
     settings : mapping
         Settings of wandb for this run.
     **options
-        As of :func:`wandb.init`.
+        Arguments of :func:`wandb.init`.
     """
     # Without `create_new`, `wandb.init` returns the run that is being trained.
     return wandb.init(
@@ -196,11 +183,11 @@ def start_run(mode: str, settings: Mapping[str, Any], **options: Any) -> Any:
 
 @contextmanager
 def ended(run: Any) -> Iterator[Any]:
-    """Finish a started run, as failed where the block raises, so that none stays active in this process."""
+    """Finish a started run when the block ends, as failed if it raises."""
     try:
         yield run
     except BaseException:
-        with suppress(Exception):  # the failure that led here is the one to report
+        with suppress(Exception):  # the first failure is the one to report
             run.finish(exit_code=1)
         raise
     run.finish(exit_code=0)
@@ -208,10 +195,10 @@ def ended(run: Any) -> Iterator[Any]:
 
 @contextmanager
 def environment(**values: str) -> Iterator[None]:
-    """Set what parts of wandb read from the environment alone, for as long as needed.
+    """Set environment variables while the block runs.
 
-    One is the folder that logged files are copied to, whose name manifests tell the server; in some versions
-    another is the server.
+    Some parts of wandb read settings from the environment alone: the folder for copies of logged files, whose
+    name manifests contain, and in some versions the server.
     """
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
@@ -226,7 +213,7 @@ def environment(**values: str) -> Iterator[None]:
 
 
 def _private() -> dict[str, Any]:
-    """Return settings without which a server is told of command line, host, user, Git and packages."""
+    """Return settings that keep command line, host, user, Git and packages from the server."""
     return {
         "console": "off",
         "disable_code": True,
@@ -248,7 +235,7 @@ def _private() -> dict[str, Any]:
 
 
 def _patient() -> dict[str, Any]:
-    """Return ends to waiting, where the user has set none and this version of wandb knows them."""
+    """Return limits on waiting that the user has not set and this version of wandb supports."""
     wanted = {
         "init_timeout": _START_SECONDS,
         "finish_timeout": _FINISH_SECONDS,
@@ -260,17 +247,6 @@ def _patient() -> dict[str, Any]:
         for name, value in wanted.items()
         if name in known and f"WANDB_{name.upper()}" not in os.environ
     }
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        yield error
-        for further in (getattr(error, "exc", None), error.__context__):
-            if isinstance(further, BaseException) and id(further) not in seen:
-                yield further
-        error = error.__cause__ or error.__context__
 
 
 def _http_status(error: BaseException) -> int | None:

@@ -1,7 +1,7 @@
-"""Short tags of the runs that were compared, as columns of W&B's runs table: the only change made to them.
+"""Short tags of compared runs, as columns of W&B's runs table: the only change that is made to these runs.
 
-wandb sends the whole summary of a run back, so that of two writers the last one wins: only finished runs are
-written to, their summary is read just before, and read again after.
+wandb sends the whole summary of a run back, so that the last of two writers wins. Only finished runs are
+therefore changed, and their summary is read just before and checked after.
 """
 
 from __future__ import annotations
@@ -16,27 +16,28 @@ from trackperm.trackers.wandb.store import Store
 
 
 def require_taggable(store: Store, runs: Sequence[TrackedRun]) -> None:
-    """Refuse runs that get no tags.
+    """Refuse runs that cannot get tags.
 
     Raises
     ------
     InputError
-        If one is not on the server, or not finished.
+        If a run is not on the server, or not finished.
     """
     for run in runs:
         locator = run.reference.locator
         if is_artifact(locator) or is_offline_run(locator):
             what = "an artifact" if is_artifact(locator) else "offline"
             raise InputError(
-                f"`{run.reference}` is {what}, so it gets no tags",
+                f"`{run.reference}` is {what}, so it cannot get tags",
                 hint="`--tag-runs` is for finished runs on a server.",
             )
         with store.calls(f"looking up run `{run.reference}`"):
             found = store.run_or_none(locator)
         if found is None or found.state != "finished":
+            state = "deleted" if found is None else found.state
             raise InputError(
-                f"run `{run.reference}` is {'gone' if found is None else found.state}, so it gets no tags",
-                hint="a run that is written to loses what others add; compare it when it is finished.",
+                f"run `{run.reference}` is {state}, so it cannot get tags",
+                hint="an unfinished run overwrites what others add; compare it when it is finished.",
             )
 
 
@@ -46,7 +47,7 @@ def tag_run(store: Store, run: TrackedRun, tags: Mapping[str, str]) -> None:
     Raises
     ------
     TrackerError
-        If the run did not keep what it had or was given.
+        If the run's summary is not as expected afterwards.
     """
     path = run.reference.locator
     with store.calls(f"tagging run `{run.reference}`", writes=True):
@@ -59,6 +60,6 @@ def tag_run(store: Store, run: TrackedRun, tags: Mapping[str, str]) -> None:
         kept = {} if after is None else dict(after.summary_metrics)
     if lost := sorted(name for name, value in {**before, **tags}.items() if kept.get(name) != value):
         raise TrackerError(
-            f"W&B did not keep the summary of run `{run.reference}`: {', '.join(lost)}",
-            hint="did somebody else write to it at the same moment?",
+            f"W&B did not store the summary of run `{run.reference}`: {', '.join(lost)}",
+            hint="did another program write to it at the same moment?",
         )

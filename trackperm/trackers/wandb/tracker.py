@@ -1,6 +1,6 @@
-"""Runs logged in W&B, on a server or in a folder: find one, read its table, log a comparison back.
+"""Adapter of W&B, on a server or in folders of offline runs.
 
-wandb is imported when a server is asked or something is written, not before: offline runs are read without.
+wandb is imported when a server is contacted or something is written; offline runs are read without it.
 """
 
 from __future__ import annotations
@@ -34,21 +34,23 @@ if TYPE_CHECKING:
 
 _RUN_FOLDER = re.compile(r"(offline-)?run-\d{8}_\d{6}-")
 
-# Which artifacts each run's table was read from, by server and run: the lineage of a comparison, whose runs
-# may have been read by two trackers.
+# Artifacts from which each run's table was read, by server and run: the lineage of a comparison. They are
+# shared by all adapters, as another one may have read the other run.
 _READ: dict[tuple[str | None, str], tuple[str, ...]] = {}
 
 
 class WandbTracker:
-    """Adapter of W&B, over HTTP or on folders of offline runs.
+    """Adapter of W&B, over HTTP or on folders; see :class:`trackperm.trackers.base.Tracker`.
 
-    Runs are named ``<entity>/<project>/<run id>``, ``<entity>/<project>/<run name>``, by the address of their
-    page, or by the folder of an offline run; an artifact of theirs is ``<entity>/<project>/<name>:<alias>``.
+    A run is named ``<entity>/<project>/<run id>``, ``<entity>/<project>/<run name>``, by the address of its
+    page, or by the folder of an offline run. An artifact is named ``<entity>/<project>/<name>:<alias>``.
+    Whatever needs a server raises :class:`~trackperm.errors.MissingDependencyError` where wandb is not
+    installed.
 
     Parameters
     ----------
     base_url : str, optional
-        Where the server's API is; by default as wandb decides, by ``WANDB_BASE_URL`` and its settings.
+        Address of the server's API; by default as wandb decides, by ``WANDB_BASE_URL`` and its settings.
     """
 
     scheme: ClassVar[str] = "wandb"
@@ -63,22 +65,13 @@ class WandbTracker:
         return cls(tracking_uri or getattr(getattr(run, "settings", None), "base_url", None))
 
     def find(self, locator: str) -> TrackedRun:
-        """Find the one run that `locator` names; comparisons are refused.
-
-        Raises
-        ------
-        InputError
-            If no run or several runs answer to it.
-        TrackerError
-            If W&B cannot be reached or refuses.
-        MissingDependencyError
-            If it is on a server and wandb is not installed.
-        """
+        """Find the run or artifact that `locator` names; comparisons are refused."""
         if _is_offline(locator):
             return find_offline_run(locator)
         if locator.startswith((".", "/", "~")) or "offline-run-" in locator:
             raise InputError(
-                f"`{locator}` is no folder of a W&B run", hint="it is called `offline-run-<time>-<id>`."
+                f"`{locator}` is not the folder of a W&B run; expected one called `offline-run-<time>-<id>`",
+                hint="W&B writes it to the folder `wandb` where the run was started.",
             )
         with _wandb():
             from trackperm.trackers.wandb.artifacts import find_artifact, is_artifact
@@ -88,17 +81,7 @@ class WandbTracker:
         return find_run(self._store, locator)
 
     def read(self, run: TrackedRun, artifact: str | None = None) -> ExampleTable:
-        """Read the per-example table that `run` logged.
-
-        Raises
-        ------
-        InputError
-            If there is no such artifact, or several and none was named.
-        SourceError
-            If the artifact cannot be read as a table, or W&B cut it.
-        TrackerError
-            If W&B cannot be reached or refuses.
-        """
+        """Read the per-example table that `run` logged; tables that W&B truncated are refused."""
         if _is_offline(run.reference.locator):
             return read_offline_run(run, artifact)
         with _wandb():
@@ -109,35 +92,14 @@ class WandbTracker:
     def read_all(
         self, runs: Sequence[TrackedRun], artifact: str | None = None
     ) -> Iterator[ExampleTable | InputError]:
-        """Read the tables of many runs, one after the other.
-
-        Raises
-        ------
-        TrackerError
-            If W&B cannot be reached or refuses.
-        """
+        """Read the tables of many runs, one after the other."""
         return (table_or_error(self, run, artifact) for run in runs)
 
     def log_predictions(self, run: Any, predictions: Predictions) -> RunReference:
-        """Log `predictions` as an artifact of a run that is open, online or offline.
+        """Log `predictions` as an artifact of an open run, online or offline.
 
-        Parameters
-        ----------
-        run : wandb.Run
-            What :func:`wandb.init` returned.
-        predictions : Predictions
-            What to log.
-
-        Raises
-        ------
-        InputError
-            If it is disabled, or has logged something else under that name; nothing has been written then.
-        InputTypeError
-            If `run` is no open run.
-        TrackerError
-            If W&B failed, or did not keep them.
-        MissingDependencyError
-            If wandb is not installed.
+        `run` is what :func:`wandb.init` returned; other objects raise
+        :class:`~trackperm.errors.InputTypeError`, and disabled runs are refused.
         """
         with _wandb():
             from trackperm.trackers.wandb.predictions import require_open_run, write_predictions
@@ -151,33 +113,12 @@ class WandbTracker:
         alert: bool = False,
         tag_runs: bool = False,
     ) -> Published:
-        """Write `publication` as a run of its own, or bring that run up to date.
+        """Write `publication` as a run of its own, or update that run.
 
-        The comparison of an offline candidate is an offline run beside it, which ``wandb sync`` uploads.
-
-        Parameters
-        ----------
-        publication : Publication
-            What to write.
-        container : str, optional
-            ``entity/project`` of an existing project, or a folder that begins with ``.``, ``/`` or ``~``, is
-            called ``wandb`` or has runs in it, to write to instead of the candidate's.
-        alert : bool
-            Whether a candidate that is worse raises an alert, when this is first written; that of an offline
-            comparison is raised when it is synced.
-        tag_runs : bool
-            Whether baseline and candidate, or the runs of a leaderboard, get their tags, as columns of the
-            runs table. Else nothing is changed in them.
-
-        Raises
-        ------
-        InputError
-            If neither says where to write, the project does not exist, a run to be tagged is not finished or
-            not on a server, or W&B could not keep a name or value; nothing has been written then.
-        TrackerError
-            If W&B failed; the next try completes what was begun.
-        MissingDependencyError
-            If wandb is not installed.
+        The comparison of an offline candidate is an offline run beside it, which ``wandb sync`` uploads; its
+        alert is raised then. `container` is ``entity/project`` of an existing project, or a folder that
+        begins with ``.``, ``/`` or ``~``, is called ``wandb`` or contains runs. Without `tag_runs` the
+        compared runs are not changed; with it their tags become columns of the runs table.
         """
         with _wandb():
             from trackperm.trackers.wandb.tags import require_taggable, tag_run
@@ -200,25 +141,21 @@ class WandbTracker:
         return published
 
     def install_chart(self, entity: str) -> str:
-        """Store trackperm's chart of the null distribution with a user or team, once; returns its name.
+        """Store trackperm's chart of the null distribution with a user or team, and return its name.
 
-        Comparisons use it where the environment variable ``TRACKPERM_WANDB_CHART`` has that name.
+        Comparisons use it where the environment variable ``TRACKPERM_WANDB_CHART`` holds that name.
 
         Raises
         ------
         InputError
-            If `entity` is no name of a user or team.
-        TrackerError
-            If W&B cannot be reached or refuses.
-        MissingDependencyError
-            If wandb is not installed.
+            If `entity` is not the name of a user or team.
         """
         with _wandb():
             from trackperm.trackers.wandb.charts import install_chart
         return install_chart(self._store, entity)
 
     def _place(self, container: str | None, home: TrackedRun | None, kind: str) -> Path | str:
-        """Folder or project, ``entity/project``, to write to."""
+        """Return the folder, or the project ``entity/project``, to write to."""
         if container is not None:
             if _is_folder(container):
                 return Path(container).expanduser()
@@ -236,17 +173,7 @@ class WandbTracker:
         return home.container
 
     def comparison(self, locator: str) -> LoggedComparison:
-        """Find the comparison or leaderboard at ``<entity>/<project>/<run id>``, or in a folder.
-
-        Raises
-        ------
-        InputError
-            If there is none, or the run is no comparison.
-        TrackerError
-            If W&B cannot be reached or refuses.
-        MissingDependencyError
-            If it is on a server and wandb is not installed.
-        """
+        """Find the comparison or leaderboard at ``<entity>/<project>/<run id>``, or in a folder."""
         if _is_offline(locator):
             return offline_comparison(locator)
         with _wandb():
@@ -254,17 +181,7 @@ class WandbTracker:
         return logged_comparison(self._store, locator)
 
     def comparisons(self, near: TrackedRun | str, test_set: str | None = None) -> list[LoggedComparison]:
-        """List the comparisons and leaderboards in a project or in a folder of offline runs.
-
-        Raises
-        ------
-        InputError
-            If there is no such project, or the run is not in W&B.
-        TrackerError
-            If W&B cannot be reached or refuses.
-        MissingDependencyError
-            If it is on a server and wandb is not installed.
-        """
+        """List the comparisons and leaderboards in a project or in a folder of offline runs."""
         if not isinstance(near, str) and near.reference.scheme != "wandb":
             raise InputError(f"run `{near.reference}` is not in W&B", hint="name a project.")
         locator = near if isinstance(near, str) else near.reference.locator
@@ -279,17 +196,7 @@ class WandbTracker:
         return logged_comparisons(self._store, project, test_set)
 
     def files(self, run: TrackedRun) -> dict[str, bytes]:
-        """Read the files of a comparison under ``trackperm/``, by path.
-
-        Raises
-        ------
-        SourceError
-            If they are gone, or were changed after they were logged.
-        TrackerError
-            If W&B cannot be reached or refuses.
-        MissingDependencyError
-            If it is on a server and wandb is not installed.
-        """
+        """Read the files of a comparison under ``trackperm/``, by path."""
         if _is_offline(run.reference.locator):
             return offline_files(run)
         with _wandb():
@@ -297,39 +204,19 @@ class WandbTracker:
         return logged_files(self._store, run)
 
     def runs(self, container: str) -> list[TrackedRun]:
-        """List the finished runs of ``<entity>/<project>``, or the offline runs in a folder.
-
-        What trackperm logged is left out.
-
-        Raises
-        ------
-        InputError
-            If there is no such project or folder.
-        TrackerError
-            If W&B cannot be reached or refuses.
-        MissingDependencyError
-            If it is on a server and wandb is not installed.
-        """
+        """List the finished runs of ``<entity>/<project>``, or the offline runs in a folder."""
         if _is_folder(container):
             return offline_runs(container)
-        with _wandb():
-            from trackperm.trackers.wandb.runs import finished_runs
-        return finished_runs(self._store, container)
+        return [record.run for record in self.history().finished(container)]
 
     def history(self) -> History:
-        """Return what the server knows of past runs and artifacts.
-
-        Raises
-        ------
-        MissingDependencyError
-            If wandb is not installed.
-        """
+        """Return the history of the server: past runs and artifacts."""
         with _wandb():
             from trackperm.trackers.wandb.history import WandbHistory
         return WandbHistory(self._store)
 
     def _used(self, publication: Publication) -> list[str]:
-        """Names of the artifacts that the runs' tables were read from, as far as they are on this server."""
+        """Return the names of the artifacts from which the runs' tables were read on this server."""
         names = [_READ.get((self._base_url, run.reference.locator), ()) for run in publication.sources]
         return list(dict.fromkeys(name for used in names for name in used))
 
@@ -341,7 +228,10 @@ class WandbTracker:
 
 
 def _is_folder(container: str) -> bool:
-    """Whether a folder is meant, not ``entity/project``: wandb may make folders of that name for itself."""
+    """Return whether `container` is a folder and not ``entity/project``.
+
+    wandb may create a folder called like the entity.
+    """
     folder = Path(container).expanduser()
     return folder.is_dir() and (
         container.startswith((".", "/", "~"))
@@ -353,7 +243,7 @@ def _is_folder(container: str) -> bool:
 def _is_offline(locator: str) -> bool:
     try:
         return is_offline_run(locator)
-    except OSError:  # a name that no file can have
+    except OSError:  # the locator is too long to be a path
         return False
 
 

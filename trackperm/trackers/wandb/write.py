@@ -1,10 +1,10 @@
-"""A comparison or leaderboard as a run of its own in W&B; a crash is never taken for a result.
+"""Writer of comparisons and leaderboards to W&B, each as a run that is marked complete last.
 
-Online the order is: run (tag ``unfinished``, notes that say so), lineage, result artifact, tables and charts,
-numbers; the run ends; everything is read back; then the tags and the notes with the verdict, last. The next
-try finds the run by its id, which the key decides, and goes through the same steps; what is already there as
-it should be is not written again. Offline a run is a folder of its own, and a folder without its end is left
-as it is: the next try writes another with the same id, and where both are synced the later one counts.
+Online the order is: run (with the tag ``unfinished``), lineage, result artifact, tables and charts, numbers;
+the run ends; everything is read back; tags and notes with the verdict are set last. After a crash the next
+call finds the run by its id, which the key determines, and repeats these steps; content that is already there
+is not written again. Offline each run is a folder. A folder without the end of its run is left as it is, and
+the next call writes another with the same id; where both are synced, the later one counts.
 """
 
 from __future__ import annotations
@@ -26,13 +26,17 @@ from trackperm.trackers.references import RunReference, TrackedRun
 from trackperm.trackers.wandb.charts import presets_in
 from trackperm.trackers.wandb.content import Content, md5
 from trackperm.trackers.wandb.offline import folders_of_comparisons
-from trackperm.trackers.wandb.store import Store, ended, environment, start_run
-
-UNFINISHED = "unfinished"
+from trackperm.trackers.wandb.runs import UNFINISHED
+from trackperm.trackers.wandb.store import (
+    SETTLING_SECONDS,
+    UPLOAD_SECONDS,
+    Store,
+    ended,
+    environment,
+    start_run,
+)
 
 _UNFINISHED_NOTES = "This {} is being written, or its writing broke off: run it again to complete it."
-_SETTLING_SECONDS = (0.0, 0.1, 0.4, 1.5, 3.0, 5.0)
-_UPLOAD_SECONDS = 300
 
 
 def write_online(
@@ -43,20 +47,20 @@ def write_online(
     used: Sequence[str] = (),
     alert: bool = False,
 ) -> Published:
-    """Write `publication` to the run with its key in a project, made if there is none.
+    """Write `publication` to the run with its key in a project, creating the run if necessary.
 
     Parameters
     ----------
     store : Store
-        Where to write.
+        Server to write to.
     publication : Publication
-        What to write.
+        Comparison or leaderboard.
     container : str
         ``entity/project``, which exists.
     used : sequence of str
-        Names of the artifacts that were compared, which become the comparison's lineage.
+        Names of the compared artifacts, which become the lineage of the run.
     alert : bool
-        Whether a candidate that is worse raises an alert, the first time.
+        Whether a candidate that is worse raises an alert when the run is first written.
     """
     content = Content.of(publication)
     path = f"{container}/{content.run_id}"
@@ -72,15 +76,15 @@ def write_online(
                 project=project,
                 dir=folder,
                 resume="allow",
-                **_first(content),
+                **_initial_options(content),
             )
             with ended(started) as run:
-                _date(run, None if before is None else before.config.get(CREATED_TAG))
+                _record_start(run, None if before is None else before.config.get(CREATED_TAG))
                 for name in used:
                     run.use_artifact(name)
-                result = run.log_artifact(content.artifact(_made(folder, "files")))
-                result.wait(timeout=_UPLOAD_SECONDS)
-                run.log(content.media(_made(folder, "media")))
+                result = run.log_artifact(content.artifact(_subfolder(folder, "files")))
+                result.wait(timeout=UPLOAD_SECONDS)
+                run.log(content.media(_subfolder(folder, "media")))
                 run.summary.update(dict(content.summary))
                 if alert and before is None:
                     _alert(run, publication)
@@ -102,18 +106,18 @@ def write_offline(
     Parameters
     ----------
     publication : Publication
-        What to write.
+        Comparison or leaderboard.
     folder : Path
         Folder of offline runs, mostly called ``wandb``.
     container : str
-        ``entity/project`` or ``project`` that ``wandb sync`` will put it in; by default as wandb decides.
+        ``entity/project`` or ``project`` to which ``wandb sync`` uploads it; by default as wandb decides.
     alert : bool
         Whether a candidate that is worse raises an alert when the run is synced.
 
     Raises
     ------
     TrackerError
-        If what was written does not read back.
+        If the content cannot be read back.
     """
     content = Content.of(publication)
     earlier = folders_of_comparisons(folder, content.run_id)
@@ -123,18 +127,23 @@ def write_offline(
     root = folder.parent if folder.name == "wandb" else folder
     entity, _, project = container.rpartition("/")
     doing = f"logging {publication.kind} `{publication.name}` in `{folder}`"
-    if earlier:  # folders are named by the second
+    if earlier:  # the names of folders contain the second
         time.sleep(1.0 - time.time() % 1.0)
     try:
         beside = os.environ.get("WANDB_DATA_DIR") or str((folder / "artifacts").resolve())
         with _scratch() as scratch, environment(WANDB_DATA_DIR=beside):
             started = start_run(
-                "offline", {}, entity=entity or None, project=project or None, dir=root, **_first(content)
+                "offline",
+                {},
+                entity=entity or None,
+                project=project or None,
+                dir=root,
+                **_initial_options(content),
             )
             with ended(started) as run:
-                _date(run, min(filter(None, map(_created_offline, earlier)), default=None))
-                run.log_artifact(content.artifact(_made(scratch, "files")))
-                run.log(content.media(_made(scratch, "media")))
+                _record_start(run, min(filter(None, map(_created_offline, earlier)), default=None))
+                run.log_artifact(content.artifact(_subfolder(scratch, "files")))
+                run.log(content.media(_subfolder(scratch, "media")))
                 run.summary.update(dict(content.summary))
                 if alert:
                     _alert(run, publication)
@@ -142,23 +151,23 @@ def write_offline(
                 written = Path(run.dir).parent
     except (wandb.Error, OSError, ValueError, TypeError) as error:
         raise TrackerError(
-            f"W&B failed while {doing}: {error}", hint="is there space, and may you write there?"
+            f"W&B failed while {doing}: {error}", hint="is there space, and is the folder writable?"
         ) from error
-    for seconds in _SETTLING_SECONDS:  # wandb's other process may still be writing when the run has ended
+    for seconds in SETTLING_SECONDS:  # wandb's process may still be writing when the run has ended
         time.sleep(seconds)
         differences = _differences_offline(written, content)
         if not differences:
             return Published(_tracked_offline(written, content, container), created=True)
-    raise TrackerError(f"W&B did not keep what was written to `{written}`: {', '.join(differences)}")
+    raise TrackerError(f"W&B did not store what was written to `{written}`: {', '.join(differences)}")
 
 
-def _date(run: Any, created: str | None) -> None:
-    """Say in a run that is there when its comparison was begun; what was begun before keeps its own time."""
+def _record_start(run: Any, created: str | None) -> None:
+    """Record when writing began; a run that was begun before keeps its time."""
     run.config.update({CREATED_TAG: created or now()}, allow_val_change=True)
 
 
-def _first(content: Content) -> dict[str, Any]:
-    """Options that a comparison's run begins with, which say that it is unfinished."""
+def _initial_options(content: Content) -> dict[str, Any]:
+    """Return the options of a comparison's run at its start, which mark it as unfinished."""
     return {
         "id": content.run_id,
         "name": content.name,
@@ -172,11 +181,11 @@ def _first(content: Content) -> dict[str, Any]:
 
 
 def _scratch() -> TemporaryDirectory[str]:
-    """Make a folder for as long as needed; wandb's other process may still write to it when it is removed."""
+    """Create a temporary folder; wandb's process may still write to it when it is removed."""
     return TemporaryDirectory(prefix="trackperm-", ignore_cleanup_errors=True)
 
 
-def _made(folder: str, name: str) -> Path:
+def _subfolder(folder: str, name: str) -> Path:
     made = Path(folder, name)
     made.mkdir()
     return made
@@ -193,28 +202,28 @@ def _alert(run: Any, publication: Publication) -> None:
 
 
 def _verify(store: Store, path: str, content: Content, *, final: bool) -> Any:
-    """Read the run back until it is as it should be; a server may take a moment to show what it was sent.
+    """Read the run back until it has the expected content; a server may take a moment to show it.
 
     Raises
     ------
     TrackerError
-        If it is not so in the end.
+        If the content still differs in the end.
     """
     differences: list[str] = []
-    for seconds in _SETTLING_SECONDS:
+    for seconds in SETTLING_SECONDS:
         time.sleep(seconds)
         run = store.run_or_none(path)
         differences = ["the run itself"] if run is None else _differences(run, content, final=final)
         if not differences:
             return run
     raise TrackerError(
-        f"W&B did not keep what was written to run `wandb:{path}`: {', '.join(differences)}",
+        f"W&B did not store what was written to run `wandb:{path}`: {', '.join(differences)}",
         hint=f"the run stays tagged `{UNFINISHED}`; try again.",
     )
 
 
 def _differences(run: Any, content: Content, *, final: bool) -> list[str]:
-    """Name what a run of :class:`wandb.Api` holds otherwise than `content` says."""
+    """List what a run of :class:`wandb.Api` holds otherwise than `content` says."""
     found = [] if run.state == "finished" else [f"its end (it is {run.state})"]
     if (run.job_type, run.group) != (content.kind, GROUP):
         found.append("job type and group")
@@ -227,19 +236,19 @@ def _differences(run: Any, content: Content, *, final: bool) -> list[str]:
 
 
 def _stale(run: Any, content: Content) -> list[str]:
-    """Name what an earlier version of the comparison has left in the summary."""
+    """List the entries of the summary that an earlier version of the comparison has left."""
     wanted = {*content.summary, *content.media_keys}
     return [name for name in run.summary_metrics if not name.startswith("_") and name not in wanted]
 
 
 def newest_result(run: Any) -> Any:
-    """Return the artifact with the files of a comparison in its last version, or None where there is none."""
+    """Return the newest artifact with the files of a comparison; None where there is none."""
     results = [artifact for artifact in run.logged_artifacts() if artifact.type in KINDS]
     return max(results, key=lambda artifact: int(artifact.version.removeprefix("v")), default=None)
 
 
 def _lost_files(run: Any, content: Content) -> list[str]:
-    """Name the files that the newest result artifact of `run` lacks or has otherwise, by their digests."""
+    """List the files that the newest result artifact of `run` lacks or holds with other digests."""
     newest = newest_result(run)
     if newest is None:
         return ["the result artifact"]
@@ -249,7 +258,7 @@ def _lost_files(run: Any, content: Content) -> list[str]:
 
 
 def _lost_media(run: Any, content: Content) -> list[str]:
-    """Name tables, pictures and pages that the summary does not refer to or that were not uploaded."""
+    """List tables, pictures and pages that the summary does not name or that were not uploaded."""
     summary = run.summary_metrics
     uploaded = {file.name for file in run.files()}
     found = []
@@ -263,7 +272,7 @@ def _lost_media(run: Any, content: Content) -> list[str]:
 
 
 def _differences_offline(folder: Path, content: Content) -> list[str]:
-    """Name what the offline run in `folder` holds otherwise than `content` says."""
+    """List what the offline run in `folder` holds otherwise than `content` says."""
     logs = list(folder.glob("run-*.wandb"))
     if not logs:
         return ["its log"]
@@ -295,14 +304,14 @@ def _differences_offline(folder: Path, content: Content) -> list[str]:
 
 
 def _created_offline(folder: Path) -> str | None:
-    """Read when the comparison in `folder` was begun, as far as that was written."""
+    """Read when the comparison in `folder` was begun; None where the log does not say it."""
     logs = list(folder.glob("run-*.wandb"))
     created = read_run_log(logs[0], str(folder)).config.get(CREATED_TAG) if logs else None
     return created if isinstance(created, str) else None
 
 
 def _lost_values(config: Mapping[str, Any], summary: Mapping[str, Any], content: Content) -> list[str]:
-    """Name the numbers, settings and charts that were not kept as they were written."""
+    """List the numbers, settings and charts that were not stored as written."""
     found = [f"config `{name}`" for name, value in content.config.items() if config.get(name) != value]
     found += [f"summary `{name}`" for name, value in content.summary.items() if summary.get(name) != value]
     drawn = presets_in(config)

@@ -16,7 +16,7 @@ from support.oracles import Point
 
 from trackperm.errors import CapacityError, InputError
 from trackperm.exact import RationalStatistic, structured_test
-from trackperm.exact.distributions.characteristic import SwapSum
+from trackperm.exact.distributions.characteristic import SwapDistribution
 from trackperm.exact.distributions.tilt import TailMass
 from trackperm.exact.engines.lattice import grid as grid_module
 from trackperm.exact.engines.lattice import tail as tail_module
@@ -131,16 +131,16 @@ def exact_pvalue(kinds: Sequence[Point], sizes: Sequence[int], truth: Truth, alt
 
 
 def mirrored_arrays(kinds: Sequence[Point]) -> tuple[np.ndarray, np.ndarray]:
-    stay = np.array(kinds)
-    middle = stay.shape[1] // 2
-    return stay, np.hstack([stay[:, middle:], stay[:, :middle]])
+    observed = np.array(kinds)
+    middle = observed.shape[1] // 2
+    return observed, np.hstack([observed[:, middle:], observed[:, :middle]])
 
 
 @pytest.fixture
 def no_grid(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planes have to do with rows."""
 
-    def planes_alone(law: SwapSum, *arguments: Any) -> TailMass:
+    def planes_alone(law: SwapDistribution, *arguments: Any) -> TailMass:
         if law.rank == 2:
             raise CapacityError("no grid here")
         return grid_tail(law, *arguments)
@@ -276,7 +276,7 @@ class Everything:
     ],
 )
 def test_windows_beyond_the_limits_are_refused(engine: Callable, rank: int, message: str) -> None:
-    law = SwapSum(np.eye(rank, dtype=np.int64), np.full(rank, 3 * 10**6))
+    law = SwapDistribution(np.eye(rank, dtype=np.int64), np.full(rank, 3 * 10**6))
     reach = Reach(law, (0,) * rank, np.eye(rank, dtype=int).tolist())
     with pytest.raises(CapacityError, match=message):
         engine(law, np.zeros(rank), -1.0, lambda centre: Everything(), reach, 2**30)

@@ -9,7 +9,7 @@ import pytest
 
 from trackperm.errors import CapacityError
 from trackperm.exact import DifferenceHistogram, RationalStatistic
-from trackperm.exact.distributions.characteristic import SwapSum
+from trackperm.exact.distributions.characteristic import SwapDistribution
 from trackperm.exact.distributions.pmf import Window
 from trackperm.exact.engines.lattice import rows as rows_module
 from trackperm.exact.engines.lattice.basis import reduce_rank
@@ -38,7 +38,7 @@ BUDGET = 2**30
 
 def region_of(
     name: str, n_examples: int, rng: np.random.Generator, *, upper: bool, strict: bool = False
-) -> tuple[Region, Reach, SwapSum, tuple[int, ...]]:
+) -> tuple[Region, Reach, SwapDistribution, tuple[int, ...]]:
     statistic = STATISTICS[name]
     while True:
         u = rng.binomial(3, (0.8, 0.2), size=(n_examples, 2))
@@ -47,12 +47,12 @@ def region_of(
         lattice = reduce_rank(histogram)
         local = LatticeStatistic(statistic, histogram, lattice)
         try:
-            observed = statistic(histogram.stay)
+            observed = statistic(histogram.observed)
         except ZeroDivisionError:
             continue
         if lattice.rank == 2:
             break
-    law = SwapSum(lattice.coordinates, histogram.multiplicities)
+    law = SwapDistribution(lattice.coordinates, histogram.multiplicities)
     region = local.region(observed, local.observed_point, upper=upper, strict=strict)
     return region, Reach(law, histogram.origin, lattice.basis), law, local.observed_point
 
@@ -130,7 +130,7 @@ def test_any_region_in_blocks_of_any_size(block: int, monkeypatch: pytest.Monkey
 
 
 def test_too_many_points_or_intervals_are_refused() -> None:
-    law = SwapSum(np.array([[1, 0], [0, 1]]), np.array([20_000, 20_000]))
+    law = SwapDistribution(np.array([[1, 0], [0, 1]]), np.array([20_000, 20_000]))
     reach = Reach(law, (0, 0), ((1, 0), (0, 1)))
     with pytest.raises(CapacityError, match="400040001 lattice points are to be decided one by one"):
         plane_region(Checkered(), Window((0, 0), (20_001, 20_001)), reach, BUDGET)
@@ -162,7 +162,9 @@ def test_reach_is_attained() -> None:
     u, v = rng.integers(0, 4, (2, 6, 2))
     histogram = DifferenceHistogram.from_pairs(np.hstack([u, v]), np.hstack([v, u]))
     lattice = reduce_rank(histogram)
-    reach = Reach(SwapSum(lattice.coordinates, histogram.multiplicities), histogram.origin, lattice.basis)
+    reach = Reach(
+        SwapDistribution(lattice.coordinates, histogram.multiplicities), histogram.origin, lattice.basis
+    )
     swaps = np.indices((2,) * 6).reshape(6, -1).T
     totals = swaps @ u + (1 - swaps) @ v
     assert len(reach.strips) == 2

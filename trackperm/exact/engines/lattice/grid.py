@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trackperm.errors import CapacityError
-from trackperm.exact.distributions.characteristic import UNIT, FloatArray, SwapSum
+from trackperm.exact.distributions.characteristic import UNIT, FloatArray, SwapDistribution
 from trackperm.exact.distributions.pmf import (
     BYTES_PER_CELL,
     LOG_WINDOW,
@@ -60,7 +60,7 @@ MOST_CELLS = 2**27
 
 
 def grid_tail(
-    law: SwapSum,
+    law: SwapDistribution,
     first_tilt: FloatArray,
     log_tail: float,
     region: Callable[[Sequence[int]], Region],
@@ -71,7 +71,7 @@ def grid_tail(
 
     Parameters
     ----------
-    law : SwapSum
+    law : SwapDistribution
         The law of X, of any rank.
     first_tilt : ndarray of float, shape (r,)
         Zero if the region contains the mean of X, else a tilt with its mean near the dominating point.
@@ -93,7 +93,7 @@ def grid_tail(
     """
     first = Tilted.of(law, first_tilt, LOG_WINDOW, fast=True)
     none = np.zeros(law.rank)
-    window = plan_window(law, [(none, LOG_WINDOW + min(log_tail, 0.0))], fast=False)
+    window = plan_window(law, none, LOG_WINDOW + min(log_tail, 0.0), fast=False)
     if window.size > MOST_CELLS or window.size + BYTES_PER_CELL * first.window.size > memory_budget:
         shapes = [" x ".join(map(str, w.periods)) for w in (window, first.window)]
         needed = window.size + BYTES_PER_CELL * first.window.size
@@ -145,7 +145,7 @@ class _Cells:
 class _Sums:
     """Sums of the mass of cells of one kind."""
 
-    def __init__(self, law: SwapSum, first: Tilted, cells: _Cells, log_tail: float) -> None:
+    def __init__(self, law: SwapDistribution, first: Tilted, cells: _Cells, log_tail: float) -> None:
         self._law, self._first, self._cells, self._log_tail = law, first, cells, log_tail
         self._precision = least_precision(law)
         self._ignored = log_tail + LOG_IGNORED - math.log(cells.window.size)

@@ -30,7 +30,7 @@ from trackperm.exact.distributions.characteristic import (
     UNIT,
     ComplexArray,
     FloatArray,
-    SwapSum,
+    SwapDistribution,
     characteristic_function,
 )
 from trackperm.exact.distributions.frequencies import surviving_frequencies
@@ -78,7 +78,7 @@ INTERVALS_PER_ROW = 16
 
 
 def plane_tail(
-    law: SwapSum,
+    law: SwapDistribution,
     first_tilt: FloatArray,
     log_tail: float,
     region: Callable[[Sequence[int]], Region],
@@ -89,7 +89,7 @@ def plane_tail(
 
     Parameters
     ----------
-    law : SwapSum
+    law : SwapDistribution
         The law of X, of rank 2.
     first_tilt : ndarray of float, shape (2,)
         Zero if the region contains the mean of X, else a tilt with its mean near the dominating point.
@@ -111,7 +111,7 @@ def plane_tail(
     """
     first = Tilted.of(law, first_tilt, LOG_WINDOW, fast=False)
     none = np.zeros(2)
-    window = plan_window(law, [(none, LOG_WINDOW + min(log_tail, 0.0))], fast=False)
+    window = plan_window(law, none, LOG_WINDOW + min(log_tail, 0.0), fast=False)
     n_rows = window.periods[0]
     if n_rows * BYTES_PER_INTERVAL > memory_budget:
         raise CapacityError(f"the region has {n_rows} rows, beyond the memory budget")
@@ -127,7 +127,7 @@ def plane_tail(
 
 
 def _tail(
-    law: SwapSum,
+    law: SwapDistribution,
     first: Tilted,
     rows: RowIntervals,
     log_tail: float,
@@ -218,7 +218,7 @@ def _reassign(
 
 
 def _summed(
-    law: SwapSum,
+    law: SwapDistribution,
     tilts: Sequence[Tilted],
     rows: RowIntervals,
     chosen: IntArray,
@@ -249,7 +249,7 @@ def _summed(
 
 
 def _row_sums(
-    law: SwapSum, tilt: Tilted, rows: RowIntervals, shift: float, memory_budget: int
+    law: SwapDistribution, tilt: Tilted, rows: RowIntervals, shift: float, memory_budget: int
 ) -> tuple[float, float]:
     """Return the mass of rows under one tilt, and a bound of its absolute error; weights times exp(shift).
 

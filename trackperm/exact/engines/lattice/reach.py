@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from trackperm.errors import UndefinedStatisticError
 from trackperm.exact.counts import LARGEST, exact_column_sums
-from trackperm.exact.distributions.characteristic import SwapSum
+from trackperm.exact.distributions.characteristic import SwapDistribution
 from trackperm.exact.distributions.tilt import TailMass, certified
 from trackperm.exact.types import IntArray
 
@@ -76,7 +76,7 @@ class Reach:
 
     Parameters
     ----------
-    law : SwapSum
+    law : SwapDistribution
         The law of the lattice point.
     origin : sequence of int, length m
         The totals at lattice point 0.
@@ -84,7 +84,7 @@ class Reach:
         The totals at x are origin + basis @ x.
     """
 
-    def __init__(self, law: SwapSum, origin: Sequence[int], basis: Sequence[Sequence[int]]) -> None:
+    def __init__(self, law: SwapDistribution, origin: Sequence[int], basis: Sequence[Sequence[int]]) -> None:
         self._law = law
         self.strips: list[Strip] = []
         seen: set[tuple[int, ...]] = set()

@@ -14,11 +14,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from trackperm.errors import InputError
+from trackperm.errors import InputError, UndefinedError
 from trackperm.exact.distributions.characteristic import FloatArray
 from trackperm.exact.functions.enclosure import ROUNDING, SLACK, UNDERFLOW, Enclosure
 from trackperm.exact.functions.real import RealStatistic
-from trackperm.exact.functions.real_number import RealNumber, UndefinedError
+from trackperm.exact.functions.real_number import RealNumber
 from trackperm.exact.types import INSIDE, OUTSIDE, UNDEFINED, IntArray, Membership
 
 TIE_BAND = 2.0**-40

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from trackperm.errors import InputError
+from trackperm.errors import InputError, UndefinedError
 from trackperm.exact.counts import LARGEST, DifferenceHistogram
 from trackperm.exact.distributions.characteristic import FloatArray
 from trackperm.exact.engines.lattice.basis import Lattice
@@ -21,7 +21,7 @@ from trackperm.exact.engines.lattice.rational_region import RationalRegion
 from trackperm.exact.engines.lattice.real_region import CallableRegion, ExactValues, RealRegion
 from trackperm.exact.functions.rational import Polynomial, RationalStatistic
 from trackperm.exact.functions.real import RealStatistic
-from trackperm.exact.functions.real_number import RealNumber, UndefinedError
+from trackperm.exact.functions.real_number import RealNumber
 from trackperm.exact.types import IntArray, Region
 
 Statistic = RationalStatistic | RealStatistic | Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
@@ -43,6 +43,27 @@ def not_antisymmetric() -> InputError:
         "and this one does not",
         hint="test a difference of scores or the log of their ratio, or use `greater` or `less`.",
     )
+
+
+def values_at(h: Statistic, totals: FloatArray) -> FloatArray:
+    """Return h at totals, shape (..., m), in floating point; NaN where undefined.
+
+    Raises
+    ------
+    InputError
+        If a callable returns another shape than (...).
+    """
+    with np.errstate(all="ignore"):
+        if isinstance(h, RationalStatistic):
+            return np.broadcast_to(h.values(totals), totals.shape[:-1])
+        values = np.asarray(h(totals), dtype=np.float64)
+    if values.shape != totals.shape[:-1]:
+        raise InputError(
+            f"the statistic returned shape {values.shape} for input of shape {totals.shape}; "
+            f"expected {totals.shape[:-1]}",
+            hint="index the counts on the last axis, as in `x[..., 0] - x[..., 1]`.",
+        )
+    return values
 
 
 @dataclass(frozen=True)
@@ -108,9 +129,9 @@ class LatticeStatistic:
         """The observed value of h as a number that compares exactly; None for a callable."""
         try:
             if isinstance(self.h, RationalStatistic):
-                return self.h(self.histogram.stay)
+                return self.h(self.histogram.observed)
             if isinstance(self.h, RealStatistic):
-                return self._exact_values.at(self.histogram.stay)
+                return self._exact_values.at(self.histogram.observed)
         except (ZeroDivisionError, UndefinedError) as error:
             raise InputError(
                 f"the observed value of the statistic is undefined: {error}",
@@ -128,7 +149,7 @@ class LatticeStatistic:
             If it is undefined.
         """
         if self.observed_exact is None:
-            value = float(self.values_at_totals(np.array([self.histogram.stay], dtype=np.float64))[0])
+            value = float(values_at(self.h, np.array([self.histogram.observed], dtype=np.float64))[0])
         else:
             try:
                 value = float(self.observed_exact)
@@ -143,20 +164,6 @@ class LatticeStatistic:
             raise InputError(f"the observed value of the statistic is {value}; expected a finite number")
         return value
 
-    def values_at_totals(self, totals: FloatArray) -> FloatArray:
-        """Return h at values of S, shape (..., m), in floating point; NaN where undefined."""
-        if isinstance(self.h, RationalStatistic):
-            return self.h.values(totals)
-        with np.errstate(all="ignore"):
-            values = np.asarray(self.h(totals), dtype=np.float64)
-        if values.shape != totals.shape[:-1]:
-            raise InputError(
-                f"the statistic returned shape {values.shape} for input of shape {totals.shape}; "
-                f"expected {totals.shape[:-1]}",
-                hint="index the counts on the last axis, as in `x[..., 0] - x[..., 1]`.",
-            )
-        return values
-
     def values(self, points: Sequence[npt.NDArray[Any]]) -> FloatArray:
         """Return t at lattice points, given as r broadcastable coordinate arrays, in floating point."""
         shape = np.broadcast_shapes(*(axis.shape for axis in points))
@@ -166,7 +173,7 @@ class LatticeStatistic:
             for x, step in zip(points, row, strict=True):
                 if step:
                     totals[..., i] += x * float(step)
-        return self.values_at_totals(totals)
+        return values_at(self.h, totals)
 
     def totals(self, points: Sequence[IntArray]) -> list[npt.NDArray[Any]]:
         """Return the m entries of S at lattice points, exactly: int64, or Python integers beyond 2^62."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from trackperm.errors import CapacityError
-from trackperm.exact.distributions.characteristic import FloatArray, SwapSum
+from trackperm.exact.distributions.characteristic import FloatArray, SwapDistribution
 from trackperm.exact.distributions.tilt import EMPTY, TailMass, dominating_tilt, quantised, scale_factor
 from trackperm.exact.engines.lattice.grid import grid_tail
 from trackperm.exact.engines.lattice.plane import plane_tail
@@ -33,7 +33,7 @@ LOG_CLOSER = -6.0
 
 
 def region_tail(
-    law: SwapSum,
+    law: SwapDistribution,
     statistic: LatticeStatistic,
     threshold: float,
     region: Callable[[Sequence[int]], Region],
@@ -45,7 +45,7 @@ def region_tail(
 
     Parameters
     ----------
-    law : SwapSum
+    law : SwapDistribution
         The law of X.
     statistic : LatticeStatistic
         The statistic, for the search of the dominating point.
@@ -100,7 +100,7 @@ def region_tail(
     return min(found, key=lambda tail: (tail.error, tail.log))
 
 
-def _first_guess(law: SwapSum, excess: Callable[[FloatArray], float]) -> tuple[FloatArray, float]:
+def _first_guess(law: SwapDistribution, excess: Callable[[FloatArray], float]) -> tuple[FloatArray, float]:
     """Return a tilt to begin with, and about the logarithm of P(excess >= 0).
 
     `excess` is a function of X - E/2, shape (r,). The tilt is zero where the tail is mild, by a normal law of

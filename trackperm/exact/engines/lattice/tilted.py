@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trackperm.exact.distributions.characteristic import FloatArray, SwapSum
+from trackperm.exact.distributions.characteristic import FloatArray, SwapDistribution
 from trackperm.exact.distributions.pmf import Window, plan_window
 from trackperm.exact.distributions.tilt import ScaleFactor, scale_factor
 from trackperm.exact.types import IntArray
@@ -59,11 +59,11 @@ class Tilted:
     window: Window
 
     @classmethod
-    def of(cls, law: SwapSum, tilt: FloatArray, log_outside: float, *, fast: bool) -> Tilted:
+    def of(cls, law: SwapDistribution, tilt: FloatArray, log_outside: float, *, fast: bool) -> Tilted:
         """Tilt a law; the window leaves out at most exp(log_outside), and is enlarged to transform `fast`."""
         mean = law.centred_mean(tilt) + np.array([float(e) / 2 for e in law.total])
         reference = tuple(round(float(x)) for x in mean)
-        window = plan_window(law, [(tilt, log_outside)], fast=fast)
+        window = plan_window(law, tilt, log_outside, fast=fast)
         return cls(tilt, reference, scale_factor(law, tilt, reference), mean, window)
 
     def log_weight(self, points: Sequence[IntArray]) -> FloatArray:
@@ -87,7 +87,7 @@ class Tilted:
         return total
 
 
-def tilt_at(law: SwapSum, point: FloatArray) -> FloatArray:
+def tilt_at(law: SwapDistribution, point: FloatArray) -> FloatArray:
     """Return a tilt of about the least Chernoff bound at a point of the lattice's space, shape (r,).
 
     Newton's method, with halved steps, on the convex function K(lambda) - lambda . (point - E/2). Its minimum
@@ -115,7 +115,7 @@ def tilt_at(law: SwapSum, point: FloatArray) -> FloatArray:
     return tilt
 
 
-def least_precision(law: SwapSum) -> FloatArray:
+def least_precision(law: SwapDistribution) -> FloatArray:
     """Return a little less than C^-1, shape (r, r), so that its roundings do not make bounds too small."""
     covariance = law.covariance(np.zeros(law.rank))
     return np.asarray(np.linalg.inv(covariance) * (1.0 - 1e-9), dtype=np.float64)

@@ -17,7 +17,7 @@ from trackperm.exact.distributions.characteristic import (
     UNIT,
     ComplexArray,
     FloatArray,
-    SwapSum,
+    SwapDistribution,
     characteristic_function,
     remainders,
 )
@@ -41,7 +41,7 @@ OWN_RATES = (0.5, 0.8, 0.95)
 """Further tilts that bound a window, in terms of the best one for a normal law, and of the tilt itself."""
 
 
-def upper_tilt(law: SwapSum, point: int) -> FloatArray:
+def upper_tilt(law: SwapDistribution, point: int) -> FloatArray:
     """Return the tilt, shape (1,), that puts the mean at a point of the upper half; 0 for the lower half."""
     ((_, greatest),) = law.support
     if 2 * point <= law.total[0]:
@@ -52,7 +52,7 @@ def upper_tilt(law: SwapSum, point: int) -> FloatArray:
     return quantised(np.array([line_tilt(law, target)]), min(20, 53 - largest.bit_length()))
 
 
-def line_window(law: SwapSum, tilt: FloatArray) -> tuple[int, int, float]:
+def line_window(law: SwapDistribution, tilt: FloatArray) -> tuple[int, int, float]:
     """Return start and length of a window, and the logarithm of the mass outside it under a tilt.
 
     Hoeffding's bound holds for every tilt. One that leaves little variance has its mass in a narrower window:
@@ -81,12 +81,12 @@ def line_window(law: SwapSum, tilt: FloatArray) -> tuple[int, int, float]:
     return low, high - low + 1, -math.inf if (low, high) == (least, greatest) else LOG_WINDOW
 
 
-def upper_tails(law: SwapSum, points: Sequence[int]) -> list[TailMass]:
+def upper_tails(law: SwapDistribution, points: Sequence[int]) -> list[TailMass]:
     """Return P(X >= point) for X on the integers (rank 1), each relative to its own size.
 
     Parameters
     ----------
-    law : SwapSum
+    law : SwapDistribution
         The law of X.
     points : sequence of int
         Close to each other: the first one decides the tilt.

@@ -29,7 +29,7 @@ from trackperm.exact.distributions.line import LineLaw
 from trackperm.exact.distributions.pmf import FEW, LARGEST_PERIOD, LOG_PRUNED
 from trackperm.exact.distributions.tilt import CERTAIN, TailMass, scale_factor, share_of_swaps
 from trackperm.exact.engines import enumeration
-from trackperm.exact.engines.choice import Engine, cheapest, demanded
+from trackperm.exact.engines.choice import Engine, run_cheapest, run_named
 from trackperm.exact.engines.enumeration import counts_up_to, halves
 from trackperm.exact.engines.linear import binomial, dynamic
 from trackperm.exact.engines.linear.bracket import LOG_FAILURE, bracket_tail, rounded, sufficient_spacing
@@ -170,13 +170,13 @@ def linear_tails(
     if method == "auto":
         try:
             engines = [_binomial(rest, limits)] if _is_binomial(rest) else _exact_engines(rest, limits)
-            tails, engine = cheapest(engines, memory_budget)
+            tails, engine = run_cheapest(engines, memory_budget)
         except CapacityError:
             engine = _bracket(rest, limits, memory_budget)
             tails = engine.run()
     else:
         engines = [*_exact_engines(rest, limits), _bracket(rest, limits, memory_budget)]
-        tails, engine = demanded(engines, method, memory_budget)
+        tails, engine = run_named(engines, method, memory_budget)
     return reduced.tails(tails), engine.name, engine.why
 
 
@@ -193,7 +193,7 @@ def exact_tails(law: LineLaw, limits: Sequence[int], memory_budget: int) -> list
     reduced = _Reduced.of(law, limits)
     if reduced.limits[-1] >= reduced.law.total:
         return reduced.tails([CERTAIN for _ in limits])
-    found, _ = cheapest(_exact_engines(reduced.law, reduced.limits), memory_budget)
+    found, _ = run_cheapest(_exact_engines(reduced.law, reduced.limits), memory_budget)
     return reduced.tails(found)
 
 

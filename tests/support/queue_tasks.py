@@ -1,8 +1,8 @@
-"""Units of work for tests of the queue, and a clock that they set."""
+"""Tasks for tests of the queue, and a clock that they set."""
 
 from __future__ import annotations
 
-from trackperm.automation.queue.queue import Entry, Queue, Unit
+from trackperm.automation.queue.queue import Entry, Queue, Task
 
 KEY = "d" * 64
 
@@ -15,8 +15,8 @@ class Clock:
         return self.now
 
 
-def unit(number: int = 0, queue_key: str = KEY, stamp: str | None = None) -> Unit:
-    return Unit(queue_key, f"mlflow:run{number}", "nightly", stamp)
+def task(number: int = 0, queue_key: str = KEY, stamp: str | None = None) -> Task:
+    return Task(queue_key, f"mlflow:run{number}", "nightly", stamp)
 
 
 def claimed(queue: Queue, owner: str = "a") -> Entry:

@@ -56,7 +56,7 @@ def family(*comparisons: LoggedComparison) -> TestFamily:
 class TestNumbers:
     def test_order_is_by_beginning_and_then_by_id(self):
         found = family(logged("c", 5), logged("b", 1), logged("a", 5), logged("d", 0))
-        assert [(look.number, look.key) for look in found.looks] == [(1, "d"), (2, "b"), (3, "a"), (4, "c")]
+        assert [(look.number, look.key) for look in found.entries] == [(1, "d"), (2, "b"), (3, "a"), (4, "c")]
         assert [found.place(key) for key in "dbac"] == [1, 2, 3, 4]
         assert found.place("e") is None
 
@@ -68,15 +68,15 @@ class TestNumbers:
 
     def test_a_later_comparison_changes_no_number(self):
         made = [logged("a", 0), logged("b", 1)]
-        before = family(*made).looks
-        assert family(*made, logged("c", 2)).looks[:2] == before
+        before = family(*made).entries
+        assert family(*made, logged("c", 2)).entries[:2] == before
 
     def test_an_unfinished_one_keeps_its_place_when_it_is_completed(self):
         others = [logged("a", 0), logged("c", 2)]
         broken, whole = logged("b", 1, finished=False), logged("b", 1)
         for second in (broken, whole):
-            assert [look.key for look in family(*others, second).looks] == ["a", "b", "c"]
-        assert family(*others, broken).looks[1].log10_pvalue is None
+            assert [look.key for look in family(*others, second).entries] == ["a", "b", "c"]
+        assert family(*others, broken).entries[1].log10_pvalue is None
 
     def test_runs_of_one_key_are_one_look_since_the_first(self):
         found = family(
@@ -85,11 +85,11 @@ class TestNumbers:
             logged("z", 2, -3, "k"),
             logged("w", 3, -9, "k", finished=False),
         )
-        assert [(look.number, look.key, look.log10_pvalue) for look in found.looks] == [
+        assert [(look.number, look.key, look.log10_pvalue) for look in found.entries] == [
             (1, "k", -3.0),
             (2, "y", -5.0),
         ]
-        assert found.looks[0].run.name == "accuracy: z"
+        assert found.entries[0].run.name == "accuracy: z"
 
     def test_those_of_earlier_versions_are_said_to_be_of_another_kind(self):
         assert not any("earlier version" in note for note in family(logged("a", 3)).notes())
@@ -99,7 +99,7 @@ class TestNumbers:
         made = [logged("a", 3), logged("b", 1, test_set="sbb"), logged("c", 4)]
         stray = LoggedComparison(made[0].run, START, True, {"trackperm.key": "s"})
         found = families([*made, stray])
-        assert [(each.test_set, len(each.looks)) for each in found] == [("sbb", 1), ("saa", 2)]
+        assert [(each.test_set, len(each.entries)) for each in found] == [("sbb", 1), ("saa", 2)]
         assert without_test_set([*made, stray]) == [stray]
 
 
@@ -133,7 +133,7 @@ class TestAdjusted:
         found = family(logged("a", 0, -3), logged("b", 1, log10_p))
         assert [look.number for look in found.unreadable] == [2]
         assert found.adjusted("bonferroni") == pytest.approx({1: -3 + math.log10(2), 2: 0.0})
-        assert "no p-value can be read of 2" in found.notes()[-1]
+        assert "the p-values of 2 cannot be read" in found.notes()[-1]
 
     def test_mid_p_is_said(self):
         signature = accuracy(9, 2, mid_p=True).signature
@@ -182,7 +182,7 @@ class TestLeaderboards:
 
     def test_each_pair_is_counted(self):
         found = self.read(board("d", 3, [-1.0], finished=False), logged("e", 4))
-        assert [(look.number, look.n_pairs, look.in_leaderboards) for look in found.looks] == [
+        assert [(look.number, look.n_pairs, look.in_leaderboards) for look in found.entries] == [
             (1, 1, 0),
             (2, 3, 0),
             (5, 1, 3),
@@ -190,7 +190,7 @@ class TestLeaderboards:
             (7, 1, 4),
         ]
         assert found.n_comparisons == 7
-        assert found.looks[1].log10_pvalue == -4.0
+        assert found.entries[1].log10_pvalue == -4.0
 
     @pytest.mark.parametrize("method", ["holm", "by", "bonferroni"])
     def test_the_correction_is_that_of_all_hypotheses(self, method: str):
@@ -215,11 +215,11 @@ class TestLeaderboards:
     )
     def test_pairs_that_cannot_be_read_count_as_one(self, pairs: tuple[Any, ...]):
         found = self.read(pairs=pairs)
-        assert found.looks[1].pairs == ()
+        assert found.entries[1].pairs == ()
         assert found.adjusted("bonferroni") == pytest.approx(
             {1: -3 + math.log10(5), 2: 0, 5: -2 + math.log10(5)}
         )
-        assert "no p-value can be read of 2" in found.notes()[-1]
+        assert "the p-values of 2 cannot be read" in found.notes()[-1]
         gone = family(board("x", 0, list(self.PAIRS))).with_pairs(Files())
         assert gone.adjusted_pairs() == {1: [0.0, 0.0, 0.0]}
 
@@ -315,7 +315,7 @@ class TestInMlflow:
         assert "error_rate: new vs old" in lines[3]
         assert all("▲ better" in line for line in lines[2:4])
         assert any("not for candidates that were built" in line for line in lines)
-        assert any("deleted, not logged" in line for line in lines)
+        assert any("deleted, never logged" in line for line in lines)
 
     def test_json_says_the_same_every_time(self, store: tuple[MlflowStore, list[Any]]):
         tracked, published = store
@@ -353,7 +353,7 @@ class TestInMlflow:
             self.listed(f"mlflow:{lonely}", "--tracking-uri", tracked.uri)
         with pytest.raises(InputError, match="on the test set `ff`"):
             self.listed("--experiment", "mlflow:digits", "--test-set", "ff", "--tracking-uri", tracked.uri)
-        with pytest.raises(InputError, match="says where to look"):
+        with pytest.raises(InputError, match="expected one run, or"):
             self.listed()
         with pytest.raises(InputError, match="names no tracker"):
             self.listed("predictions.csv")

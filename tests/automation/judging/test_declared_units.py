@@ -57,7 +57,7 @@ def refusal(name: str, **keys: Any) -> InputError:
 def test_a_dependence_that_is_seen(folder: Path) -> None:
     error = refusal("effect", statistics=["accuracy"])
     assert error.message.startswith(
-        "the policy `strict` wants units declared, and declares none: by `accuracy`,"
+        "the policy `strict` has `units: declared` and declares no unit: by `accuracy`,"
     )
     assert "examples of one `document` are alike" in error.message
     assert "design effect" in error.message
@@ -93,7 +93,7 @@ def test_nothing_is_to_be_declared_where_nothing_is_seen(folder: Path) -> None:
 
 def test_rows_that_were_taken_together_by_default(folder: Path) -> None:
     error = refusal("epochs", statistics=["accuracy"])
-    assert error.message.endswith("an example has several rows, which `accuracy` took together by default")
+    assert error.message.endswith("an example has several rows, which `accuracy` combined by default")
     assert judged("epochs", statistics=["accuracy"], repeats="sum") in ("pass", "undecided")
     assert judged("epochs", statistics=["accuracy"], unit="example") in ("pass", "undecided")
     assert judged("epochs", statistics=["summed.yaml"]) in ("pass", "undecided")

@@ -1,0 +1,195 @@
+"""Certificates of tails of several counts, by rows and by cells."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from support import oracles
+from support.bands import (
+    BUDGET,
+    COARSE,
+    check_band,
+    off_by_delta,
+    relative,
+    times_delta,
+    upper_share,
+)
+from support.cases import F1, f1_difference
+
+from trackperm.errors import CapacityError
+from trackperm.exact import DifferenceHistogram
+from trackperm.exact.distributions import pmf
+from trackperm.exact.distributions.characteristic import SwapDistribution
+from trackperm.exact.distributions.pmf import Window, lattice_pmf, plan_window
+from trackperm.exact.distributions.tilt import (
+    ScaleFactor,
+    TailMass,
+)
+from trackperm.exact.engines.lattice import grid, plane, tail, tilted
+from trackperm.exact.engines.lattice.basis import reduce_rank
+from trackperm.exact.engines.lattice.reach import without_undefined
+from trackperm.exact.engines.lattice.rows import RowIntervals
+from trackperm.exact.engines.lattice.statistic import LatticeStatistic
+from trackperm.exact.engines.lattice.tilted import Tilted
+from trackperm.exact.types import INSIDE, OUTSIDE
+
+
+class Problem:
+    """F1 of generated counts, one-sided, with the p-value from integers."""
+
+    def __init__(self, seed: int, n: int, lift: float) -> None:
+        rng = np.random.default_rng(seed)
+        v = rng.integers(0, 3, (n, 2))
+        lifted = (rng.random(n) < lift)[:, None] * [1, -1]
+        u = np.where(rng.random((n, 1)) < 0.3, rng.integers(0, 3, (n, 2)), np.clip(v + lifted, 0, 3))
+        histogram = DifferenceHistogram.from_pairs(np.hstack([u, v]), np.hstack([v, u]))
+        lattice = reduce_rank(histogram)
+        self.law = SwapDistribution(lattice.coordinates, histogram.multiplicities)
+        self.statistic = LatticeStatistic(F1, histogram, lattice)
+        total = (u + v).sum(axis=0).tolist()
+        points = [list(map(tuple, counts.tolist())) for counts in (u, v)]
+        self.truth = oracles.structured_pvalues(
+            oracles.sums_by_polynomial(*points),
+            points[0],
+            lambda x: f1_difference((*x, total[0] - x[0], total[1] - x[1])),
+        )["greater"]
+
+    def tail(self) -> TailMass:
+        observed = self.statistic.observed_exact
+        return tail.region_tail(
+            self.law,
+            self.statistic,
+            float(observed),
+            lambda centre: self.statistic.region(observed, centre, upper=True),
+            upper=True,
+            memory_budget=BUDGET,
+        )
+
+
+@cache
+def problems() -> list[Problem]:
+    kinds = [(40, 0.1), (40, 0.3), (60, 0.5), (60, 0.2), (80, 0.15), (40, 0.0), (50, 0.0)]
+    return [Problem(seed, n, lift) for seed, (n, lift) in enumerate(kinds)]
+
+
+@pytest.fixture(params=["plane", "grid"])
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Each engine once, satisfied with its first tail."""
+
+    def refuse(*_: Any) -> TailMass:
+        raise CapacityError("not this one")
+
+    monkeypatch.setattr(tail, "WANTED", math.inf)
+    if request.param == "grid":
+        monkeypatch.setattr(tail, "plane_tail", refuse)
+    return str(request.param)
+
+
+def check_tails(c: float) -> None:
+    found = [relative(problem.tail(), problem.truth) for problem in problems()]
+    check_band([pair for pair in found if pair[1] < 1.0], c)
+
+
+@pytest.mark.usefixtures("engine")
+def test_roundings_of_several_counts() -> None:
+    check_tails(200)
+
+
+@pytest.mark.usefixtures("engine")
+def test_scale_factor_of_several_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tilted, "scale_factor", off_by_delta)
+    check_tails(1.1)
+
+
+@pytest.mark.usefixtures("engine")
+def test_spectrum_of_several_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plane, "characteristic_function", times_delta)
+    monkeypatch.setattr(pmf, "characteristic_function", times_delta)
+    check_tails(2.5)
+
+
+@pytest.mark.usefixtures("engine")
+def test_pruned_frequencies_of_several_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plane, "LOG_PRUNED", -6.0)
+    monkeypatch.setattr(pmf, "LOG_PRUNED", -6.0)
+    check_tails(400)
+
+
+@pytest.mark.usefixtures("engine")
+def test_points_that_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plane, "LOG_IGNORED", -2.0)
+    monkeypatch.setattr(grid, "LOG_IGNORED", -2.0)
+    check_tails(1500)
+
+
+@pytest.mark.usefixtures("engine")
+def test_points_beyond_the_null_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    def narrow(law: SwapDistribution, tilt: Any, log_mass: float, *, fast: bool) -> Window:
+        return plan_window(law, tilt, -4.0, fast=fast)
+
+    monkeypatch.setattr(plane, "plan_window", narrow)
+    monkeypatch.setattr(grid, "plan_window", narrow)
+    check_tails(200)
+
+
+def independent_counts(window: Window) -> tuple[SwapDistribution, Tilted]:
+    """Two independent counts on a window that the mass below and above comes back into."""
+    law = SwapDistribution(np.array([[1, 0], [0, 1]]), np.array([30, 100]))
+    return law, Tilted(np.zeros(2), (15, 50), ScaleFactor(0.0, 0.0), np.array([15.0, 50.0]), window)
+
+
+def test_wrapped_mass_of_rows() -> None:
+    law, tilt = independent_counts(Window((0, 46), (31, 55)))
+    rows = RowIntervals(np.arange(31), np.full(31, 46), np.full(31, 100))
+    total, bound = plane._row_sums(law, tilt, rows, 0.0, BUDGET)
+    check_band([(abs(total - float(upper_share({1: 100}, 46))), bound)], 10)
+
+
+def sum_of_cells(law: SwapDistribution, tilt: Tilted, least: int) -> tuple[float, float]:
+    """The mass from a last coordinate on in a tilt's window, divided by exp of its scale, and its bound."""
+    axis = np.arange(tilt.window.periods[-1]) + tilt.window.start[-1]
+    membership = np.broadcast_to(np.where(axis >= least, INSIDE, OUTSIDE), tilt.window.periods)
+    sums = grid._Sums(law, tilt, grid._Cells(tilt.window, membership.astype(np.int8), None), -250.0)
+    return sums._summed(INSIDE, [tilt], 0, tilt.scale.log, BUDGET)
+
+
+def test_wrapped_mass_of_cells() -> None:
+    law, tilt = independent_counts(Window((0, 46), (31, 20)))
+    total, bound = sum_of_cells(law, tilt, 46)
+    held = upper_share({1: 100}, 46) - upper_share({1: 100}, 66)
+    check_band([(abs(total - float(held)), bound)], 5)
+
+
+@pytest.mark.parametrize(("least", "sign"), [(124, 0), (190, -1)])
+def test_roundings_of_masses_and_weights_of_cells(
+    least: int, sign: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exponents of weights are about 0 next to the mean of a tilt, and -30 far out."""
+    law = SwapDistribution(np.array([[1]]), np.array([200]))
+    tilt = Tilted.of(law, np.array([0.5]), -300.0, fast=True)
+    exact, _ = sum_of_cells(law, tilt, least)
+    plain, weights = lattice_pmf, Tilted.log_weight
+
+    def off(*arguments: Any) -> Any:
+        found = plain(*arguments)
+        return replace(found, mass=found.mass * (1 + 16 * COARSE), error_norm=0.0, log_wrapped=-math.inf)
+
+    monkeypatch.setattr(grid, "UNIT", COARSE)
+    monkeypatch.setattr(grid, "lattice_pmf", off)
+    monkeypatch.setattr(
+        Tilted, "log_weight", lambda *arguments: weights(*arguments) * (1 + 4 * sign * COARSE)
+    )
+    total, bound = sum_of_cells(law, tilt, least)
+    check_band([(abs(total - exact), bound)], 2)
+
+
+def test_points_where_the_statistic_is_undefined() -> None:
+    """All of their mass, or none of it, may belong to the tail."""
+    found = without_undefined(TailMass(0.0, 0.5, 1e-9), TailMass(-3.0, 0.1, 1.0), (0, 0))
+    more = 0.1 * math.exp(-3.0)
+    check_band([(0.5 / (0.5 - more) - 1.0, found.error)], 1.01)

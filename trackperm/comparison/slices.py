@@ -1,0 +1,130 @@
+"""Slices of two runs: their examples with one value in a column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import narwhals as nw
+import polars as pl
+
+from trackperm.choices import EngineName
+from trackperm.comparison.context import Slice
+from trackperm.comparison.runs import RunData
+from trackperm.errors import InputError, InputTypeError
+from trackperm.messages import did_you_mean, listed
+from trackperm.pairing.slices import require_same_slices
+from trackperm.statistic import Statistic
+from trackperm.tables.column_types import typed_columns, unusable
+from trackperm.tables.table import ExampleTable, id_columns
+
+MOST_SLICES = 100
+"""Most values of a column that make slices.
+
+A column with more is usually an id or free text, and a correction for so many tests leaves little power.
+"""
+
+_COUNTED = 2**16  # distinct values that are counted; beyond, messages say "more than"
+
+
+def slices_of(
+    baseline: RunData,
+    candidate: RunData,
+    statistic: Statistic,
+    columns: Sequence[str],
+    *,
+    by_position: bool,
+    engine: EngineName = "auto",
+) -> Iterator[tuple[Slice, RunData, RunData]]:
+    """Yield both runs restricted to each slice, by the columns of the statistic and `columns`.
+
+    Raises
+    ------
+    InputError
+        If a run lacks a column, or a column has no values or too many.
+    PairingError
+        If an example is in different slices in the two runs.
+    """
+    for column in dict.fromkeys([*statistic.slices, *columns]):
+        sides = _sides(baseline, candidate, statistic, column, by_position=by_position, engine=engine)
+        values = sorted({value for side in sides for value in side.texts.drop_nulls()})
+        if not 1 <= len(values) <= MOST_SLICES:
+            more = "more than " if any(len(side.texts) > _COUNTED for side in sides) else ""
+            raise InputError(
+                f"column `{column}` has {more}{len(values)} values; slices are made of 1 to {MOST_SLICES}",
+                hint="`--slice COLUMN` names one such as `language`.",
+            )
+        for value in values:
+            part = Slice(column, value, declared=column in statistic.slices)
+            yield part, sides[0].rows(value), sides[1].rows(value)
+
+
+def runs_of_slice(
+    baseline: RunData, candidate: RunData, statistic: Statistic, part: Slice, *, by_position: bool
+) -> tuple[RunData, RunData]:
+    """Return both runs restricted to one slice.
+
+    Raises
+    ------
+    InputError
+        If a run lacks the column.
+    PairingError
+        If an example is in different slices in the two runs.
+    """
+    sides = _sides(baseline, candidate, statistic, part.column, by_position=by_position)
+    return sides[0].rows(part.value), sides[1].rows(part.value)
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """Distinct values of a column in one run, as stored in its table and as text."""
+
+    run: RunData
+    values: pl.Series
+    texts: pl.Series
+
+    def rows(self, text: str) -> RunData:
+        """Return the run restricted to rows whose value has the text `text`."""
+        values = self.values.filter((self.texts == text).fill_null(False))
+        return replace(self.run, table=self.run.table.among(self.values.name, values))
+
+
+def _sides(
+    baseline: RunData,
+    candidate: RunData,
+    statistic: Statistic,
+    column: str,
+    *,
+    by_position: bool,
+    engine: EngineName = "auto",
+) -> tuple[_Side, _Side]:
+    """Return the values of a column in both runs, after checking that they agree on each example."""
+    tables = baseline.table, candidate.table
+    for table in tables:
+        if column not in table.columns:
+            raise InputError(
+                f"`{table.origin}` has no column `{column}` to make slices of",
+                hint=f"its columns are {listed(table.columns)}.{did_you_mean(column, table.columns)}",
+            )
+    ids = () if by_position else id_columns(statistic.columns["id"], tables)
+    require_same_slices(tables, column, ids, by_position=by_position, engine=engine)
+    values = _different(tables[0], column), _different(tables[1], column)
+    few = [
+        replace(table, data=nw.from_native(own.to_frame(), eager_only=True))
+        for table, own in zip(tables, values, strict=True)
+    ]
+    texts = [
+        typed.frame.get_column(column).to_polars().cast(pl.String)
+        for typed in typed_columns(few[0], few[1], [column], text=[column])[:2]
+    ]
+    return _Side(baseline, values[0], texts[0]), _Side(candidate, values[1], texts[1])
+
+
+def _different(table: ExampleTable, column: str) -> pl.Series:
+    counts = table.value_counts(column, _COUNTED)
+    if counts is None:
+        raise InputTypeError(
+            unusable(table, column) or f"column `{column}` of `{table.origin}` holds lists",
+            hint="slices are made of text, integers or booleans.",
+        )
+    return counts[column]

@@ -1,0 +1,74 @@
+"""Check that the examples of two runs are in the same slices."""
+
+from __future__ import annotations
+
+from trackperm.choices import EngineName
+from trackperm.errors import PairingError
+from trackperm.pairing.engines import engine_for
+from trackperm.pairing.internal_names import internal
+from trackperm.pairing.joined import SIDES
+from trackperm.pairing.keyed_run import KEY, with_key
+from trackperm.tables.column_types import typed_columns
+from trackperm.tables.table import ExampleTable
+
+
+def require_same_slices(
+    tables: tuple[ExampleTable, ExampleTable],
+    column: str,
+    ids: tuple[str, ...],
+    *,
+    by_position: bool,
+    engine: EngineName = "auto",
+) -> None:
+    """Refuse examples whose value in a column is not the same in both runs.
+
+    Parameters
+    ----------
+    tables : (ExampleTable, ExampleTable)
+        Baseline and candidate.
+    column : str
+        Its values make slices.
+    ids : tuple of str
+        The columns of ids.
+    by_position : bool
+        Whether rows belong together in the order in which they stand: the column is read into memory then.
+    engine : {"auto", "polars", "duckdb", "spark"}
+        Where rows are joined by their ids.
+
+    Raises
+    ------
+    PairingError
+        If there are any; says the first.
+    InputTypeError
+        If a column cannot be used, or its types in the two runs do not go together.
+    """
+    if by_position:
+        first, second, _ = typed_columns(*tables, [column], text=[column])
+        sides = [side.frame.get_column(column).to_polars() for side in (first, second)]
+        if len(sides[0]) == len(sides[1]):  # others are refused by the pairing
+            places = sides[0].ne_missing(sides[1]).arg_true()
+            if len(places):
+                raise _differ(column, len(places), "", *(side[places[0]] for side in sides))
+        return
+    with engine_for(engine, tables, (*ids, column)) as chosen:
+        f = chosen.functions
+        frames, _ = chosen.typed(tables, (*ids, column), (*ids, column))
+        values = [
+            with_key(f, frame, ids).select(KEY, f.col(internal(column)).alias(side)).unique()
+            for frame, side in zip(frames, SIDES, strict=True)
+        ]
+        a, b = (f.col(side) for side in SIDES)
+        differ = (a != b).fill_null(False) | (a.is_null() != b.is_null())
+        found = values[0].join(values[1], on=KEY, how="inner").filter(differ)
+        n = int(chosen.collected(found.select(f.col(KEY).n_unique())).item() or 0)
+        if n:
+            key, *both = chosen.collected(found.sort(KEY, *SIDES).head(1).select(KEY, *SIDES)).row(0)
+            raise _differ(column, n, f" of example {key!r}", *both)
+
+
+def _differ(column: str, n: int, where: str, first: object, second: object) -> PairingError:
+    return PairingError(
+        f"column `{column}` differs between the runs on {n} examples: first{where},"
+        f" {first!r} in the baseline and {second!r} in the candidate",
+        hint="slices are those of the examples, the same in both runs.",
+    )

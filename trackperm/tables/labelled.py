@@ -1,0 +1,97 @@
+"""Rows of a file or a query that got columns from elsewhere: those that are used are in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any
+
+import narwhals as nw
+import polars as pl
+
+from trackperm.tables.lazy_table import COUNT, LazyTable
+from trackperm.tables.witnesses import witnesses
+
+
+class Labelled(LazyTable):
+    """A table with reference answers, joined in memory to the columns that are used.
+
+    Columns are read together with those that were read before, so that rows belong together even where a
+    query gives them another order each time.
+
+    Parameters
+    ----------
+    join : callable
+        Given names of columns, reads these and returns them, and others, joined with the answers.
+    schema : narwhals.Schema
+        Names of all columns and their types.
+    held : polars.DataFrame
+        What `join` returned first.
+    is_query : bool
+        As of the table without answers.
+    """
+
+    def __init__(
+        self,
+        join: Callable[[Collection[str]], pl.DataFrame],
+        schema: nw.Schema,
+        held: pl.DataFrame,
+        *,
+        is_query: bool,
+    ) -> None:
+        self._join, self._schema, self._held = join, schema, held
+        self.is_query = is_query
+
+    @property
+    def schema(self) -> nw.Schema:
+        """Names of the columns and their types."""
+        return self._schema
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self._held)
+
+    def dtypes(self, names: Collection[str]) -> dict[str, pl.DataType]:
+        """Types of the columns `names`."""
+        return dict(self._with(names).select(names).schema)
+
+    def head(self, n: int) -> Labelled:
+        """Take the first `n` rows of the columns that were read so far, and of others when they are."""
+        return self._changed(lambda names: self._with(names).head(n))
+
+    def among(self, name: str, values: pl.Series) -> Labelled:
+        """Keep the rows whose value in the column `name` is one of `values`, which are of its type."""
+
+        def kept(names: Collection[str]) -> pl.DataFrame:
+            return self._with({*names, name}).filter(pl.col(name).is_in(values.implode()))
+
+        return self._changed(kept)
+
+    def read(self, names: Iterable[str]) -> nw.DataFrame[Any]:
+        """Return the columns `names`."""
+        names = list(names)
+        return nw.from_native(self._with(names).select(names), eager_only=True)
+
+    def slices(self, names: Iterable[str], size: int) -> Iterator[pl.DataFrame]:
+        """Yield the columns `names`, `size` rows at a time."""
+        yield from self.read(names).to_polars().iter_slices(size)
+
+    def repeats(self, names: Sequence[str]) -> bool:
+        """Whether two rows have the same values in all of the columns `names`."""
+        return bool(self._with(names).select(names).is_duplicated().any())
+
+    def value_counts(self, name: str, most: int) -> pl.DataFrame:  # noqa: ARG002
+        """Count how often each value of the column `name` occurs."""
+        return self._with([name]).group_by(name).agg(pl.len().cast(pl.Int64).alias(COUNT))
+
+    def witnesses(self, names: Collection[str], untyped: Collection[str]) -> pl.DataFrame:
+        """Return few values of the columns `names` that tell their types."""
+        return witnesses(self._with(names).select(names), untyped)
+
+    def _changed(self, join: Callable[[Collection[str]], pl.DataFrame]) -> Labelled:
+        return Labelled(join, self._schema, join(()), is_query=self.is_query)
+
+    def _with(self, names: Collection[str]) -> pl.DataFrame:
+        if not set(names) <= set(self._held.columns):
+            self._held = self._join({*self._held.columns, *names})
+        return self._held

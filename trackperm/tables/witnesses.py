@@ -1,0 +1,89 @@
+"""Few values of a column that tell its type as well as all of them do."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Collection
+
+import polars as pl
+
+from trackperm.tables.named_frame import named_frame
+
+_INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)  # int64 holds all of them
+_PLAIN = (*_INTEGERS, pl.Boolean, pl.String)
+_WITNESSED = (*_PLAIN, pl.UInt64, pl.Float32, pl.Float64, pl.Categorical, pl.Enum, pl.Null)
+_DECIMAL_TEXT = r"^-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
+_MOST_DIGITS = 25  # of integers that are told apart by their length; int64 has 19
+
+
+def has_witnesses(dtype: pl.DataType) -> bool:
+    """Whether :func:`witnesses` tell all of a column of type `dtype`."""
+    if isinstance(dtype, pl.List):
+        return dtype.inner in _PLAIN
+    return dtype.is_decimal() or dtype in _WITNESSED
+
+
+def witnesses(frame: pl.DataFrame, untyped: Collection[str] = ()) -> pl.DataFrame:
+    """Return a few values of each column that tell its type as well as all of them do.
+
+    They are the first, the least and the greatest, the first that is not integral, and the first list that
+    holds something; of columns whose type is not known, the least and the greatest text of each length among
+    integers, and one of each other kind. Witnesses of slices, one slice below the other, are witnesses of the
+    whole.
+
+    Parameters
+    ----------
+    untyped : collection of str
+        Columns of text that may be numbers.
+    """
+    columns = []
+    for values in frame:
+        present = (values.fill_nan(None) if values.dtype.is_float() else values).drop_nulls()
+        found = [present.head(1)]
+        if values.dtype.is_numeric() and len(present):
+            found += [pl.Series(values.name, [present.min(), present.max()], values.dtype)]
+        if values.dtype.is_float() or values.dtype.is_decimal():
+            found.append(present.filter(present != present.round()).head(1))
+        if isinstance(values.dtype, pl.List):
+            found.append(present.filter(present.list.len() > 0).head(1))
+        if values.dtype == pl.String and values.name in untyped:
+            found.append(_kinds_of_text(present))
+        columns.append(pl.concat(found))
+    n = max((len(column) for column in columns), default=0)
+    return copied(named_frame(column.extend_constant(None, n - len(column)) for column in columns))
+
+
+def _kinds_of_text(texts: pl.Series) -> pl.Series:
+    """Return texts of each kind that numbers are told from: integers by sign and length, and others."""
+    integers = texts.cast(pl.Int64, strict=False)
+    if not integers.has_nulls() and (integers.cast(pl.String) == texts).all():
+        # All are integers of int64 in their one spelling: the least and the greatest tell the type.
+        return pl.Series(texts.name, [integers.min(), integers.max()], pl.Int64).drop_nulls().cast(pl.String)
+    text = pl.col("text")
+    kinds = (
+        texts.alias("text")
+        .to_frame()
+        .select(
+            text,
+            kind=pl.when(text.str.contains(r"^-?[0-9]+$"))
+            .then(text.str.len_bytes().clip(0, _MOST_DIGITS).cast(pl.Int64) + text.str.starts_with("-") * 100)
+            .when(text.str.contains(r"^[nN]a[nN]$"))
+            .then(-1)
+            .when(text.str.contains(r"^-?[iI]nf(?:inity)?$"))
+            .then(-2)
+            .when(text.str.contains(_DECIMAL_TEXT))
+            .then(-3)
+            .otherwise(-4),
+            zero=text.str.contains(r"^-?0[0-9]|^-0$"),
+        )
+    )
+    ends = kinds.group_by("kind", "zero").agg(low=text.min(), high=text.max())
+    return pl.concat([ends["low"], ends["high"]]).alias(texts.name)
+
+
+def copied(part: pl.DataFrame) -> pl.DataFrame:
+    """Copy a part of a frame, which else keeps all texts of the frame in memory."""
+    stream = io.BytesIO()
+    part.write_ipc_stream(stream)
+    stream.seek(0)
+    return pl.read_ipc_stream(stream)
