@@ -230,7 +230,7 @@ REFUSED = {
     "unknown alternative": (["cand.csv", "--alternative", "up"], "two-sided"),
     "three artifacts": (["cand.csv", "--artifact", "a,b,c"], "--artifact BASE,CAND"),
     "tracker without run": (["mlflow:"], "names a tracker without a run"),
-    "unknown tracker": (["tracker:1"], "`tracker` is not a tracker"),
+    "unknown tracker": (["tracker:1"], "expected one of"),
     "log and do not log": (["cand.csv", "--no-log", "--log-to", "mlflow:x"], "contradict"),
     "alert and do not log": (["cand.csv", "--no-log", "--alert"], "`--no-log` and `--alert` contradict"),
     "tags and do not log": (["cand.csv", "--no-log", "--tag-runs"], "`--no-log` and `--tag-runs` contradict"),

@@ -302,7 +302,7 @@ def test_too_many_attempts_are_refused_before_anything_is_allocated() -> None:
         (([1], [0], [1], [1]), "`attempts_u` is 0 at index 0; expected at least one attempt"),
         (([1, 1], [1, 1], [0, 3], [2, 2]), "`passed_v` is 3 at index 1; expected 0 to 2"),
         (([-1], [1], [0], [2]), "`passed_u` is -1 at index 0"),
-        (([1, 1], [1, 1], [0], [2]), "numbers for different examples: 2 of `passed_u`"),
+        (([1, 1], [1, 1], [0], [2]), "the arrays have different lengths: 2 of `passed_u`"),
         (([[1]], [1], [0], [2]), "`passed_u` has shape"),
         (([], [], [], []), "`passed_u` is empty"),
     ],

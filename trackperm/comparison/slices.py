@@ -21,7 +21,7 @@ from trackperm.tables.table import ExampleTable, id_columns
 MOST_SLICES = 100
 """Most values of a column that make slices.
 
-A column with more is usually an id or free text, and a correction for so many tests hides nearly all.
+A column with more is usually an id or free text, and a correction for so many tests leaves little power.
 """
 
 _COUNTED = 2**16  # distinct values that are counted; beyond, messages say "more than"

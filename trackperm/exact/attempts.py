@@ -1,18 +1,18 @@
-r"""The exact test of two systems that attempt the same examples different numbers of times.
+r"""Exact test for two systems that attempt the same examples unequally often.
 
 Example k has a_k attempts of the candidate, x_k of which pass, and b_k attempts of the baseline, y_k of which
 pass. The statistic is the mean over examples of the difference in pass rate,
 
     T = 1/N sum_k (x_k / a_k - y_k / b_k).
 
-Under the null hypothesis all a_k + b_k attempts of an example are exchangeable, whatever its difficulty.
-Given how many of them pass, m_k = x_k + y_k, the candidate's x_k is hypergeometric, and independent over
-examples; T = sum_k ((1/a_k + 1/b_k) x_k - m_k / b_k) / N is linear in it and has the mean 0. To swap the
-means x_k / a_k and y_k / b_k instead is exact for a_k = b_k alone: one attempt varies more than the mean of
-ten.
+Under the null hypothesis all a_k + b_k attempts at an example are exchangeable, whatever its difficulty.
+Given the number that pass, m_k = x_k + y_k, the candidate's x_k is hypergeometric, and independent over
+examples; T = sum_k ((1/a_k + 1/b_k) x_k - m_k / b_k) / N is linear in the x_k and has mean 0. Swapping the
+means x_k / a_k and y_k / b_k instead is exact only if a_k = b_k: a single attempt varies more than a mean
+of ten.
 
-With the greatest common divisor of the weights 1/a_k + 1/b_k as the unit, T lives on integers, where ties are
-decided; it is skewed in general, so that the two tails of |T| >= |T observed| are computed each.
+In units of the greatest common divisor of the weights 1/a_k + 1/b_k, T is an integer, so ties are exact. Its
+law is skewed in general, so the two tails of |T| >= |T observed| are computed separately.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def attempts_test(
     passed_v, attempts_v : array_like of int, shape (K,)
         The same of the baseline v.
     multiplicities : array_like of int, shape (K,), optional
-        How many examples each row stands for.
+        Number of examples of each row.
     alternative : {'two-sided', 'less', 'greater'}
         ``greater``: the candidate's pass rate is greater.
     mid_p : bool
@@ -175,7 +175,7 @@ def _log(side: tuple[TailMass, TailMass]) -> float:
 
 
 def _checked(**arrays: npt.ArrayLike) -> IntArray:
-    """Return the counts as columns, or say what is wrong with them."""
+    """Return the counts as columns, after checking them."""
     columns = {}
     for name, values in arrays.items():
         matrix = integer_matrix(values, name)
@@ -185,7 +185,9 @@ def _checked(**arrays: npt.ArrayLike) -> IntArray:
     sizes = {name: column.size for name, column in columns.items()}
     if len(set(sizes.values())) > 1:
         found = ", ".join(f"{size} of `{name}`" for name, size in sizes.items())
-        raise InputError(f"numbers for different examples: {found}", hint="give one of each for an example.")
+        raise InputError(
+            f"the arrays have different lengths: {found}", hint="give one number for each example."
+        )
     for run in ("u", "v"):
         passed, attempts = columns[f"passed_{run}"], columns[f"attempts_{run}"]
         none = np.flatnonzero(attempts < 1)
@@ -236,7 +238,7 @@ def _counted(
 
 @dataclass(frozen=True)
 class _PassRates:
-    """origin + unit * S, with the law of S under permutations of attempts.
+    """Mean difference in pass rate, origin + unit * S, with the law of S under permutations.
 
     Attributes
     ----------
@@ -258,7 +260,7 @@ class _PassRates:
 
     @classmethod
     def of(cls, rows: IntArray, counts: IntArray) -> _PassRates:
-        """Make it of distinct rows, passes and attempts of u and of v, with their numbers."""
+        """Build it from distinct rows (passes and attempts of u, then of v) and their numbers."""
         n_examples = int(counts.sum())
         passes, attempts = rows[:, 0] + rows[:, 2], rows[:, 1] + rows[:, 3]
         # Examples of which all attempts pass, or none, add nothing however they are permuted.

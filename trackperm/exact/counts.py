@@ -1,4 +1,4 @@
-"""The narrow waist: a comparison as a table of counts, and its random part as a histogram of differences."""
+"""Count table of a comparison, and the histogram of differences that swaps move."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from trackperm.errors import InputError, InputTypeError
 from trackperm.exact.types import IntArray
 
 LARGEST = 2**62
-"""Largest absolute value of a count; sums of two do not overflow."""
+"""Largest absolute value of a count: a sum of two such counts still fits int64."""
 
 FEW_VALUES = 4
-"""Distinct values up to which comparing with each is faster than a histogram."""
+"""Largest number of distinct values that are counted by comparison, which beats a histogram for few."""
 
 CHUNK = 2**17
-"""Rows, and cells of a histogram, that are worked on at a time."""
+"""Rows, or cells of a histogram, per step: an int64 array of this size (1 MiB) stays in the cache."""
 
 _LONGEST_SPAN = 2**30
 
@@ -66,7 +66,7 @@ def paired_matrices(observed: npt.ArrayLike, swapped: npt.ArrayLike) -> tuple[In
 
 def _check_range(largest: int, name: str) -> None:
     if largest >= LARGEST:
-        raise InputError(f"`{name}` holds an integer beyond 2^62 ({largest}); sums of it could overflow")
+        raise InputError(f"`{name}` contains an integer beyond 2^62 ({largest}); its sums could overflow")
 
 
 def exact_column_sums(matrix: IntArray, multiplicities: IntArray) -> tuple[int, ...]:
@@ -108,9 +108,9 @@ def group_rows(matrix: IntArray, multiplicities: IntArray) -> tuple[IntArray, In
 
 
 def _row_keys(matrix: IntArray) -> IntArray:
-    """Return integers that are ordered as rows too long for one mixed-radix number are.
+    """Return sort keys of rows that are too long for one mixed-radix number.
 
-    Whenever they get long, values of a column or the keys so far are replaced by their ranks.
+    Values of a column, or the keys so far, are replaced by their ranks whenever they get too long.
     """
     keys, n_keys = np.zeros(len(matrix), dtype=np.int64), 1
     for column in matrix.T:
@@ -135,7 +135,7 @@ def _bincount(keys: IntArray, multiplicities: IntArray, n_cells: int) -> IntArra
 
 
 def checked_multiplicities(values: npt.ArrayLike | None, n_rows: int) -> IntArray:
-    """Return how many examples each row stands for: one, or what was given."""
+    """Return the number of examples of each row: the given numbers, or one each."""
     if values is None:
         return np.ones(n_rows, dtype=np.int64)
     array = integer_matrix(values, "multiplicities")[:, 0].astype(np.int64)
@@ -146,7 +146,9 @@ def checked_multiplicities(values: npt.ArrayLike | None, n_rows: int) -> IntArra
 
 @dataclass(frozen=True)
 class CountTable:
-    """Distinct pairs of counts with multiplicities, tied pairs included: all that a test needs.
+    """Table of distinct pairs of counts with multiplicities, tied pairs included.
+
+    A test needs nothing else of a comparison.
 
     Attributes
     ----------
@@ -155,7 +157,7 @@ class CountTable:
     candidate, baseline : ndarray of int64, shape (K, p)
         Counts of the two runs, one row for each distinct pair, in lexicographic order.
     multiplicities : ndarray of int64, shape (K,)
-        How many examples have each pair of counts.
+        Number of examples with each pair of counts.
     """
 
     names: tuple[str, ...]
@@ -209,7 +211,9 @@ class CountTable:
 
 @dataclass(frozen=True)
 class DifferenceHistogram:
-    """The random part of S = sum_n (b_n + B_n (a_n - b_n)), with B_n fair coins.
+    """Histogram of the differences that swaps move: S = sum_n (b_n + B_n (a_n - b_n)).
+
+    The B_n are fair coins.
 
     A pair and its mirror image have the same law up to a shift of the origin, so differences are folded:
     the first non-zero entry of each is positive. Then S = origin + sum_k sum_{j <= c_k} B_kj e_k.
@@ -227,7 +231,7 @@ class DifferenceHistogram:
     n_examples : int
         Number of pairs N, identical ones included.
     n_up : ndarray of int64, shape (K,)
-        How many of the c_k pairs have a_n - b_n = e_k; the others have -e_k. The observed value of S is
+        Number of the c_k pairs with a_n - b_n = e_k; the others have -e_k. The observed value of S is
         origin + sum_k n_up_k e_k.
     """
 
@@ -250,7 +254,7 @@ class DifferenceHistogram:
         observed, swapped : array_like of int, shape (N, m) or (N,)
             a_n = g(u_n, v_n) and b_n = g(v_n, u_n).
         multiplicities : array_like of int, shape (N,), optional
-            How often each pair occurs; once by default.
+            Number of times that each pair occurs; once by default.
 
         Raises
         ------
@@ -295,8 +299,8 @@ def _grouped_differences(
 ) -> tuple[IntArray, IntArray, tuple[int, ...]]:
     """Return the distinct rows of ``observed - swapped``, their multiplicities and the sums of `swapped`.
 
-    Works in chunks, so that beyond the inputs little memory is used. Columns that are copies or negatives of
-    earlier ones (the counts of the other run, as a rule) take no part in grouping.
+    It works in chunks, so it needs little memory beyond the inputs. Columns that are copies or negatives of
+    earlier ones, such as the counts of the other run, are left out of the grouping.
     """
     n_rows, n_columns = observed.shape
     ones = np.ones(CHUNK, dtype=np.int64)
@@ -351,7 +355,7 @@ def differences(candidate: npt.NDArray[Any], baseline: npt.NDArray[Any]) -> npt.
 
 
 def _likenesses(difference: IntArray) -> set[tuple[int, int, int]]:
-    """Return (i, j, sign) where column i seems to be sign times an earlier column j, by a random product."""
+    """Return (i, j, sign) where a random product says that column i is sign times an earlier column j."""
     weights = np.random.default_rng(0).integers(1, LARGEST, size=difference.shape[0])
     earlier: dict[int, int] = {}
     found = set()
@@ -372,7 +376,7 @@ def signed_differences(
 ) -> tuple[npt.NDArray[Any], IntArray]:
     """Return the distinct values of ``candidate - baseline``, ascending, and how often each occurs.
 
-    Works in chunks, so that beyond the inputs little memory is used where the values are close together.
+    It works in chunks, so it needs little memory beyond the inputs if the values are close together.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The differences that a statistic adds up, one for each example, where it does nothing else."""
+"""Differences of single examples, for statistics that are sums of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from trackperm.exact.types import IntArray
 def affine_form(
     observed: IntArray, swapped: IntArray, h: Statistic, multiplicities: IntArray
 ) -> tuple[Fraction, list[Fraction]] | None:
-    """Return constant and slopes of h where it is affine in what swaps can change; None elsewhere."""
+    """Return the constant and slopes of h if it is affine in the sums that swaps change, else None."""
     if not isinstance(h, RationalStatistic):
         return None
     affine = h.affine
@@ -43,16 +43,16 @@ def affine_form(
 
 @dataclass(frozen=True)
 class Differences:
-    """Distinct differences with multiplicities: the statistic is unit * sum_k counts_k values_k.
+    """Histogram of the differences of examples: the statistic is unit * sum_k counts_k values_k.
 
     Attributes
     ----------
     values : ndarray of int64, or of Python integers where these are too large; shape (J,)
         Distinct differences in ascending order, 0 included.
     counts : ndarray of int64, shape (J,)
-        How many examples have each.
+        Number of examples with each.
     unit : Fraction
-        What a difference of 1 adds to the statistic.
+        Contribution of a difference of 1 to the statistic.
     """
 
     values: npt.NDArray[Any]
@@ -71,11 +71,11 @@ class Differences:
         Parameters
         ----------
         h : RationalStatistic, RealStatistic or callable
-            The statistic; only a RationalStatistic can be seen to be affine.
+            The statistic; only a RationalStatistic can be recognised as affine.
         observed, swapped : ndarray of int64, shape (K, m)
             g of pairs as they are, and with their outputs exchanged.
         multiplicities : ndarray of int64, shape (K,)
-            How many examples each row stands for.
+            Number of examples of each row.
         """
         affine = affine_form(observed, swapped, h, multiplicities)
         if affine is None:
@@ -107,26 +107,26 @@ class Differences:
 
     @property
     def n_up(self) -> int:
-        """How many are above 0."""
+        """Number of differences above 0."""
         return int(self.counts[self.values > 0].sum())
 
     @property
     def n_down(self) -> int:
-        """How many are below 0."""
+        """Number of differences below 0."""
         return int(self.counts[self.values < 0].sum())
 
     @property
     def n_moved(self) -> int:
-        """How many are not 0."""
+        """Number of differences other than 0."""
         return self.n_up + self.n_down
 
     @property
     def skewness(self) -> float | None:
-        """Skewness of those that are not 0, as it would be if their mean were 0; None if all have one sign.
+        """Skewness of the non-zero differences under a mean of 0; None if all have one sign.
 
-        It is that of the nearest law on the same differences with mean 0, of probabilities proportional to
-        counts times exp(lambda values): that of differences of one size is 0, however many are above 0.
-        Differences of 0 would change skewness^2 / n as little as the law of the mean.
+        The law is the nearest one with mean 0 on the same differences, with probabilities proportional to
+        counts times exp(lambda values). Differences of one size therefore have skewness 0, however many are
+        above 0. Differences of 0 change neither skewness^2 / n nor the law of the mean.
 
         References
         ----------
@@ -151,7 +151,7 @@ class Differences:
 
     @property
     def size(self) -> int | None:
-        """The one size that all differences other than 0 have, as those of 0/1 scores do; else None."""
+        """Common size of the non-zero differences, as of 0/1 scores; None if they differ in size."""
         moved = self.values[self.values != 0]
         if moved.size not in (1, 2) or abs(moved[0]) != abs(moved[-1]):
             return None

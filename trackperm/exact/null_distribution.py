@@ -1,4 +1,4 @@
-"""The null distribution of a statistic, for plots, quantiles and attainable p-values."""
+"""Null distribution of a statistic, for plots, quantiles and attainable p-values."""
 
 from __future__ import annotations
 
@@ -17,18 +17,20 @@ from trackperm.exact.engines.linear.tails import LinearStatistic
 from trackperm.exact.types import IntArray
 
 NOISE = 64.0 * UNIT
-"""Mass of a lattice point, relative to the largest, that cannot be told from rounding errors."""
+"""Mass of a lattice point, relative to the largest, that may be a rounding error: a few times log2(P)
+roundings, the error of a transform of P cells."""
 
 DIGITS = 12
-"""Significant digits, of the largest value, to which values of the statistic are told apart."""
+"""Significant digits, of the largest value, to which values are distinguished: three more may be rounding
+errors of the statistic's formula."""
 
 POINTS = 2**16
-"""Points to which a linear statistic is rounded where its own are too many."""
+"""Points of a rounded distribution: far more than a plot shows, and transformed in milliseconds."""
 
 
 @dataclass(frozen=True)
 class NullDistribution:
-    """The statistic's values under fair swaps, with their probabilities.
+    """Values of the statistic under fair swaps, with their probabilities.
 
     Attributes
     ----------
@@ -40,7 +42,7 @@ class NullDistribution:
     mass_error_bound : float
         Bound on the error of the mass of any set of values.
     value_error_bound : float
-        How far values may be off, except with probability 1e-20: more than 0 where they had to be rounded.
+        Largest error of a value, except with probability 1e-20; above 0 only if values were rounded.
     """
 
     values: FloatArray
@@ -62,7 +64,7 @@ class NullDistribution:
         return float(self.values[min(int(np.searchsorted(cumulated, probability)), self.values.size - 1)])
 
     def attainable_pvalues(self, alternative: Alternative = "two-sided") -> FloatArray:
-        """Return the p-value that each of `values` would have, had it been observed; shape (J,)."""
+        """Return the p-value of each of `values`, had it been observed; shape (J,)."""
         if alternative == "less":
             return np.minimum(np.cumsum(self.mass), 1.0)
         if alternative == "greater":
@@ -118,7 +120,7 @@ def null_distribution(
 
 
 def linear_distribution(statistic: LinearStatistic, memory_budget: int) -> NullDistribution:
-    """Compute the null distribution of a linear statistic; rounded where its points are too many."""
+    """Compute the null distribution of a linear statistic; rounded if it has too many points."""
     law = statistic.law
     if law.n_coins == 0:
         return NullDistribution(np.array([float(statistic.observed)]), np.ones(1), 0.0)
@@ -140,6 +142,6 @@ def linear_distribution(statistic: LinearStatistic, memory_budget: int) -> NullD
 
 
 def _groups(ascending: FloatArray) -> IntArray:
-    """Return numbers for values in ascending order, one for those that agree to DIGITS of the largest."""
+    """Assign numbers to ascending values; those that agree to `DIGITS` of the largest share one."""
     scale = float(np.abs(ascending).max(initial=0.0))
     return np.cumsum(np.diff(ascending, prepend=ascending[:1]) > 10.0**-DIGITS * scale)

@@ -11,10 +11,10 @@ from trackperm.choices import Alternative, Method, require_choice, require_level
 from trackperm.errors import InputError
 
 MEMORY_BUDGET = 2**30
-"""Bytes that a test may allocate by default."""
+"""Memory budget of a test in bytes, by default: it fits any laptop beside what else runs."""
 
 N_SAMPLES = 100_000
-"""Random swaps that Monte Carlo draws by default."""
+"""Random swaps of Monte Carlo by default: the 99 % interval of p = 0.05 is then 0.0036 wide."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""How a result is put together: what was asked for, what an engine found, and what is said of both."""
+"""Assembly of a test result from its options and the tail that an engine computed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from trackperm.exact.types import Region
 
 @dataclass(frozen=True)
 class ResultFields:
-    """What a result says whichever engine computes the p-value; of ties, once it has."""
+    """Fields of a result that no engine computes; `ties` is asked for after the engine has run."""
 
     observed: float
     ties: Callable[[], Ties]
@@ -45,7 +45,7 @@ class ResultFields:
         why: str,
         n_samples: int | None = None,
     ) -> PermutationTest:
-        """Add what is known of the p-value."""
+        """Complete the fields to a result."""
         return PermutationTest(
             alternative=options.tested,
             observed=self.observed,
@@ -70,10 +70,10 @@ class ResultFields:
 
 @dataclass(frozen=True)
 class TailResult:
-    """The mass of one side of the region, and of its interior where ties count half.
+    """Mass of one side of the region, and of its interior if ties count half.
 
-    `certain` says that the whole law is as extreme, so that there are no two sides to add. `lesser` holds
-    mass and interior of the other side where the law is not symmetric, the mass no greater than this one.
+    `certain` means that every value is as extreme, so there are no two sides to add. `lesser` has the mass
+    and interior of the other side if the law is not symmetric; its mass is the smaller one.
     """
 
     mass: TailMass
@@ -85,7 +85,7 @@ class TailResult:
 
 
 def all_extreme(n_coins: int, is_zero: bool) -> TailResult | None:
-    """Return the result where every swap is as extreme as what was observed."""
+    """Return the tail if every swap is as extreme as the observed one, else None."""
     if n_coins == 0:
         return TailResult(CERTAIN, "enumerate", "no swap changes the statistic", certain=True)
     if is_zero:
@@ -95,7 +95,7 @@ def all_extreme(n_coins: int, is_zero: bool) -> TailResult | None:
 
 
 def computed_result(found: TailResult, options: TestOptions, fields: ResultFields) -> PermutationTest:
-    """Put the result together."""
+    """Return the result of a computed tail."""
     sides = 2.0 if options.two_sided and found.lesser is None else 1.0
     is_upper_end = found.method == "bracket"
     other, other_interior = found.lesser or (EMPTY, EMPTY)
@@ -140,7 +140,7 @@ def computed_result(found: TailResult, options: TestOptions, fields: ResultField
 def drawn_result(
     law: SwapDistribution, region: Region, options: TestOptions, fields: ResultFields
 ) -> PermutationTest:
-    """Draw random swaps, and put the result together."""
+    """Return the result of drawing random swaps."""
     found = monte_carlo_tail(
         law,
         region,
@@ -163,7 +163,7 @@ def drawn_result(
 
 
 def as_float(value: Fraction) -> float:
-    """Return a value of the statistic rounded once, or refuse one beyond the range of floats."""
+    """Round a value of the statistic to a float; refuse one beyond the range of floats."""
     try:
         return float(value)
     except OverflowError as error:

@@ -1,10 +1,10 @@
-"""The paired-permutation test: from arrays to a p-value with its certificate.
+"""Paired-permutation tests: from arrays to a p-value with an error bound.
 
-Zmigrod, Vieira and Cotterell (2022), Algorithms 1 and 5, by other means. A linear statistic is one weighted
-sum of coins (`engines.linear`). For the others the null distribution lives on a lattice of low rank
-(`engines.lattice`), ties are decided on integers, and tails come from a tilted characteristic function
-(`distributions`) and add up with a certificate. Where the rank is too high for that, random swaps are drawn
-(`engines.monte_carlo`).
+They are Algorithms 1 and 5 of Zmigrod, Vieira and Cotterell (2022), computed differently. A linear statistic
+is one weighted sum of coins (`engines.linear`). The null distribution of any other statistic lives on a
+lattice of low rank (`engines.lattice`): ties are decided on integers, and tails are sums over a tilted
+characteristic function (`distributions`) with a certified error. If the rank is too high, random swaps are
+drawn (`engines.monte_carlo`).
 """
 
 from __future__ import annotations
@@ -50,13 +50,15 @@ from trackperm.exact.scores.scaling import scale_scores
 from trackperm.exact.types import IntArray, Region
 
 MODERATE_TERMS = 1_000
-"""Terms of numerator and denominator up to which a rational statistic is evaluated as their quotient."""
+"""Largest number of terms of numerator and denominator for which a rational statistic is multiplied out: with
+more terms, evaluating it as it is written is faster."""
 
 LISTABLE = 2**17
-"""Configurations up to which the swaps of several counts are listed."""
+"""Largest number of configurations that are listed for several counts: half a second, which the lattice
+engine rarely needs."""
 
 BYTES_PER_CONFIGURATION = 256
-"""Memory for one configuration: coordinates, its number of swaps as a Python integer, and work arrays."""
+"""Memory of one configuration: coordinates, its number of swaps as a Python integer, and work arrays."""
 
 
 def difference_test(
@@ -175,13 +177,14 @@ def sum_test_of(
 def _stratified(
     moves: npt.NDArray[Any], strata: npt.ArrayLike
 ) -> tuple[npt.NDArray[Any], IntArray, Fraction]:
-    """Return distinct differences times a common multiple of the group sizes over their own, and the unit.
+    """Return the distinct weighted differences of strata, their numbers, and the unit.
 
-    Groups of the same size need not be told apart.
+    A difference is multiplied by the common multiple of the group sizes over the size of its own group.
+    Groups of the same size are treated as one.
     """
     labels = np.asarray(strata)
     if labels.shape != moves.shape:
-        raise InputError(f"`strata` has shape {labels.shape}; expected one group for each of the scores")
+        raise InputError(f"`strata` has shape {labels.shape}; expected one group for each score")
     if labels.dtype.kind in "fO":
         for index, label in enumerate(labels.tolist()):
             if label is None or label != label:
@@ -231,7 +234,7 @@ def structured_test(
     alternative : {'two-sided', 'less', 'greater'}
         Two-sided is |t| >= |t observed| and needs a statistic that changes sign when the runs are exchanged.
     multiplicities : array_like of int, shape (N,), optional
-        How many examples each row stands for.
+        Number of examples of each row.
     mid_p : bool
         Count ties with the observed value half: less conservative, but no longer a valid p-value.
     method : {'auto', 'enumerate', 'lattice', 'monte-carlo'}
@@ -305,7 +308,7 @@ def structured_test_of(
 def _linear_statistic(
     histogram: DifferenceHistogram, moves: IntArray, slopes: Sequence[Fraction], observed: Fraction
 ) -> LinearStatistic:
-    """Return the statistic that each member of row k changes by slopes . moves[k]."""
+    """Return the linear statistic that a swap in row k changes by slopes . moves[k]."""
     denominator = math.lcm(*(slope.denominator for slope in slopes))
     weights = [int(slope * denominator) for slope in slopes]
     reach = sum(abs(w) * int(x) for w, x in zip(weights, np.abs(moves).max(axis=0, initial=0), strict=True))
@@ -423,7 +426,7 @@ def _lattice_test(histogram: DifferenceHistogram, h: Statistic, options: TestOpt
 
 
 def _rank(lattice: Lattice) -> int:
-    """Return the dimension of what the coordinates span; beyond `MOST_REDUCED` they are not reduced to it."""
+    """Return the rank of the coordinates, which are not reduced to it beyond `MOST_REDUCED`."""
     if lattice.rank <= MOST_REDUCED:
         return lattice.rank
     return int(np.linalg.matrix_rank(lattice.coordinates))

@@ -1,4 +1,4 @@
-"""What a permutation test returns: the p-value, and everything that says how far to trust it."""
+"""Result of a permutation test: the p-value and its error bound."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class PermutationTest:
     why : str
         Why that engine.
     ties : {'exact', '100 digits', 'approximate'}
-        How ties with the observed value were decided: in integers; irrational values by 100 digits, beyond
-        which they count as tied; within a stated rounding band.
+        How ties with the observed value were decided: exactly; by 100 digits, for irrational values that no
+        algebra decides and that count as tied if they agree in them; within a rounding band, for callables.
     mid_p : bool
         Whether ties count half.
     n_examples, n_discordant : int
@@ -74,18 +74,19 @@ class PermutationTest:
     _log10_smallest: float | None = field(default=None, repr=False)
 
     def format_pvalue(self, digits: int = 3, level: float = 1.0) -> str:
-        """Write the p-value with `digits` significant digits, from its logarithm below 1e-300; never as 0.
+        """Write the p-value with `digits` significant digits; below 1e-300 from its logarithm, never as 0.
 
-        More digits are written where fewer would put it on the other side of `level`.
+        More digits are written if fewer would put it on the other side of `level`.
         """
         return format_pvalue(self.pvalue, self.log10_pvalue, digits, level)
 
     @property
     def log10_smallest_pvalue(self) -> float:
-        """Decimal logarithm of a p-value below which no outcome on these discordant examples could get.
+        """Decimal logarithm of the smallest p-value that these discordant examples allow.
 
         One swap of n discordant examples has probability 2^-n, and a two-sided test counts its mirror image
-        too. For linear statistics that is attained, when every discordant example points the same way.
+        as well. A linear statistic attains it if every discordant example points the same way; for others it
+        is a lower bound.
         """
         if self._log10_smallest is not None:
             return self._log10_smallest
@@ -94,7 +95,7 @@ class PermutationTest:
 
     @cached_property
     def null_distribution(self) -> NullDistribution:
-        """The law of the statistic under the null hypothesis, computed when first asked for.
+        """Law of the statistic under the null hypothesis, computed at the first access.
 
         Raises
         ------

@@ -1,8 +1,7 @@
 """Roots of functions of one number, by Brent's method.
 
-The steps are those of :func:`scipy.optimize.brentq`, operation by operation, so that roots are the same to
-the last digit. Importing :mod:`scipy.optimize` takes longer than a comparison does, and would be for this
-alone.
+Each operation is that of :func:`scipy.optimize.brentq`, so that roots agree to the last digit. It is not
+imported because loading :mod:`scipy.optimize` takes longer than a comparison.
 
 References
 ----------
@@ -17,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 
 LEAST_RTOL = 4.0 * float(np.finfo(np.float64).eps)
-"""Least relative tolerance: what rounding leaves of a float next to a root."""
+"""Smallest relative tolerance: four units in the last place, as in SciPy."""
 
 
 def bracketed_root(
@@ -32,7 +31,7 @@ def bracketed_root(
 ) -> float:
     """Return a root of a continuous function between two points at which its signs differ.
 
-    Interpolates through two or three points where that shortens the step, and bisects where it does not.
+    It interpolates through two or three points if that shortens the step, and bisects otherwise.
 
     Parameters
     ----------
@@ -43,9 +42,9 @@ def bracketed_root(
     xtol, rtol : float
         The root is off by at most ``xtol + rtol * |root|``.
     max_steps : int
-        Most steps that are made.
+        Largest number of steps.
     must_converge : bool
-        Whether it is an error if these do not reach the tolerance; otherwise the last point is returned.
+        Whether to raise an error if the tolerance is not reached; otherwise the last point is returned.
 
     Raises
     ------

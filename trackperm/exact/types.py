@@ -15,7 +15,7 @@ INSIDE, OUTSIDE, UNDEFINED = 1, 0, -1
 
 
 class Region(Protocol):
-    """Lattice points that are at least as extreme as the observed one."""
+    """Set of lattice points that are at least as extreme as the observed one."""
 
     def membership(self, points: Sequence[IntArray]) -> Membership:
         """Classify points, given as r broadcastable coordinate arrays: inside, outside or undefined."""

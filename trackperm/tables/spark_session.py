@@ -1,4 +1,4 @@
-"""The session of Spark: the active one, or one that is started."""
+"""Session of Spark: the active one, or a new one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CHOSEN = (
     "SPARK_REMOTE",
     "MASTER",
 )
-"""Environment variables by which somebody chose where Spark runs; spark-submit sets the first."""
+"""Environment variables by which users choose where Spark runs; spark-submit sets the first."""
 
 _LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -32,7 +32,7 @@ _LOCAL = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-"""Settings of a session in this machine that nobody else asked for: it listens to nobody else either."""
+"""Settings of a local session that only trackperm uses: it accepts no connections from other machines."""
 
 
 def spark_session() -> SparkSession:
@@ -54,7 +54,7 @@ def spark_session() -> SparkSession:
 
 
 def _started(builder: SparkSession.Builder) -> SparkSession:
-    """Start a session: where nobody chose a cluster, in this machine."""
+    """Start a session; on this machine, unless the user chose a cluster."""
     if not any(name in os.environ for name in _CHOSEN):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         builder = builder.master("local[*]")

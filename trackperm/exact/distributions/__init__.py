@@ -1,1 +1,1 @@
-"""The law of a sum of coins by its characteristic function, tilted and in windows."""
+"""Distributions of sums of coins: characteristic functions, exponential tilts and windows."""

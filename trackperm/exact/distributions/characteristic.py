@@ -1,7 +1,7 @@
-r"""The law of X = sum_k sum_{j <= c_k} B_kj x_k, and its characteristic function under exponential tilts.
+r"""Distribution of X = sum_k sum_{j <= c_k} B_kj x_k, and its characteristic function under tilts.
 
-With B fair coins and E = sum_k c_k x_k, X - E/2 is symmetric. The tilt lambda gives each coin of row k
-the odds exp(lambda . x_k) : 1. With the centred cumulant function
+The B are fair coins, and with E = sum_k c_k x_k, X - E/2 is symmetric. The tilt lambda gives each coin of
+row k the odds exp(lambda . x_k) : 1. With the centred cumulant function
 K(lambda) = sum_k c_k log cosh(lambda . x_k / 2),
 
     P(X = x) = exp(K(lambda) - lambda . (x - E/2)) P_lambda(X = x),
@@ -10,8 +10,8 @@ K(lambda) = sum_k c_k log cosh(lambda . x_k / 2),
 where a_k = lambda . x_k / 2 and b_k = theta . x_k / 2. The squared modulus of a factor is
 1 - sech^2(a) sin^2(b), and its phase is atan(tanh a tan b), plus pi where cos b < 0.
 
-How the numbers stay accurate. Phases are integers modulo 2Q, reduced before any sine, so that b is known to
-one rounding wherever it lies. The logarithm of a factor's modulus comes from log1p(-sech^2 sin^2) / 2 where
+Accuracy. Phases are integers modulo 2Q, reduced before any sine is taken, so that b has one rounding
+wherever it lies. The logarithm of a factor's modulus comes from log1p(-sech^2 sin^2) / 2 where
 sin^2 <= 1/2 and from log(cos^2 + tanh^2 sin^2) / 2 elsewhere, with the cosine as a sine of the complement:
 a few units of relative accuracy everywhere, exact zeros included. log cosh a is log1p(2 sinh^2(a/2)).
 """
@@ -37,13 +37,15 @@ UNIT = 2.0**-53
 """Unit roundoff of float64."""
 
 FACTOR_ROUNDINGS = 16.0
-"""Relative roundings in log modulus and phase of one factor: sine, square, products, log1p, atan."""
+"""Relative roundings of the log modulus and phase of a factor: two for each of sine, square, the products,
+log1p and atan."""
 
 CHUNK = 2**17
-"""Frequency-row pairs evaluated at a time, so that work arrays stay in cache."""
+"""Frequency-row pairs per step: ten work arrays of 1 MiB stay in the second-level cache."""
 
 ROWS = 2**9
-"""Rows whose logarithms are added at a time: a sum of sums has fewer roundings than one sum."""
+"""Rows whose logarithms are added in one sum: a sum of sums has fewer roundings, at best with sqrt(K) rows
+each."""
 
 
 def log_cosh(a: FloatArray) -> FloatArray:
@@ -63,14 +65,14 @@ def log_cosh_excess(a: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class SwapDistribution:
-    """The random vector X on the lattice Z^r.
+    """Distribution of the random vector X on the lattice Z^r.
 
     Attributes
     ----------
     coordinates : ndarray of int64, shape (K, r)
         Steps x_k.
     multiplicities : ndarray of int64, shape (K,)
-        How many independent fair coins take each step, c_k.
+        Number of independent fair coins with each step, c_k.
     """
 
     coordinates: IntArray
@@ -88,7 +90,7 @@ class SwapDistribution:
 
     @cached_property
     def total(self) -> tuple[int, ...]:
-        """E, the value of X when every coin falls on 1; X and E - X have the same law."""
+        """E, the value of X if every coin shows 1; X and E - X have the same law."""
         return exact_column_sums(self.coordinates, self.multiplicities)
 
     @cached_property
@@ -120,7 +122,7 @@ class SwapDistribution:
         return float(np.logaddexp(-2.0 * (below / scale) ** 2, -2.0 * (above / scale) ** 2))
 
     def cumulant(self, tilt: FloatArray) -> float:
-        """Return K(tilt), relative accuracy about K roundings."""
+        """Return K(tilt), with a few roundings relative to it."""
         return math.fsum(self.multiplicities * log_cosh(self.coordinates @ tilt / 2.0))
 
     def centred_mean(self, tilt: FloatArray) -> FloatArray:
@@ -151,11 +153,11 @@ def characteristic_function(
     tilt : ndarray of float, shape (r,)
         lambda.
     start : sequence of int, length r
-        Origin; it only turns the phase.
+        Origin, which only shifts the phase.
     periods : sequence of int, length r
         Grid sizes P_i.
     frequencies : ndarray of int64, shape (n, r)
-        l, standing for theta_i = 2 pi l_i / P_i.
+        l, for theta_i = 2 pi l_i / P_i.
 
     Returns
     -------
@@ -217,7 +219,7 @@ def _phases(frequencies: IntArray, steps: npt.NDArray[Any], periods: Sequence[in
 def remainders(factors: IntArray, others: IntArray, modulus: int) -> IntArray:
     """Return factors * others modulo a modulus of at most 2^51, for integers from 0 to the modulus.
 
-    Beyond 2^31, a quotient in floats is at most 2 off, and products modulo 2^64 give the remainder.
+    Beyond 2^31, a quotient in floats is off by at most 2, and products modulo 2^64 give the remainder.
     """
     if modulus <= 2**31:
         return factors * others % modulus

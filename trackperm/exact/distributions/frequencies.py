@@ -1,4 +1,4 @@
-r"""The few frequencies that matter, found by branch and bound.
+r"""Branch and bound search for the frequencies at which a characteristic function is not negligible.
 
 A factor's modulus depends on the distance d of b_k = theta . x_k / 2 from the nearest multiple of pi alone,
 and falls with it: |cos b| = cos d. Over a box of frequencies with centre theta_0 the distance is at least
@@ -7,11 +7,11 @@ of the bounds over any of the k bounds the characteristic function over the whol
 threshold are dropped and the others split, down to single frequencies. Every grid frequency is covered by
 some box: secondary peaks are found like the main one.
 
-Few rows are enough to bound a box far from any peak, whatever their number. Over a uniform phase the log
-modulus of a coin under a tilt has the mean log((1 + tanh |a|) / 2), of which a reach of h leaves about
-(1 - 2 h / pi)^4. So wide boxes are bounded by small steps, narrow ones by those that the tilt leaves some
-variance. Rows about as good as each other come in random order: steps of nearly the same size, or in
-arithmetic progression, would agree on frequencies that the others rule out. A bound holds for every choice.
+A few rows bound a box far from any peak, whatever their total number. Over a uniform phase the log modulus
+of a coin under a tilt has the mean log((1 + tanh |a|) / 2), of which a reach of h leaves about
+(1 - 2 h / pi)^4. So wide boxes are bounded by small steps, and narrow ones by steps to which the tilt leaves
+some variance. Rows of about equal merit are taken in random order: steps of nearly the same size, or in
+arithmetic progression, would agree on frequencies that other rows rule out. The bound holds for any choice.
 """
 
 from __future__ import annotations
@@ -29,25 +29,27 @@ from trackperm.exact.distributions.characteristic import UNIT, FloatArray, SwapD
 from trackperm.exact.types import IntArray
 
 ENOUGH = 1.25
-"""Expected loss of log modulus, in terms of the threshold, by the rows that bound a box at first."""
+"""Expected loss of log modulus by the first rows, in terms of the threshold: a quarter more than it takes, as
+losses of random frequencies vary."""
 
 FEW_ROWS = 48
-"""Rows up to which all take part at once."""
+"""Largest number of rows that are all used at once: choosing among fewer saves nothing."""
 
 FEW_BOXES = 64
-"""Boxes that are split rather than bounded by more rows."""
+"""Number of boxes at or below which they are split: one more level is cheaper than more rows."""
 
 MOST_DOUBLINGS = 4
-"""How often the rows that bound a box are doubled, unless it is a single frequency."""
+"""Number of doublings of the rows that bound a box: sixteen times as many rule out what can be ruled out.
+Single frequencies get all rows, as they cannot be split."""
 
 BLOCK = 2**14
-"""Widest boxes that are followed down to single frequencies together."""
+"""Widest boxes that are searched together: they bound the memory of a level."""
 
 CHUNK = 2**15
-"""Box-row pairs bounded at a time, so that work arrays stay in cache."""
+"""Box-row pairs per step: work arrays of 256 KiB stay in the cache."""
 
 MOST_FACTORS = 2**32
-"""Box-row pairs bounded at the most (a quarter of a minute)."""
+"""Largest number of box-row pairs: a quarter of a minute, after which other engines are quicker."""
 
 
 def surviving_frequencies(
@@ -66,9 +68,9 @@ def surviving_frequencies(
     periods : sequence of int, length r
         Grid sizes P_i; frequency l stands for theta_i = 2 pi l_i / P_i.
     log_threshold : float
-        Frequencies with a smaller logarithm of the modulus may be left out.
+        Logarithm of the modulus below which frequencies may be left out.
     limit : int
-        Most frequencies to return.
+        Largest number of frequencies to return.
 
     Returns
     -------
@@ -84,9 +86,9 @@ def surviving_frequencies(
 
 
 class FrequencySearch:
-    """What :func:`surviving_frequencies` does, and beforehand what it would take; parameters as there.
+    """Search of :func:`surviving_frequencies`, with an estimate of its cost; parameters as there.
 
-    `biases`, shape (K,), are the a_k of coins that are not biased by a common tilt.
+    `biases`, shape (K,), gives the a_k of coins that have no common tilt.
     """
 
     def __init__(
@@ -109,14 +111,15 @@ class FrequencySearch:
 
     @cached_property
     def least_factors(self) -> int:
-        """Box-row pairs that are bounded if no box survives its first bound."""
+        """Number of box-row pairs if no box survives its first bound."""
         return math.prod(self._shape) * max(self._level(self._first).ends[0], 1)
 
     @cached_property
     def share_of_survivors(self) -> float:
-        """About which share of random frequencies exceeds the threshold.
+        """Estimated share of random frequencies above the threshold.
 
-        The variance of a row's log modulus is pi^2 / 12 where a = 0, taken to shrink with its mean's square.
+        The variance of a row's log modulus is pi^2 / 12 for a = 0; it is taken to shrink with the square of
+        its mean.
         """
         deviation = math.pi / math.sqrt(12.0) / math.log(2.0) * float(np.linalg.norm(self._losses))
         excess = self.log_threshold + float(self._losses.sum())
@@ -153,7 +156,7 @@ class FrequencySearch:
 
     @cached_property
     def _first(self) -> int:
-        """Index of the widest boxes most of which can be dropped, or of single frequencies."""
+        """Index of the widest boxes of which most can be dropped, or of single frequencies."""
         return bisect_left(
             range(len(self._sizes) - 1),
             -ENOUGH * self.log_threshold,
@@ -166,11 +169,11 @@ class FrequencySearch:
         return tuple((-(-self._extents // self._sizes[self._first])).tolist())
 
     def _reach(self, index: int) -> FloatArray:
-        """Return how far phases move inside a box, in half turns, shape (K,)."""
+        """Return the distance that phases move inside a box, in half turns, shape (K,)."""
         return np.asarray(np.abs(self._steps) @ ((self._sizes[index] - 1) / 2.0))
 
     def _expected(self, reach: FloatArray) -> FloatArray:
-        """Return what each row takes off a bound far from any peak, on average."""
+        """Return the average loss of log modulus by each row far from any peak."""
         return np.asarray(self._losses * np.maximum(1.0 - 2.0 * reach, 0.0) ** 4)
 
     def _level(self, index: int) -> BoxBounds:
@@ -207,7 +210,7 @@ class FrequencySearch:
         )
 
     def _halved(self, corners: IntArray, index: int) -> IntArray:
-        """Return the boxes of one size that make up those of the size before."""
+        """Return the boxes of one size that make up those of the previous size."""
         sizes = self._sizes[index]
         for axis in np.flatnonzero(sizes < self._sizes[index - 1]):
             upper = corners.copy()
@@ -238,15 +241,15 @@ class BoxBounds:
     Attributes
     ----------
     sizes : ndarray of int64, shape (r,)
-        How many frequencies a box has on each axis.
+        Number of frequencies of a box on each axis.
     steps : ndarray of float64, shape (m, r)
         Half turns of each row's phase from one frequency to the next.
     reach : ndarray of float64, shape (m,)
-        Half turns from the phase at a box's centre at the most, with room for roundings.
+        Largest distance from the phase at a box's centre, in half turns, roundings included.
     counts, sech2 : ndarray of float64, shape (m,)
         c_k and sech^2 a_k.
     ends : list of int
-        How many rows take part, at first and for boxes that are left.
+        Numbers of rows: at first, and after each doubling for the boxes that are left.
     """
 
     sizes: IntArray
@@ -257,7 +260,7 @@ class BoxBounds:
     ends: list[int]
 
     def survivors(self, corners: IntArray, log_threshold: float) -> tuple[IntArray, int]:
-        """Return the boxes that may exceed the threshold, and how many box-row pairs were bounded."""
+        """Return the boxes that may exceed the threshold, and the number of box-row pairs used."""
         logs, first, n_bounded = np.zeros(corners.shape[0]), 0, 0
         for end in self.ends:
             logs = logs + self._log_bounds(corners, slice(first, end))
@@ -269,7 +272,7 @@ class BoxBounds:
         return corners, n_bounded
 
     def _log_bounds(self, corners: IntArray, rows: slice) -> FloatArray:
-        """Return the bounds that some of the rows make."""
+        """Return the bounds by some of the rows."""
         steps, reach, counts = self.steps[rows], self.reach[rows, None], self.counts[rows]
         minus_sech2, single = -self.sech2[rows, None], counts == 1.0
         bounds = np.empty(corners.shape[0])

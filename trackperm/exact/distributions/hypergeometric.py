@@ -1,20 +1,20 @@
-r"""The law of a weighted sum of hypergeometric counts, and its convolutions under exponential tilts.
+r"""Distribution of a weighted sum of hypergeometric counts, and its convolutions under tilts.
 
-An example with a attempts of one system and b of another, m of which pass, has X passes of the first system
-in C(a, x) C(b, m - x) of the C(a + b, m) ways to place them: X is hypergeometric. With w = X - max(0, m - b)
-and integer steps s, the law here is that of S = sum_k sum_{j <= c_k} s_k w_kj. The tilt lambda gives S = y
-the factor exp(lambda y).
+An example has a attempts of one system and b of another, m of which pass. The first system has x passes in
+C(a, x) C(b, m - x) of the C(a + b, m) ways to place them, so X is hypergeometric. With w = X - max(0, m - b)
+and integer steps s, the sum is S = sum_k sum_{j <= c_k} s_k w_kj. The tilt lambda multiplies the mass of
+S = y by exp(lambda y).
 
-A hypergeometric law is that of a sum of independent coins, for its generating polynomial has real roots
-alone (Vatutin and Mikhailov 1982); a tilt changes their odds. So Bernstein's inequality holds under every
-tilt, with the greatest step as the bound of a summand:
+A hypergeometric count is a sum of independent coins, because its generating polynomial has only real roots
+(Vatutin and Mikhailov 1982); a tilt changes their odds. So Bernstein's inequality holds under every tilt,
+with the greatest step as the bound of a summand:
 
     P_lambda(|S - E S| >= t) <= 2 exp(-t^2 / 2 / (Var S + t max_k s_k / 3)).
 
-How the numbers stay accurate. Masses of a row come from exact integers. A row's tilt is relative to its most
-likely point, and scales are powers of two, so that no normalisation is rounded. All terms of a convolution
-are positive: an entry has at most as many roundings as the shorter of two arrays has cells, and the
-roundings of its factors. What is left out is counted beside them.
+Accuracy. Masses of a row come from exact integers. The tilt of a row is relative to its most likely point,
+and scales are powers of two, so no normalisation is rounded. All terms of a convolution are positive: an
+entry has at most one rounding for each cell of the shorter array, and those of its factors. The mass that is
+left out is counted separately.
 """
 
 from __future__ import annotations
@@ -36,10 +36,12 @@ from trackperm.exact.distributions.tilt import solved_tilt
 from trackperm.exact.types import IntArray
 
 ROW_ROUNDINGS = 8.0
-"""Roundings of a tilted mass: two quotients of integers, the exponential and its argument, a product."""
+"""Roundings of a tilted mass: of two quotients of integers, the exponential and its argument, and a
+product."""
 
 LOST = 2.0**-90
-"""Share of the mass that may be cut off either end of a convolution."""
+"""Share of the mass that may be cut off at either end of a convolution: far below one rounding, also after
+2^20 convolutions."""
 
 LOG_LOST = -90.0 * math.log(2.0)
 
@@ -49,18 +51,18 @@ LOG_2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
 """log 2 in two parts, the first of 32 bits, so that integer multiples of it are exact."""
 
 SMALL = 256
-"""Attempts of an example up to which its masses are kept for the next test."""
+"""Largest number of attempts for which masses are cached: 4,096 entries of it take 8 MiB."""
 
 SHORT = 64
-"""Cells up to which nothing is cut off."""
+"""Number of cells up to which nothing is cut off: shorter arrays save no time."""
 
 
 @dataclass(frozen=True)
 class ScaledMass:
-    """Masses 2^exponent * values[j] of start + j.
+    """Masses of integers: start + j has mass 2^exponent * values[j].
 
-    `roundings` bounds the relative error of each in units of the last place, `lost` the share of the total
-    mass that was left out.
+    `roundings` bounds the relative error of each in units of the last place, and `lost` the share of the
+    total mass that was left out.
     """
 
     start: int
@@ -98,7 +100,7 @@ class ScaledMass:
 
 @dataclass(frozen=True)
 class HypergeometricSum:
-    """The random variable S = sum_k s_k sum_{j <= c_k} w_kj.
+    """Distribution of the random variable S = sum_k s_k sum_{j <= c_k} w_kj.
 
     Attributes
     ----------
@@ -146,7 +148,7 @@ class HypergeometricSum:
 
     @cached_property
     def log2_ways(self) -> float:
-        """Binary logarithm of the number of ways that `ways` distinguishes."""
+        """Binary logarithm of the number of ways to place the passes, as `ways` counts them."""
         logs = [
             c * math.log2(math.comb(a + b, w))
             for a, b, w, c in _integers(self.first, self.second, self.widths, self.multiplicities)
@@ -162,7 +164,7 @@ class HypergeometricSum:
         return math.fsum(logs)
 
     def ways(self) -> Iterator[list[int]]:
-        """Yield for each row numbers of ways to place the passes, or as many in proportion, for every w."""
+        """Yield for each row the numbers of ways to place the passes, up to a factor, for every w."""
         for a, b, m in _integers(self.first, self.second, self.passes):
             yield _ways(a, b, m)
 
@@ -216,14 +218,14 @@ class HypergeometricSum:
     def rows(self, tilt: float) -> tuple[list[ScaledMass], list[int]]:
         """Return the masses of each w_k under a tilt, relative to a point of the row, and these points.
 
-        P(w = j) exp(tilt s_k (j - point)) is what a mass stands for.
+        A mass is P(w = j) exp(tilt s_k (j - point)).
         """
         return self._cells.tilted(tilt)
 
     def groups(self, tilt: float) -> tuple[dict[int, ScaledMass], int]:
         """Return for each step s the masses of the sum of all w with it, under a tilt, and a point of S.
 
-        The product of the masses stands for P(S = y) exp(tilt (y - point)).
+        The product of the masses is P(S = y) exp(tilt (y - point)).
         """
         rows, points = self.rows(tilt)
         parts: dict[int, list[ScaledMass]] = {}
@@ -238,7 +240,7 @@ class HypergeometricSum:
 
 @dataclass(frozen=True)
 class _Cells:
-    """The values of all w_k one after the other, with their masses mantissa * 2^exponent."""
+    """Values of all w_k, concatenated, with their masses mantissa * 2^exponent."""
 
     mantissas: FloatArray
     exponents: IntArray

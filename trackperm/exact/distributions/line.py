@@ -1,4 +1,4 @@
-"""Weighted sums of fair coins, the law behind every linear statistic, in integers of any size."""
+"""Weighted sums of fair coins with integer steps of any size: the distribution of linear statistics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from trackperm.exact.types import IntArray
 
 @dataclass(frozen=True)
 class LineLaw:
-    """The random variable X = sum_k d_k Binomial(c_k, 1/2), symmetric about half its greatest value.
+    """Distribution of X = sum_k d_k Binomial(c_k, 1/2), symmetric about half its greatest value.
 
     Attributes
     ----------
@@ -48,18 +48,18 @@ class LineLaw:
 
     @cached_property
     def root(self) -> int:
-        """About sqrt(sum_k c_k d_k^2), twice the standard deviation of X."""
+        """Twice the standard deviation of X, sqrt(sum_k c_k d_k^2), rounded to an integer."""
         if self.steps.dtype == object:
             return math.isqrt(int(self.multiplicities.astype(object) @ (self.steps * self.steps)))
         return math.ceil(math.sqrt(float(self.multiplicities @ self.steps.astype(np.float64) ** 2)))
 
     @property
     def width(self) -> int:
-        """About how many integers hold all but exp(LOG_WINDOW) of the mass (Hoeffding 1963, Theorem 2)."""
+        """Approximate number of integers with all but exp(LOG_WINDOW) of the mass (Hoeffding 1963)."""
         return min(self.root * math.ceil(2.0 * math.sqrt((math.log(2.0) - LOG_WINDOW) / 2.0)), self.total) + 1
 
     def lattice(self) -> SwapDistribution:
-        """Return the law on the integers as the characteristic function needs it; `total` must fit 2^62."""
+        """Return the distribution for the characteristic function; `total` has to fit 2^62."""
         return SwapDistribution(self.steps.astype(np.int64)[:, None], self.multiplicities)
 
     def divided(self) -> tuple[LineLaw, int]:
@@ -68,7 +68,7 @@ class LineLaw:
         return (self, 1) if divisor == 1 else (LineLaw(self.steps // divisor, self.multiplicities), divisor)
 
     def below(self, limit: int) -> LineLaw:
-        """Return the law of the coins with steps of at most `limit` alone."""
+        """Return the law of the coins whose steps are at most `limit`."""
         if not self.steps.size or limit >= int(self.steps[-1]):
             return self
         kept = self.steps <= limit

@@ -1,4 +1,4 @@
-"""Every value of a sum of hypergeometric counts, with the number of ways to place the passes: in integers."""
+"""Enumeration of a sum of hypergeometric counts: every value with its integer number of ways."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from trackperm.exact.distributions.hypergeometric import HypergeometricSum
 from trackperm.exact.types import IntArray
 
 LOG2_LISTED = 61.0
-"""Binary logarithm of the ways to place the passes that are counted in int64."""
+"""Binary logarithm of the largest number of ways that int64 counts."""
 
 MOST_LISTED = 2**18
-"""Values up to which they are listed."""
+"""Largest number of values that are listed: milliseconds, less than a transform takes."""
 
 
 @dataclass(frozen=True)
 class Listing:
-    """Every value of a sum, ascending, with the number of ways to place the passes so."""
+    """Values of a sum, ascending, with the number of ways to place the passes for each."""
 
     values: npt.NDArray[Any]
     ways: IntArray
 
     def at_least(self, point: int) -> int:
-        """Return in how many ways the sum is `point` or more."""
+        """Return the number of ways in which the sum is at least `point`."""
         return int(self.ways[np.searchsorted(self.values, point) :].sum())
 
     @property
@@ -37,12 +37,12 @@ class Listing:
         return int(self.ways.sum())
 
     def mirrored(self) -> Listing:
-        """Return the greatest value less each."""
+        """Return the listing of the greatest value minus the sum."""
         return Listing(self.values[-1] - self.values[::-1], self.ways[::-1])
 
 
 def listing(law: HypergeometricSum) -> Listing | None:
-    """Return every value of the sum with its number of ways; None where they are too many."""
+    """Return every value of the sum with its number of ways; None if there are too many."""
     steps, inverse = np.unique(law.steps, return_inverse=True)
     ranges = np.zeros(steps.size)
     np.add.at(ranges, inverse, law.widths * law.multiplicities.astype(np.float64))

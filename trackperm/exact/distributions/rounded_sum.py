@@ -1,4 +1,4 @@
-r"""A sum of hypergeometric counts with its steps rounded to one spacing, and what that leaves out.
+r"""Sum of hypergeometric counts whose steps are rounded to one spacing, with a bound of the remainder.
 
 With s_k = r q_k + e_k and R = sum e_k (w_k - E w_k), by Hoeffding's inequality
 
@@ -18,7 +18,7 @@ from trackperm.exact.distributions.hypergeometric import HypergeometricSum
 
 @dataclass(frozen=True)
 class RoundedSum:
-    """S - E S = spacing (Q - E Q) + R, with the law of Q.
+    """Rounded sum Q and remainder R: S - E S = spacing (Q - E Q) + R.
 
     Attributes
     ----------

@@ -1,12 +1,12 @@
-r"""Exponential tilts, and probabilities that carry their own error.
+r"""Exponential tilts, and probabilities with an error bound.
 
 With a reference point x*, any tilt lambda gives in exact arithmetic
 
     P(X in R) = exp(K(lambda) - lambda . (x* - E/2)) sum_{x in R} exp(-lambda . (x - x*)) P_lambda(X = x),
 
-and the choice decides the rounding error. If R contains the mean of X, lambda = 0. Otherwise the tilted mean
-is put on the boundary of R: at the observed value in one dimension, at the dominating point in several.
-Tilts are rounded to 20 bits, or fewer for steps of more than 33, so that lambda . x_k is exact in float64.
+and the choice of lambda decides the rounding error. If R contains the mean of X, lambda = 0. Otherwise the
+tilted mean is put on the boundary of R: at the observed value in one dimension, at the dominating point in
+several. Tilts have 20 bits, or fewer if steps have more than 33, so that lambda . x_k is exact in float64.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from trackperm.exact.types import IntArray
 
 @dataclass(frozen=True)
 class TailMass:
-    """A probability exp(log_scale) * scaled, which errs by at most `error` relative to itself.
+    """Probability exp(log_scale) * scaled, with `error` as a bound of its relative error.
 
-    An `error` of 1 means that nothing is known but that exp(log_scale) * scaled is an upper bound.
+    An `error` of 1 means that exp(log_scale) * scaled is an upper bound, and nothing else is known.
     """
 
     log_scale: float
@@ -44,7 +44,7 @@ EMPTY = TailMass(0.0, 0.0, 0.0)
 
 
 def share_of_swaps(count: int, n_coins: int) -> TailMass:
-    """Return count / 2^n_coins, for a positive count, rounded once, or as a logarithm where floats end."""
+    """Return count / 2^n_coins, rounded once; as a logarithm below the range of floats."""
     spare = max(count.bit_length() - 64, 0)
     exponent = count.bit_length() - n_coins
     mantissa = math.ldexp(float(count >> spare), spare - count.bit_length())
@@ -56,7 +56,7 @@ def share_of_swaps(count: int, n_coins: int) -> TailMass:
 
 
 def quantised(tilt: FloatArray, n_bits: int = 20) -> FloatArray:
-    """Round a tilt to some bits of its largest entry."""
+    """Round a tilt to `n_bits` bits of its largest entry."""
     largest = float(np.abs(tilt).max(initial=0.0))
     if largest == 0.0:
         return np.zeros_like(tilt)
@@ -66,7 +66,7 @@ def quantised(tilt: FloatArray, n_bits: int = 20) -> FloatArray:
 
 @dataclass(frozen=True)
 class ScaleFactor:
-    """exp(log), the factor K(lambda) - lambda . (x* - E/2) in the exponent, with `error` relative to it."""
+    """Factor exp(K(lambda) - lambda . (x* - E/2)) as its logarithm, with a bound of its relative error."""
 
     log: float
     error: float
@@ -75,12 +75,12 @@ class ScaleFactor:
 def scale_factor(law: SwapDistribution, tilt: FloatArray, point: Sequence[int]) -> ScaleFactor:
     """Return exp(K(lambda) - lambda . (x* - E/2)) for a lattice point x*.
 
-    K and lambda . (x* - E/2) cancel where x* is near the edge of the support. There, with v the corner
-    of the support that the tilt points to, the same exponent is taken from
+    K and lambda . (x* - E/2) cancel if x* is near the edge of the support. With v the corner of the support
+    that the tilt points to, the same exponent is
 
         sum_k c_k (log cosh a_k - |a_k|) + lambda . (v - x*),
 
-    where v - x* is a small integer vector. The form with the smaller terms is used.
+    where v - x* is a small integer vector near the edge. The form with the smaller terms is used.
     """
     a = law.coordinates @ tilt / 2.0
     cumulant = law.cumulant(tilt)
@@ -100,18 +100,18 @@ def scale_factor(law: SwapDistribution, tilt: FloatArray, point: Sequence[int]) 
 def certified(log_scale: float, total: float, error: float) -> TailMass:
     """Turn a sum with an absolute error into a probability with a relative one."""
     if total <= 2.0 * error:
-        # Little but an upper bound is known; report that bound itself.
+        # Only an upper bound is known: return that bound.
         return TailMass(log_scale, total + error if total + error > 0 else error, 1.0)
     return TailMass(log_scale, total, error / (total - error))
 
 
 def line_tilt(law: SwapDistribution, target: float) -> float:
-    """Return a tilt of a law on the integers that puts its centred mean near `target`, inside the support."""
+    """Return the tilt of a law on the integers whose centred mean is near `target`, inside the support."""
     return tilt_of_coins(law.coordinates[:, 0] / 2.0, law.multiplicities, target)
 
 
 def tilt_of_coins(halves: FloatArray, multiplicities: IntArray, target: float) -> float:
-    """Return the tilt of a sum of coins that show half a step or its negative with its mean near `target`."""
+    """Return the tilt with a mean near `target` of coins that show half a step or its negative."""
     weights = multiplicities * halves
 
     def moments(tilt: float) -> tuple[float, float]:
@@ -122,7 +122,7 @@ def tilt_of_coins(halves: FloatArray, multiplicities: IntArray, target: float) -
 
 
 def solved_tilt(moments: Callable[[float], tuple[float, float]], target: float) -> float:
-    """Return a tilt of at least 0 whose mean is near `target`, of a law with mean and variance `moments`.
+    """Return a tilt of at least 0 with a mean near `target`; `moments` gives mean and variance of a tilt.
 
     Newton's method within a bracket, until the mean is within a thousandth of a standard deviation.
     """
@@ -140,7 +140,7 @@ def solved_tilt(moments: Callable[[float], tuple[float, float]], target: float) 
 
 
 def tilt_along(law: SwapDistribution, direction: FloatArray, excess: Callable[[FloatArray], float]) -> float:
-    """Return s > 0 at which the tilted mean for s * direction has excess 0, or is as far out as it gets."""
+    """Return s > 0 for which the tilted mean of s * direction has excess 0, or the largest useful s."""
 
     def at(s: float) -> float:
         return max(excess(law.centred_mean(s * direction)), -1e300)
@@ -149,7 +149,7 @@ def tilt_along(law: SwapDistribution, direction: FloatArray, excess: Callable[[F
     spread = math.sqrt(float(direction @ law.covariance(np.zeros(law.rank)) @ direction))
     low, high = 0.0, min(0.5 / max(spread, 1e-300), 1.0 / reach)
     slopes = law.coordinates @ direction
-    # The rest is nothing but the rounding of the tilt, and the differences that the direction was taken from.
+    # Smaller slopes are roundings of the tilt and of the divided differences that gave the direction.
     moving = np.abs(slopes) > 2.0**-20 * np.abs(law.coordinates).sum(axis=1) * np.abs(direction).max()
     at_low, at_high = -1e300, at(high)
     while at_high < 0:
@@ -175,10 +175,10 @@ def tilt_along(law: SwapDistribution, direction: FloatArray, excess: Callable[[F
 
 
 def dominating_tilt(law: SwapDistribution, excess: Callable[[FloatArray], float]) -> FloatArray:
-    """Return a tilt whose mean lies on the boundary of the region with the tilt along its normal.
+    """Return the tilt whose mean lies on the boundary of the region, along the normal; else zeros.
 
     Such a point minimises the rate function over the boundary (Bahadur and Rao's dominating point). The
-    fixed point of direction = gradient at the tilted mean is found by iteration; zeros where it is not.
+    iteration looks for a fixed point of direction = gradient at the tilted mean.
     """
     scale = np.sqrt(np.maximum(np.diag(law.covariance(np.zeros(law.rank))), 1e-300))
 

@@ -149,7 +149,7 @@ def studentized_test(
     h : RationalStatistic or RealStatistic
         The statistic of their sums, which has slopes.
     multiplicities : ndarray of int64, shape (K,)
-        How many examples each row stands for.
+        Number of examples of each row.
     alternative : {'two-sided', 'less', 'greater'}
         Which values of T are extreme.
     n_samples : int, optional

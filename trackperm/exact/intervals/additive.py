@@ -98,7 +98,7 @@ def additive_scores(
     h : RationalStatistic, RealStatistic or callable
         The statistic.
     multiplicities : ndarray of int64, shape (K,)
-        How many examples each row stands for.
+        Number of examples of each row.
     """
     affine = affine_form(observed, swapped, h, multiplicities)
     if affine is None or not isinstance(h, RationalStatistic):

@@ -60,7 +60,7 @@ def bootstrap_interval(
     h : RationalStatistic, RealStatistic or callable
         The statistic of their sums.
     multiplicities : ndarray of int64, shape (K,)
-        How many examples each row stands for.
+        Number of examples of each row.
     strata : ndarray of int, shape (K,), optional
         Groups that are resampled each by itself, so that they keep their sizes.
     alpha : float

@@ -51,7 +51,7 @@ def difference_interval(
     h : RationalStatistic, RealStatistic or callable
         The statistic as a function of all totals, those that no swap changes among them.
     multiplicities : array_like of int, shape (N,), optional
-        How many examples, or clusters, each row stands for.
+        Number of examples, or clusters, of each row.
     alpha : float
         Level of the test. For equivalence at level a by two one-sided tests, 2 a.
     alternative : {'two-sided', 'less', 'greater'}

@@ -79,7 +79,7 @@ def why_not_resampled(
     h : RationalStatistic, RealStatistic or callable
         The statistic of their sums.
     multiplicities : ndarray of int64, shape (K,)
-        How many examples each row stands for.
+        Number of examples of each row.
     alpha : float
         About the probability of missing.
     alternative : {'two-sided', 'less', 'greater'}

@@ -39,7 +39,7 @@ def detectable_effect(
     h : RationalStatistic, RealStatistic or callable
         The statistic.
     multiplicities : ndarray of int64, shape (K,)
-        How many examples each row stands for.
+        Number of examples of each row.
     power, alpha : float
         Wanted chance that p < alpha, and alpha.
     alternative : {'two-sided', 'less', 'greater'}

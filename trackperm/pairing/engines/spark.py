@@ -40,9 +40,7 @@ _SLICE = 2**18
 """Rows that are handed over at once, in memory; more are in files where executors see them."""
 
 _REFUSAL = "refusal_of_batch"
-
-
-_PATTERN = set("*?[]{}\\")
+_PATTERN = set("*?[]{}\\:")  # characters of paths that Spark takes for patterns and addresses
 
 
 class Spark(SqlEngine):
@@ -262,7 +260,8 @@ def _renamed(frame: DataFrame, columns: Sequence[str], names: Sequence[str]) -> 
 
 
 def _signed(frame: pl.DataFrame) -> pl.DataFrame:
-    """Bring columns to types that Spark has: it has no unsigned integers, and a type for every column."""
+    """Bring columns to types that Spark has, which knows neither unsigned integers nor categories."""
     return frame.with_columns(
-        selectors.unsigned_integer().cast(pl.Int64), selectors.by_dtype(pl.Null).cast(pl.String)
+        selectors.unsigned_integer().cast(pl.Int64),
+        selectors.by_dtype(pl.Categorical, pl.Enum, pl.Null).cast(pl.String),
     )
