@@ -187,8 +187,10 @@ class _Column:
             values.is_between(-_LARGEST_EXACT, _LARGEST_EXACT).all() and (values == values.round()).all()
         )
 
-    def first(self) -> object:
-        return self.values.drop_nulls().head(1).to_list()[0]
+    def example(self) -> object:
+        """Return the least value, which is among :func:`~trackperm.tables.witnesses.witnesses` too."""
+        values = self.values.drop_nulls()
+        return values.head(1).to_list()[0] if self.type in LISTS else values.min()
 
 
 def _normalised(values: pl.Series, where: str) -> tuple[pl.Series, ColumnType | None]:
@@ -305,7 +307,7 @@ def _common_type(pair: tuple[_Column, _Column]) -> ColumnType:
             raise InputTypeError(
                 f"column `{pair[0].values.name}` is "
                 + " but ".join(
-                    f"{column.type.value} in `{column.origin}` (first: {column.first()!r})"
+                    f"{column.type.value} in `{column.origin}` (such as {column.example()!r})"
                     for column in pair
                     if column.type
                 ),

@@ -40,7 +40,7 @@ def witnesses(frame: pl.DataFrame, untyped: Collection[str] = ()) -> pl.DataFram
     for values in frame:
         present = (values.fill_nan(None) if values.dtype.is_float() else values).drop_nulls()
         found = [present.head(1)]
-        if values.dtype.is_numeric() and len(present):
+        if len(present) and (values.dtype.is_numeric() or values.dtype in (pl.String, pl.Boolean)):
             found += [pl.Series(values.name, [present.min(), present.max()], values.dtype)]
         if values.dtype.is_float() or values.dtype.is_decimal():
             found.append(present.filter(present != present.round()).head(1))
