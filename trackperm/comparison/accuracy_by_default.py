@@ -23,8 +23,8 @@ Nearly every run has a correct prediction in the first block, so that the rest i
 def why_no_accuracy(tables: Sequence[ExampleTable], prediction: str, label: str) -> str | None:
     """Return the reason why accuracy does not suit predictions and labels; None if it does."""
     for table in tables:
-        head = table.head(_LOOKED_AT)
         try:
+            head = table.head(_LOOKED_AT).only(dict.fromkeys((prediction, label)))
             _, _, types = typed_columns(head, head, [prediction, label])
             are_versions = numbers_in_two_ways(head, head, label) is not None
         except TrackpermError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,6 +46,7 @@ class Query(LazyTable):
     is_query = True
     lazy: nw.LazyFrame[Any]
     origin: str = "query"
+    _dtypes: dict[str, pl.DataType] = field(default_factory=dict, repr=False)
 
     @cached_property
     def schema(self) -> nw.Schema:
@@ -75,7 +76,10 @@ class Query(LazyTable):
         if self.lazy.implementation.is_polars():
             schema = self.schema.to_polars()
             return {name: schema[name] for name in names}
-        return dict(self._read(self._anonymous.head(0), names).schema)
+        unknown = [name for name in names if name not in self._dtypes]
+        if unknown:
+            self._dtypes.update(self._read(self._anonymous.head(0), unknown).schema)
+        return {name: self._dtypes[name] for name in names}
 
     def head(self, n: int) -> Query:
         """Take the first `n` rows of polars, or any `n` rows of other engines, which have no order."""

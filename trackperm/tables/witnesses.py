@@ -26,10 +26,10 @@ def has_witnesses(dtype: pl.DataType) -> bool:
 def witnesses(frame: pl.DataFrame, untyped: Collection[str] = ()) -> pl.DataFrame:
     """Return a few values of each column, from which the same type follows as from all values.
 
-    They are the first value, the smallest and the largest number, the first number that is not integral, and
-    the first list that is not empty. For untyped columns they also include the smallest and the largest text
-    of each kind: integers of each sign and length, decimals, NaN, infinities, and others. The concatenated
-    witnesses of all slices of a frame are witnesses of the frame.
+    They are the first value, the smallest and the largest number or text, the first number that is not
+    integral, and the first list that is not empty. For untyped columns they also include the smallest and the
+    largest text of each kind: integers of each sign and length, decimals, NaN, infinities, and others. The
+    concatenated witnesses of all slices of a frame are witnesses of the frame.
 
     Parameters
     ----------
