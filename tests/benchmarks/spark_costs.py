@@ -3,8 +3,8 @@
     python tests/benchmarks/spark_costs.py 1e5 1e7 --ids text
 
 The figures are those that Spark logs of its tasks, and the peak memory of this process, which is the driver's
-Python. Runs are Parquet tables with ids in no order, ten classes, a column of 100 characters that no
-statistic reads, and other predictions in the candidate on one example of 20, at most 100,000.
+Python. Runs are Parquet tables with ids in no order, ten classes, and a column of some 100 characters that
+no statistic reads; on as many examples as `--changed` says the candidate has another prediction.
 """
 
 from __future__ import annotations
@@ -36,13 +36,17 @@ def main() -> None:
     parser.add_argument("n_examples", type=float, nargs="+")
     parser.add_argument("--ids", choices=("integer", "text"), default="integer")
     parser.add_argument("--statistic", default="accuracy")
+    parser.add_argument("--changed", type=int, default=1000)
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--memory", default="2g")
     arguments = parser.parse_args()
     with TemporaryDirectory(prefix="trackperm-") as folder:
         session = _session(Path(folder), arguments.cores, arguments.memory)
         for n in map(int, arguments.n_examples):
-            runs = [_write(session, Path(folder), n, arguments.ids, name) for name in ("base", "cand")]
+            runs = [
+                _write(session, f"{folder}/{name}{n}", n, arguments.ids, changed)
+                for name, changed in {"base": 0, "cand": arguments.changed}.items()
+            ]
             figures = measured(session, Path(folder), runs, arguments.statistic)
             sys.stdout.write(json.dumps({"examples": n, "ids": arguments.ids, **figures}) + "\n")
             sys.stdout.flush()
@@ -99,14 +103,12 @@ def _session(folder: Path, cores: int, memory: str) -> Any:
     return builder.getOrCreate()
 
 
-def _write(session: Any, folder: Path, n: int, ids: str, name: str) -> str:
+def _write(session: Any, path: str, n: int, ids: str, changed: int) -> str:
     """Write a run as Parquet; multiplying by an odd number permutes the integers modulo 2^40."""
     number = "id * 668265263 % 1099511627776"
-    changed = f"id % 20 = 0 AND id < 2000000 AND '{name}' = 'cand'"
-    path = str(folder / f"{name}{n}")
     session.range(0, n, 1, 8).selectExpr(
         f"concat('question-', {number}) AS id" if ids == "text" else f"{number} AS id",
-        f"IF({changed}, id % 10 + 1, IF(id % 7 = 0, 0, id % 10)) AS prediction",
+        f"IF(id < {changed}, (id + 1) % 10, IF(id % 7 = 0, 0, id % 10)) AS prediction",
         "id % 10 AS label",
         "repeat(cast(id AS STRING), 10) AS prompt",
     ).write.parquet(path)

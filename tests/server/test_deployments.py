@@ -212,8 +212,8 @@ def test_worker_that_holds_the_interpreter(tmp_path: Path, limit: str) -> None:
     ("limit", "value", "said"),
     [
         ("TRACKPERM_JOB_SECONDS", "1", "longer than 1 seconds"),
-        ("TRACKPERM_JOB_MB", "60", "60 MB of memory"),
-        ("TRACKPERM_ARTIFACT_MB", "1", "more than 1 MB"),
+        ("TRACKPERM_JOB_MB", "60", "limit is 60 MB"),
+        ("TRACKPERM_ARTIFACT_MB", "1", "at most 1 MB"),
     ],
 )
 def test_limits(tmp_path: Path, limit: str, value: str, said: str) -> None:

@@ -22,7 +22,7 @@ def spark_failure(error: BaseException) -> TrackpermError | None:
         text = _text(error)
     except Exception:  # the Java process does not answer any more
         text = None
-    if text is None or isinstance(error, ConnectionError):
+    if text is None:
         return EngineError(
             "the Java process of Spark has ended",
             hint="it may have been stopped, or have had too little memory: `spark.driver.memory`.",
@@ -48,11 +48,15 @@ def spark_failure(error: BaseException) -> TrackpermError | None:
     return EngineError(f"Spark failed: {line}")
 
 
-def _text(error: BaseException) -> str:
-    """Return the message of an exception of Spark; for an exception of Java, that of its root cause."""
+def _text(error: BaseException) -> str | None:
+    """Return the message of an exception, of Java its first cause; None if the connection is lost.
+
+    The gateway to Java raises exceptions of its own only where the process on its other side does not answer.
+    """
     cause: Any = getattr(error, "java_exception", None)
     if cause is None:
-        return str(error)
+        is_of_gateway = type(error).__module__.startswith("py4j.") or isinstance(error, ConnectionError)
+        return None if is_of_gateway else str(error)
     while cause.getCause() is not None:
         cause = cause.getCause()
     return str(cause.toString())
