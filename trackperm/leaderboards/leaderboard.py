@@ -80,7 +80,7 @@ def leaderboard(
     ----------
     runs : sequence, or mapping of str to sources
         Sources as in :func:`trackperm.compare`: references, paths, ``FILE::SYSTEM`` or data frames. The keys
-        of a mapping are the names of the runs.
+        of a mapping are the names of the runs. The columns that are used are in memory, also those of Spark.
     statistic : str, path or Statistic, optional
         Name of a built-in statistic, or the path of a spec. It has to give each run a score. By default
         inferred from the runs, as in :func:`trackperm.compare`; it has to be a single one.

@@ -21,6 +21,7 @@ UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, 
 """Exceptions that polars raises for a broken file."""
 
 _SLICE = 2**18  # rows that are read at once to find types
+_COMPARED = 2**22  # rows that are compared with each other at once: those whose hashes are alike
 _COUNTED = 2**20  # rows that are read at once to count values
 _WIDTH = 16  # bytes that polars needs for a text's header, and at most for a number
 
@@ -113,8 +114,14 @@ class Scan(LazyTable):
 
     def repeats(self, names: Sequence[str]) -> bool:
         """Whether two rows have the same values in all of the columns `names`."""
-        sizes = self.lazy.group_by(names).agg(pl.len().alias(COUNT))
-        return len(self._collected(sizes.filter(pl.col(COUNT) > 1).select(COUNT).head(1))) > 0
+        n_parts = self.n_rows // _COMPARED + 1
+        for part in range(n_parts):
+            is_of_part = pl.struct(names).hash() % n_parts == part
+            rows = self.lazy.select(names) if n_parts == 1 else self.lazy.select(names).filter(is_of_part)
+            sizes = rows.group_by(names).agg(pl.len().alias(COUNT)).filter(pl.col(COUNT) > 1)
+            if len(self._collected(sizes.select(COUNT).head(1))):
+                return True
+        return False
 
     def value_counts(self, name: str, most: int) -> pl.DataFrame:
         """Count how often each value of the column `name` occurs; stop when there are more than `most`."""
