@@ -1,8 +1,8 @@
-"""Exact p-values by listing what swaps can do, counted in integers.
+"""Exact p-values by enumeration of all swaps, counted in integers.
 
-Every configuration (j_1..j_K), the number of swapped pairs of each kind, stands for prod_k C(c_k, j_k) swaps.
-On the integers the kinds are split in two halves that are listed by themselves and met in the middle
-(Horowitz and Sahni 1974): the number of configurations enters by its square root.
+A configuration (j_1..j_K), the number of swapped pairs of each kind, is reached by prod_k C(c_k, j_k) swaps.
+On the integers the kinds are split into two halves, each listed separately, which meet in the middle
+(Horowitz and Sahni 1974): the time grows with the square root of the number of configurations.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from trackperm.exact.distributions.line import LineLaw
 from trackperm.exact.types import INSIDE, UNDEFINED, IntArray, Region
 
 MOST_COINS = 62
-"""Coins up to which numbers of swaps fit int64."""
+"""Largest number of coins for which numbers of swaps fit int64."""
 
 
 def n_configurations(multiplicities: IntArray) -> int:
-    """Return prod_k (c_k + 1): how many ways there are to choose how many pairs of each kind are swapped."""
+    """Return prod_k (c_k + 1), the number of configurations."""
     return math.prod(int(c) + 1 for c in multiplicities)
 
 
 def count_inside(law: SwapDistribution, region: Region) -> int:
-    """Return how many of the 2^n swaps lead into a region.
+    """Return the number of the 2^n swaps that lead into a region.
 
     Raises
     ------
-    InputError
+    UndefinedStatisticError
         If the statistic is undefined after some swap.
     """
     points = np.zeros((1, law.rank), dtype=np.int64)
@@ -65,7 +65,7 @@ def halves(law: LineLaw) -> tuple[list[int], list[int]]:
 
 
 def counts_up_to(law: LineLaw, limits: Sequence[int]) -> list[int]:
-    """Return for how many of the 2^n swaps X <= limit, for each limit; steps may be integers of any size."""
+    """Return the number of the 2^n swaps with X <= limit, for each limit; steps are integers of any size."""
     left, right = (_listed(law, rows) for rows in halves(law))
     order = np.argsort(right[0], kind="stable")
     values, swaps = right[0][order], right[1][order]

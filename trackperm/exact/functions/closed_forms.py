@@ -1,4 +1,4 @@
-r"""Irrational numbers whose sign is decided without rounding: sums of square roots, and logarithms.
+r"""Sums of square roots, and logarithms: irrational numbers with a sign that needs no rounding.
 
 - Square roots of natural numbers, no two of which have a rational quotient, are linearly independent over
   the rationals (Besicovitch 1940). Once roots with a rational quotient are merged,
@@ -25,7 +25,7 @@ from trackperm.exact.functions.ball import Ball
 Rational = int | Fraction
 
 MOST_BITS = 2**14
-"""Longest argument of a logarithm, in bits: powers of longer integers take longer than 480 digits do."""
+"""Longest argument of a logarithm, in bits: longer powers take more time than 480 digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class RootSum:
         return RootSum({d: 1 / Fraction(c * d)})
 
     def ball(self, digits: int) -> Ball:
-        """Return the sum to so many digits."""
+        """Return a ball of the sum."""
         total = Ball.of(0, digits)
         for radicand, coefficient in self.coefficients.items():
             total += Ball.of(coefficient, digits) * _root(radicand, digits)
@@ -67,7 +67,7 @@ class RootSum:
 
 @dataclass(frozen=True, slots=True)
 class Logarithm:
-    """Irrational number factor * log(argument): the factor is not 0, the argument not 1."""
+    """Irrational number factor * log(argument), with a factor other than 0 and an argument other than 1."""
 
     factor: Rational
     argument: Rational
@@ -93,12 +93,12 @@ class Logarithm:
         return logarithm(math.prod(Fraction(r) ** n for r, n in parts), Fraction(1, order))
 
     def ball(self, digits: int) -> Ball:
-        """Return the number to so many digits."""
+        """Return a ball of the number."""
         return Ball.of(self.factor, digits) * _log(self.argument, digits)
 
 
 def sum_of_roots(terms: Iterable[tuple[int, Rational]]) -> Rational | RootSum:
-    """Return sum_i c_i sqrt(d_i) of pairs (d_i, c_i) with natural d_i; a rational number if it is one."""
+    """Return sum_i c_i sqrt(d_i) for pairs (d_i, c_i) with natural d_i, as a rational number if it is one."""
     merged: dict[int, Rational] = {1: 0}
     for radicand, coefficient in terms:
         for known in merged:

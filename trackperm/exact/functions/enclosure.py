@@ -1,7 +1,7 @@
 """Floating-point arithmetic on arrays with a running bound on its rounding errors.
 
-Every operation adds the error that its operands' errors can cause to that of its own rounding, which is at
-most `ROUNDING` times the result, an underflow apart. Where a bound is infinite or NaN nothing is known: a
+The error of an operation is that propagated from its operands plus its own rounding error, which is at most
+`ROUNDING` times the result unless that underflows. An infinite or NaN bound means that nothing is known: a
 condition, a divisor or the argument of a root or logarithm is too close to its limit, or a number is beyond
 the range of floats.
 """
@@ -21,27 +21,28 @@ FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
 ROUNDING = 2.0**-52
-"""Relative error of one operation: twice that of a correctly rounded one."""
+"""Relative error of one operation: twice that of a correctly rounded one, which covers the bound's own
+roundings."""
 
 TRANSCENDENTAL = 2.0**-49
-"""Relative error of a logarithm or exponential: sixteen times that of a correctly rounded one."""
+"""Relative error of a logarithm or exponential: NumPy's have 4 units in the last place at most; this is 8."""
 
 LARGEST_EXPONENT = 1e15
-"""Exponentials of greater numbers, or of those as far below 0, count as undefined."""
+"""Largest size of an exponent: beyond it floats have no fraction left, and the exponential is undefined."""
 
 SLACK = 1.0 + 2.0**-30
-"""Covers the roundings in the computation of the bounds."""
+"""Factor that covers the roundings in the computation of bounds, for up to 2^20 operations."""
 
 EXACT = 2.0**53
-"""Sums and products of integers are exact below."""
+"""Limit below which sums and products of integers are exact."""
 
 SMALL, UNDERFLOW = 1e-290, 1e-300
-"""Results below the first may have lost digits to underflow, of the size of the second at most."""
+"""Results below SMALL may have lost digits to underflow, of at most the size UNDERFLOW."""
 
 
 @dataclass(frozen=True)
 class Enclosure:
-    """Values, bounds on their absolute errors, and where there certainly is no value.
+    """Values, bounds of their absolute errors, and flags of certainly undefined ones.
 
     The three arrays broadcast. Conditions have the values 1 and 0.
     """
@@ -52,13 +53,13 @@ class Enclosure:
 
     @classmethod
     def of_integers(cls, integers: npt.NDArray[Any]) -> Enclosure:
-        """Return integers of any size, or float64 integers."""
+        """Enclose integers of any size, or float64 integers."""
         value = integers.astype(np.float64)
         return cls(value, _rounding(value, integral=True), np.zeros((), dtype=bool))
 
     @classmethod
     def of_constant(cls, constant: Fraction) -> Enclosure:
-        """Return one rational number."""
+        """Enclose one rational number."""
         try:
             value = np.asarray(float(constant))
         except OverflowError:
@@ -72,16 +73,16 @@ class Enclosure:
 
     @property
     def is_zero(self) -> BoolArray:
-        """Where the value certainly is zero."""
+        """Flags of values that are certainly zero."""
         return np.asarray((self.value == 0) & (self.error == 0))
 
     @property
     def bound(self) -> FloatArray:
-        """The error, with what the computation of errors may have lost itself."""
+        """Error bound that includes the roundings of its own computation."""
         return self.error * SLACK
 
     def add(self, other: Enclosure, *, integral: bool) -> Enclosure:
-        """Add; `integral` says that both are integers and so is each value that floats can hold."""
+        """Add; `integral` states that both numbers are integers, so sums below 2^53 are exact."""
         value = self.value + other.value
         error = self.error + other.error + _rounding(value, integral)
         return Enclosure(value, error, self.undefined | other.undefined)
@@ -150,7 +151,7 @@ class Enclosure:
         return Enclosure(np.abs(self.value), self.error, self.undefined)
 
     def extreme(self, other: Enclosure, *, greater: bool) -> Enclosure:
-        """Take the greater, or the smaller, of two numbers: its error is none of the greater error."""
+        """Take the greater, or smaller, of two numbers; the error is at most the larger of theirs."""
         choose = np.maximum if greater else np.minimum
         return Enclosure(
             choose(self.value, other.value),
@@ -165,7 +166,7 @@ class Enclosure:
         return Enclosure(value.astype(np.float64), np.where(settled, 0.0, np.inf), self.undefined)
 
     def choose(self, yes: Enclosure, no: Enclosure) -> Enclosure:
-        """Take `yes` where this condition holds, and `no` elsewhere."""
+        """Take `yes` if this condition holds, else `no`."""
         holds, settled = self.value != 0, self.error == 0
         return Enclosure(
             np.where(holds, yes.value, no.value),
@@ -180,7 +181,7 @@ def _rounding(value: FloatArray, integral: bool) -> FloatArray:
 
 
 def _lost(value: FloatArray, nonzero: BoolArray) -> FloatArray:
-    """Bound what an underflow has taken from a product or quotient of numbers that may not be zero."""
+    """Bound the underflow of a product or quotient of numbers that may not be zero."""
     return np.where((np.abs(value) < SMALL) & nonzero, UNDERFLOW, 0.0)
 
 

@@ -1,7 +1,7 @@
 """Statistics with square roots, logarithms, exponentials and conditions, evaluated in floats and exactly.
 
-In floating point a value comes with a bound on its rounding errors (`enclosure`). At one point it is compared
-exactly (`real_number`): as a fraction, a sum of square roots or a logarithm, or by up to 480 digits.
+In floating point, values have a bound on their rounding errors (`enclosure`). At one point they are compared
+exactly (`real_number`): as fractions, sums of square roots or logarithms, or by up to 480 digits.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ RealOperation = Literal[
 
 @dataclass(frozen=True)
 class RealStatistic(OperationTree):
-    r"""A real function h of m integers: arithmetic, roots, logarithms, exponentials, extremes and conditions.
+    r"""Real function h of m integers: arithmetic, roots, logarithms, exponentials, extremes, conditions.
 
-    Built with :meth:`variable`, :meth:`constant`, arithmetic and the methods below; integers and fractions
-    mix in freely. Conditions, such as ``x > 1``, are statistics with the values 1 and 0; ``&``, ``|`` and
-    ``~`` join them.
+    It is built with :meth:`variable`, :meth:`constant`, arithmetic and the methods below; operands may be
+    integers and fractions, too. Conditions, such as ``x > 1``, are statistics with the values 1 and 0;
+    ``&``, ``|`` and ``~`` combine them.
 
     >>> tp, predicted, actual = (RealStatistic.variable(i, 3) for i in range(3))
     >>> fowlkes_mallows = tp.divide((predicted * actual).sqrt(), undefined=0)
@@ -57,10 +57,9 @@ class RealStatistic(OperationTree):
 
     Notes
     -----
-    There is no value where a number other than 0 is divided by 0, where 0/0 has no declared value, at the
-    root of a negative number, at the logarithm of one that is not positive, at the exponential of one beyond
-    10^15 in size, and where a part that is needed has none; a branch of :meth:`where` that is not chosen is
-    not needed.
+    The value is undefined for a nonzero number over 0, for 0/0 without a declared value, for the root of a
+    negative number, the logarithm of one that is not positive, the exponential of one beyond 10^15 in size,
+    and if any part is undefined, except a branch of :meth:`where` that is not chosen.
     """
 
     operation: RealOperation
@@ -69,7 +68,7 @@ class RealStatistic(OperationTree):
 
     @classmethod
     def from_rational(cls, h: RationalStatistic) -> RealStatistic:
-        """Return a rational statistic as it is written, never multiplied out."""
+        """Convert a rational statistic in its written form, not multiplied out."""
         operands = tuple(cls.from_rational(operand) for operand in h.operands)
         return cls(h.operation, h.n_variables, operands, h.index, h.value, h.undefined)
 
@@ -129,12 +128,12 @@ class RealStatistic(OperationTree):
         return 1 - self
 
     def where(self, yes: RealStatistic | int | Fraction, no: RealStatistic | int | Fraction) -> RealStatistic:
-        """Return `yes` where this condition holds and `no` elsewhere; only the one that is chosen is read."""
+        """Return `yes` if this condition holds, else `no`; only the chosen one is evaluated."""
         return self._join("where", yes, no)
 
     @cached_property
     def _number(self) -> int | Fraction:
-        """The constant, as an integer if it is one, since their arithmetic is faster."""
+        """Constant as an integer if it is one, because integers are faster than fractions."""
         return self.value.numerator if self.value.denominator == 1 else self.value
 
     @cached_property
@@ -146,7 +145,7 @@ class RealStatistic(OperationTree):
 
     @cached_property
     def is_integral(self) -> bool:
-        """Whether all values are integers, by the way that it is written."""
+        """Whether the written form proves that all values are integers."""
         if self.operation == "constant":
             return self.value.denominator == 1
         if self.operation in ("/", "sqrt", "log", "exp"):
@@ -162,7 +161,7 @@ class RealStatistic(OperationTree):
         return replace(self, operands=tuple(operand.renamed(variables) for operand in self.operands))
 
     def __call__(self, points: npt.ArrayLike) -> FloatArray:
-        """Return the values at `points`, shape (..., m), in floating point; NaN where there is none."""
+        """Return the values at `points`, shape (..., m), in floating point; NaN where undefined."""
         array = np.asarray(points)
         enclosure = self.enclosed([array[..., i] for i in range(self.n_variables)])
         value = np.where(enclosure.undefined | ~np.isfinite(enclosure.value), np.nan, enclosure.value)
@@ -174,7 +173,7 @@ class RealStatistic(OperationTree):
         Parameters
         ----------
         totals : sequence of m ndarrays of integers
-            The variables: int64, float64 or Python integers, in shapes that broadcast.
+            Variables as int64, float64 or Python integers, in shapes that broadcast.
         """
         used = {index: Enclosure.of_integers(totals[index]) for index in self.variables}
         with np.errstate(all="ignore"):
@@ -210,23 +209,23 @@ class RealStatistic(OperationTree):
         return first.holds(self.operation)
 
     def number(self, point: Sequence[int]) -> RealNumber:
-        """Return the value at one point of integers, to be compared exactly.
+        """Return the value at one point of integers, as a number that compares exactly.
 
         Raises
         ------
         UndefinedError
-            If there is none.
+            If it is undefined.
         """
         integers = [int(x) for x in point]
         return RealNumber(lambda arithmetic: self.evaluate(integers, arithmetic))
 
     def evaluate(self, point: Sequence[int], arithmetic: Arithmetic) -> Value:
-        """Return the value at one point of Python integers.
+        """Return the value at one point of Python integers in an arithmetic.
 
         Raises
         ------
         UndefinedError
-            If there is none.
+            If it is undefined.
         """
         match self.operation:
             case "variable":

@@ -1,8 +1,7 @@
-"""Exact arithmetic with square roots and logarithms, and with balls of many digits where it ends.
+"""Exact arithmetic with square roots and logarithms; balls of many digits for everything else.
 
-A value is an integer, a fraction, a sum of square roots or a logarithm (`closed_forms`), or, where an
-operation leaves these, a ball of so many digits (`ball`). Signs are exact, except that a ball which contains
-0 counts as 0.
+A value is an integer, a fraction, a sum of square roots or a logarithm (`closed_forms`); the result of any
+other operation is a ball (`ball`). Signs are exact, except that a ball which contains 0 counts as 0.
 """
 
 from __future__ import annotations
@@ -30,27 +29,27 @@ _RATIONAL = (int, Fraction)
 _ALGEBRAIC = (int, Fraction, RootSum)
 
 DIGITS = (120, 240, 480)
-"""Digits to which two values are told apart; the greater numbers serve values that lose most of the first."""
+"""Digits used to compare two values; the greater numbers serve values that lose digits by cancellation."""
 
 FEWEST_DIGITS = 40
-"""Digits that are tried first for the sign of a sum of square roots, which is known not to be zero."""
+"""Digits tried first for the sign of a sum of square roots, which is known to be nonzero."""
 
 TIED = Decimal("1e-100")
-"""Relative difference below which values without a closed form count as tied."""
+"""Relative difference below which balls count as tied, 20 digits above the rounding of 120."""
 
 
 class Arithmetic:
-    """Arithmetic on values: exact where there is a closed form, to so many digits elsewhere.
+    """Arithmetic on values: exact for closed forms, and balls for all else.
 
     Parameters
     ----------
     digits : int
-        Digits where there is no closed form.
+        Digits of balls.
 
     Attributes
     ----------
     by_digits : bool
-        Whether a number was taken for 0 because its digits do not tell it from 0.
+        Whether a number counted as 0 only because its ball contains 0.
     """
 
     def __init__(self, digits: int) -> None:
@@ -128,7 +127,7 @@ class Arithmetic:
         return self.sign(self.add(a, self.multiply(b, -1)))
 
     def sign(self, a: Value) -> int:
-        """Return the sign; 0 also for a number that its digits do not tell from 0."""
+        """Return the sign; 0 also for a ball that contains 0."""
         if isinstance(a, _RATIONAL):
             return (a > 0) - (a < 0)
         if isinstance(a, Logarithm):
@@ -146,7 +145,7 @@ def _terms(value: Rational | RootSum) -> list[tuple[int, Rational]]:
 
 
 def as_ball(value: Value, digits: int) -> Ball:
-    """Return a value to so many digits, or to those that it has."""
+    """Return a value as a ball; an existing ball keeps its digits."""
     if isinstance(value, Ball):
         return value
     return Ball.of(value, digits) if isinstance(value, _RATIONAL) else value.ball(digits)
@@ -154,17 +153,17 @@ def as_ball(value: Value, digits: int) -> Ball:
 
 @total_ordering
 class RealNumber:
-    """A number that can be evaluated again to more digits, to be compared with others.
+    """Real number that compares exactly by evaluation to more digits.
 
     Parameters
     ----------
     evaluate : callable
-        Computes it in the arithmetic that it is given.
+        Function of an arithmetic that computes the number in it.
 
     Attributes
     ----------
     by_digits : bool
-        Whether, on the way to the value, a number has been taken for 0 since its digits are.
+        Whether an intermediate number counted as 0 only because its ball contains 0.
     """
 
     def __init__(self, evaluate: Callable[[Arithmetic], Value]) -> None:
@@ -174,7 +173,7 @@ class RealNumber:
         self.by_digits = arithmetic.by_digits
 
     def at(self, digits: int) -> Value:
-        """Return the value, with so many digits if it has no closed form."""
+        """Return the value; with `digits` digits if it has no closed form."""
         if not isinstance(self._value, Ball) or digits == DIGITS[0]:
             return self._value
         return self._evaluate(Arithmetic(digits))
@@ -185,9 +184,9 @@ class RealNumber:
         Returns
         -------
         sign : int
-            Sign of the difference; 0 also where 100 digits do not tell the two apart.
+            Sign of the difference; 0 also if 100 digits of the two agree.
         by_digits : bool
-            Whether that is so, here or on the way to one of the values.
+            Whether digits alone decided this comparison or one inside a value.
         """
         if other is self:
             return 0, self.by_digits

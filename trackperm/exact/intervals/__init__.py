@@ -1,4 +1,4 @@
-"""Intervals for the difference, and effect sizes; exact where that can be had, and labelled where not."""
+"""Confidence intervals for the difference, and effect sizes; approximate ones are labelled."""
 
 from trackperm.exact.intervals.additive import AdditiveScores, additive_scores
 from trackperm.exact.intervals.bootstrap import bootstrap_interval

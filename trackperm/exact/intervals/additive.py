@@ -1,11 +1,10 @@
-"""What each row of counts adds to a linear statistic: its difference, and its share of the examples.
+"""Contribution of each row of counts to a linear statistic: its difference and its weight.
 
-A linear statistic that changes sign with the runs is T = sum_n x_n, where a swap turns x_n into -x_n. A
-shift of all scores by delta moves x_n by delta w_n, with w_n the share of row n in the denominators: 1/N for
-the mean of N examples, its number of tokens over all of them for a row of tokens, and W_s / n_s for an
-example of stratum s in a mean over strata with weights W_s. The shares are read off the statistic as it is
-written, a sum of quotients; they do not matter for the test, in which the shift is 0. So they may be rounded:
-the shift is then spread over examples a little less evenly.
+A linear antisymmetric statistic is T = sum_n x_n, and a swap turns x_n into -x_n. A shift of all scores by
+delta moves x_n by delta w_n, with w_n the share of row n in the denominators: 1/N for the mean of N examples,
+its share of all tokens for a row of tokens, and W_s / n_s for an example of stratum s in a mean over strata
+with weights W_s. The shares are read from the written form of the statistic, a sum of quotients. The test has
+shift 0 and does not depend on them, so they may be rounded: a shift is then spread slightly less evenly.
 """
 
 from __future__ import annotations
@@ -26,30 +25,30 @@ from trackperm.exact.functions.rational import RationalStatistic
 from trackperm.exact.types import IntArray
 
 LARGEST_WEIGHT = 1000
-"""Weights are rounded to integers up to this where those in their exact proportions are larger."""
+"""Largest integer weight; larger ones are rounded, which changes a share by 0.05 % of the largest."""
 
 FEWEST_ROWS = 10
-"""So many rows make two values of scores all that there are; where one of them is 0, fewer do."""
+"""Number of rows that show that scores have two values only: by chance 10 rarely agree on two."""
 
 
 @dataclass(frozen=True)
 class AdditiveScores:
-    """A linear statistic by rows: unit * sum_k c_k m_k / sum_k c_k w_k.
+    """Linear statistic by rows: unit * sum_k c_k m_k / sum_k c_k w_k.
 
     Attributes
     ----------
     moves : ndarray of int64 or of Python integers, shape (K,)
-        m_k, with w_k distinct pairs; a swap turns it into -m_k.
+        Differences m_k; a swap turns m_k into -m_k, and pairs (m_k, w_k) are distinct.
     weights : ndarray of int64, shape (K,)
-        w_k, positive.
+        Positive weights w_k.
     multiplicities : ndarray of int64, shape (K,)
-        c_k.
+        Numbers of rows c_k.
     unit : Fraction
-        What a mean difference of 1 per unit of weight comes to; positive.
+        Value of a mean difference of 1 per unit of weight; positive.
     gap : Fraction or None
-        Where scores of rows take two values, as 0/1 scores do: the statistic of rows that all weigh
-        the same and all go from the lower one to the higher one. None for other scores. Where only
-        differences can be seen, those of one size count as such.
+        For scores with two values, such as 0/1 scores: the statistic if all rows have the same weight and
+        rise from the lower value to the higher one. None for other scores. If only differences are known,
+        differences of a single size count as such.
     """
 
     moves: npt.NDArray[Any]
@@ -80,7 +79,7 @@ class AdditiveScores:
 
     @property
     def value(self) -> Fraction:
-        """The statistic."""
+        """Value of the statistic."""
         moved = sum(m * c for m, c in zip(self.moves.tolist(), self.multiplicities.tolist(), strict=True))
         (weight,) = exact_column_sums(self.weights[:, None], self.multiplicities)
         return self.unit * Fraction(moved, weight)
@@ -89,12 +88,12 @@ class AdditiveScores:
 def additive_scores(
     observed: IntArray, swapped: IntArray, h: Statistic, multiplicities: IntArray
 ) -> AdditiveScores | None:
-    """Return what rows with a weight add to h; None if h is not linear, not antisymmetric, or no mean.
+    """Return the contributions of rows to h; None if h is not linear, not antisymmetric, or not a mean.
 
     Parameters
     ----------
     observed, swapped : ndarray of int, shape (K, m)
-        What rows contribute as they are, and with outputs exchanged.
+        Contributions of rows as observed, and with outputs exchanged.
     h : RationalStatistic, RealStatistic or callable
         The statistic.
     multiplicities : ndarray of int64, shape (K,)
@@ -114,12 +113,12 @@ def additive_scores(
     if weights is None:
         weights = np.ones(len(observed), dtype=np.int64)
     elif bool(((weights == 0) & (changes != 0)).any()):
-        return None  # as errors in a sentence without words, which no shift of its score explains
-    # Rows without a weight take no part, as negatives in recall.
+        return None  # such as errors in a sentence without words, which no shift of its score explains
+    # Rows without a weight are omitted, such as negatives in recall.
     takes_part = weights > 0
     observed, swapped, changes = observed[takes_part], swapped[takes_part], changes[takes_part]
     weights, multiplicities, counts = weights[takes_part], multiplicities[takes_part], counts[takes_part]
-    # x_k = unit m_k / total, and x_k is half of what a swap changes.
+    # x_k = unit m_k / total is half of the change by a swap.
     divisor = math.gcd(*changes.tolist()) or 1
     moves = changes // divisor
     unit = Fraction(divisor * int(weights.astype(object) @ counts), 2 * denominator)
@@ -138,9 +137,9 @@ def additive_scores(
 
 
 def strata_of_rows(h: Statistic, observed: IntArray) -> IntArray | None:
-    """Return which quotient of a sum of quotients each row belongs to, as examples of strata do.
+    """Return the index of each row's quotient in a sum of quotients, such as its stratum.
 
-    None where a row belongs to several or to none, as with means over classes, and where there is but one.
+    None if a row belongs to several or to none, as in means over classes, or if there is only one quotient.
     """
     terms = _quotients(h) if isinstance(h, RationalStatistic) else None
     divisors = [term.denominator for term in terms or () if term.factor > 0]
@@ -157,7 +156,7 @@ def strata_of_rows(h: Statistic, observed: IntArray) -> IntArray | None:
 
 @dataclass(frozen=True)
 class _Quotient:
-    """factor * numerator / denominator."""
+    """Quotient factor * numerator / denominator."""
 
     factor: Fraction
     numerator: RationalStatistic
@@ -165,7 +164,7 @@ class _Quotient:
 
 
 def _quotients(h: RationalStatistic) -> list[_Quotient] | None:
-    """Return h as a sum of quotients as it is written; None where something else is added."""
+    """Return h as the sum of quotients that it is written as; None if it has other terms."""
     if h.operation == "/" and h.operands[1].affine is not None and h.operands[1].affine[1]:
         return [_Quotient(Fraction(1), *h.operands)]
     if h.operation in ("+", "*", "/"):
@@ -185,9 +184,9 @@ def _quotients(h: RationalStatistic) -> list[_Quotient] | None:
 def _weights(
     terms: list[_Quotient], observed: IntArray, swapped: IntArray, counts: npt.NDArray[Any]
 ) -> IntArray | None:
-    """Return integers in the proportions of the shares of rows in the denominators of the candidate's score.
+    """Return integers in proportion to the rows' shares in the denominators of the candidate's score.
 
-    None if a swap changes them. Rounded, 1 at the least, where they would be beyond `LARGEST_WEIGHT`.
+    None if a swap changes them. Integers above `LARGEST_WEIGHT` are scaled and rounded, to 1 at least.
     """
     parts: list[tuple[Fraction, npt.NDArray[Any]]] = []
     for term in terms:
@@ -234,9 +233,9 @@ def _grouped(
 
 
 def _levels(terms: list[_Quotient], observed: IntArray) -> set[Fraction] | None:
-    """Return the values that rows have as scores, in either run, three at the most.
+    """Return the scores of rows in both runs, until there are three.
 
-    None unless h is a difference of scores, or weighted scores of strata.
+    None unless h is a difference of scores, or of weighted scores of strata.
     """
     signs = [term.factor > 0 for term in terms]
     if signs.count(True) != signs.count(False):

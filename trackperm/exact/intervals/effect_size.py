@@ -1,8 +1,8 @@
-r"""How large a difference is, in the ways that people report it.
+r"""Effect sizes of a comparison in common units.
 
-What is left out, and why. Cohen's d of 0/1 scores: the deviation of their differences is a function of the
-discordance alone. The odds ratio of the two accuracies: it is that of independent samples. Phi, r and
-r^2: shares of variance say little of paired scores. Everything beyond a difference is None where it has no
+These are omitted on purpose: Cohen's d of 0/1 scores, as the deviation of their differences depends on the
+discordance alone; the odds ratio of the two accuracies, which is for independent samples; phi, r and r^2, as
+shares of variance describe paired scores poorly. A size other than the difference is None if it has no
 meaning, never 0.
 """
 
@@ -30,20 +30,20 @@ class EffectSizes:
     Attributes
     ----------
     difference : float
-        The statistic.
+        Observed statistic.
     relative_change : float or None
-        The difference over the baseline's score; None where that is unknown or not above 0.
+        Difference over the baseline's score; None if that is unknown or not above 0.
     cohens_dz : float or None
         Mean difference over the standard deviation of the differences, with N - 1
-        (Cohen 1988, section 2.3.5). None for 0/1 scores, rows of different weights, ratios, and where all
-        differences are the same.
+        (Cohen 1988, section 2.3.5). None for 0/1 scores, rows of different weights, ratios, and equal
+        differences.
     odds : float or None
-        Examples that raise the statistic to one that lowers it; inf where none lowers it. None for ratios, to
-        which single examples have no sign, and where no example differs.
+        Number of examples that raise the statistic over the number that lower it; inf if none lowers it. None
+        for ratios, in which single examples have no sign, and if no example differs.
     odds_interval : Interval or None
         Exact interval of these odds. For 0/1 scores it excludes 1 exactly when p < alpha.
     n_better, n_worse : int or None
-        How many examples raise the statistic, and how many lower it.
+        Numbers of examples that raise and that lower the statistic.
     """
 
     difference: float
@@ -66,18 +66,18 @@ def effect_sizes(
     alpha: float = 0.05,
     alternative: Alternative = "two-sided",
 ) -> EffectSizes:
-    """Return the effect sizes that have a meaning for a statistic.
+    """Return the effect sizes of a comparison by a statistic.
 
     Parameters
     ----------
     observed, swapped, h, multiplicities
         As in :func:`~trackperm.exact.structured_test`.
     difference : float
-        The observed statistic.
+        Observed statistic.
     baseline_score : float, optional
-        The baseline's own score, where the statistic is a difference of scores.
+        Score of the baseline, if the statistic is a difference of scores.
     alpha, alternative
-        Of the interval of the odds.
+        Level and alternative of the interval of the odds.
     """
     relative = None
     if baseline_score is not None and math.isfinite(baseline_score) and baseline_score > 0.0:
@@ -98,13 +98,13 @@ def effect_sizes(
 
 
 def cohens_dz(scores: AdditiveScores) -> float | None:
-    """Return the mean difference over the standard deviation of the differences; None where it misleads."""
+    """Return the mean difference over the standard deviation of the differences; None if it would mislead."""
     n = int(scores.multiplicities.sum())
     if scores.gap is not None or not scores.equally_weighted or n < 2:
         return None
     moves, counts = [int(m) for m in scores.moves], [int(c) for c in scores.multiplicities]
     total = sum(m * c for m, c in zip(moves, counts, strict=True))
-    # n^2 times the variance with n, in integers: equal differences give 0 exactly.
+    # This is n^2 times the variance with n, in integers, so equal differences give 0 exactly.
     spread = n * sum(m * m * c for m, c in zip(moves, counts, strict=True)) - total * total
     if spread == 0:
         return None
@@ -114,16 +114,16 @@ def cohens_dz(scores: AdditiveScores) -> float | None:
 def odds_interval(
     n_better: int, n_worse: int, *, alpha: float = 0.05, alternative: Alternative = "two-sided"
 ) -> Interval:
-    """Return the exact interval of the odds of better to worse: Clopper and Pearson's, of b in b + c.
+    """Return the exact interval of the odds of better to worse, Clopper and Pearson's of b in b + c.
 
     Parameters
     ----------
     n_better, n_worse : int
-        b and c, not both 0.
+        Numbers b and c, not both 0.
     alpha : float
         Level of the exact McNemar test that it matches: it excludes 1 exactly when p < alpha.
     alternative : {'two-sided', 'less', 'greater'}
-        Of that test; one-sided intervals reach to 0 or infinity.
+        Alternative of that test; one-sided intervals reach to 0 or infinity.
 
     References
     ----------
@@ -147,7 +147,7 @@ def odds_interval(
 
 
 def _lower_odds(b: int, c: int, tau: float) -> float:
-    """Return theta / (1 - theta) at the tau-quantile theta of Beta(b, c + 1), each from its own law."""
+    """Return theta / (1 - theta) at the tau-quantile theta of Beta(b, c + 1), both without cancellation."""
     if b == 0:
         return 0.0
     return float(betaincinv(b, c + 1, tau) / betainccinv(c + 1, b, tau))

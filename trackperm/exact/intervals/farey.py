@@ -1,4 +1,4 @@
-"""Fractions of bounded denominators, in their order (Graham, Knuth and Patashnik 1994, section 4.5)."""
+"""Farey sequences: fractions of bounded denominators (Graham, Knuth and Patashnik 1994, section 4.5)."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from fractions import Fraction
 
 
 def simplest_fraction(below: Fraction, above: Fraction) -> Fraction:
-    """Return the fraction of the least denominator in (below, above], by continued fractions."""
+    """Return the fraction with the least denominator in (below, above], by continued fractions."""
     whole = math.floor(below)
     if whole + 1 <= above:
         return Fraction(whole + 1)
-    # Both in [whole, whole + 1): the reciprocals of the fractional parts are in the opposite order.
+    # Both are in [whole, whole + 1), and the reciprocals of the fractional parts are in the opposite order.
     rest, end = below - whole, above - whole
     return whole + 1 / _simplest_from(1 / end, 1 / rest if rest else None)
 
 
 def _simplest_from(least: Fraction, beyond: Fraction | None) -> Fraction:
-    """Return the fraction of the least denominator in [least, beyond)."""
+    """Return the fraction with the least denominator in [least, beyond)."""
     whole = math.ceil(least)
     if beyond is None or whole < beyond:
         return Fraction(whole)
@@ -27,9 +27,9 @@ def _simplest_from(least: Fraction, beyond: Fraction | None) -> Fraction:
 
 
 def next_fraction(here: Fraction, order: int) -> Fraction:
-    """Return the least fraction above `here` with a denominator of at most `order`, which that of `here` is.
+    """Return the next fraction above `here` among those with denominators of at most `order`.
 
-    Neighbours a/b < c/d have bc - ad = 1, and d is the greatest of those up to the order.
+    Neighbours a/b < c/d have bc - ad = 1, with the greatest such d up to the order.
     """
     a, b = here.numerator, here.denominator
     least = -pow(a, -1, b) % b
@@ -38,7 +38,7 @@ def next_fraction(here: Fraction, order: int) -> Fraction:
 
 
 def previous_fraction(here: Fraction, order: int) -> Fraction:
-    """Return the greatest fraction below `here` with a denominator of at most `order`; as `next_fraction`."""
+    """Return the previous fraction below `here` among those with denominators of at most `order`."""
     return -next_fraction(-here, order)
 
 

@@ -1,4 +1,4 @@
-"""A confidence interval, with what it means and how it relates to the test beside it."""
+"""Confidence interval, its assumptions, and its relation to the corresponding test."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ Relation = Literal["agrees", "may disagree"]
 
 @dataclass(frozen=True)
 class Interval:
-    """A confidence interval; closed, with infinite ends where nothing bounds it.
+    """Closed confidence interval, with an infinite end on an unbounded side.
 
     Attributes
     ----------
     low, high : float
-        Ends, in units of what is estimated.
+        Ends, in units of the estimated quantity.
     alpha : float
-        Level of the test that it goes with: the probability of missing is at most, or about, alpha.
+        Level of the corresponding test: the probability of missing is at most, or nearly, alpha.
     alternative : {'two-sided', 'less', 'greater'}
-        Of the test that it goes with. ``greater`` bounds from below alone, ``less`` from above alone.
+        Alternative of that test. ``greater`` bounds from below only, ``less`` from above only.
     method : str
-        How it was computed.
+        Name of the method.
     relation : {'agrees', 'may disagree'}
         ``agrees``: it excludes the value of no difference exactly when the exact test has p < alpha.
     note : str
-        What it assumes, in one sentence for people.
+        Assumptions, in one sentence for people.
     """
 
     low: float
@@ -44,12 +44,12 @@ class Interval:
 
     @property
     def confidence(self) -> float:
-        """1 - alpha, in decimals: 0.93 for 0.07."""
+        """Confidence 1 - alpha, exact in decimals: 0.93 for 0.07."""
         return float(1 - Decimal(repr(self.alpha)))
 
     @property
     def approximate(self) -> bool:
-        """Whether the stated confidence is not claimed for finite numbers of examples."""
+        """Whether the confidence is asymptotic only."""
         return self.method == "bootstrap BCa"
 
     @property
@@ -61,17 +61,17 @@ class Interval:
         return self.low <= value <= self.high
 
     def within(self, margin: float) -> bool:
-        """Whether all of it lies strictly between -margin and margin, as equivalence asks for."""
+        """Whether the interval lies strictly between -margin and margin, as equivalence requires."""
         return -margin < self.low and self.high < margin
 
 
 def tail_level(alpha: float, alternative: Alternative) -> float:
-    """Return the probability of missing that each bounded side may have.
+    """Return the largest probability of missing on each bounded side.
 
     Raises
     ------
     InputError
-        If `alpha` is not between 0 and 1, or there is no such alternative.
+        If `alpha` is not between 0 and 1, or `alternative` is unknown.
     """
     require_level(alpha)
     require_choice("alternative", alternative, get_args(Alternative))

@@ -1,14 +1,14 @@
-r"""Where a p-value that rises in steps with the shift reaches a level.
+r"""Search for the least shift whose p-value, a step function, reaches a level.
 
-It rises at means of subsets, fractions whose denominators are at most W = sum_n w_n: between two such
-fractions next to each other it is constant, and the first shift that is not rejected is one of them. They are
-searched by certified p-values. Where to look comes from the saddlepoint approximation of the tail (Lugannani
-and Rice 1980, in the form of Barndorff-Nielsen 1986), with s = sum d / 2 and the centred cumulant function K,
-of which K'(t) = s,
+The p-value rises at means of subsets, fractions whose denominators are at most W = sum_n w_n: between two
+neighbouring fractions it is constant, and the first shift that is not rejected is one of them. The search
+uses certified p-values. Guesses come from the saddlepoint approximation of the tail (Lugannani and Rice 1980,
+in the form of Barndorff-Nielsen 1986), with s = sum d / 2, the centred cumulant function K, and K'(t) = s,
 
     p = Phi(-r - log(v / r) / r),    r = sqrt(2 (t s - K(t))),    v = t sqrt(K''(t)),    d = m - shift w,
 
-and then from secants through normal scores, which are nearly linear in the shift. No guarantee rests on it.
+and then from secants through normal scores, which are nearly linear in the shift. No guarantee depends on
+them.
 
 References
 ----------
@@ -41,37 +41,37 @@ from trackperm.exact.root import bracketed_root
 from trackperm.exact.types import IntArray
 
 PRECISION = 1e-5
-"""Distance in standard deviations from the end at which a search may stop."""
+"""Distance from the end, in standard deviations, at which a search may stop: invisible in a report."""
 
 ROUNDED_PRECISION = 5e-5
-"""The same where differences have to be rounded, about what that adds."""
+"""The same for rounded differences, close to the distance that rounding adds."""
 
 FINISH = 0.15
-"""Seconds that may be spent beyond this on the end itself."""
+"""Estimated seconds that may be spent on the exact end: hardly noticeable."""
 
 LOWEST = -40.0
-"""Normal score below which scores are not told apart."""
+"""Smallest normal score: below -38, probabilities underflow."""
 
 CAUTION = 1.0 / 8.0
-"""Error of a guess in terms of its last correction."""
+"""Expected error of a guess relative to its last correction; too small a value costs only steps."""
 
 
 MOST_MISSES = 2
-"""Steps in a row that do not halve the bracket, after which it is bisected."""
+"""Consecutive steps without halving the bracket, after which it is bisected."""
 
 
 @dataclass(frozen=True)
 class End:
-    """The least shift that is not rejected, or one below it.
+    """Least shift that is not rejected, or one below it.
 
     Attributes
     ----------
     shift : Fraction
-        No greater than the end.
+        A shift at or below the end.
     is_exact : bool
-        Whether it is the end, if p-values decide.
+        Whether it is the end itself.
     is_rounded : bool
-        Whether p-values of rounded differences took part.
+        Whether p-values of rounded differences were used.
     """
 
     shift: Fraction
@@ -80,7 +80,7 @@ class End:
 
 
 def spread(rows: AdditiveScores) -> tuple[Fraction, float]:
-    """Return the estimate, and about its standard deviation under random swaps."""
+    """Return the estimate, and its approximate standard deviation under random swaps."""
     total = int(rows.weights @ rows.multiplicities)
     mean = Fraction(int(rows.moves.astype(object) @ rows.multiplicities.astype(object)), total)
     centred = rows.moves.astype(np.float64) - float(mean) * rows.weights
@@ -88,9 +88,9 @@ def spread(rows: AdditiveScores) -> tuple[Fraction, float]:
 
 
 def lower_end(rows: AdditiveScores, tau: float, memory_budget: int) -> End:
-    """Return the least shift with p >= tau; of rows that are not all alike, with 2^-N < tau.
+    """Return the least shift with p >= tau, for rows with different ratios and 2^-N < tau.
 
-    Each step aims a little to the other side of the guess, so that the bracket closes from both sides.
+    Each step aims slightly to the other side of the guess, so the bracket closes from both sides.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def lower_end(rows: AdditiveScores, tau: float, memory_budget: int) -> End:
     mean, deviation = spread(rows)
     target = float(ndtri_exp(math.log(tau)))
     ratios = [Fraction(int(m), int(w)) for m, w in zip(rows.moves, rows.weights, strict=True)]
-    # Below every subset mean only the empty set is left; at the greatest one all are in.
+    # Below every subset mean only the empty set counts; at the greatest one all subsets do.
     low, high = previous_fraction(min(ratios), order), max(ratios)
     guess, slope = _first_guess(rows, float(mean), deviation, target)
     unit = Fraction(deviation)
@@ -114,7 +114,7 @@ def lower_end(rows: AdditiveScores, tau: float, memory_budget: int) -> End:
             seconds = tail.seconds(floor_fraction((low + high) / 2, order))
             if math.isinf(seconds):
                 return End(low, False, True)
-            # There are about 3 / pi^2 order^2 fractions in a unit.
+            # A unit interval has about 3 / pi^2 order^2 fractions.
             n_steps = 1.0 + math.log2(1.0 + 3.0 / math.pi**2 * order**2 * float(length))
             if length <= unit * Fraction(PRECISION) and seconds * n_steps > FINISH:
                 return End(low, False, rounded_low or rounded_high)
@@ -143,7 +143,7 @@ def lower_end(rows: AdditiveScores, tau: float, memory_budget: int) -> End:
 
 
 def _first_guess(rows: AdditiveScores, mean: float, deviation: float, target: float) -> tuple[float, float]:
-    """Return about where the normal score of p is `target`, and its slope, in standard deviations."""
+    """Estimate where the normal score of p is `target`, and its slope, in standard deviations."""
     if target > -0.5:
         return target, 1.0
     moves = (rows.moves.astype(np.float64) - mean * rows.weights) / deviation
@@ -162,7 +162,7 @@ def _first_guess(rows: AdditiveScores, mean: float, deviation: float, target: fl
 
 
 def _saddlepoint_score(differences: FloatArray, multiplicities: IntArray) -> float:
-    """Return about Phi^-1 P(sum_A d <= 0), for sum d > 0."""
+    """Approximate Phi^-1 P(sum_A d <= 0), for sum d > 0."""
     if (differences >= 0.0).all():
         return -math.inf
     halves, goal = np.abs(differences) / 2.0, float(multiplicities @ differences) / 2.0

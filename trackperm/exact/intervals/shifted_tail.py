@@ -1,8 +1,8 @@
-"""P-values of the test of shifted scores: one weighted sum of coins a shift.
+"""P-values of the test of shifted scores: tails of one weighted sum of coins for each shift.
 
-For the shift a / b, P(sum_A m - shift sum_A w <= 0) is the tail of a sum with the steps b m - a w: integers,
-for the engines of the linear test. The simpler the fraction, the smaller the integers, and the less it costs.
-Where even so they are too many, steps are rounded, and the remainder is bounded (`linear.bracket`).
+For the shift a / b, P(sum_A m - shift sum_A w <= 0) is the tail of a sum with the integer steps b m - a w,
+which the engines of the linear test compute. A simpler fraction has smaller integers and costs less. If the
+integers are too large, steps are rounded, and the remainder is bounded (`linear.bracket`).
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ from trackperm.exact.engines.linear.tails import LinearStatistic, exact_seconds,
 from trackperm.exact.intervals.additive import AdditiveScores
 
 QUICK = 0.05
-"""Seconds that a p-value may take by estimate; steps are rounded where it would be more."""
+"""Largest estimated seconds of a p-value without rounding; an interval needs many."""
 
 QUICK_ROUNDED = 0.03
-"""Seconds that a p-value of rounded steps may take by estimate."""
+"""Largest estimated seconds of a tail with rounded steps; a bracket needs two."""
 
 WIDTH = 2e-5
-"""Relative width of the bracket of a rounded p-value that is aimed at; wider where it takes too long."""
+"""Intended relative width of a rounded p-value: 1e-5 deviations of the end. It is wider if too slow."""
 
 
 SECONDS_OF_A_PEAK = 2e-6
-"""Estimated seconds for a row of the histogram at the frequencies of a peak."""
+"""Estimated seconds for one row of the histogram at the frequencies of one peak."""
 
 
 @dataclass(frozen=True)
 class Bound:
-    """An upper bound of a p-value.
+    """Upper bound of a p-value.
 
     Attributes
     ----------
     pvalue : float
         The bound.
     score : float
-        Its normal score, Phi^-1.
+        Normal score of the bound.
     is_rounded : bool
-        Whether steps were rounded, and the bound is a little too large for that.
+        Whether steps were rounded, which makes the bound slightly too large.
     """
 
     pvalue: float
@@ -58,14 +58,14 @@ class Bound:
 
 @dataclass(frozen=True)
 class ShiftedTail:
-    """P(sum_A m - shift sum_A w <= 0) as a function of the shift.
+    """Tail P(sum_A m - shift sum_A w <= 0) as a function of the shift.
 
     Attributes
     ----------
     rows : AdditiveScores
-        m, w and their multiplicities.
+        Source of m, w and their multiplicities.
     log_level : float
-        Logarithm of about the p-values that matter.
+        Logarithm of the size of relevant p-values.
     memory_budget : int
         Bytes that may be allocated.
     """
@@ -80,12 +80,12 @@ class ShiftedTail:
         return seconds if seconds <= QUICK else math.inf
 
     def bound(self, shift: Fraction) -> Bound:
-        """Return an upper bound of the p-value, as close as certificates are.
+        """Return an upper bound of the p-value, tight up to its certificate.
 
         Raises
         ------
         CapacityError
-            If it does not fit the memory budget however steps are rounded.
+            If it does not fit the memory budget with any rounding of steps.
         """
         law, limit = self._law(shift)
         if limit >= law.total:
@@ -103,20 +103,20 @@ class ShiftedTail:
             self.log_level,
             lambda rough, limits: exact_tails(rough, limits, self.memory_budget),
         )
-        # Its error reaches down only.
+        # The error of a bracket reaches down only.
         return _bound(TailMass(tail.log_scale, tail.scaled, 0.0), is_rounded=True)
 
     def _seconds(self, shift: Fraction, law: LineLaw, limit: int, spacing: int = 1) -> float:
-        # At the frequency 2 pi k / b a coin of step b m - a w turns by pi k a w / b, whatever its m is. There
-        # is a peak where that is near a multiple of pi for all rows: where k a modulo b is small. Remainders
-        # of rounding, and there most of all those of large k, wear peaks down.
+        # At the frequency 2 pi k / b a coin of step b m - a w turns by pi k a w / b, whatever its m is. If
+        # that is near a multiple of pi for all rows, k a modulo b is small, and there is a peak. Remainders
+        # of rounding reduce peaks, most of all those of large k.
         weights = math.sqrt(float(self.rows.multiplicities @ self.rows.weights.astype(np.float64) ** 2))
         n_peaks = shift.denominator * math.sqrt(-2.0 * LOG_PRUNED) / (math.pi * weights)
         more = SECONDS_OF_A_PEAK * law.steps.size * n_peaks / spacing
         return exact_seconds(law, limit, self.memory_budget, spacing) + more
 
     def _law(self, shift: Fraction) -> tuple[LineLaw, int]:
-        """Return X and x with P(X <= x) the p-value: a row of a negative step starts in A, and leaves it."""
+        """Return X and x with P(X <= x) the p-value; a row with a negative step starts in A and leaves it."""
         a, b = shift.numerator, shift.denominator
         moves, weights, counts = self.rows.moves, self.rows.weights, self.rows.multiplicities
         largest = max(map(abs, moves.tolist())) * b + int(weights.max()) * abs(a)
@@ -130,7 +130,7 @@ def _bound(tail: TailMass, *, is_rounded: bool) -> Bound:
     if tail.scaled == 0.0:
         return Bound(0.0, -math.inf, is_rounded)
     log = min(tail.log + math.log1p(tail.error), 0.0)
-    # Without a scale or an error, the p-value itself; else a few roundings more.
+    # Without a scale and an error the bound is the p-value; else a few roundings are added.
     pvalue = tail.scaled
     if tail.log_scale != 0.0 or tail.error > 0.0:
         roundings = (8.0 + 4.0 * abs(tail.log_scale)) * UNIT

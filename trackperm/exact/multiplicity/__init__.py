@@ -1,4 +1,4 @@
-"""Many p-values at once: what is still significant after all that was looked at."""
+"""Corrections for many tests: adjusted p-values."""
 
 from trackperm.exact.multiplicity.adjustments import (
     ADJUSTMENTS,

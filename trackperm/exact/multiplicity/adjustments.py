@@ -1,8 +1,8 @@
-"""Adjusted p-values that need the p-values alone.
+"""Adjusted p-values that depend on the p-values only.
 
-An adjusted p-value is the lowest level at which its hypothesis would be rejected: one that is below alpha
-is rejected at alpha. Every rule here multiplies sorted p-values by constants and accumulates extremes, so
-that it works on logarithms as well.
+An adjusted p-value is the lowest level at which its hypothesis would be rejected: one below alpha is rejected
+at alpha. Every rule multiplies sorted p-values by constants and accumulates extremes, so it works on
+logarithms as well.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from trackperm.exact.multiplicity.family import (
 
 @dataclass(frozen=True)
 class Adjustment(Correction):
-    """A rule that adjusts the p-values of a family, and needs nothing else."""
+    """Correction that depends on the p-values of a family only."""
 
     _adjusted: Callable[[FloatArray, Scale], FloatArray] = field(repr=False)
 
@@ -43,9 +43,9 @@ def adjust(pvalues: npt.ArrayLike, method: str = "holm") -> FloatArray:
     Parameters
     ----------
     pvalues : array_like of float, shape (m,)
-        The p-values of all hypotheses of the family; of one that is known within bounds, the upper end.
+        P-values of all hypotheses of the family; the upper end of one that is known within bounds.
     method : str
-        A key of ADJUSTMENTS.
+        Key of ADJUSTMENTS.
 
     Raises
     ------
@@ -63,14 +63,14 @@ def adjust(pvalues: npt.ArrayLike, method: str = "holm") -> FloatArray:
 
 
 def adjust_log10(log10_pvalues: npt.ArrayLike, method: str = "holm") -> FloatArray:
-    """Return decimal logarithms of adjusted p-values, also of p-values below the range of floats; shape (m,).
+    """Return decimal logarithms of adjusted p-values, which may be below the range of floats; shape (m,).
 
     Parameters
     ----------
     log10_pvalues : array_like of float, shape (m,)
         Decimal logarithms of the p-values of all hypotheses of the family.
     method : str
-        A key of ADJUSTMENTS.
+        Key of ADJUSTMENTS.
 
     Raises
     ------
@@ -88,12 +88,12 @@ def adjust_log10(log10_pvalues: npt.ArrayLike, method: str = "holm") -> FloatArr
 
 
 def adjustment(method: str) -> Adjustment:
-    """Return the adjustment of that name.
+    """Return the adjustment with a name.
 
     Raises
     ------
     InputError
-        If there is none.
+        If the name is unknown.
     """
     require_choice("method", method, ADJUSTMENTS)
     return ADJUSTMENTS[method]
@@ -123,7 +123,7 @@ def _holm(ascending: FloatArray, scale: Scale) -> FloatArray:
 def _hommel(ascending: FloatArray, scale: Scale) -> FloatArray:
     """Return the greatest of Simes' p-values of the sets that contain i.
 
-    Controls the FWER where Simes' inequality holds, as under independence and positive dependence (PRDS).
+    Controls the FWER if Simes' inequality holds, such as under independence and positive dependence (PRDS).
 
     With s_k Simes' p-value of the k greatest p-values, which falls with k, the closed test at level a rejects
     i exactly when h p_i <= a for h = #{k: s_k > a} (Meijer, Krebs and Goeman 2019). The lowest such level is
@@ -133,9 +133,9 @@ def _hommel(ascending: FloatArray, scale: Scale) -> FloatArray:
     m = ascending.size
     ranks = np.arange(1, m + 1)
     simes = np.array([scale.times(ascending[m - k :], k / ranks[:k]).min() for k in range(1, m + 1)])
-    # No p-value and no product with one is below that of the least, so that it stands for s_{m+1} = 0.
+    # No p-value, and no product with one, is below the least, which therefore replaces s_{m+1} = 0.
     beyond = np.append(simes[1:], ascending[0])
-    # beyond[k - 1] = s_{k+1}; k p_i >= s_{k+1} from the crossing on.
+    # beyond[k - 1] = s_{k+1}, and k p_i >= s_{k+1} from the crossing on.
     crossing = m - np.searchsorted(scale.times(beyond, 1.0 / ranks)[::-1], ascending, side="right")
     after = np.minimum(crossing, m - 1)
     before = np.maximum(crossing - 1, 0)
@@ -193,5 +193,5 @@ ADJUSTMENTS: Mapping[str, Adjustment] = MappingProxyType(
         )
     }
 )
-"""The rules by name. The dependence among p-values of pairs of systems is not known to be positive:
-leaderboards need a rule that is valid under any dependence."""
+"""Adjustments by name. The dependence among p-values of pairs of systems is not known to be positive, so
+leaderboards need one that is valid under any dependence."""

@@ -5,15 +5,16 @@ tau_1 <= ... <= tau_m. With independent p-values that have the distribution func
 
     FDR <= max_k (1/k) sum_i F_i(tau_k) / (1 - F_i(tau_k)),
 
-where only the m - k + 1 greatest terms of each sum are needed. AHSD takes the greatest critical values that
-keep this bound at alpha. A p-value is below tau_k exactly when the k-th sum at it is below k alpha, so that
+where only the m - k + 1 greatest terms of each sum are needed. AHSD uses the greatest critical values that
+keep this bound at alpha. A p-value is below tau_k exactly when the k-th sum at it is below k alpha, so
 critical values need not be listed. F_i may be any upper bound of the distribution function.
 
 The same authors' HSD keeps all terms of the sums and rejects no more than AHSD; their step-up procedures have
 no adjusted p-values, because their rejections need not grow with alpha.
 
 Independence holds for disjoint slices of a test set and for different test sets. Statistics of one pair of
-systems on the same examples are not independent, nor are pairs that share a system; there nothing is proven.
+systems on the same examples are not independent, nor are pairs that share a system: nothing is proven for
+them.
 
 References
 ----------
@@ -39,7 +40,7 @@ AHSD = Correction(
 """Name of the procedure, and what it controls."""
 
 CELLS = 2**22
-"""Values F_i(p_(k)) held at once: 32 MB."""
+"""Largest number of values F_i(p_(k)) in memory: 32 MB."""
 
 
 def adjust_discrete(pvalues: npt.ArrayLike, attainable: Sequence[AttainablePvalues]) -> FloatArray:
@@ -51,21 +52,21 @@ def adjust_discrete(pvalues: npt.ArrayLike, attainable: Sequence[AttainablePvalu
     Parameters
     ----------
     pvalues : array_like of float, shape (m,)
-        The p-values of all hypotheses, which have to be independent; the upper end of one that is known
-        within bounds.
+        P-values of all hypotheses, which have to be independent; the upper end of one that is known within
+        bounds.
     attainable : sequence of AttainablePvalues, length m
-        The p-values that each test could have given.
+        Attainable p-values of each test.
 
     Raises
     ------
     InputError
-        If p-values are not a family, or `attainable` does not fit them.
+        If a p-value is out of range or not attainable, or the lengths differ.
     InputTypeError
         If p-values are not numbers.
 
     Examples
     --------
-    Two tests on 6 and one on 2 discordant examples, of which the last could not have come out significant:
+    Two tests have 6 discordant examples, and one has 2, too few for significance:
 
     >>> six = AttainablePvalues.listed([1 / 32, 7 / 32, 22 / 32, 1])
     >>> two = AttainablePvalues.listed([1 / 2, 1])

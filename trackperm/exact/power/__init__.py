@@ -1,4 +1,4 @@
-"""Power and planning: how many examples it takes, and what a number of examples can show."""
+"""Power, sample size, and minimum detectable effect."""
 
 from trackperm.exact.power.detectable import MinimumDetectableEffect
 from trackperm.exact.power.from_counts import detectable_effect

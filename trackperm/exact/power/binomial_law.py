@@ -1,4 +1,4 @@
-"""The law of the number of discordant examples, on a window that holds all but 1e-16 of it."""
+"""Binomial masses of the number of discordant examples, on a window with all but 1e-16 of them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from trackperm.exact.distributions.characteristic import FloatArray
 
 LOG_OUTSIDE = math.log(2.0) + 16.0 * math.log(10.0)
-"""Minus the logarithm of the mass left out on both sides, twice."""
+"""Minus the logarithm of the mass outside the window on each side, 1e-16 / 2."""
 
 
 def binomial_window(n_examples: int, share: float) -> tuple[int, int]:
-    """Return the ends of a window that Binomial(n, share) leaves with a probability of 1e-16 at most.
+    """Return the ends of a window outside which Binomial(n, share) has a probability of at most 1e-16.
 
     By Bernstein's inequality, P(|X - n p| >= t) <= 2 exp(-t^2 / (2 (n p (1 - p) + t/3))).
     """
@@ -24,10 +24,10 @@ def binomial_window(n_examples: int, share: float) -> tuple[int, int]:
 
 
 def binomial_masses(n_examples: int, share: float, low: int, high: int) -> FloatArray:
-    """Return P(Binomial(n, share) = m) for low <= m <= high, a range that holds the window.
+    """Return P(Binomial(n, share) = m) for low <= m <= high, a range that contains the window.
 
-    Products of the ratios P(m + 1)/P(m) = (n - m) share / ((m + 1) (1 - share)), outwards from the mode and
-    scaled to 1: nothing cancels.
+    They are products of the ratios P(m + 1)/P(m) = (n - m) share / ((m + 1) (1 - share)), outwards from the
+    mode and scaled to 1, without cancellation.
     """
     masses = np.zeros(high - low + 1)
     mode = min(math.floor((n_examples + 1) * share), n_examples)

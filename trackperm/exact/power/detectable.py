@@ -1,4 +1,4 @@
-"""What a comparison could have shown: said beside every verdict that is undecided."""
+"""Minimum detectable effect, which accompanies every undecided verdict."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from trackperm.choices import Alternative
 
 @dataclass(frozen=True)
 class MinimumDetectableEffect:
-    """The smallest true difference that a test of a size detects with a given power.
+    """Smallest true difference that a test detects with a given power.
 
     Attributes
     ----------
     effect : float or None
-        In units of the statistic, without sign; None where no difference would be detected.
+        Effect in units of the statistic, without sign; None if no difference would be detected.
     power, alpha : float
-        The chance that p < alpha, and alpha.
+        Probability of p < alpha, and alpha.
     alternative : {'two-sided', 'less', 'greater'}
-        Of the test; a one-sided one looks to the side of the difference.
+        Alternative of the test; a one-sided test is on the side of the difference.
     n_examples : int
         Number of examples of the test.
     exact : bool
-        Whether the power is that of the exact test, or a normal approximation.
+        Whether the power is exact rather than a normal approximation.
     """
 
     effect: float | None

@@ -1,4 +1,4 @@
-"""What a comparison that was made could have shown, from its own counts."""
+"""Minimum detectable effect of a comparison, from its own counts."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ def detectable_effect(
     alpha: float = 0.05,
     alternative: Alternative = "two-sided",
 ) -> MinimumDetectableEffect | None:
-    """Return the smallest difference that a test of as many and such examples detects.
+    """Return the smallest difference that a test of the same examples detects.
 
-    That is exact for paired proportions, and wherever differences other than 0 are of one size; the share of
-    discordant examples is taken to be the one found. For other statistics it is a normal approximation with
-    the standard deviation of the null distribution. None where that is not known.
+    It is exact for paired proportions, and whenever all nonzero differences have one size, at the observed
+    share of discordant examples. For other statistics it is a normal approximation with the standard
+    deviation of the null distribution; None if that is undefined or 0.
 
     Parameters
     ----------
     observed, swapped : ndarray of int64, shape (K, m)
-        g of pairs as they are, and with their outputs exchanged; of clusters where these are exchanged.
+        g of pairs as observed, and with their outputs exchanged; of clusters if these are exchanged.
     h : RationalStatistic, RealStatistic or callable
         The statistic.
     multiplicities : ndarray of int64, shape (K,)
         Number of examples of each row.
     power, alpha : float
-        Wanted chance that p < alpha, and alpha.
+        Required probability of p < alpha, and alpha.
     alternative : {'two-sided', 'less', 'greater'}
-        Of the test.
+        Alternative of the test.
 
     Raises
     ------

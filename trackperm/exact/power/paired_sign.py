@@ -1,18 +1,18 @@
-r"""The exact conditional test of paired proportions, as a rule on the number of discordant examples.
+r"""Exact conditional test of paired proportions, as critical values for each number of discordant examples.
 
 Of m discordant examples b are better. Given m, b ~ Binomial(m, 1/2) under fair swaps, and the test (McNemar's
-exact, or sign, test) rejects where b >= k(m); a two-sided one also where m - b >= k(m), each side at half the
-level. k(m) is the least number with P(Binomial(m, 1/2) >= k) below the level of its side.
+exact, or sign, test) rejects if b >= k(m); a two-sided test also if m - b >= k(m), with half the level on
+each side. k(m) is the least number with P(Binomial(m, 1/2) >= k) below the level of its side.
 
-Let q be the chance that a discordant example is better. The chance to reject is
+Let q be the probability that a discordant example is better. The probability to reject is
 
     R(m) = P(Binomial(m, q) >= k(m)) [+ P(Binomial(m, 1 - q) >= k(m))].
 
-It is saw-toothed in m, yet bounded on a stretch. One more coin raises k(m) by 0 or 1, because
+It is saw-toothed in m, but bounded on a stretch. One more coin raises k(m) by 0 or 1, because
 
     P(B_{m+1} >= k) >= P(B_m >= k) >= P(B_{m+1} >= k + 1),
 
-and B_m is stochastically increasing in m. For a <= m <= b, therefore,
+and B_m is stochastically increasing in m. Therefore, for a <= m <= b,
 
     P(B_a >= k(b)) <= P(B_m >= k(m)) <= P(B_b >= k(a)).
 """
@@ -32,24 +32,24 @@ from trackperm.exact.engines.linear.binomial import binomial_tail
 from trackperm.exact.types import IntArray
 
 NEAR = 1e-8
-"""Relative distance from the level within which a tail is computed again, with a certificate."""
+"""Relative distance from the level within which a certified tail decides: far above errors of `betainc`."""
 
 
 @dataclass(frozen=True)
 class SignTest:
-    """The test at a level.
+    """Sign test at a level.
 
     Attributes
     ----------
     alpha : float
-        The test rejects where p < alpha.
+        Level: the test rejects if p < alpha.
     alternative : {'two-sided', 'less', 'greater'}
         ``greater``: more of the discordant examples are better.
 
     Raises
     ------
     InputError
-        If there is no such alternative, or alpha is not between 0 and 1.
+        If `alternative` is unknown, or `alpha` is not between 0 and 1.
     """
 
     alpha: float
@@ -61,7 +61,7 @@ class SignTest:
 
     @property
     def sides(self) -> int:
-        """How many tails count as extreme."""
+        """Number of extreme tails."""
         return 2 if self.alternative == "two-sided" else 1
 
     @property
@@ -70,17 +70,17 @@ class SignTest:
         return self.alpha / self.sides
 
     def least_rejected(self, n_discordant: npt.ArrayLike) -> IntArray:
-        """Return k(m), the least number on one side of m discordant examples that is rejected.
+        """Return k(m), the least rejected number on one side of m discordant examples.
 
         Parameters
         ----------
         n_discordant : array_like of int, shape (J,)
-            m, up to 2^32.
+            Numbers m, up to 2^32.
 
         Returns
         -------
         ndarray of int64, shape (J,)
-            m + 1 where the test never rejects.
+            Critical values k(m); m + 1 if the test never rejects.
         """
         from scipy import special  # importing it takes as long as the rest of NumPy
 
@@ -94,7 +94,7 @@ class SignTest:
         return np.asarray(k, dtype=np.int64)
 
     def _is_below(self, m: IntArray, k: IntArray) -> npt.NDArray[np.bool_]:
-        """Whether P(Binomial(m, 1/2) >= k) is below the level, as the test itself decides it."""
+        """Whether P(Binomial(m, 1/2) >= k) is below the level, by the certified tail of the test."""
         tail = upper_tail(m, k, 0.5)
         below = tail < self.level
         for i in np.flatnonzero((np.abs(tail - self.level) <= NEAR * self.level) & (k > 0) & (k <= m)):
@@ -105,21 +105,21 @@ class SignTest:
         return np.asarray(below)
 
     def rejection(self, n_discordant: IntArray, least: IntArray, share_better: float) -> FloatArray:
-        """Return P(B_m >= k), on both sides of a two-sided test: R(m) where k is `least_rejected(m)`.
+        """Return P(B_m >= k), on both sides of a two-sided test: R(m) for k = `least_rejected(m)`.
 
         Parameters
         ----------
         n_discordant, least : ndarray of int64, shape (J,)
-            m and k.
+            Numbers m and critical values k.
         share_better : float
-            q, the chance that a discordant example is better.
+            Probability q that a discordant example is better.
         """
         towards = 1.0 - share_better if self.alternative == "less" else share_better
         chance = upper_tail(n_discordant, least, towards)
         return chance + upper_tail(n_discordant, least, 1.0 - towards) if self.sides == 2 else chance
 
     def certain_from(self, share_better: float, chance: float) -> int:
-        r"""Return an m from which on R is at least `chance`, where q leans to the side that is tested.
+        r"""Return an m from which on R is at least `chance`, for q on the side of the test.
 
         By Hoeffding k(m) <= m/2 + sqrt(m log(1/level) / 2) + 1, and therefore
 
@@ -127,7 +127,7 @@ class SignTest:
         """
         lean = abs(share_better - 0.5)
         needed = math.sqrt(-math.log(self.level) / 2.0) + math.sqrt(-math.log1p(-chance) / 2.0)
-        # sqrt(m) lean - 1/sqrt(m) = needed
+        # The root solves sqrt(m) lean - 1/sqrt(m) = needed.
         root = (needed + math.sqrt(needed * needed + 4.0 * lean)) / (2.0 * lean)
         return math.ceil(root * root) + 1
 

@@ -1,1 +1,1 @@
-"""Rank ranges and letter displays of many systems."""
+"""Rank ranges and compact letter displays of many systems."""

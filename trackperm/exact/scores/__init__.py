@@ -1,1 +1,1 @@
-"""Real scores as integers of one unit."""
+"""Conversion of real scores to integer multiples of one unit."""

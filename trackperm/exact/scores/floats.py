@@ -1,23 +1,24 @@
-r"""Floats as integer multiples of one unit, so that sums and ties of them are exact.
+r"""Floats as integer multiples of one unit, so that their sums and ties are exact.
 
-Floats are read as what they were most likely computed from: 0.1 + 0.2 is 0.3. In this order:
+Floats are read as the numbers that they most likely were computed from: 0.1 + 0.2 is 0.3. The first of these
+forms that fits every score is used:
 
-1. integers, where every score is one;
-2. decimals of at most 9 digits: multiples of 10^-d, for the smallest d that does;
-3. fractions of denominators up to 10^4, over their common denominator;
-4. the binary numbers that they are: exact where 62 bits hold them over one power of two, else rounded to
-   2^-52 of the power of two above the largest score.
+1. integers;
+2. decimals of at most 9 digits: multiples of 10^-d, for the smallest sufficient d;
+3. fractions with denominators up to 10^4, over their common denominator;
+4. binary numbers: exact if all fit 62 bits over one power of two, else rounded to 2^-52 of the power of two
+   above the largest score.
 
 A score x is read as a decimal or fraction y if \|x - y\| <= t eps \|x\|, with t = 4 and eps = 2^-52, or 2^-23
-in a run that holds only values of single precision. How likely is that by chance? Multiples of 10^-d are that
-close to an arbitrary real with probability 2 t eps \|x\| 10^d, and fractions of denominators up to Q with
-probability (6 / pi^2) t eps \|x\| Q^2, since a unit interval has about 3 Q^2 / pi^2 of them. As *every* score
-has to pass, the probability that scores pass of which at least one is an arbitrary real is at most the
-largest of these. t, d and Q are such that each of these stays below 1/500: first t gives way, down to the 1/2
-of a correctly rounded division, then d and Q.
+in a run with values of single precision only. The probability of reading an arbitrary real that way bounds d
+and Q: a multiple of 10^-d is as close with probability 2 t eps \|x\| 10^d, and a fraction with a denominator
+up to Q with probability (6 / pi^2) t eps \|x\| Q^2, since a unit interval has about 3 Q^2 / pi^2 of them. As
+*every* score has to pass, scores with at least one arbitrary real pass with at most the largest of these
+probabilities. t, d and Q are limited so that each of them stays below 1/500: first t is reduced, down to the
+1/2 of a correctly rounded division, then d and Q.
 
-p / q is a convergent of the continued fraction of x wherever \|x - p / q\| < 1 / (2 q^2) (Legendre), which
-the bound on Q implies, so that no other fractions have to be tried.
+p / q is a convergent of the continued fraction of x if \|x - p / q\| < 1 / (2 q^2) (Legendre), which the
+bound on Q implies, so no other fractions need to be tried.
 """
 
 from __future__ import annotations
@@ -38,14 +39,24 @@ How = Literal["integers", "decimals", "fractions", "binary", "resolution"]
 Floats = npt.NDArray[np.float64]
 
 CHANCE = 2e-3
-"""Largest probability that arbitrary reals pass as decimals or fractions."""
+"""Largest probability that arbitrary reals pass as decimals or fractions.
+
+It admits 9 decimals of scores up to 1 (2e-6), and fractions with denominators up to 10^4 (5e-8), with ease,
+and rejects 15 decimals, which every float has.
+"""
 
 ULPS = 4.0
+"""Largest distance from a decimal or fraction, in roundings: a mean of a few terms has no more."""
+
 MOST_DIGITS = 9
+"""Largest number of decimals: more would not fit 62 bits with sums over 10^9 examples."""
+
 MOST_DENOMINATOR = 10_000
+"""Largest denominator of a fraction: scores per example are ratios of counts such as tokens or classes."""
+
 WIDE_EXAMPLES = 100_000
 WIDE_BITS = 1_024
-"""Python integers stand for at most this many scores, over a common denominator of at most this many bits."""
+"""Limits of scores, and bits of their common denominator, as Python integers: some seconds and 20 MB."""
 
 DOUBLE, SINGLE = 2.0**-52, 2.0**-23
 _TINY = 1e-300
@@ -53,20 +64,19 @@ _TINY = 1e-300
 
 @dataclass(frozen=True)
 class ScaledScores:
-    """Scores of two runs, example by example, as integers over one unit.
+    """Scores of two runs, example by example, as integer multiples of one unit.
 
     Attributes
     ----------
     candidate, baseline : ndarray, shape (N,)
-        Integers: int64, the integer or boolean array that was given, or Python integers where a common
-        denominator does not fit 62 bits.
+        Integers: int64, the given integer or boolean array, or Python integers if a common denominator does
+        not fit 62 bits.
     unit : Fraction
-        A score is its integer times this.
+        Unit: a score is its integer times this.
     how : {'integers', 'decimals', 'fractions', 'binary', 'resolution'}
-        What scores were taken as.
+        Form in which scores were read.
     largest_change : float
-        Largest absolute difference between a score and its integer times the unit; 0.0 where scores are taken
-        exactly.
+        Largest absolute difference between a score and its multiple of the unit; 0.0 if scores are exact.
     """
 
     candidate: npt.NDArray[Any]
@@ -76,7 +86,7 @@ class ScaledScores:
     largest_change: float = 0.0
 
     def note(self) -> str:
-        """Say what scores were taken as, to stand behind ``scores:`` or the name of a count."""
+        """Describe the form of the scores, for use after ``scores:`` or the name of a count."""
         unit = format_unit(self.unit)
         if self.largest_change:
             return f"rounded to multiples of {unit} (largest change {self.largest_change:.2g})"
@@ -99,11 +109,11 @@ class Run:
     Attributes
     ----------
     values : ndarray of float64, shape (N,)
-        Finite.
+        Finite scores.
     largest : float
-        The largest in magnitude.
+        Largest magnitude.
     eps : float
-        Their relative precision.
+        Relative precision of the scores.
     """
 
     values: Floats
@@ -112,30 +122,30 @@ class Run:
 
     @classmethod
     def of(cls, values: Floats) -> Run:
-        """Take scores of double precision; if one is not finite, the largest is not either."""
+        """Return a run of double precision; if a score is not finite, `largest` is not either."""
         if not values.size:
             return cls(values, 0.0)
         return cls(values, float(np.maximum(-values.min(), values.max())))
 
     @property
     def blocks(self) -> Iterator[Floats]:
-        """A sample, which mostly settles what scores are not, and then all scores."""
+        """A sample, which usually rules out wrong forms, and then all scores."""
         yield self.values[:: max(1, self.values.size // 1024)]
         for first in range(0, self.values.size, CHUNK):
             yield self.values[first : first + CHUNK]
 
     def single(self) -> Run:
-        """Take the scores for single precision, if they are."""
+        """Return the run with single precision if all its values have it."""
         with np.errstate(over="ignore"):
             is_single = all((block.astype(np.float32) == block).all() for block in self.blocks)
         return Run(self.values, self.largest, SINGLE if is_single else DOUBLE)
 
     def are_integers(self) -> bool:
-        """Whether every score is an integer that 62 bits hold."""
+        """Whether every score is an integer of at most 62 bits."""
         return self.largest <= LARGEST and all((np.rint(block) == block).all() for block in self.blocks)
 
     def are_multiples(self, scale: int) -> bool:
-        """Whether every score is a multiple of 1 / `scale`, so closely that chance is no explanation."""
+        """Whether every score is closer to a multiple of 1 / `scale` than chance explains."""
         ulps = min(ULPS, CHANCE / (2.0 * self.eps * scale * max(self.largest, _TINY)))
         if ulps < 0.5:
             return False
@@ -161,7 +171,7 @@ Runs = tuple[Run, Run]
 
 
 def read_floats(runs: Runs, *, wide: bool) -> ScaledScores:
-    """Read floats as integers, decimals, fractions or binary numbers, whichever comes first."""
+    """Read floats as integers, decimals, fractions or binary numbers, the first that fits."""
     if all(run.are_integers() for run in runs):
         return ScaledScores(runs[0].scaled(1.0), runs[1].scaled(1.0), Fraction(1), "integers")
     single = runs[0].single(), runs[1].single()
@@ -182,7 +192,7 @@ def _decimals(runs: Runs) -> ScaledScores | None:
 
 @dataclass(frozen=True)
 class _Distinct:
-    """The distinct scores of a run as fractions."""
+    """Distinct scores of a run as fractions."""
 
     values: Floats
     numerators: npt.NDArray[np.int64]
@@ -190,7 +200,7 @@ class _Distinct:
 
     @classmethod
     def find(cls, run: Run, ulps: float) -> _Distinct | None:
-        """Read every score as a fraction, or none."""
+        """Read every score as a fraction; None if one cannot be."""
         tolerance = ulps * run.eps
         chance = 6.0 / math.pi**2 * tolerance * max(run.largest, _TINY)
         limit = int(min(MOST_DENOMINATOR, math.sqrt(CHANCE / chance)))
@@ -214,15 +224,16 @@ def denominators(values: Floats, tolerance: float, limit: int) -> npt.NDArray[np
     Parameters
     ----------
     values : ndarray of float64, shape (K,)
+        Finite values.
     tolerance : float
-        How close, relatively.
+        Largest relative distance.
     limit : int
         Largest denominator.
 
     Returns
     -------
     ndarray of int64, shape (K,), or None
-        None if some value has no such convergent.
+        Denominators; None if some value has no such convergent.
     """
     magnitudes = np.abs(values)
     fraction = magnitudes - np.floor(magnitudes)
@@ -273,7 +284,7 @@ def _over_common_denominator(
 
 
 def common_denominator(found: Iterable[int]) -> int | None:
-    """Return the least common multiple, or None beyond :data:`WIDE_BITS`."""
+    """Return the least common multiple; None beyond :data:`WIDE_BITS`."""
     common = 1
     for denominator in found:
         common = math.lcm(common, denominator)
@@ -283,14 +294,14 @@ def common_denominator(found: Iterable[int]) -> int | None:
 
 
 def integer_type(integers: Sequence[int], n_examples: int, *, wide: bool) -> type | None:
-    """Return int64 where 62 bits hold all `integers`, else object; None where that is too many of them."""
+    """Return int64 if all `integers` fit 62 bits, else object; None if there are too many for that."""
     if max(map(abs, integers)) < LARGEST:
         return np.int64
     return object if wide and n_examples <= WIDE_EXAMPLES else None
 
 
 def _binary(runs: Runs) -> ScaledScores:
-    """Take floats as multiples of a power of two."""
+    """Read floats as multiples of a power of two."""
     _, exponent = math.frexp(max(run.largest for run in runs))
     fine = [np.rint(np.ldexp(run.values, 61 - exponent)) for run in runs]
     if all(
@@ -298,12 +309,12 @@ def _binary(runs: Runs) -> ScaledScores:
         for part, run in zip(fine, runs, strict=True)
     ):
         candidate, baseline = (part.astype(np.int64) for part in fine)
-        # What no integer has set below the lowest bit belongs to the unit.
+        # Zero bits that all integers end with belong to the unit.
         bits = int(np.bitwise_or.reduce(candidate) | np.bitwise_or.reduce(baseline))
         shift = (bits & -bits).bit_length() - 1
         unit = Fraction(2) ** (exponent - 61 + shift)
         return ScaledScores(candidate >> shift, baseline >> shift, unit, "binary")
-    # The largest float below a power of two lies half a unit from the last integer before it too.
+    # The largest float below a power of two is half a unit from the last integer before it, too.
     last = 2.0**52 - 1.0
     rounded = [np.clip(np.rint(np.ldexp(run.values, 52 - exponent)), -last, last) for run in runs]
     change = max(
@@ -315,10 +326,10 @@ def _binary(runs: Runs) -> ScaledScores:
 
 
 def round_floats(runs: Runs, unit: Fraction) -> ScaledScores | None:
-    """Round floats to multiples of `unit`; None where floats are not precise enough to tell which."""
+    """Round floats to multiples of `unit`; None if floats are too imprecise to decide which."""
     largest = max(run.largest for run in runs)
     p, q = unit.numerator, unit.denominator
-    # A power of two divides without rounding; else quotients are off by less than 2^-51, relatively.
+    # Division by a power of two is exact; other quotients have relative errors below 2^-51.
     is_power = p & (p - 1) == 0 and q & (q - 1) == 0 and max(p, q) < 2**1000
     if not is_power and (max(p, q) > 2**53 or largest / unit > 2**49):
         return None

@@ -1,1 +1,1 @@
-"""Tails of several counts at once: their lattice, regions in it, and sums over them."""
+"""Tails of several counts: their lattice, regions of it, and sums over regions."""

@@ -1,9 +1,9 @@
-"""Rank reduction: the lattice that the differences span, and a short basis of it.
+"""Rank reduction: a short basis of the lattice that the differences span.
 
-The random part of S is sum_k sum_j B_kj e_k, so S moves on a lattice of rank r <= m only. Its coordinates
-X = sum_k sum_j B_kj x_k, with e_k = basis @ x_k, are what the exact engines work on: for F1 by four counts
-r = 2, for accuracy r = 1. The Hermite form finds a basis; lattice reduction in the covariance metric of X
-then makes the box that holds the mass small.
+The random part of S is sum_k sum_j B_kj e_k, so S moves on a lattice of rank r <= m only. The exact engines
+use its coordinates X = sum_k sum_j B_kj x_k, with e_k = basis @ x_k: for F1 by four counts r = 2, for
+accuracy r = 1. The Hermite form finds a basis; lattice reduction in the covariance metric of X then makes the
+box that contains the mass small.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from trackperm.exact.types import IntArray
 IntMatrix = list[list[int]]
 
 MOST_REDUCED = 8
-"""Rank up to which a basis is reduced; beyond it no window fits, and drawing swaps needs no basis."""
+"""Largest rank whose basis is reduced: beyond it no window fits, and drawing swaps needs no basis."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Lattice:
         Columns are basis vectors; r is the rank.
     coordinates : ndarray of int64, shape (K, r)
         e_k = basis @ coordinates[k]; no smaller lattice contains them all, up to rank 8. Beyond it the basis
-        is that of all integers, and the coordinates are the e_k themselves.
+        is the standard one, and the coordinates are the e_k themselves.
     """
 
     basis: tuple[tuple[int, ...], ...]
@@ -48,7 +48,7 @@ class Lattice:
 
 
 def reduce_rank(histogram: DifferenceHistogram) -> Lattice:
-    """Find a basis, short in the covariance metric, of the lattice of the differences.
+    """Find a basis of the lattice of the differences that is short in the covariance metric.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def reduce_rank(histogram: DifferenceHistogram) -> Lattice:
 def _echelon_basis(rows: IntMatrix) -> tuple[IntMatrix, list[int]] | None:
     """Return a row-echelon basis of the integer span of `rows`, and the pivot column of each basis row.
 
-    None as soon as there are more than `MOST_REDUCED` basis rows.
+    Return None as soon as there are more than `MOST_REDUCED` basis rows.
     """
     basis: dict[int, list[int]] = {}
     for row in rows:
@@ -132,7 +132,7 @@ def _short_transform(gram: IntMatrix) -> IntMatrix:
     """Return a unimodular V whose rows are short in the metric `gram` (LLL, delta = 3/4, exact fractions).
 
     With x' = V x the variance of x'_i is the squared length of row i, so short rows make a small box.
-    For two dimensions this is the reduction of Lagrange.
+    In two dimensions this is the reduction of Lagrange.
 
     References
     ----------

@@ -1,21 +1,21 @@
 r"""Tail probabilities on a plane lattice, row by row, without a transform.
 
-A region that is an interval [a, b] in every row x (`rows`) has, under the tilt lambda,
+If a region is an interval [a, b] in every row x (`rows`), then under the tilt lambda
 
     P(X in R) = exp(K - lambda . (r - E/2)) sum_x sum_{y=a}^{b} exp(-lambda . (z - r)) P_lambda(X = z)
 
 with z = (x, y) and a reference point r, and P_lambda(X = z) is a sum over the few frequencies that matter:
 over y it is geometric, over the frequencies of x one matrix product.
 
-One tilt serves only the rows where its weights stay moderate (`tilted`). So several are used: the first has
-its mean at the dominating point of R, each further one at the end of the row that the others serve worst.
-Every row goes to the tilt with the least Chernoff bound there. Rows and ends of rows that cannot matter are
-left out, and their mass is bounded.
+One tilt suits only the rows where its weights stay moderate (`tilted`), so several are used: the first has
+its mean at the dominating point of R, each further one at the end of the row with the largest bound under the
+others. Every row is assigned to the tilt with the least Chernoff bound there. Rows and ends of rows that are
+negligible are omitted, and their mass is bounded.
 
 The certificate adds up, for each tilt: spectrum errors and pruned frequencies (norm of weights times norm of
 errors, by Cauchy, Schwarz and Parseval); wrapped mass times the greatest weight; roundings that all rows of a
 frequency share, relative to its sum over rows; the other roundings, taken as independent between rows with
-SPREAD standard deviations; and once: what was left out, and the null mass outside the rows looked at.
+SPREAD standard deviations; and once: the omitted mass, and the null mass outside the window.
 """
 
 from __future__ import annotations
@@ -47,34 +47,43 @@ from trackperm.exact.engines.lattice.tilted import Tilted, common_scale, least_p
 from trackperm.exact.types import IntArray, Region
 
 LOG_IGNORED = -31.0
-"""Logarithm, relative to the expected tail, of all mass that may be left out of rows."""
+"""Logarithm, relative to the expected tail, of all mass that may be omitted from rows: 3e-14."""
 
 LOG_EXCESS = 8.0
-"""Logarithm of the Chernoff bound of a row, relative to the tail, from which another tilt is worth it."""
+"""Logarithm of a Chernoff bound, relative to the tail, beyond which a row gets another tilt.
+
+The relative error is then some exp(8) = 3,000 roundings at the most: 3e-13.
+"""
 
 LOG_WINDOW = -42.0
-"""Logarithm of the mass that a window may leave out, under its tilt, or relative to the expected tail."""
+"""Logarithm of the mass outside a window, under its tilt or relative to the expected tail.
+
+exp(-42) = 6e-19 is below a rounding, and a larger window would cost frequencies.
+"""
 
 LOG_PRUNED = -42.0
-"""Logarithm of the modulus below which a frequency is left out."""
+"""Logarithm of the modulus below which a frequency is omitted: the same share as outside a window."""
 
 MOST_TILTS = 24
-"""Tilts at the most."""
+"""Largest number of tilts: cheaper than those of a grid, as each takes no transform."""
 
 LARGEST_WEIGHT = 300.0
-"""Logarithm of the largest weight, relative to the tail, that a tilt gives: points beyond are left out."""
+"""Logarithm of the largest weight, relative to the tail; points with larger ones are omitted.
+
+Its square is still a float.
+"""
 
 SPREAD = 6.0
-"""Standard deviations of the rounding error of a sum of rows that the certificate covers."""
+"""Standard deviations of a sum's rounding error that the certificate covers: 2e-9 is the chance of more."""
 
 ROWS = 2**12
-"""Rows summed at a time."""
+"""Rows per step, fewer if they have many frequencies."""
 
 BYTES_PER_TERM = 128
 """Memory for one frequency of one row: complex factors, products and their sizes."""
 
 INTERVALS_PER_ROW = 16
-"""Intervals in a row on average, beyond which a transform is cheaper."""
+"""Largest average number of intervals in a row: with more, a transform is cheaper."""
 
 
 def plane_tail(
@@ -90,15 +99,15 @@ def plane_tail(
     Parameters
     ----------
     law : SwapDistribution
-        The law of X, of rank 2.
+        Distribution of X, of rank 2.
     first_tilt : ndarray of float, shape (2,)
         Zero if the region contains the mean of X, else a tilt with its mean near the dominating point.
     log_tail : float
-        The expected logarithm of the probability.
+        Expected logarithm of the probability.
     region : callable
-        Gives the region, made for questions near a lattice point.
+        Function of a lattice point that returns the region, prepared for points near it.
     reach : Reach
-        Says which points swaps may lead to.
+        Points that swaps may lead to.
     memory_budget : int
         Bytes that may be allocated.
 
@@ -134,7 +143,7 @@ def _tail(
     log_beyond: float,
     memory_budget: int,
 ) -> TailMass:
-    """Return the mass of intervals; `log_beyond` bounds the mass outside the window that holds them."""
+    """Return the mass of intervals; `log_beyond` bounds the mass outside their window."""
     precision = least_precision(law)
     tilts = [first]
     bounds = _log_mass_bounds(first, rows, precision)
@@ -165,7 +174,7 @@ def _near(tilt: Tilted, rows: RowIntervals) -> IntArray:
 
 
 def _trimmed(tilt: Tilted, rows: RowIntervals, log_tail: float) -> RowIntervals:
-    """Return what a tilt's window and the largest weight leave of intervals; first > last for nothing."""
+    """Trim intervals to a tilt's window and the largest weight; first > last if nothing is left."""
     (x0, y0), (n_x, n_y) = tilt.window.start, tilt.window.periods
     first, last = np.maximum(rows.first, y0), np.minimum(rows.last, y0 + n_y - 1)
     at_reference = tilt.chernoff([rows.x, np.full_like(rows.x, tilt.reference[1])])
@@ -198,7 +207,7 @@ def _log_mass_bounds(tilt: Tilted, rows: RowIntervals, precision: FloatArray) ->
 
 
 def _needed(bounds: FloatArray, log_ignored: float) -> Flags:
-    """Say which rows are left when those of the least mass are dropped, up to exp(log_ignored) in all."""
+    """Return flags of the rows to keep; the others have at most exp(log_ignored) of mass in all."""
     order = np.argsort(bounds)
     dropped = np.cumsum(np.exp(np.minimum(bounds[order] - log_ignored, 1.0)))
     needed = np.ones(bounds.size, dtype=np.bool_)
@@ -209,7 +218,7 @@ def _needed(bounds: FloatArray, log_ignored: float) -> Flags:
 def _reassign(
     tilts: Sequence[Tilted], rows: RowIntervals, log_tail: float, best: FloatArray, chosen: IntArray
 ) -> None:
-    """Give the rows that the last of the tilts serves best to it: `best` are least Chernoff bounds."""
+    """Assign to the last tilt the rows where it has the least Chernoff bound; update `best` and `chosen`."""
     tilt = tilts[-1]
     kept = _trimmed(tilt, rows, log_tail)
     bound = tilt.chernoff([rows.x, _near(tilt, kept)])
@@ -227,7 +236,7 @@ def _summed(
     log_beyond: float,
     memory_budget: int,
 ) -> TailMass:
-    """Sum every row under its tilt, and what was left out into the certificate."""
+    """Sum every row under its tilt, and the bounds of omitted mass into the certificate."""
     log_scale = common_scale(tilts, log_tail)
     total, error = 0.0, float(never_zero(log_beyond - log_scale))
     left_out = [rows.chosen(chosen == -1)]

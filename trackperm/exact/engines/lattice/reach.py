@@ -1,8 +1,8 @@
-"""Lattice points that swaps may lead to, as far as the ranges of their integer totals tell.
+"""Lattice points within the ranges of all totals: swaps lead to no others.
 
-A form D(x) = D_0 + d . x of the lattice point X = sum_k sum_j B_kj x_k takes values between
-D_0 + sum_k c_k min(d . x_k, 0) and D_0 + sum_k c_k max(d . x_k, 0), both attained. Points at which a form is
-outside its range have probability 0 exactly: counts below 0, and F1 where it would divide by less than 0.
+A form D(x) = D_0 + d . x of the lattice point X = sum_k sum_j B_kj x_k has values between
+D_0 + sum_k c_k min(d . x_k, 0) and D_0 + sum_k c_k max(d . x_k, 0), both attained. Points with a form outside
+its range have probability 0 exactly, such as those with a count below 0, or with F1 dividing by less than 0.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Strip:
-    """The points x with least <= constant + slopes . x <= greatest, all integers."""
+    """Points x with least <= constant + slopes . x <= greatest, all integers."""
 
     constant: int
     slopes: tuple[int, ...]
@@ -34,16 +34,16 @@ class Strip:
     greatest: int
 
     def between(self, least: int, greatest: int) -> Strip:
-        """Return the part of the strip where the form is between two values, ends included."""
+        """Return the part of the strip with the form between two values, ends included."""
         return replace(self, least=max(least, self.least), greatest=min(greatest, self.greatest))
 
     def contains(self, points: Sequence[IntArray]) -> Flags:
-        """Say which points are in the strip, given as r broadcastable coordinate arrays."""
+        """Return flags of the points in the strip, given as r broadcastable coordinate arrays."""
         values = self._values(points, self.slopes)
         return np.asarray((values >= self.least) & (values <= self.greatest), dtype=np.bool_)
 
     def cut(self, x: IntArray, low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:
-        """Shorten rows {x} x [low, high] of a plane lattice to the strip; low > high where none is left."""
+        """Shorten rows {x} x [low, high] of a plane lattice to the strip; low > high if nothing is left."""
         rest = self._values([x], self.slopes[:1])
         slope = self.slopes[1]
         if slope == 0:
@@ -72,16 +72,16 @@ class Strip:
 
 
 class Reach:
-    """The points of a lattice that satisfy the ranges of all totals.
+    """Points of a lattice that satisfy the ranges of all totals.
 
     Parameters
     ----------
     law : SwapDistribution
-        The law of the lattice point.
+        Distribution of the lattice point.
     origin : sequence of int, length m
-        The totals at lattice point 0.
+        Totals at lattice point 0.
     basis : sequence of sequence of int, shape (m, r)
-        The totals at x are origin + basis @ x.
+        Totals at x are origin + basis @ x.
     """
 
     def __init__(self, law: SwapDistribution, origin: Sequence[int], basis: Sequence[Sequence[int]]) -> None:
@@ -96,7 +96,7 @@ class Reach:
                 self.strips.append(self.strip(constant, slopes))
 
     def strip(self, constant: int, slopes: tuple[int, ...]) -> Strip:
-        """Return the strip of an affine form with the values that it attains."""
+        """Return the strip between the extreme values of an affine form."""
         largest = max(map(abs, slopes), default=0) * int(np.abs(self._law.coordinates).max(initial=0))
         dtype: Any = np.int64 if largest * max(len(slopes), 1) < LARGEST else object
         steps = (self._law.coordinates.astype(dtype) @ np.array(slopes, dtype=dtype))[:, None]
@@ -105,7 +105,7 @@ class Reach:
         return Strip(constant, slopes, constant + fall, constant + rise)
 
     def contains(self, points: Sequence[IntArray]) -> Flags:
-        """Say which points satisfy all ranges, given as r broadcastable coordinate arrays."""
+        """Return flags of the points within all ranges, given as r broadcastable coordinate arrays."""
         found = np.ones(np.broadcast_shapes(*(axis.shape for axis in points)), dtype=np.bool_)
         for strip in self.strips:
             found &= strip.contains(points)
@@ -113,21 +113,21 @@ class Reach:
 
 
 def without_undefined(tail: TailMass, undefined: TailMass, point: Sequence[int]) -> TailMass:
-    """Return a tail whose certificate covers the mass of points where the statistic is undefined.
+    """Return a tail whose certificate includes the mass of undefined points.
 
     Parameters
     ----------
     tail : TailMass
-        The mass of the points in a region.
+        Mass of the points in a region.
     undefined : TailMass
-        The mass of points, allowed by the ranges of the totals, where the statistic is undefined.
+        Mass of the points within the ranges of the totals where the statistic is undefined.
     point : sequence of int, length r
-        One of these.
+        One of these points.
 
     Raises
     ------
-    InputError
-        If that mass is proved to be more than 0: swaps lead there.
+    UndefinedStatisticError
+        If that mass is proved to be positive: swaps lead there.
     """
     if undefined.error < 0.5:
         raise UndefinedStatisticError(

@@ -1,4 +1,4 @@
-"""The probability of the values at least as extreme as the observed one, by the engine that fits."""
+"""Probability of values at least as extreme as the observed one, by the first engine that fits."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ from trackperm.exact.engines.lattice.statistic import LatticeStatistic
 from trackperm.exact.types import Region
 
 WANTED = 1e-10
-"""Relative error of a tail above which other ways are tried too."""
+"""Largest relative error of a tail that ends the search for a better one: a p-value's shown digits."""
 
 LOG_MILD = -6.0
-"""Expected logarithm of a tail from which it needs no tilt."""
+"""Expected logarithm above which a tail needs no tilt: the weights then magnify roundings 400 times at the
+most."""
 
 LOG_UNKNOWN = -24.0
-"""Logarithm that is expected of a tail without a dominating point, as of a quadratic form's."""
+"""Expected logarithm of a tail without a dominating point, such as a quadratic form's."""
 
 ROUNDS = 6
-"""Times that a tail is computed at the most, each with a better guess of its size."""
+"""Largest number of times that a tail is computed, each with a better guess of its size."""
 
 LOG_CLOSER = -6.0
-"""What a round adds to the expected logarithm of the tail, so that less is left out and tilts are closer."""
+"""Added to the tail's logarithm for the next round, so that less is omitted and tilts are closer."""
 
 
 def region_tail(
@@ -41,20 +42,20 @@ def region_tail(
     upper: bool,
     memory_budget: int,
 ) -> TailMass:
-    """Return P(X in R) for the lattice points R where the statistic is at least, or at most, `threshold`.
+    """Return P(X in R), with R the lattice points at least, or at most, at a threshold.
 
     Parameters
     ----------
     law : SwapDistribution
-        The law of X.
+        Distribution of X.
     statistic : LatticeStatistic
         The statistic, for the search of the dominating point.
     threshold : float
-        The statistic's value on the boundary of R.
+        Value of the statistic on the boundary of R.
     region : callable
-        Gives R, made for questions near a lattice point.
+        Function of a lattice point that returns R, prepared for points near it.
     upper : bool
-        Whether R is where the statistic is at least `threshold`.
+        Whether R contains the values of at least `threshold`.
     memory_budget : int
         Bytes that may be allocated.
 
@@ -89,7 +90,7 @@ def region_tail(
             found.append(tail)
             if tail.error <= WANTED:
                 return tail
-            # An upper bound alone says little about the size; and no swap has less than 2^-n.
+            # An upper bound alone tells little about the size, and every swap has probability 2^-n.
             closer = tail.log + LOG_CLOSER if tail.error < 1.0 else min(2.0 * log_tail, tail.log)
             closer = max(closer, -math.log(2.0) * law.n_coins + LOG_CLOSER)
             if abs(closer - log_tail) < 1.0:
@@ -101,10 +102,10 @@ def region_tail(
 
 
 def _first_guess(law: SwapDistribution, excess: Callable[[FloatArray], float]) -> tuple[FloatArray, float]:
-    """Return a tilt to begin with, and about the logarithm of P(excess >= 0).
+    """Return a first tilt, and an estimate of the logarithm of P(excess >= 0).
 
-    `excess` is a function of X - E/2, shape (r,). The tilt is zero where the tail is mild, by a normal law of
-    an excess linear in X, or where there is no dominating point.
+    `excess` is a function of X - E/2, shape (r,). The tilt is zero if the tail is mild, by a normal
+    approximation with an excess linear in X, or if there is no dominating point.
     """
     none = np.zeros(law.rank)
     at = excess(none)

@@ -1,12 +1,12 @@
-r"""One tilt, with what is needed to judge which lattice points it serves.
+r"""Tilts, their windows, and bounds of the mass of lattice points.
 
-Under the tilt lambda a point z has the probability
+In terms of the tilt lambda, the probability of a point z is
 
     P(X = z) = exp(K - lambda . (z - E/2)) P_lambda(X = z),
 
-and the factor, Chernoff's bound, is the size of the rounding errors that it leaves. A sum over a region
-therefore uses several tilts, each for the points where its bound is the least. As the Hessian of K is at most
-C = sum_k c_k x_k x_k^T / 4 everywhere, one tilt also tells how little mass there is away from its mean:
+and the factor, Chernoff's bound, is the size of its rounding errors. A sum over a region therefore uses
+several tilts, each for the points where its bound is the least. As the Hessian of K is at most
+C = sum_k c_k x_k x_k^T / 4 everywhere, one tilt also bounds the mass away from its mean:
 
     P(X = z) <= exp(K - lambda . (z - E/2) - (z - mean)^T C^-1 (z - mean) / 2).
 """
@@ -25,31 +25,31 @@ from trackperm.exact.distributions.tilt import ScaleFactor, scale_factor
 from trackperm.exact.types import IntArray
 
 MOST_STEPS = 100
-"""Newton steps to a tilt at the most."""
+"""Largest number of Newton steps to a tilt; any tilt is valid, so stopping early costs only accuracy."""
 
 CLOSE = 1e-3
-"""Decrease that a Newton step promises, below which a tilt is good enough."""
+"""Predicted decrease of a bound's logarithm below which the tilt is close enough."""
 
 SHORTEST = 2.0**-40
-"""Part of a Newton step below which the search ends."""
+"""Smallest part of a Newton step: shorter ones change nothing but roundings."""
 
 
 @dataclass(frozen=True)
 class Tilted:
-    """A tilt of the law of X.
+    """Tilt of the distribution of X.
 
     Attributes
     ----------
     tilt : ndarray of float, shape (r,)
-        lambda.
+        The tilt lambda.
     reference : tuple of int, length r
-        The lattice point next to the mean.
+        Lattice point next to the mean.
     scale : ScaleFactor
         exp(K - lambda . (reference - E/2)).
     mean : ndarray of float, shape (r,)
-        The mean of X under the tilt.
+        Mean of X under the tilt.
     window : Window
-        Holds all but a negligible part of the tilted law.
+        Window with all but a negligible part of the tilted mass.
     """
 
     tilt: FloatArray
@@ -60,7 +60,7 @@ class Tilted:
 
     @classmethod
     def of(cls, law: SwapDistribution, tilt: FloatArray, log_outside: float, *, fast: bool) -> Tilted:
-        """Tilt a law; the window leaves out at most exp(log_outside), and is enlarged to transform `fast`."""
+        """Tilt a distribution; its window omits at most exp(log_outside), and is enlarged if `fast`."""
         mean = law.centred_mean(tilt) + np.array([float(e) / 2 for e in law.total])
         reference = tuple(round(float(x)) for x in mean)
         window = plan_window(law, tilt, log_outside, fast=fast)
@@ -75,11 +75,11 @@ class Tilted:
         return total
 
     def chernoff(self, points: Sequence[IntArray]) -> FloatArray:
-        """Return K - lambda . (z - E/2), log bounds of the mass of points."""
+        """Return K - lambda . (z - E/2), the log bounds of the mass of points."""
         return self.scale.log + self.log_weight(points)
 
     def falling_off(self, points: Sequence[IntArray | FloatArray], precision: FloatArray) -> FloatArray:
-        """Return (z - mean)^T C^-1 (z - mean) / 2, what log bounds fall by away from the mean."""
+        """Return (z - mean)^T C^-1 (z - mean) / 2, the decrease of log bounds away from the mean."""
         offsets = [axis - at for axis, at in zip(points, self.mean.tolist(), strict=True)]
         total = np.zeros(points[0].shape)
         for i, j in itertools.combinations_with_replacement(range(len(offsets)), 2):
@@ -88,10 +88,10 @@ class Tilted:
 
 
 def tilt_at(law: SwapDistribution, point: FloatArray) -> FloatArray:
-    """Return a tilt of about the least Chernoff bound at a point of the lattice's space, shape (r,).
+    """Return a tilt with nearly the least Chernoff bound at a point, shape (r,).
 
-    Newton's method, with halved steps, on the convex function K(lambda) - lambda . (point - E/2). Its minimum
-    is where the tilted mean is the point; on the edge of the support it is approached along a ray.
+    Newton's method, with halved steps, minimises the convex function K(lambda) - lambda . (point - E/2). At
+    the minimum the tilted mean is the point; on the edge of the support it is approached along a ray.
     """
     goal = point - np.array([float(e) / 2 for e in law.total])
     tilt = np.zeros(law.rank)
@@ -102,7 +102,7 @@ def tilt_at(law: SwapDistribution, point: FloatArray) -> FloatArray:
     value = objective(tilt)
     for _ in range(MOST_STEPS):
         gradient = goal - law.centred_mean(tilt)
-        # Coins that the tilt has decided leave a covariance of lower rank.
+        # Coins that are certain under the tilt leave a covariance of lower rank.
         step = np.linalg.lstsq(law.covariance(tilt), gradient, rcond=1e-12)[0]
         if float(gradient @ step) < CLOSE:
             break
@@ -116,20 +116,20 @@ def tilt_at(law: SwapDistribution, point: FloatArray) -> FloatArray:
 
 
 def least_precision(law: SwapDistribution) -> FloatArray:
-    """Return a little less than C^-1, shape (r, r), so that its roundings do not make bounds too small."""
+    """Return slightly less than C^-1, shape (r, r), so that roundings do not make bounds too small."""
     covariance = law.covariance(np.zeros(law.rank))
     return np.asarray(np.linalg.inv(covariance) * (1.0 - 1e-9), dtype=np.float64)
 
 
 def common_scale(tilts: Sequence[Tilted], log_tail: float) -> float:
-    """Return the logarithm of the unit in which masses under several tilts are added up.
+    """Return the logarithm of the unit in which masses under several tilts are added.
 
-    One of the scale factors if possible, which saves roundings, but near enough to the tail for its floats.
+    It is one of the scale factors, which saves roundings, unless none is near enough to the tail for floats.
     """
     nearest = min((tilt.scale.log for tilt in tilts), key=lambda log: abs(log - log_tail))
     return nearest if abs(nearest - log_tail) < 100.0 else log_tail
 
 
 def never_zero(logs: FloatArray | float) -> FloatArray:
-    """Return exp of logarithms within the range of floats, 0 for -inf alone: small bounds are no proof."""
+    """Return exp of logarithms, within the range of floats and 0 for -inf only, so no bound underflows."""
     return np.where(np.isneginf(logs), 0.0, np.exp(np.clip(logs, -700.0, 700.0)))

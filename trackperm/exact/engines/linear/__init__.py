@@ -1,1 +1,1 @@
-"""Tails of one weighted sum of coins: every engine for linear statistics."""
+"""Tails of one weighted sum of coins: the engines for linear statistics."""

@@ -1,4 +1,4 @@
-r"""The tail of a binomial distribution with probability 1/2: every discordant example counts the same.
+r"""Binomial tail with probability 1/2, for discordant examples that all count the same.
 
 For n coins and j <= n/2,
 
@@ -8,9 +8,9 @@ a sum of positive terms. With e = (n - 2j)/n and the remainder s of Stirling's s
 
     P(X = j) = sqrt(n / (2 pi j (n - j))) exp(s(n) - s(j) - s(n - j) - n/2 (log(1 - e^2) + 2 e atanh e)),
 
-where no terms cancel (Loader 2000, Fast and accurate computation of binomial probabilities, in this form).
+without cancellation (Loader 2000, Fast and accurate computation of binomial probabilities, in this form).
 Near the edge, where 1 - e^2 loses digits, the last term is j log(2j/n) + (n - j) log(2(n - j)/n).
-The certificate: the exponent's roundings, and for each term two roundings a factor.
+The certificate adds up the exponent's roundings, and two roundings for each factor of a term.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from trackperm.exact.distributions.characteristic import UNIT
 from trackperm.exact.distributions.tilt import CERTAIN, TailMass, share_of_swaps
 
 COUNTED = 64
-"""Terms up to which coefficients are added as integers."""
+"""Number of terms up to which integers are faster; Stirling's series then has n - j of at least 64."""
 
 MOST_COINS = 2**32
-"""Coins up to which the terms of the sum are few enough to be listed."""
+"""Largest number of coins: their 7 sqrt(n) terms are 3.7 MB."""
 
 STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)
 """Coefficients of 1/n, 1/n^3, ... in log n! - log(sqrt(2 pi n) (n/e)^n) (Abramowitz and Stegun 6.1.41)."""
@@ -39,9 +39,9 @@ def binomial_tail(n_coins: int, greatest: int) -> TailMass:
     Parameters
     ----------
     n_coins : int
-        n, at least 1.
+        Number of coins n, at least 1.
     greatest : int
-        j, at least 0.
+        End of the tail j, at least 0.
     """
     if greatest >= n_coins:
         return CERTAIN
@@ -61,11 +61,11 @@ def binomial_tail(n_coins: int, greatest: int) -> TailMass:
         lost = 0.0
     else:
         terms_of_exponent = j * math.log(2 * j / n), (n - j) * math.log(2 * (n - j) / n)
-        # The logarithms' arguments are rounded: j and n - j times one rounding.
+        # The arguments of the logarithms are rounded, which counts j and n - j times.
         lost = float(n)
     divergence = sum(terms_of_exponent)
     log = _stirling(n) - _stirling(j) - _stirling(n - j) - divergence
-    # Beyond 7 sqrt(n) terms the rest is below exp(-98) of the first.
+    # After 7 sqrt(n) terms the rest is below exp(-98) of the first.
     index = np.arange(min(j, 7 * math.isqrt(n) + 64), dtype=np.float64)
     terms = np.concatenate([[1.0], np.cumprod((j - index) / (n - j + 1 + index))])
     total = float(terms.sum())
@@ -86,5 +86,5 @@ def _coefficients(n_coins: int, greatest: int) -> int:
 
 @lru_cache(maxsize=4096)
 def _stirling(n: int) -> float:
-    """Return log n! - log(sqrt(2 pi n) (n/e)^n) for n of at least 64: the series then ends in floats."""
+    """Return log n! - log(sqrt(2 pi n) (n/e)^n) for n >= 64, to the precision of floats."""
     return math.fsum(coefficient / n ** (2 * k + 1) for k, coefficient in enumerate(STIRLING))

@@ -1,4 +1,4 @@
-r"""Certified ends for the tail of a sum whose steps have no lattice that fits: real scores, say.
+r"""Certified bounds of a tail by rounded steps, for steps such as real scores whose lattice is too fine.
 
 Write X - E/2 = sum_k eps_k d_k / 2 with signs eps_k, and d_k = s q_k + r_k with integers q_k. Then
 
@@ -6,7 +6,7 @@ Write X - E/2 = sum_k eps_k d_k / 2 with signs eps_k, and d_k = s q_k + r_k with
 
 and by Hoeffding's inequality P(|R| > rho) <= 2 exp(-2 rho^2 / sum_k r_k^2). So P(X <= x) lies between
 P(s (Y - F/2) <= x - E/2 - rho) - P(|R| > rho) and P(s (Y - F/2) <= x - E/2 + rho) + P(|R| > rho), and both
-tails of Y are computed with their own certificates. What is reported is the upper end.
+tails of Y are computed with their own certificates. The result is the upper bound.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from trackperm.exact.distributions.line import LineLaw
 from trackperm.exact.distributions.tilt import TailMass
 
 LOG_FAILURE = -24.0
-"""Logarithm, relative to the tail, of the probability that the remainder exceeds rho."""
+"""Logarithm, relative to the tail, of the probability that the remainder exceeds rho.
+
+exp(-24) = 4e-11 is small beside the width of a bracket; rho grows only with the root of the logarithm.
+"""
 
 
 def bracket_tail(
@@ -37,15 +40,15 @@ def bracket_tail(
     Parameters
     ----------
     law : LineLaw
-        The law of X.
+        Distribution of X.
     greatest : int
-        x.
+        End of the tail x.
     spacing : int
-        s, the width to which steps are rounded.
+        Width s to which steps are rounded.
     log_guess : float
-        About the logarithm of the tail; only the width of the bracket depends on it.
+        Estimated logarithm of the tail; only the width of the bracket depends on it.
     tails : callable
-        Gives P(Y <= y) at several y, the greatest first, for a law with small steps.
+        Function that returns P(Y <= y) at several y, the greatest first, for a distribution of small steps.
     """
     rough, remainder_squares = rounded(law, spacing)
     log_failure = log_guess + LOG_FAILURE
@@ -57,23 +60,23 @@ def bracket_tail(
     ends = tails(rough, [limit for limit in limits if limit >= 0]) if limits[0] >= 0 else []
     reference = max(log_guess, *(end.log for end in ends), -math.inf)
     failure = math.exp(log_failure - reference)
-    # The observed swap itself is in the tail.
+    # The observed swap is in the tail.
     low, high = math.exp(-law.n_coins * math.log(2.0) - reference), failure
     if len(ends) > 0:
         high += math.exp(ends[0].log - reference) * (1.0 + ends[0].error)
     if len(ends) > 1:
         low = max(low, math.exp(ends[1].log - reference) * (1.0 - min(ends[1].error, 1.0)) - failure)
     high = max(high, low)
-    # Two exponentials and a logarithm of this size.
+    # Roundings of two exponentials and a logarithm of this size.
     roundings = 16.0 * UNIT * (4.0 + abs(reference))
     width = high / low * (1.0 + 4.0 * roundings) - 1.0 if low > 0.0 else math.inf
     return TailMass(reference, high * (1.0 + roundings), width)
 
 
 def sufficient_spacing(law: LineLaw, greatest: int, width: float) -> int:
-    """Return about the largest spacing that makes a bracket of P(X <= greatest) as narrow as `width`.
+    """Estimate the largest spacing with a bracket of P(X <= greatest) of relative width `width`.
 
-    Narrow relative to the tail itself; beyond two standard deviations, less so in proportion.
+    Beyond two standard deviations the width may be greater, in proportion to the deviations.
     """
     # With z standard deviations below the mean, the mass grows by about 1.2 (1 + z) a standard deviation,
     # and remainders spread evenly over a spacing have the mean square spacing^2 / 12.
@@ -85,7 +88,7 @@ def sufficient_spacing(law: LineLaw, greatest: int, width: float) -> int:
 
 
 def rounded(law: LineLaw, spacing: int) -> tuple[LineLaw, int]:
-    """Return the law of steps in units of `spacing`, and a bound of sum_k c_k r_k^2 of what is left over."""
+    """Return the distribution of rounded steps in units of `spacing`, and a bound of sum_k c_k r_k^2."""
     quotients = law.steps // spacing
     left_over = law.steps - quotients * spacing
     upwards = left_over >= spacing - left_over

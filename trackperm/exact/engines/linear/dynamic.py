@@ -1,9 +1,9 @@
-"""Tails on the integers by dynamic programming: how many swaps reach each value.
+"""Tails on the integers by dynamic programming over the number of swaps of each value.
 
-The recursion of Zmigrod, Vieira and Cotterell (2022), Algorithm 2, on the cells that matter only: coins are
-added in ascending order of their steps, and values beyond the tail are dropped. All terms are positive, so
-the result is accurate relative to itself without tilting: counts below 2^53 are exact, larger ones err by one
-rounding a coin.
+This is the recursion of Zmigrod, Vieira and Cotterell (2022), Algorithm 2, on the cells of the tail only:
+coins are added in ascending order of their steps, and values beyond the tail are dropped. All terms are
+positive, so the relative error is small without tilting: counts below 2^53 are exact, and larger ones have
+one rounding for each coin.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from trackperm.exact.distributions.line import LineLaw
 from trackperm.exact.distributions.tilt import TailMass
 
 BYTES_PER_CELL = 24
-"""The count of a cell, and copies while arrays are added."""
+"""Memory of a cell: its count, and copies while arrays are added."""
 
 COINS_BETWEEN_SCALES = 400
-"""Coins after which counts that have become large are scaled down; each at most doubles them."""
+"""Coins between scalings of large counts: each at most doubles them, so they stay below 2^(500 + 400)."""
 
 LOG2_LARGE = 500
 LOG2_TINY = -1074
-"""Binary logarithms of a count that is large, and of the least positive float."""
+"""Binary logarithms of a count that is scaled down, and of the least positive float."""
 
 
 def dynamic_tails(law: LineLaw, limits: Sequence[int]) -> list[TailMass]:
-    """Return P(X <= limit) for each limit, in 24 bytes an integer up to the limits.
+    """Return P(X <= limit) for each limit, with 24 bytes for each integer up to the limits.
 
     Raises
     ------
     CapacityError
-        If counts are of too many magnitudes for floats.
+        If the counts span more magnitudes than floats do.
     """
     greatest = max(limits)
     ways = np.zeros(greatest + 1)
@@ -52,7 +52,7 @@ def dynamic_tails(law: LineLaw, limits: Sequence[int]) -> list[TailMass]:
                     ways[: reach + 1] = np.ldexp(ways[: reach + 1], -shift)
                     exponent += shift
                     if exponent > -LOG2_TINY - 52:
-                        # A count that underflows, or loses digits, doubles with every coin to come at most.
+                        # A count that underflows, or loses digits, at most doubles with every coin to come.
                         to_come = law.n_coins - n_coins
                         log2_lost = max(log2_lost, LOG2_TINY + exponent + to_come + math.log2(greatest + 1))
     n_roundings = 0.0 if law.n_coins <= 53 else law.n_coins + math.log2(greatest + 1) + 16.0
@@ -63,7 +63,7 @@ def dynamic_tails(law: LineLaw, limits: Sequence[int]) -> list[TailMass]:
 
 
 def _share(total: float, exponent: int, n_coins: int, log2_lost: float, roundings: float) -> TailMass:
-    """Return total 2^(exponent - n_coins); at each scaling 2^(log2_lost - n_coins) may have been lost."""
+    """Return total 2^(exponent - n_coins); each scaling may have lost 2^(log2_lost - n_coins)."""
     n_scales = n_coins // COINS_BETWEEN_SCALES
     lost = log2_lost + math.log2(n_scales + 1) - exponent - (math.log2(total) if total > 0.0 else -math.inf)
     if not lost < -40.0 and log2_lost > -math.inf:

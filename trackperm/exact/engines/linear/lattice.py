@@ -1,9 +1,10 @@
 r"""Tail probabilities on the integers, without a transform.
 
-With q = exp(-lambda + i theta), a tail is a sum over the few frequencies that matter of phi times a geometric
-sum (q^n - 1) / (q - 1), both ends through expm1. Weights are at most 1, so the certificate adds up: errors of
-phi and roundings, times the size of the geometric sum; pruned frequencies (Cauchy, Schwarz and Parseval);
-wrapped mass, and as much again for the tail beyond the window; roundings of the scale factor's exponent.
+With q = exp(-lambda + i theta), a tail is a sum, over the few frequencies that matter, of phi times a
+geometric sum (q^n - 1) / (q - 1), both differences by expm1. Weights are at most 1, so the certificate adds
+up: errors of phi and roundings, times the size of the geometric sum; pruned frequencies (Cauchy, Schwarz and
+Parseval); wrapped mass, and as much again for the tail beyond the window; roundings of the scale factor's
+exponent.
 """
 
 from __future__ import annotations
@@ -31,22 +32,25 @@ from trackperm.exact.distributions.tilt import TailMass, certified, line_tilt, q
 from trackperm.exact.types import IntArray
 
 BYTES_PER_FREQUENCY = 256
-"""Work arrays for one frequency."""
+"""Memory of the work arrays for one frequency."""
 
 STEEP = 0.5
-"""Share of the variance that a tilt leaves, below which Chernoff's bounds are worth their time."""
+"""Share of the variance under a tilt below which Chernoff's bounds are worth their time."""
 
 NORMAL_RATES = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8)
 OWN_RATES = (0.5, 0.8, 0.95)
-"""Further tilts that bound a window, in terms of the best one for a normal law, and of the tilt itself."""
+"""Further tilts that bound a window, relative to the best one for a normal law and to the tilt itself.
+
+Neighbours differ by a factor of 1.4, so one is close to the best; any of them gives a valid bound.
+"""
 
 
 def upper_tilt(law: SwapDistribution, point: int) -> FloatArray:
-    """Return the tilt, shape (1,), that puts the mean at a point of the upper half; 0 for the lower half."""
+    """Return the tilt, shape (1,), with its mean at a point of the upper half; 0 for the lower half."""
     ((_, greatest),) = law.support
     if 2 * point <= law.total[0]:
         return np.zeros(1)
-    # At the very edge the tilt would be infinite; a quarter of a step inside does as well.
+    # At the very edge the tilt would be infinite; a mean a quarter of a step inside is as good.
     target = min((2 * point - law.total[0]) / 2, (2 * greatest - law.total[0]) / 2 - 0.25)
     largest = int(np.abs(law.coordinates).max())
     return quantised(np.array([line_tilt(law, target)]), min(20, 53 - largest.bit_length()))
@@ -55,7 +59,7 @@ def upper_tilt(law: SwapDistribution, point: int) -> FloatArray:
 def line_window(law: SwapDistribution, tilt: FloatArray) -> tuple[int, int, float]:
     """Return start and length of a window, and the logarithm of the mass outside it under a tilt.
 
-    Hoeffding's bound holds for every tilt. One that leaves little variance has its mass in a narrower window:
+    Hoeffding's bound holds for every tilt. A tilt that leaves little variance has a narrower window:
     with K the centred cumulant function and m its derivative, for every s > 0 (Chernoff 1952)
 
         P_tilt(X - E/2 >= m + t) <= exp(K(tilt + s) - K(tilt) - s (m + t)),
@@ -87,9 +91,9 @@ def upper_tails(law: SwapDistribution, points: Sequence[int]) -> list[TailMass]:
     Parameters
     ----------
     law : SwapDistribution
-        The law of X.
+        Distribution of X.
     points : sequence of int
-        Close to each other: the first one decides the tilt.
+        Points close to each other: the first one decides the tilt.
 
     Raises
     ------
@@ -103,7 +107,7 @@ def upper_tails(law: SwapDistribution, points: Sequence[int]) -> list[TailMass]:
         for frequencies in frequency_blocks(law, tilt, (period,))
     )
     sums = tail_sums(spectrum, float(tilt[0]), start, period, points)
-    # Wrapped mass enters cells with weights of at most 1, and the mass beyond the window is missing.
+    # Wrapped mass enters cells with weights of at most 1, and mass beyond the window is missing.
     wrapped = 2.0 * math.exp(log_outside)
     tails = []
     for point, (total, error) in zip(points, sums, strict=True):
@@ -127,20 +131,20 @@ def tail_sums(
     Parameters
     ----------
     spectrum : iterable of tuples
-        Frequencies, shape (n,), that stand for their conjugates as well; the conjugates of the
-        characteristic function of X - points[0] there, which is at most exp(LOG_PRUNED) elsewhere; and
-        bounds of their errors.
+        Frequencies, shape (n,), of which conjugates are omitted; the conjugates of the characteristic
+        function of X - points[0] there, which is at most exp(LOG_PRUNED) elsewhere; and bounds of their
+        errors.
     rate : float
-        The tilt, of at least 0.
+        The tilt, at least 0.
     start, period : int
-        The window. What lies outside it is wrapped into it.
+        The window; mass outside is wrapped into it.
     points : sequence of int
-        Above `start`.
+        Points above `start`.
 
     Returns
     -------
     list of (float, float)
-        The sums, with bounds of their errors.
+        Sums and bounds of their errors.
     """
     n_cells = [min(max(start + period - point, 0), period) for point in points]
     totals = [0.0] * len(points)
@@ -148,7 +152,7 @@ def tail_sums(
     for frequencies, values, value_errors in spectrum:
         weights = conjugate_weights(frequencies[:, None], (period,)) / period
         moduli = np.abs(values)
-        # Two complex expm1, a quotient and two products: 40 roundings of each term; pairwise summation.
+        # Two complex expm1, a quotient and two products have 40 roundings; the rest is pairwise summation.
         roundings = UNIT * (40.0 + math.log2(frequencies.size + 1))
         for i, point in enumerate(points):
             shifts = np.array((point - points[0]) % period)
@@ -169,5 +173,5 @@ def _geometric_sums(frequencies: IntArray, period: int, n_cells: int, rate: floa
 
 
 def folded_angles(turns: IntArray, period: int) -> FloatArray:
-    """Return 2 pi turns / period for turns from 0 to the period, folded to (-pi, pi] before it is rounded."""
+    """Return 2 pi turns / period for turns from 0 to the period, folded exactly to (-pi, pi]."""
     return np.where(2 * turns > period, turns - period, turns) * (2.0 * math.pi / period)
