@@ -24,8 +24,7 @@ NEWEST_VENV := .venv-newest
 # what shows that versions work together: no server, and no drawn cases, which take minutes
 VERSIONS = -m "not slow and not extended and not nightly and not spark and not training and not generated" \
     tests/cli tests/report tests/tables/formats tests/statistic/test_builtin.py tests/statistic/test_targets.py \
-    tests/statistic/test_declarations.py tests/exact/test_reference_pvalues.py tests/exact/intervals \
-    tests/exact/multiplicity tests/exact/ranking
+    tests/statistic/test_declarations.py tests/exact/test_reference_pvalues.py tests/exact/intervals
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test style test-slow test-spark test-old-mlflow test-new-mlflow test-old-wandb test-training test-environments test-all test-lowest test-newest test-nightly environments audit bench fuzz format clean
@@ -37,34 +36,40 @@ demo: $(VENV)/.demo ## train three classifiers, log them to an MLflow store, com
 	@$(VENV)/bin/python examples/demo.py
 
 test: $(VENV)/.test ## the default suite: tests, style, types, layers, documented examples
-	@report=$$(mktemp); trap 'rm -f "$$report"' EXIT; \
-	( $(check_style) ) >"$$report" 2>&1 & \
-	$(VENV)/bin/python -m pytest $(PARALLEL); tests=$$?; \
-	wait $$!; styled=$$?; cat "$$report"; \
-	[ $$tests -eq 0 ] && [ $$styled -eq 0 ]
+	$(call tested_beside,"ruff check" "ruff format --check" $(OLDEST_TYPES) lint-imports)
 
 style: $(VENV)/.test ## style, types and layers alone
-	@$(check_style)
+	@$(call check,"ruff check" "ruff format --check" $(OLDEST_TYPES) $(NEWEST_TYPES) lint-imports)
 
 # the oldest and the newest Python that pyproject.toml names, whichever runs here; on the oldest one NumPy has
 # older stubs than those of this environment, which return Any there
-TYPES = "mypy --python-version 3.10 --no-warn-return-any" "mypy --python-version 3.14"
+OLDEST_TYPES = "mypy --python-version 3.10 --no-warn-return-any"
+NEWEST_TYPES = "mypy --python-version 3.14"
 
-# ends as pytest does, so that .ci/run adds it up
-define check_style
+# $(call check,commands) ends as pytest does, so that .ci/run adds it up
+define check
 	started=$$(date +%s); passed=0; failed=0; \
-	for check in "ruff check" "ruff format --check" $(TYPES) lint-imports; do \
+	for check in $(1); do \
 	    if said=$$($(VENV)/bin/$$check 2>&1); then passed=$$((passed + 1)); \
 	    else failed=$$((failed + 1)); printf '%s\n' "$$check:" "$$said"; fi; \
 	done; \
 	echo "== style: $$failed failed, $$passed passed in $$(($$(date +%s) - started)).0s =="; [ $$failed -eq 0 ]
 endef
 
-test-slow: $(VENV)/.test ## the tests that take long, and those beside the default ones
-	$(VENV)/bin/python -m pytest $(PARALLEL) -m "(slow or extended) and not nightly and not spark and not training"
+# $(call tested_beside,commands,choice of tests): both at the same time
+define tested_beside
+	@report=$$(mktemp); trap 'rm -f "$$report"' EXIT; \
+	( $(call check,$(1)) ) >"$$report" 2>&1 & \
+	$(VENV)/bin/python -m pytest $(PARALLEL) $(2); tests=$$?; \
+	wait $$!; checked=$$?; cat "$$report"; \
+	[ $$tests -eq 0 ] && [ $$checked -eq 0 ]
+endef
+
+test-slow: $(VENV)/.test ## the tests that take long, those beside the default ones, and types on the newest Python
+	$(call tested_beside,$(NEWEST_TYPES),-m "(slow or extended) and not nightly and not spark and not training")
 
 test-spark: $(VENV)/.spark ## the tests that start a Spark session, which needs Java
-	$(VENV)/bin/python -m pytest -m "spark and not nightly" tests/pairing tests/statistic
+	$(VENV)/bin/python -m pytest -m "spark and not nightly" tests/pairing tests/statistic tests/tables
 
 test-old-mlflow: $(OLD_VENV)/.test ## the contract of trackers on the oldest MLflow that is supported
 	$(OLD_VENV)/bin/python -m pytest $(PARALLEL) -m "contract and not slow and not nightly" -k "not wandb and not mlflow-http" tests/server tests/trackers

@@ -18,7 +18,7 @@
     │   ├── SignatureError               the signature of a webhook
     │   └── ReplayError                  a webhook that arrived before
     ├── InputTypeError (TypeError)
-    ├── CapacityError (MemoryError)      memory, time and places
+    ├── CapacityError (MemoryError)      limits of memory, disk and time
     │   ├── StorageError (OSError)       files that cannot be written
     │   └── TooManyJobsError
     ├── MissingDependencyError (ImportError)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from urllib.parse import unquote
 
 _LISTED = 20
@@ -56,6 +56,12 @@ def listed(names: Iterable[str]) -> str:
     quoted = [f"`{printable(name)}`" for name in names]
     more = f" and {len(quoted) - _LISTED} more" if len(quoted) > _LISTED else ""
     return ", ".join(quoted[:_LISTED]) + more
+
+
+def listing(lines: Sequence[str]) -> str:
+    """Return indented lines for a message; of many the first 20."""
+    more = [f"and {len(lines) - _LISTED} more"] if len(lines) > _LISTED else []
+    return "\n".join(f"    {line}" for line in [*lines[:_LISTED], *more])
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from typing import Any
 
 import mlflow
 import pytest
@@ -11,6 +12,7 @@ from support.hooked_runs import Heard, HookedStore
 from support.mlflow_stores import MlflowStore
 
 from trackperm.automation.queue.queue import Queue
+from trackperm.report import charts
 
 
 @pytest.fixture(scope="module")
@@ -19,6 +21,25 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("store")
     MlflowStore.local(folder).experiment("made")
     return folder
+
+
+@pytest.fixture(scope="session")
+def pictures() -> dict[str, bytes]:
+    return {}
+
+
+@pytest.fixture(autouse=True)
+def drawn_once(pictures: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Render one picture for charts whose titles alone differ, as those of runs with equal predictions."""
+    render = charts.png
+
+    def png(chart: Any) -> bytes:
+        spec = {**chart.to_dict(validate=False), "title": "", "description": ""}
+        if str(spec) not in pictures:
+            pictures[str(spec)] = render(chart)
+        return pictures[str(spec)]
+
+    monkeypatch.setattr(charts, "png", png)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Many systems: all pairs of 129 on 50 topics and of 50 on a million examples, and 100 runs of a store."""
+"""Many systems: all pairs of 129 on 50 topics and of 50 on a million examples, and runs paired with one."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import numpy as np
@@ -20,9 +17,6 @@ import polars as pl
 import pytest
 from benchmarks.summary import Row
 from benchmarks.workloads import scipy_resamples, seconds
-from support.mlflow_server import MlflowServer
-from support.mlflow_stores import MlflowStore
-from support.processes import run, script
 from support.reference_data import ABSENT, DATA, available
 
 import trackperm
@@ -33,8 +27,6 @@ from trackperm.statistic import load_statistic
 from trackperm.tables.table import ExampleTable
 
 RESAMPLED = 20
-N_RUNS, N_EXAMPLES = 100, 1_000
-READERS = 8
 
 on_topics = pytest.mark.skipif(not available(), reason=ABSENT)
 of_topics = pytest.mark.parametrize(
@@ -206,104 +198,3 @@ def test_a_thousand_runs(table, baseline: str | None):
     work = f"leaderboard of 1,000 data frames, N = 10^5, accuracy, {n_pairs:,} pairs"
     table.add(Row(work, took, note="processor time of this process", summary=True))
     table.add(Row(f"{work}: memory", 1024 * kibibytes, unit="B", limit=2**32, summary=True))
-
-
-@pytest.fixture(params=["server", "SQLite"])
-def store(request, tmp_path: Path) -> Iterator[tuple[str, MlflowStore, list[str]]]:
-    """A store with runs, and their ids."""
-
-    def filled(store: MlflowStore) -> tuple[str, MlflowStore, list[str]]:
-        frames = enumerate(classifiers(N_RUNS, N_EXAMPLES))
-        columns = [(f"run {i:03}", run.to_dict(as_series=False)) for i, run in frames]
-        artifact = "predictions.parquet"
-        ids = [store.run_with_predictions("many", *column, artifact=artifact) for column in columns]
-        return request.param, store, ids
-
-    if request.param == "SQLite":
-        yield filled(MlflowStore.local(tmp_path))
-    else:
-        with MlflowServer(tmp_path) as server:
-            yield filled(MlflowStore(server.uri))
-
-
-def downloads(store: MlflowStore, ids: list[str], readers: int) -> Times:
-    """Download the predictions of all runs, several at the same time, with MLflow's own client."""
-    with TemporaryDirectory() as folder, ThreadPoolExecutor(readers) as pool:
-        targets = [Path(folder, run_id) for run_id in ids]
-        for target in targets:
-            target.mkdir()
-
-        def download(run_id: str, target: Path) -> str:
-            return store.client.download_artifacts(run_id, "predictions.parquet", str(target))
-
-        if readers == 1:
-            return Times.of(lambda: list(map(download, ids, targets)))
-        return Times.of(lambda: list(pool.map(download, ids, targets)))
-
-
-@pytest.mark.tracker
-@pytest.mark.parametrize("intervals", [False, True], ids=["no intervals", "intervals"])
-def test_runs_of_a_store(benchmark, table, monkeypatch, store, intervals: bool):
-    kind, runs, ids = store
-    monkeypatch.setenv("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
-
-    def leaderboard():
-        board = trackperm.leaderboard(experiment="mlflow:many", tracking_uri=runs.uri, intervals=intervals)
-        assert len(board.rows) == N_RUNS
-
-    leaderboard()  # what is imported on first use is not what is measured
-    before = downloads(runs, ids, 1)
-    times = benchmark.pedantic(Times.of, args=(leaderboard,), rounds=1)
-    after = downloads(runs, ids, 1)
-    beside = {
-        "download_artifacts, run by run": (before.mean(after), 1.3),
-        f"download_artifacts, {READERS} threads": (downloads(runs, ids, READERS), None),
-    }
-    for name, (theirs, limit) in beside.items():
-        table.add(
-            Row(
-                f"leaderboard of {N_RUNS} runs of an MLflow {kind} store, N = {N_EXAMPLES:,}"
-                + (", with 99 intervals" if intervals else ""),
-                times.wall,
-                beside=name,
-                theirs=theirs.wall,
-                compare="share",
-                limit=None if intervals else limit,
-                limit_on="ratio",
-                note=f"{times.note()}, {theirs.note(' beside')}",
-                summary=True,
-            )
-        )
-
-
-JOINED = """
-import sys, polars as pl
-first, *others = [pl.read_csv(file) for file in sys.argv[1:]]
-print(sum(len(first.join(other, on="id")) for other in others))
-"""
-
-
-def test_files_at_the_command_line(benchmark, table, tmp_path: Path):
-    files = [tmp_path / f"run-{i:03}.csv" for i in range(N_RUNS)]
-    for file, frame in zip(files, classifiers(N_RUNS, N_EXAMPLES), strict=True):
-        frame.write_csv(file)
-
-    def ran(*command: str | Path) -> Times:
-        def to_its_end() -> None:
-            assert run([*command, *files]).returncode == 0
-
-        return Times.of(to_its_end)
-
-    times = benchmark.pedantic(ran, args=(script("trackperm"), "leaderboard"), rounds=1)
-    theirs = ran(sys.executable, "-c", JOINED)
-    table.add(
-        Row(
-            f"trackperm leaderboard, {N_RUNS} CSV files, N = {N_EXAMPLES:,}, with 99 intervals",
-            times.wall,
-            beside="polars reads and joins",
-            theirs=theirs.wall,
-            compare="share",
-            note=f"{times.note()}, {theirs.note(' beside')}; both with starting Python",
-            summary=True,
-        )
-    )

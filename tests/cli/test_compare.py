@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -190,6 +191,14 @@ def test_dropped_and_unproved_pairs_are_said(folder: Path):
     assert "paired by position" in by_position.stdout
 
 
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_no_engine_changes_the_result(folder: Path, engine: str):
+    arguments = "compare", "base.parquet", "cand.parquet", "--format", "json", "--engine"
+    found = [call_trackperm(folder, *arguments, name) for name in ("auto", engine)]
+    assert found[1].returncode == 0, found[1].stderr
+    assert json.loads(found[1].stdout) == json.loads(found[0].stdout)
+
+
 # --- what is refused -------------------------------------------------------------------------------
 
 REFUSED = {
@@ -221,7 +230,7 @@ REFUSED = {
     "unknown alternative": (["cand.csv", "--alternative", "up"], "two-sided"),
     "three artifacts": (["cand.csv", "--artifact", "a,b,c"], "--artifact BASE,CAND"),
     "tracker without run": (["mlflow:"], "names a tracker without a run"),
-    "unknown tracker": (["tracker:1"], "known are"),
+    "unknown tracker": (["tracker:1"], "expected one of"),
     "log and do not log": (["cand.csv", "--no-log", "--log-to", "mlflow:x"], "contradict"),
     "alert and do not log": (["cand.csv", "--no-log", "--alert"], "`--no-log` and `--alert` contradict"),
     "tags and do not log": (["cand.csv", "--no-log", "--tag-runs"], "`--no-log` and `--tag-runs` contradict"),
@@ -271,6 +280,14 @@ def test_a_fault_is_called_a_fault(
     monkeypatch.setenv("TRACKPERM_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):
         cli.main()
+
+
+def test_duckdb_reports_no_leaks_at_the_end():
+    command = (
+        "import duckdb, sys; from trackperm import cli; sys.argv[1:] = ['compare', '--help']; cli.main()"
+    )
+    result = run([sys.executable, "-c", command])
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 def test_a_reader_may_leave(folder: Path):

@@ -109,7 +109,7 @@ def check_differences(differences: list[int], method: str) -> None:
         assert result.observed == float(Fraction(sum(differences), len(differences)))
 
 
-@generated(200)
+@generated(100)
 @given(DIFFERENCES, ANY_METHOD)
 def test_differences_against_integer_polynomials(differences: list[int], method: str) -> None:
     check_differences(differences, method)
@@ -153,7 +153,7 @@ ROUNDINGS_IN_THE_DIRECTION: tuple[Pairs, Tree] = (
 """Differences that the gradient is taken from leave slopes of a billionth, which no tilt is to follow."""
 
 
-@generated(200)
+@generated(100)
 @example(ROUNDINGS_IN_THE_DIRECTION, "less", "lattice")
 @given(points_and_trees(), st.sampled_from(["less", "greater"]), ANY_METHOD)
 def test_rational_statistics_against_enumeration(
@@ -186,7 +186,7 @@ def check_score(case: tuple[Pairs, Tree], alternative: str, method: str) -> None
     check_statistic(pairs, h, truth, alternative, method)
 
 
-@generated(200)
+@generated(100)
 @given(systems_and_trees(), ANY_ALTERNATIVE, ANY_METHOD)
 def test_score_differences_against_enumeration(
     case: tuple[Pairs, Tree], alternative: str, method: str
@@ -233,7 +233,7 @@ def check_larger_score(case: tuple[Pairs, Tree], alternative: str) -> None:
     check_pvalue(result_of(observed, swapped, h, alternative=alternative), pvalues[alternative], useful=1.0)
 
 
-@generated(60)
+@generated(30)
 @example((([(0, 1, 0, 2)], [(0, 2, 0, 1)]), ("/", 0, ("/", 0, ("x", 1), None), 0)), "two-sided")
 @given(larger_systems_and_trees(), ANY_ALTERNATIVE)
 def test_larger_score_differences(case: tuple[Pairs, Tree], alternative: str) -> None:
@@ -255,7 +255,7 @@ def test_f1_against_a_dictionary(pairs: Pairs, method: str) -> None:
 # --- callables -------------------------------------------------------------------------------------
 
 
-@generated(200)
+@generated(100)
 @given(paired_points(), st.data(), st.sampled_from(["less", "greater"]), ANY_METHOD)
 def test_callables_against_enumeration(
     pairs: Pairs, data: st.DataObject, alternative: str, method: str
@@ -332,7 +332,7 @@ def test_identical_runs_are_certainly_as_extreme(pairs: Pairs, alternative: str)
     assert (result.pvalue, result.error_bound, result.n_discordant, result.rank) == (1.0, 0.0, 0, 0)
 
 
-@generated(200)
+@generated(100)
 @given(DIFFERENCES, ANY_METHOD, ANY_ALTERNATIVE)
 def test_pvalues_are_never_too_small(differences: list[int], method: str, alternative: str) -> None:
     """The observed swap belongs to its own region."""
@@ -341,7 +341,7 @@ def test_pvalues_are_never_too_small(differences: list[int], method: str, altern
     assert Fraction(result.pvalue) >= floor * (1 - Fraction(result.error_bound))
 
 
-@generated(200)
+@generated(100)
 @given(mirrored_points(2, max_examples=10))
 def test_null_distribution_against_enumeration(pairs: Pairs) -> None:
     """Mass below any threshold, within the stated bound; attained values only."""

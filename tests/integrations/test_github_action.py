@@ -87,6 +87,7 @@ def test_no_expression_stands_in_a_script():
         assert "${{" not in step["run"], step["id"]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("name", "code"), [("same", 0), (HOSTILE, 1)])
 def test_files(action: CompositeAction, name: str, code: int):
     policy = {"name": "files", "baseline": {"run": "base.parquet"}}

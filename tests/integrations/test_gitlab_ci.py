@@ -86,6 +86,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return Project(tmp_path_factory.mktemp("project"))
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("candidate", "code", "failures"), [("same.parquet", 0, 0), (f"{HOSTILE}.parquet", 1, 1)]
 )

@@ -65,6 +65,7 @@ def test_other_inputs_are_refused(recipe: Recipe):
     assert "`input_hash` differs between the runs" in result.stdout + result.stderr
 
 
+@pytest.mark.extended
 def test_what_is_no_log_is_not_logged(recipe: Recipe):
     result = recipe.run("python log_eval.py logs")
     assert result.returncode == BAD_INPUT

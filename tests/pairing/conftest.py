@@ -1,15 +1,23 @@
-"""Whatever a test of pairing pairs is paired by each engine."""
+"""Whatever a test of pairing pairs is paired by each engine; of cases of one test the first."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import nullcontext
 from functools import partial
 
 import pytest
 from pairing.engines_agree import pair_alike
-from support.engines import spark_session
+from support.engines import spark_settings
+
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""Settings with which Spark does not compile each of many small queries."""
 
 ENOUGH = "test_counts_against_plain_python"
 """Of the tests that pair many generated runs, the one whose runs are paired by DuckDB too."""
+
+ALL_CASES = "test_each_engine"
+"""The module whose cases are all paired by each engine."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -17,14 +25,27 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     is_generated = hasattr(metafunc.function, "hypothesis")
     if hasattr(metafunc.module, "pair") and (not is_generated or metafunc.function.__name__ == ENOUGH):
         engines = ["duckdb", *([] if is_generated else [pytest.param("spark", marks=pytest.mark.spark)])]
-        metafunc.fixturenames.append("pairs_alike")
-        metafunc.parametrize("pairs_alike", engines, indirect=True)
+        metafunc.parametrize("other_engine", engines, indirect=True)
 
 
-@pytest.fixture
-def pairs_alike(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Let `pair` of a test module pair in memory and by an engine, which have the same result."""
-    if request.param == "spark":
-        spark_session()
-    monkeypatch.setattr(request.module, "pair", partial(pair_alike, engine=request.param))
-    return str(request.param)
+def _is_a_later_case(item: pytest.Item) -> bool:
+    case = getattr(item, "callspec", None)
+    if case is None or "other_engine" not in case.indices or item.path.stem == ALL_CASES:
+        return False
+    return any(number for name, number in case.indices.items() if name != "other_engine")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    later = {item for item in items if _is_a_later_case(item) and "spark" in item.keywords}
+    config.hook.pytest_deselected(items=list(later))
+    items[:] = [item for item in items if item not in later]
+
+
+@pytest.fixture(autouse=True)
+def other_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str | None]:
+    """Let `pair` of a test module pair in memory and by this engine, which have the same result."""
+    engine: str | None = getattr(request, "param", None)
+    if engine is not None and not _is_a_later_case(request.node):
+        monkeypatch.setattr(request.module, "pair", partial(pair_alike, engine=engine))
+    with spark_settings(INTERPRETED) if engine == "spark" else nullcontext():
+        yield engine

@@ -183,10 +183,10 @@ REFUSED = {
         "    only in `base`   only in `cand`\n    'c'              'd'\n\n"
         "`label` differs between the runs on 1 of 2 examples\n\n",
     ),
-    "decimal ids": (table("cand", id=[0.5], prediction=["x"], label=["x"]), "decimal in `cand` (first: 0.5)"),
+    "decimal ids": (table("cand", id=[0.5], prediction=["x"], label=["x"]), "decimal in `cand` (such as"),
     "integer ids": (
         table("cand", id=[1], prediction=["x"], label=["x"]),
-        "column `id` is text in `base` (first: 'c') but integer in `cand` (first: 1)",
+        "column `id` is text in `base` (such as 'a') but integer in `cand` (such as 1)",
     ),
     "no examples": (table("cand", id=[], prediction=[], label=[]), "`cand` has no examples"),
     "no prediction column": (

@@ -198,7 +198,13 @@ def test_a_queue_that_is_gone_changes_no_answer(tmp_path: Path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("gunicorn", "workers"), [(False, 1), (True, 3)], ids=["uvicorn-1", "gunicorn-3"])
+@pytest.mark.parametrize(
+    ("gunicorn", "workers"),
+    [
+        pytest.param(False, 1, id="uvicorn-1", marks=pytest.mark.nightly),
+        pytest.param(True, 3, id="gunicorn-3"),
+    ],
+)
 def test_a_policy_that_is_not_valid(tmp_path: Path, gunicorn: bool, workers: int):
     """The server ends at once, and a line says why; MLflow's command itself ends with 0 all the same."""
     policy = tmp_path / "trackperm.yaml"
@@ -250,7 +256,7 @@ def test_who_may_not_write_queues_nothing(tmp_path: Path):
         assert app.queued == [run_id]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_without_the_switch_there_is_no_hook(tmp_path: Path):
     with hooked(tmp_path, {"TRACKPERM_POLICY": ""}) as app:
         run_id = app.runs.begun()

@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -35,6 +36,20 @@ ENGINES = (
 )
 SPARK = "pyspark"
 each_engine = pytest.mark.parametrize("engine", [*ENGINES, pytest.param(SPARK, marks=pytest.mark.spark)])
+
+
+@contextmanager
+def spark_settings(settings: Mapping[str, str]) -> Iterator[Any]:
+    """Return the session of the tests with other settings."""
+    session = spark_session()
+    before = {name: session.conf.get(name) for name in settings}
+    try:
+        for name, value in settings.items():
+            session.conf.set(name, value)
+        yield session
+    finally:
+        for name, value in before.items():
+            session.conf.set(name, value)
 
 
 def spark() -> Spark:

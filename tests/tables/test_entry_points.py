@@ -62,7 +62,7 @@ def test_its_refusals_are_ours(installed: Path, tmp_path: Path) -> None:
     command = [script("trackperm"), "compare", path, path, "-s", "pass_at_1"]
     result = run(command, env={"PYTHONPATH": str(installed)})
     assert result.returncode == 2
-    assert result.stderr == f"error: `{path}`, line 3: 'maybe' is no verdict\n\nHint: `pass` or `fail`.\n"
+    assert result.stderr == f"error: `{path}`, line 3: 'maybe' is not a verdict\n\nHint: `pass` or `fail`.\n"
 
 
 def test_the_lines_are_few() -> None:

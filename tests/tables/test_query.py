@@ -124,9 +124,8 @@ def with_failure(kind: str, table: pa.Table, name: str) -> Any:
         return frame.project(
             f"*, CASE WHEN id IS NULL OR id > -1 THEN error('must not be read') END AS {name}"
         )
-    from pyspark.sql import functions
-
-    return frame.withColumn(name, functions.raise_error(functions.lit("must not be read")).cast("string"))
+    frame = frame.repartition(1)  # what is in memory of the driver is computed whole to plan a query
+    return frame.selectExpr("*", f"CAST(CAST(concat('must not be read ', id) AS INT) AS STRING) AS {name}")
 
 
 def runs(n: int = N) -> tuple[pa.Table, pa.Table]:

@@ -16,7 +16,7 @@ from support.cli_comparison import compared
 from trackperm.errors import SourceError
 from trackperm.pairing.pair import pair_in_memory as pair
 from trackperm.statistic import load_statistic
-from trackperm.tables import read_examples, text_parts
+from trackperm.tables import read_examples, scan, text_parts
 from trackperm.tables.formats import delimited, json_lines
 from trackperm.tables.scan import Scan
 
@@ -85,6 +85,15 @@ def test_one_system_of_a_file_is_read_alone(tmp_path: Path, asked_for: list[set[
     assert read_examples(tmp_path / "own.parquet", part="own").frame.columns == [
         *("id", "label", "prompt", "prediction", "time")
     ]
+
+
+def test_repeats_are_found_part_by_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(scan, "_COMPARED", 100)
+    frame = next(runs()).with_columns(twice=pl.col("id") // 2, all_but_one=pl.col("id").clip(1))
+    frame.write_parquet(tmp_path / "run.parquet")
+    table = read_examples(tmp_path / "run.parquet")
+    names = ["id"], ["twice"], ["all_but_one"], ["label", "prediction"], ["label", "id"], ["twice", "id"]
+    assert [table.repeats(each) for each in names] == [False, True, True, True, False, False]
 
 
 def test_a_file_that_is_broken_in_a_column_is_named(tmp_path: Path) -> None:

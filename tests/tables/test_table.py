@@ -161,18 +161,18 @@ CLASHES = {
     "text and integers": (
         table([1]),
         table(["a"], "b"),
-        "integer in `a` (first: 1) but text in `b` (first: 'a')",
+        "integer in `a` (such as 1) but text in `b` (such as 'a')",
     ),
-    "text and booleans": (table([None, True]), table(["a"], "b"), "boolean in `a` (first: True) but text"),
+    "text and booleans": (table([None, True]), table(["a"], "b"), "boolean in `a` (such as True) but text"),
     "booleans and decimals": (
         table([True]),
         table([0.5], "b"),
-        "boolean in `a` (first: True) but decimal in `b`",
+        "boolean in `a` (such as True) but decimal in `b`",
     ),
     "untyped text and integers": (
         untyped(["x"]),
         table([1], "b"),
-        "text in `a` (first: 'x') but integer in `b`",
+        "text in `a` (such as 'x') but integer in `b`",
     ),
     "infinite": (table([math.inf]), table([1.0], "b"), "column `x` of `a` has infinite values"),
     "infinite text": (untyped(["1"]), untyped(["-inf"], "b"), "column `x` of `b` has infinite values"),
@@ -185,7 +185,7 @@ CLASHES = {
     "lists": (
         table([[1]]),
         table([1], "b"),
-        "column `x` is list of integers in `a` (first: [1]) but integer",
+        "column `x` is list of integers in `a` (such as [1]) but integer",
     ),
     "lists of both types": (table([[1]]), table([["a"]], "b"), "column `x` is list of integers in `a`"),
     "lists of decimals": (table([[0.5]]), table([[1]], "b"), "column `x` of `a` holds lists of Float64"),

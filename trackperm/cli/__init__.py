@@ -1,7 +1,7 @@
-"""The command line: parse, call, print, exit code.
+"""Command line of trackperm: entry point and exit codes.
 
-Exit codes: 0 done, 2 bad input, 3 the tracker failed, 4 what was verified does not match. (70 is a fault of
-trackperm itself.) Those of `trackperm gate` are in its own module.
+Exit codes: 0 success, 2 bad input, 3 the tracker failed, 4 a verification found a mismatch, 70 a fault of
+trackperm itself. `trackperm gate` has its own exit codes; see :mod:`trackperm.cli.gate`.
 """
 
 from __future__ import annotations
@@ -14,35 +14,45 @@ import sys
 from trackperm.version import __version__
 
 _ALLOCATIONS = 50_000
-"""Objects that are made before the youngest are searched for garbage; Python's default is 700."""
+"""Threshold of the garbage collector for new objects.
+
+Imports create far more objects than Python's default of 700 and free few of them, so that each collection
+would be in vain.
+"""
 
 
 def main() -> None:
-    """Run the command line; the console script's entry point."""
+    """Run the command line; entry point of the console script."""
     if sys.argv[1:] == ["--version"] and _is_printed(f"trackperm {__version__}"):
         return
     _start_quickly()
-    # `--version` needs none of this.
+    # The import is slow, and `--version` does not need it.
     from trackperm.cli.commands import run
 
     run()
 
 
 def _start_quickly() -> None:
-    """Leave out what libraries do while they are imported, and the interpreter at the end, to no avail.
+    """Shorten start and exit: fewer garbage collections, and no busy waiting of BLAS threads.
 
-    No number depends on it.
+    No result depends on these settings.
     """
-    # Nearly all objects that imports make live to the end, and collecting garbage among them finds none.
+    # Nearly all objects that imports create live until the end, so that collections find no garbage.
     gc.set_threshold(_ALLOCATIONS)
-    atexit.register(gc.freeze)
-    # Threads of OpenBLAS, of NumPy and of SciPy, wait for work in a loop of so many steps (as a power of 2)
-    # before they sleep; small comparisons never give them any.
+    atexit.register(_skip_the_last_collection)
+    # The threads of OpenBLAS in NumPy and SciPy busy-wait for 2^timeout cycles before they sleep. Small
+    # comparisons give them no work, so that the smallest timeout is best.
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
 
 
+def _skip_the_last_collection() -> None:
+    """Skip the last garbage collection; with DuckDB it still runs, or DuckDB reports leaks."""
+    if "duckdb" not in sys.modules:
+        gc.freeze()
+
+
 def _is_printed(line: str) -> bool:
-    """Print a line; if that fails, the commands try it again and say why."""
+    """Print a line, and return whether that worked; on failure, the full command reports the error."""
     try:
         sys.stdout.write(f"{line}\n")
         sys.stdout.flush()

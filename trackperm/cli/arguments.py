@@ -1,4 +1,4 @@
-"""Options that commands share: their types, with names and help, and what their text means."""
+"""Shared options of commands: their types with names and help, and parsers of their text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from trackperm.exact import TestOptions
     from trackperm.tables import Gold
 
-# Runs, and where they are.
+# Runs and their locations.
 
 BaselineRun = Annotated[
     str,
@@ -43,7 +43,7 @@ ArtifactPair = Annotated[
 ]
 TrackingUri = Annotated[str | None, typer.Option(metavar="URI", help="Tracking server or store.")]
 
-# The statistic, and its columns.
+# The statistic and its columns.
 
 StatisticName = Annotated[
     str | None,
@@ -135,7 +135,7 @@ MissingOfMany = Annotated[
     choices.MissingOfMany, typer.Option(help="What to do with examples that only some runs have.")
 ]
 
-# The test, and what is corrected.
+# The test and the correction.
 
 Alternative = Annotated[
     choices.Alternative | None, typer.Option(help="Which values are extreme; as the spec says by default.")
@@ -218,7 +218,7 @@ def options_of_test(
     seed: int | None = None,
     exceedances: int | None = None,
 ) -> TestOptions:
-    """Return the options of the test, with the defaults of what was not given."""
+    """Build the options of the test, with defaults for options that are None."""
     from trackperm.exact import TestOptions
     from trackperm.exact.options import N_SAMPLES
 
@@ -234,7 +234,7 @@ def options_of_test(
 
 
 def artifacts(text: str | None) -> tuple[str | None, str | None]:
-    """Split ``BASE,CAND``; one path is that of both runs."""
+    """Split ``BASE,CAND`` into two paths; a single path applies to both runs."""
     if text is None or "," not in text:
         return text, text
     parts = [part.strip() for part in text.split(",")]
@@ -246,7 +246,7 @@ def artifacts(text: str | None) -> tuple[str | None, str | None]:
 
 
 def default_statistics(compat: choices.Compat | None) -> Sequence[str]:
-    """Return what an older program compares by where no statistic is named."""
+    """Return the default statistics of an older program; empty without one."""
     from trackperm.comparison.reproductions import BIKEL_STATISTICS
 
     return BIKEL_STATISTICS if compat == "bikel" else ()
@@ -255,7 +255,7 @@ def default_statistics(compat: choices.Compat | None) -> Sequence[str]:
 def reproductions(
     compat: choices.Compat | None, comparisons: Sequence[Comparison], n_shuffles: int | None, seed: int | None
 ) -> list[Reproduction | None]:
-    """Return what an older program computes for each comparison; None where none is named."""
+    """Compute the result of an older program for each comparison; None without such a program."""
     from trackperm.comparison.reproductions import N_SHUFFLES, reproduce
 
     if compat is None:
@@ -271,7 +271,7 @@ def read_pair(
     tracking_uri: str | None,
     begin: Callable[[str], object] = lambda _: None,
 ) -> tuple[RunData, RunData]:
-    """Read the two runs of a comparison; `begin` receives what is read next."""
+    """Read the two runs of a comparison; `begin` receives a description of each step."""
     from trackperm.comparison import load_run, require_artifacts_of_runs
 
     paths = artifacts(artifact)
@@ -284,12 +284,12 @@ def read_pair(
 
 
 def assignments(texts: Sequence[str] | None) -> dict[str, object]:
-    """Read ``--set NAME=VALUE``, the values as YAML reads them."""
+    """Parse several ``--set NAME=VALUE``; values are parsed as YAML scalars."""
     return dict(assignment(text) for text in texts or ())
 
 
 def assignment(text: str) -> tuple[str, object]:
-    """Split ``NAME=VALUE``, the value as YAML reads it."""
+    """Parse one ``NAME=VALUE``; the value is parsed as a YAML scalar."""
     from trackperm.statistic.document import scalar
 
     name, equals, value = text.partition("=")
@@ -299,13 +299,13 @@ def assignment(text: str) -> tuple[str, object]:
 
 
 def columns(others: Sequence[str] | None, **roles: str | None) -> dict[str, str]:
-    """Return column names by role, from ``--column NAME=COLUMN`` and the options of single roles."""
+    """Collect column names by role, from ``--column NAME=COLUMN`` and the options of single roles."""
     named = dict(column(text) for text in others or ())
     return named | {role: name for role, name in roles.items() if name is not None}
 
 
 def column(text: str) -> tuple[str, str]:
-    """Split ``NAME=COLUMN``."""
+    """Parse one ``NAME=COLUMN``."""
     name, equals, column = (part.strip() for part in text.partition("="))
     if not equals or not name or not column:
         raise InputError(f"`--column {text}` names no column", hint="`--column score=acc`, for example.")

@@ -1,6 +1,6 @@
-"""Every command by its name, and what becomes of its errors.
+"""Registry of commands, and conversion of their errors to messages and exit codes.
 
-A command's module is imported when the command is called, or when the help shows it.
+The module of a command is imported only when the command is called, or when the help lists it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _COMMANDS = {
     "mlflow": "mlflow:app",
     "policy": "policy:app",
 }
-"""Module in this package, and name in it, of each command and group of commands, in the order of the help."""
+"""Commands and groups in the order of the help, as ``module:attribute`` in this package."""
 
 _STYLE: dict[str, Any] = {
     "add_completion": False,
@@ -47,8 +47,8 @@ _STYLE: dict[str, Any] = {
 }
 
 
-class _Imported(Mapping[str, Any]):
-    """Commands and groups by name, each imported and built when it is first looked up."""
+class _LazyCommands(Mapping[str, Any]):
+    """Mapping of names to commands and groups, which are imported and built on first access."""
 
     def __init__(self) -> None:
         self._built: dict[str, Any] = {}
@@ -72,22 +72,22 @@ class _Imported(Mapping[str, Any]):
         return len(_COMMANDS)
 
 
-class _Commands(TyperGroup):
-    """Commands that are imported when needed, whose options say in our words what does not fit."""
+class _CommandGroup(TyperGroup):
+    """Group of lazily imported commands, with trackperm's own messages for invalid options."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        self.commands: Any = _Imported()
+        self.commands: Any = _LazyCommands()
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
         except typer.BadParameter as error:
-            error.message = _misfit(error)
+            error.message = _option_message(error)
             raise
 
 
-def _misfit(error: typer.BadParameter) -> str:
+def _option_message(error: typer.BadParameter) -> str:
     from pydantic import ValidationError
 
     from trackperm.statistic.misfits import in_words
@@ -100,7 +100,7 @@ def _misfit(error: typer.BadParameter) -> str:
 
 
 app = typer.Typer(
-    cls=_Commands,
+    cls=_CommandGroup,
     name="trackperm",
     help="Exact paired-permutation tests for logged runs: is that difference real?",
     no_args_is_help=True,
@@ -127,8 +127,11 @@ def _print_error(text: str) -> None:
     typer.echo(f"error: {printable_lines(without_secrets(text))}", err=True)
 
 
-def _failed(error: OSError) -> str:
-    """Say which file failed: a file that is opened has a name, temporary ones are written to by libraries."""
+def _file_system_message(error: OSError) -> str:
+    """Describe an error of the file system, with the file if it is known.
+
+    Without a file name, a full disk is that of temporary files, which libraries write.
+    """
     if is_full(error) and error.filename is None:
         return no_room_for_temporary_files(error).on_command_line()
     place = "" if error.filename is None else f"`{printable(error.filename)}`: "
@@ -136,7 +139,7 @@ def _failed(error: OSError) -> str:
 
 
 def run() -> None:
-    """Run the command that the arguments of the process name, and turn its error into an exit code."""
+    """Run the command in the arguments of the process, and convert its errors to exit codes."""
     try:
         app()
     except TrackpermError as error:
@@ -149,7 +152,7 @@ def run() -> None:
         _print_error(f"the result could not be written: {error}")
         sys.exit(2)
     except OSError as error:
-        _print_error(_failed(error))
+        _print_error(_file_system_message(error))
         sys.exit(2)
     except Exception as error:
         if os.environ.get("TRACKPERM_DEBUG"):

@@ -1,4 +1,4 @@
-"""``trackperm compare``: two runs, by one statistic or several."""
+"""``trackperm compare``: comparison of two runs by one or several statistics."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def compare(
 
 
 def _renderers(comparisons: Sequence[Comparison], reproductions: Sequence[Reproduction | None]) -> Renderers:
-    """Return what renders the comparisons, each with what an older program computes if that was asked."""
+    """Return renderers of the comparisons, each with the result of an older program if there is one."""
     rows = list(zip(comparisons, reproductions, strict=True))
     return {
         "text": lambda: "\n\n".join("\n".join(_lines(*row)) for row in rows),
@@ -141,12 +141,12 @@ def _html(comparisons: Sequence[Comparison]) -> str:
 def _require_one_page(
     format_: Format, files: Sequence[Path] | None, specs: Sequence[Statistic], slices: Sequence[str] | None
 ) -> None:
-    """Refuse a page of several comparisons, before anything is computed.
+    """Refuse an HTML page of several comparisons, before the tests run.
 
     Raises
     ------
     InputError
-        If a page is wanted and there will be more than one comparison.
+        If HTML is requested for more than one comparison.
     """
     is_wanted = format_ == "html" or any(SUFFIXES[file.suffix.lower()] == "html" for file in files or ())
     if is_wanted and (len(specs) > 1 or slices or specs[0].slices):

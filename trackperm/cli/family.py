@@ -1,4 +1,4 @@
-"""``trackperm family``: logged comparisons on a test set, with p-values adjusted for all of them."""
+"""``trackperm family``: list of logged comparisons on a test set, with adjusted p-values."""
 
 from __future__ import annotations
 

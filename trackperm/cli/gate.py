@@ -1,7 +1,7 @@
-"""``trackperm gate``: a candidate judged by a policy, for continuous integration.
+"""``trackperm gate``: decision on a candidate by a policy, for continuous integration.
 
-Exit codes: 0 pass, 1 fail, 2 bad input, 3 the tracker failed, 4 undecided with too few examples. (70 is a
-fault of trackperm itself.)
+Exit codes: 0 pass, 1 fail, 2 bad input, 3 the tracker failed, 4 undecided with too few examples, 70 a fault
+of trackperm itself.
 """
 
 from __future__ import annotations
@@ -82,13 +82,13 @@ def gate(
     first = next(filter(None, failures), None)
     if first is not None:
         raise first
-    if error is not None and not github:  # its text, which GitHub reads as well, stands in the annotation
+    if error is not None and not github:  # on GitHub, the annotation contains the error
         raise error
     raise typer.Exit(report.exit_code)
 
 
 def _append(variable: str, content: str) -> StorageError | None:
-    """Append to the file that GitHub Actions names in a variable, or return why it cannot be written."""
+    """Append to the file that a variable of GitHub Actions names; return the error if writing fails."""
     name = os.environ.get(variable)
     if not name:
         return None

@@ -1,4 +1,4 @@
-"""``trackperm inspect``: what a file or run holds, and which statistics can be made of it."""
+"""``trackperm inspect``: description of a file or run, and of the statistics that it supports."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
     from trackperm.statistic import Statistic
     from trackperm.tables.table import ExampleTable
 
-_WIDEST = 40  # of what is shown of a value
+_WIDEST = 40  # characters of a table cell
 _TRIED = 1_000
-"""Examples on which statistics are tried."""
+"""Examples on which statistics are tested: all statistics together then take little time."""
 
 _DESCRIBED = 100_000
-"""Rows of a query by which its columns are described."""
+"""Rows of a query that are read to describe its columns, so that a large file is not loaded."""
 
 _COMMON = ("accuracy", "span_f1", "las", "bracket_f1", "pooled_error_rate", "pass_at_1", "mean")
-"""Statistics of which an example is shown, the first that can be tested."""
+"""Statistics in order of preference for the example command."""
 
 _OPTIONS = {"prediction": "--prediction", "label": "--label"}
 
 
 @dataclass(frozen=True)
 class _Column:
-    """A column as it is shown; `why_not` says why it cannot be used, where that is so."""
+    """Description of a column; `why_not` is the reason why it cannot be used, or empty."""
 
     name: str
     type: str
@@ -46,7 +46,7 @@ class _Column:
 
     @property
     def usable(self) -> bool:
-        """Whether it has values that something can be made of."""
+        """Whether the column has values of a supported type."""
         return not self.why_not and self.type != "nothing"
 
     @property
@@ -77,7 +77,7 @@ def inspect(
     try:
         data = load_run(run, "run", artifact=artifact, gold=gold, tracking_uri=tracking_uri)
     except ChoiceError as error:
-        parts = _Parts(shown, _format(run, None), error.what, tuple(error.parts))
+        parts = _PartList(shown, _format(run, None), error.what, tuple(error.parts))
         emit(parts.renderers(), format_, output)
         return
     options = [*_option("--labels", labels and shown_locator(labels)), *_option("--artifact", artifact)]
@@ -86,8 +86,8 @@ def inspect(
 
 
 @dataclass(frozen=True)
-class _Parts:
-    """A file of several parts, one of which has to be chosen."""
+class _PartList:
+    """Description of a file with several parts, one of which the user has to choose."""
 
     run: str
     format: str
@@ -107,13 +107,13 @@ class _Parts:
 
 
 @dataclass(frozen=True)
-class _Tests:
-    """Statistics that can be tested on a run, and a command that tests one of them.
+class _Testable:
+    """Statistics that can be tested on a run, with a command that tests one of them.
 
     Attributes
     ----------
     default : str
-        What is asked where no statistic is named, or why nothing is.
+        The default statistics of such runs, or the reason why there are none.
     statistics : tuple of str
         Names of built-in statistics.
     command : tuple of str
@@ -143,14 +143,14 @@ class _Tests:
 
 @dataclass(frozen=True)
 class _Inspection:
-    """A run as it is described to people and programs."""
+    """Description of a run, for people and programs."""
 
     run: str
     format: str
     data: RunData
     n_examples: int
     columns: tuple[_Column, ...]
-    tests: _Tests
+    tests: _Testable
 
     @classmethod
     def of(cls, run: str, data: RunData, options: Sequence[str]) -> _Inspection:
@@ -297,7 +297,7 @@ def _shown(value: object) -> str:
 
 
 def _candidates(columns: Sequence[_Column], n_rows: int) -> dict[str, list[str]]:
-    """Columns by what they could be, the likeliest first."""
+    """Return the columns that could have each role, likeliest first."""
     usable = [column for column in columns if column.usable]
     ids = [
         column.name
@@ -316,7 +316,7 @@ def _candidates(columns: Sequence[_Column], n_rows: int) -> dict[str, list[str]]
 
 
 def _as_named(names: Sequence[str], role: str) -> list[str]:
-    """Sort names by how usual they are."""
+    """Sort column names by how common they are for a role."""
     return sorted(names, key=lambda name: _names(role).index(name.lower()))
 
 
@@ -326,7 +326,7 @@ def _is_called(name: str, role: str) -> bool:
 
 
 def _names(role: str) -> Sequence[str]:
-    """Return what columns of a role are called, the most usual first; an ``answer`` may be either."""
+    """Return common column names of a role, the most common first; ``answer`` has two roles."""
     from trackperm.tables.column_names import IDS, LABELS, PREDICTIONS, SCORES
 
     return {
@@ -337,8 +337,8 @@ def _names(role: str) -> Sequence[str]:
     }[role]
 
 
-def _tests(run: str, data: RunData, columns: Sequence[_Column], options: Sequence[str]) -> _Tests:
-    """Find the built-in statistics that a comparison of the run with itself can be made of."""
+def _tests(run: str, data: RunData, columns: Sequence[_Column], options: Sequence[str]) -> _Testable:
+    """Find the built-in statistics by which the run can be compared with itself."""
     from trackperm.statistic import builtin_names, load_statistic
 
     candidates = _candidates(columns, len(data.table))
@@ -353,19 +353,19 @@ def _tests(run: str, data: RunData, columns: Sequence[_Column], options: Sequenc
     if systems:
         of_systems = "micro_f1" if len(columns) == 4 else "mean"
         command = ("trackperm", "compare", *systems, "-s", of_systems, "--by-position", *options)
-        return _Tests(default, tuple(found), command, is_of_systems=True)
+        return _Testable(default, tuple(found), command, is_of_systems=True)
     logs = [] if data.tracker is None else ["--no-log"]
     if plain is not None:
-        return _Tests(default, tuple(found), ("trackperm", "compare", run, run, *plain, *options, *logs))
+        return _Testable(default, tuple(found), ("trackperm", "compare", run, run, *plain, *options, *logs))
     own = next((name for name in _COMMON if name in found), None)
     if own is None:
-        return _Tests(default, tuple(found), ())
+        return _Testable(default, tuple(found), ())
     command = ("trackperm", "compare", run, run, "-s", own, *found[own], *options, *logs)
-    return _Tests(default, tuple(found), command)
+    return _Testable(default, tuple(found), command)
 
 
 def _default(data: RunData, *, by_position: bool) -> tuple[str, list[str] | None]:
-    """Say what is asked of two such runs where nothing is named, with the options that it needs."""
+    """Describe the default statistics of two such runs, with the options that a test needs."""
     from trackperm.comparison import Question
 
     try:
@@ -385,7 +385,7 @@ def _default(data: RunData, *, by_position: bool) -> tuple[str, list[str] | None
 
 
 def _systems(run: str, data: RunData) -> list[str]:
-    """Name the columns of two systems in numbers without a header."""
+    """Return the parts of the two systems in a file of numbers without a header."""
     n_columns = len(data.table.columns)
     if _source(run) != "headerless" or n_columns not in (2, 4) or data.table.origin != run:
         return []
@@ -393,7 +393,7 @@ def _systems(run: str, data: RunData) -> list[str]:
 
 
 def _source(run: str) -> str | None:
-    """Name the format of a file; None where the run is of a tracker or at a URL."""
+    """Return the name of the format of a file; None for a run of a tracker or a URL."""
     from trackperm.tables import SourceFile, split_part
     from trackperm.tables.registry import detect_format
     from trackperm.trackers.references import RunReference
@@ -406,7 +406,7 @@ def _source(run: str) -> str | None:
 def _arguments(
     data: RunData, statistic: Statistic, candidates: Mapping[str, Sequence[str]]
 ) -> list[str] | None:
-    """Find the options with which a statistic can be tested on the run, if there are any."""
+    """Find options with which a statistic can be tested on the run; None if it cannot."""
     table = data.table
     columns = {
         role: names[0]
@@ -433,7 +433,7 @@ def _arguments(
 
 
 def _positives(table: ExampleTable, statistic: Statistic, columns: Mapping[str, str]) -> Sequence[object]:
-    """Name what could be the positive label: that of the statistic, or the rarer of two."""
+    """Return candidates for the positive label: the default of the statistic (None), and the rarer of two."""
     label = columns.get("label", "label")
     if "positive" not in statistic.parameters or label not in table.columns or label in table.unusable:
         return (None,)

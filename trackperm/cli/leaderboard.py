@@ -1,4 +1,4 @@
-"""``trackperm leaderboard``: many runs on the same examples, ranked, grouped and corrected."""
+"""``trackperm leaderboard``: ranking of many runs on the same examples, with corrected tests."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def leaderboard(
 def _destination(
     log: bool | None, log_to: str | None, tracking_uri: str | None, *, tag_runs: bool, has_baseline: bool
 ) -> Destination | None:
-    """Return where it is logged, if that was asked; refuse at once what cannot be granted."""
+    """Return where to log the leaderboard, or None; refuse contradictory options at once."""
     if log is not False and not (log or log_to):
         if tag_runs:
             raise InputError("`--tag-runs` goes with `--log` or `--log-to`", hint="add one of them.")
@@ -157,7 +157,7 @@ def _destination(
 
 
 def _log(board: Leaderboard, destination: Destination) -> None:
-    """Log `board`, and say where, and what it counts for."""
+    """Log `board`; report where, and how many comparisons it adds to the ledger."""
     from trackperm.ledger.comparison_publication import looks_sentence
     from trackperm.ledger.log import log
 

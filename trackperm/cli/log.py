@@ -1,4 +1,4 @@
-"""Where the command line logs comparisons to, and what else it does there when asked."""
+"""Logging of comparisons by the command line, with alerts and tags."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Destination:
-    """What was asked for by ``--log-to``, ``--log/--no-log``, ``--alert`` and ``--tag-runs``.
+    """Values of ``--log-to``, ``--log/--no-log``, ``--alert`` and ``--tag-runs``.
 
     Attributes
     ----------
     tracker : Tracker or None
-        Where to log; None for where the candidate is.
+        Tracker to log to; None for that of the candidate.
     container : str or None
-        Experiment or project there.
+        Experiment or project in that tracker.
     wanted : bool
-        Whether anything is logged.
+        Whether results are logged.
     alert, tag_runs : bool
         Options of :func:`trackperm.log`.
     """
@@ -47,7 +47,7 @@ class Destination:
         Raises
         ------
         InputError
-            If options contradict each other, or `log_to` names no tracker.
+            If options contradict each other, or `log_to` does not name a tracker.
         """
         options = {"--log-to": log_to is not None, "--alert": alert, "--tag-runs": tag_runs}
         for name, is_wanted in options.items():
@@ -57,12 +57,12 @@ class Destination:
         return cls(tracker, container, log, alert, tag_runs)
 
     def require_options(self, candidate: RunData) -> None:
-        """Refuse options that the tracker does not have, before anything is computed.
+        """Refuse options that the tracker does not support, before the tests run.
 
         Raises
         ------
         InputError
-            If there is one, or there is no tracker.
+            If the tracker does not support an option, or if there is no tracker.
         """
         from trackperm.trackers.base import require_options
 
@@ -78,13 +78,13 @@ class Destination:
         require_options(tracker, alert=self.alert, tag_runs=self.tag_runs)
 
     def log(self, comparisons: Sequence[Comparison]) -> None:
-        """Log `comparisons`, and say where."""
+        """Log `comparisons`, and report where."""
         for comparison in comparisons if self.wanted else ():
             if self.tracker is None and comparison.candidate_run is None:
                 if comparison.baseline_run is not None:
                     typer.echo("not logged: the candidate is not in a tracker; add `--log-to`", err=True)
                 continue
-            # Comparisons of files are logged nowhere, and need no ledger.
+            # Imported late: comparisons of files are not logged, and do not need the ledger.
             from trackperm.ledger.comparison_publication import look_sentence
             from trackperm.ledger.log import log
 

@@ -1,4 +1,4 @@
-"""``trackperm mlflow``: what shows verdicts in MLflow's own pages, and statistics kept in an experiment."""
+"""``trackperm mlflow``: set up a view of verdicts, and store statistics, in an MLflow experiment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``--format`` and ``-o FILE`` of every command: what is printed, and what is written to files as well."""
+"""Output of every command: ``--format`` for printing and ``-o FILE`` for files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trackperm.messages import listed, printable, printable_lines
 from trackperm.storage import standard_output, write_whole
 
 Renderers = Mapping[str, Callable[[], str | bytes]]
-"""By format, a function that renders the result; a last line end is added where there is none."""
+"""Functions that render the result, by format; a missing newline at the end is added."""
 
 SUFFIXES = {
     ".txt": "text",
@@ -27,13 +27,13 @@ SUFFIXES = {
     ".xml": "junit",
     ".png": "png",
 }
-"""Formats of files, by the suffix of their names."""
+"""Formats by the suffix of a file."""
 
 FORMAT = typer.Option("--format", help="Format of what is printed.")
-"""The option ``--format``: ``Annotated[Literal["text", "json"], FORMAT]`` names the formats of a command."""
+"""Option ``--format``; ``Annotated[Literal["text", "json"], FORMAT]`` declares the formats of a command."""
 
 TextOrJson = Annotated[Literal["text", "json"], FORMAT]
-"""``--format`` of commands that print for people or for programs."""
+"""Option ``--format`` of commands with text and JSON."""
 
 OutputFiles = Annotated[
     list[Path] | None,
@@ -49,22 +49,22 @@ OutputFiles = Annotated[
 def require_formats(
     files: Iterable[Path] | None, formats: Collection[str], *, check_folders: bool = True
 ) -> None:
-    """Refuse files whose suffix names no format of this command, before anything is computed.
+    """Refuse files whose suffix is not a format of this command, before the tests run.
 
     Parameters
     ----------
     files : iterable of Path, optional
-        What ``-o`` names.
+        The files of ``-o``.
     formats : collection of str
         Formats that the command can write.
     check_folders : bool
-        Whether the folders have to exist already; where the answer matters more than its files, a missing
-        folder is an error after the answer.
+        Whether to check that the folders exist. If the result matters more than its files, the check can be
+        left out; a missing folder is then an error after the result is printed.
 
     Raises
     ------
     InputError
-        If there is one, or the folder of one does not exist.
+        If a suffix is not a format of the command, or if a folder does not exist.
     """
     for file in files or ():
         if SUFFIXES.get(file.suffix.lower()) not in formats:
@@ -83,7 +83,7 @@ def emit(renderers: Renderers, format_: str, files: Iterable[Path] | None = None
     Raises
     ------
     StorageError
-        If a file cannot be written: the first one, after all others have been written.
+        If a file cannot be written; it is raised for the first such file, after all files were tried.
     """
     content = renderers[format_]()
     echo(printable_lines(content) if format_ == "text" and isinstance(content, str) else content)
@@ -94,7 +94,7 @@ def emit(renderers: Renderers, format_: str, files: Iterable[Path] | None = None
 
 @dataclass(frozen=True)
 class Block:
-    """Text about one file that was checked; problems are printed to standard error."""
+    """Result of checking one file, as text; problems are printed to standard error."""
 
     text: str
     is_error: bool = False
@@ -103,7 +103,7 @@ class Block:
 def emit_checks(
     blocks: Sequence[Block], data: object, format_: Literal["text", "json"], files: Iterable[Path] | None
 ) -> None:
-    """Print what checks of several files found, write it to `files`, and end with code 2 for a problem.
+    """Print the results of checking several files, write them to `files`, and exit with 2 for a problem.
 
     Raises
     ------
@@ -130,13 +130,13 @@ def emit_checks(
 
 
 def echo(content: str | bytes) -> None:
-    """Print rendered content, with one line end at its end."""
+    """Print rendered content, with a newline at the end."""
     with standard_output():
         typer.echo(_bytes(content), nl=False)
 
 
 def write_files(renderers: Renderers, files: Iterable[Path] | None) -> list[StorageError]:
-    """Write every file that can be written, and return the errors of the others."""
+    """Write all files, and return the errors of those that cannot be written."""
     failures = []
     for file in files or ():
         content = _bytes(renderers[SUFFIXES[file.suffix.lower()]]())
@@ -150,12 +150,12 @@ def write_files(renderers: Renderers, files: Iterable[Path] | None) -> list[Stor
 
 
 def as_json(data: object) -> str:
-    """Render plain values as JSON, as every command prints them."""
+    """Render JSON values in the style of all commands."""
     return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def _bytes(content: str | bytes) -> bytes:
-    """Encode text, in which a path may have half of a surrogate pair, with one line end at its end."""
+    """Encode text with a newline at the end; lone surrogates, as in undecodable paths, are escaped."""
     if isinstance(content, bytes):
         return content
     return (content if content.endswith("\n") else f"{content}\n").encode(errors="backslashreplace")

@@ -1,4 +1,4 @@
-"""``trackperm policy``: what a policy file says, checked."""
+"""``trackperm policy``: check and explain policy files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
-_DIGEST = 12  # digits that are shown
+_DIGEST = 12  # digits that are printed: enough to distinguish the versions of a policy
 
 
 @app.callback()
@@ -74,13 +74,13 @@ def schema() -> None:
 
 
 def _understood(path: Path, policies: Sequence[Policy]) -> str:
-    """Say what the policies of a file do."""
+    """Describe the policies of a file."""
     heading = f"{printable(path)}: ok, {_number(len(policies), 'policy', 'policies')}"
     return "\n\n".join([heading, *("\n".join(_block(policy)) for policy in policies)])
 
 
 def _problems(path: Path, errors: Sequence[SpecError]) -> str:
-    """Say what is wrong with a policy file."""
+    """Describe the problems of a policy file."""
     return "\n\n".join([*_said(errors), f"{printable(path)}: {_number(len(errors), 'problem', 'problems')}"])
 
 
@@ -89,7 +89,7 @@ def _said(errors: Sequence[SpecError]) -> list[str]:
 
 
 def _block(policy: Policy) -> Iterator[str]:
-    """Say what a policy does, one line for each of its decisions."""
+    """Describe a policy, one line for each of its settings."""
     runs = ", ".join(map(str, policy.runs)) or "none; for `trackperm gate` alone"
     chosen = "" if str(policy.only) == "any" else f" ({policy.only})"
     yield policy.name

@@ -1,4 +1,4 @@
-"""``trackperm power``: how many examples it takes."""
+"""``trackperm power``: sample size of a planned comparison."""
 
 from __future__ import annotations
 

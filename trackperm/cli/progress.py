@@ -1,4 +1,4 @@
-"""Progress of what takes long, on the standard error of a terminal."""
+"""Progress bar of long commands, on the standard error of a terminal."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-_DELAY = 2.0  # seconds before anything is shown
+_DELAY = 2.0  # seconds before the bar appears: most commands are finished by then
 
 
 class Steps:
-    """A bar of steps that appears when they take longer than two seconds, and is wiped at the end.
+    """Progress bar of steps that appears after a delay, and is erased at the end.
 
-    Where standard error is no terminal, nothing is ever shown.
+    If standard error is not a terminal, the bar never appears.
 
     Parameters
     ----------
     n_steps : int
-        How many times :meth:`begin` will be called.
+        Number of expected calls of :meth:`begin`.
     delay : float
         Seconds before the bar appears.
     console : Console, optional
-        By default standard error.
+        Console of the bar; by default standard error.
     """
 
     def __init__(self, n_steps: int, *, delay: float = _DELAY, console: Console | None = None) -> None:
@@ -43,18 +43,18 @@ class Steps:
         self._description, self._completed = "", 0.0
 
     def expect(self, n_steps: int) -> None:
-        """Say how many steps there are in all, where more is known of it now."""
+        """Correct the number of all steps."""
         self._n_steps = n_steps
         self._update()
 
     def begin(self, description: str) -> None:
-        """Say what is done next; what was begun before is done."""
+        """Begin a step, which ends the step before it."""
         self._description, self._completed = description, self._n_begun
         self._n_begun += 1
         self._update()
 
     def _show(self) -> None:
-        # Most commands are over before anything is shown, and need no rich.
+        # Imported late: most commands end before the bar appears, and do not need rich.
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 

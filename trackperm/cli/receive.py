@@ -1,4 +1,4 @@
-"""``trackperm receive``: queue what webhooks announce, and compare it."""
+"""``trackperm receive``: queue and compare the runs that webhooks announce."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import typer
 from trackperm.cli.watch import PolicyName, PolicyPath, StateFolder, policies, stopped_by_signals
 from trackperm.errors import InputError
 
-_BUSY_SECONDS = 5.0  # then the sender is told to try again
+_BUSY_SECONDS = 5.0  # wait for a busy database; then the sender is told to retry
 _LOOK_SECONDS = 1.0
 
 
@@ -67,7 +67,7 @@ def receive(
             thread.join(10)
             log("stopped", **queue.counts())
     if log.failure is not None:
-        # what is left of the line would be tried again, and be complained of, when Python ends
+        # Python would flush the rest of the line at exit, and report that failure a second time.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise InputError(
             "no decision can be written to standard output any more:"

@@ -1,4 +1,4 @@
-"""``trackperm report``: pages of a tracker's own that show comparisons which are logged there."""
+"""``trackperm report``: reports of logged comparisons on the pages of a tracker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``trackperm statistic``: what statistics there are, and help with writing one."""
+"""``trackperm statistic``: list, show, check and create statistics."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def check(
 
 
 def _checked(path: Path, wrong: Sequence[Problem]) -> str:
-    """Say what is wrong with a spec, or that nothing is."""
+    """Describe the problems of a spec, or report that it is valid."""
     if not wrong:
         return f"{printable(path)}: ok"
     number = "1 problem" if len(wrong) == 1 else f"{len(wrong)} problems"

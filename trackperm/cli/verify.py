@@ -1,4 +1,4 @@
-"""``trackperm verify``: a logged comparison, computed again."""
+"""``trackperm verify``: recompute a logged comparison."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trackperm.cli.arguments import TrackingUri, artifacts
 from trackperm.cli.output import OutputFiles, Renderers, TextOrJson, as_json, emit, require_formats
 
 MISMATCH = 4
-"""Exit code where something does not match."""
+"""Exit code of a mismatch."""
 
 
 def verify(

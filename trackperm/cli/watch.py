@@ -1,4 +1,4 @@
-"""``trackperm watch``: compare finished runs without being asked."""
+"""``trackperm watch``: automatic comparison of finished runs by policies."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def watch(
     if since is not None and since.tzinfo is None:
         since = since.replace(tzinfo=timezone.utc)
     well = Health(patience=max(10 * interval, 300.0), file=health)
-    well.beat(is_good=True)  # a file that cannot be written is told at once
+    well.beat(is_good=True)  # an unwritable health file fails at once
     watcher = Watcher(chosen, queue, log, interval=interval, since=since, health=well, edits=edits)
     with stopped_by_signals() as stop, ExitStack() as stack:
         port = None if health_port is None else stack.enter_context(endpoint(well, health_port))
@@ -144,12 +144,12 @@ def watch(
 
 
 def policies(path: Path, name: str | None) -> list[Policy]:
-    """Load the policies of a file, or the one that is called `name`.
+    """Load the policies of a file, or only the one with a name.
 
     Raises
     ------
     InputError
-        If the file is not valid, or has no policy of that name.
+        If the file is not valid, or does not contain the named policy.
     """
     from trackperm.automation.policy.policy import load_policies
 
@@ -158,12 +158,12 @@ def policies(path: Path, name: str | None) -> list[Policy]:
 
 
 def _require_rows(queue: Queue, chosen: list[Policy], path: Path) -> None:
-    """Refuse policies without `runs`, for which nothing is listed, unless others have queued runs for them.
+    """Refuse policies without `runs`, unless their queue already has entries from other processes.
 
     Raises
     ------
     InputError
-        If the queue has never had any.
+        If the queue has never had an entry for them.
     """
     keys = {each.queue_key for each in chosen}
     if not any(entry.queue_key in keys for entry in queue.entries()):
@@ -177,14 +177,14 @@ def _require_rows(queue: Queue, chosen: list[Policy], path: Path) -> None:
 
 @contextmanager
 def stopped_by_signals() -> Iterator[threading.Event]:
-    """Set an event at the first SIGTERM or SIGINT; the second one interrupts what is being done."""
+    """Set an event at the first SIGTERM or SIGINT; raise :exc:`KeyboardInterrupt` at the second one."""
     stop = threading.Event()
 
     def handle(*_: object) -> None:
         if stop.is_set():
             raise KeyboardInterrupt
-        # In a thread: what the signal interrupts may hold the event's own lock. Unlike `threading.Thread`,
-        # this takes no lock to begin.
+        # The interrupted code may hold the event's lock, so that another thread has to set the event.
+        # Unlike `threading.Thread`, this function starts one without taking a lock.
         start_new_thread(stop.set, ())
 
     before = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}
@@ -196,7 +196,7 @@ def stopped_by_signals() -> Iterator[threading.Event]:
 
 
 def _status(queue: Queue, entries: Iterable[Entry]) -> Iterator[str]:
-    """Give the queue as lines for a terminal, one for each entry, and how many are in each state."""
+    """Format the queue as lines for a terminal: one for each entry, and one with counts by state."""
     yield from map(_line, entries)
     counts = ", ".join(f"{number} {state}" for state, number in queue.counts().items())
     yield f"{counts}; {queue.folder}"

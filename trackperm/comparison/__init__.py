@@ -1,4 +1,4 @@
-"""Comparisons of two runs: what is read, tested, concluded and corrected."""
+"""Comparison of two runs: reading, pairing, testing, verdict and correction."""
 
 from trackperm.comparison.context import AdjustedPValue, Case, Slice
 from trackperm.comparison.corrections import CORRECTIONS, corrected

@@ -1,4 +1,4 @@
-"""Whether accuracy is what the predictions and labels of runs are meant for."""
+"""Check that accuracy suits the predictions and labels of runs, before it is used by default."""
 
 from __future__ import annotations
 
@@ -14,18 +14,21 @@ from trackperm.tables.query import Query
 from trackperm.tables.table import ExampleTable
 
 _LOOKED_AT = 100_000
-"""Rows among which predictions and labels are first looked for that are equal."""
+"""Rows of a block in which equal predictions and labels are searched.
+
+Nearly every run has a correct prediction in the first block, so that the rest is not read.
+"""
 
 
 def why_no_accuracy(tables: Sequence[ExampleTable], prediction: str, label: str) -> str | None:
-    """Say why accuracy is not what predictions and labels are meant for; None where it is."""
+    """Return the reason why accuracy does not suit predictions and labels; None if it does."""
     for table in tables:
-        head = table.head(_LOOKED_AT)
         try:
+            head = table.head(_LOOKED_AT).only(dict.fromkeys((prediction, label)))
             _, _, types = typed_columns(head, head, [prediction, label])
             are_versions = numbers_in_two_ways(head, head, label) is not None
         except TrackpermError:
-            return None  # the pairing says what is wrong with them
+            return None  # the pairing reports the error
         if any(types[name] in LISTS for name in (prediction, label)):
             return f"`{label}` or `{prediction}` of `{table.origin}` holds lists"
         if types[label] is ColumnType.DECIMAL and not are_versions:
@@ -36,7 +39,7 @@ def why_no_accuracy(tables: Sequence[ExampleTable], prediction: str, label: str)
 
 
 def _any_equal(table: ExampleTable, prediction: str, label: str) -> bool:
-    """Whether any prediction equals its label, or there is none with a label that could tell."""
+    """Return whether any prediction equals its label; True as well where no row has both values."""
     if prediction == label:
         return True
     n, whole = 0, table

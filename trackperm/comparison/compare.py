@@ -1,4 +1,4 @@
-"""``trackperm.compare``: two runs, by one statistic or several, on all examples and on slices."""
+"""``trackperm.compare``: test two runs by one or several statistics, on all examples and on slices."""
 
 from __future__ import annotations
 
@@ -137,8 +137,9 @@ def compare(
 ) -> Comparison | list[Comparison]:
     """Compare two runs on the same examples by the exact paired-permutation test.
 
-    Nothing is logged: :func:`trackperm.log` writes the result. For more than two runs use
-    :func:`trackperm.leaderboard`, for a decision by a policy :func:`trackperm.gate`.
+    This function logs nothing; :func:`trackperm.log` writes the result. Use :func:`trackperm.leaderboard` for
+    more than two runs, :func:`trackperm.gate` for a decision by a policy, and
+    :func:`trackperm.exact.difference_test` or :func:`trackperm.exact.structured_test` for arrays.
 
     Parameters
     ----------
@@ -148,80 +149,82 @@ def compare(
         ``FILE::PART`` for one system, filter or scorer in it, a run that ``tracker.runs()`` returned, or a
         data frame that narwhals accepts.
     statistic : str, path or Statistic, or a list of such, optional
-        Name of a built-in statistic, or the path of a spec. Several are one family of tests. By default what
-        the runs say: their own metrics, or else accuracy; see :mod:`trackperm.comparison.question`.
+        Name of a built-in statistic, or the path of a spec. Several statistics form one family of tests. By
+        default, the metrics that the runs have logged, or else accuracy; see
+        :mod:`trackperm.comparison.question`.
     metric : str or list of str, optional
         A metric of the runs, or a column that scores each example, whose mean is compared.
     slices : sequence of str, optional
-        Columns whose values make slices of the examples, which are compared as well and are exploratory,
-        beside those that the spec declares; an empty sequence compares the declared ones alone. With one
-        statistic or metric and without `slices`, all examples are compared and nothing else.
+        Columns whose values split the examples into slices. These slices are compared as well, and are
+        exploratory; the slices that the spec declares are always added. With an empty sequence, only the
+        declared slices are added. Without `slices`, one statistic or metric is compared on all examples only.
     correction : str
-        How the p-values of several statistics and slices are corrected for each other: ``holm``, which holds
+        Correction of the p-values of several statistics and slices for each other: ``holm``, which is valid
         under any dependence, ``tarone-holm``, ``hommel``, ``bonferroni``, ``bh``, ``by``, ``ahsd`` or
         ``none``.
     alternative : {'two-sided', 'less', 'greater'}, optional
-        By default as the spec says. ``greater``: the candidate's score is greater.
+        By default that of the spec. ``greater``: the candidate's score is greater.
     alpha : float
         Significance level of the verdict, between 0 and 1.
     margin : float, optional
-        The smallest difference that matters, in units of the statistic: runs are equivalent where the
-        interval of confidence 1 - 2 alpha lies within it.
+        The smallest difference that matters, in units of the statistic: runs are equivalent if the interval
+        of confidence 1 - 2 alpha lies between -margin and margin.
     unit : {'example', 'row', 'attempt'}, optional
-        What is exchanged between the runs. Where an example has several rows (epochs, seeds), these are one
-        unit by default. ``row`` takes each for an example, which gives far too small p-values where they
-        depend on each other; ``attempt`` exchanges the attempts within each example, which is exact for other
-        numbers of them in the two runs.
+        Unit that the test exchanges between the runs. By default, all rows of an example (epochs, seeds) form
+        one unit. ``row`` treats each row as an example, which gives far too small p-values if these rows
+        depend on each other. ``attempt`` exchanges the attempts within each example, and stays exact if the
+        two runs have different numbers of attempts.
     repeats : {'sum', 'mean', 'any', 'all', 'bundle'}, optional
-        What several rows of an example come to; ``sum`` by default.
+        Rule that combines several rows of one example; ``sum`` by default.
     cluster : str, optional
         Column whose groups of examples are exchanged as a whole.
     allow_unseen : bool
-        Compare predictions with labels even if no prediction is among the labels.
+        Compare predictions with labels even if no prediction occurs among the labels.
     parameters : mapping, optional
         Values of the spec's parameters, such as ``{"positive": "yes"}``.
     columns : mapping, optional
         Column names that differ from those in the spec, such as ``{"id": "question_id"}``.
     resolution : str, float, Fraction, Decimal, or mapping of str to such, optional
-        What decimal counts are rounded to multiples of, all or by name, in place of what the spec says.
+        Number to whose multiples decimal counts are rounded, for all or by name; replaces that in the spec.
     artifact : str or (str, str), optional
-        Artifact path in the runs, or one for each.
+        Artifact path in both runs, or one path for each.
     labels : str, path or data frame, optional
-        The reference answers, where they lie apart from the predictions: their file, or a table with the
+        The reference answers, if they are not in the files of predictions: their file, or a table with the
         columns of ids and labels.
     missing : {'error', 'drop', 'wrong', 'worst', 'best', 'bounds'}
-        What to do with examples that only one run has, or that lack a value: refuse, leave them out, or count
-        what the statistic says of a missing prediction; or, for the worst or best case of the candidate, of
-        the worst possible one in one run and the best possible one in the other; ``bounds`` reports both
-        cases, and concludes what they agree on.
+        Treatment of examples that only one run has, or that lack a value. ``error`` refuses them, ``drop``
+        leaves them out, and ``wrong`` counts a missing prediction as the statistic defines. ``worst`` assumes
+        the worst possible prediction where the candidate lacks one and the best where the baseline does;
+        ``best`` is the reverse. ``bounds`` reports both cases, and concludes only what they agree on.
     by_position : bool
         Pair rows by position where there is no id column.
     engine : {'auto', 'polars', 'duckdb', 'spark'}
-        Where rows are joined and counted; the result is the same. ``auto`` takes Spark for its frames, DuckDB
-        for large runs and polars, in memory, for others. Of lazy frames and relations used columns alone are
-        read.
+        Engine that joins and counts rows; it does not change the result. ``auto`` uses Spark for Spark
+        frames, DuckDB for large runs, and polars (in memory) for others. Only the columns that are used are
+        read from lazy frames and relations.
     mid_p : bool
-        Count ties with the observed value half: less conservative, but no longer a valid p-value.
+        Count ties with the observed value half. The mid-p-value is less conservative, but it is not a valid
+        p-value.
     method : {'auto', 'binomial', 'enumerate', 'dp', 'lattice', 'bracket', 'monte-carlo'}
         Numerical engine.
     n_samples, seed, exceedances : int
-        For Monte Carlo: random swaps, the seed that they come from, and the number of them at least as
-        extreme as the observed one at which drawing stops, if it should.
+        Options of Monte Carlo: the number of random swaps, their seed, and the number of swaps at least as
+        extreme as the observed one after which drawing stops early (by default, it does not).
     tracking_uri : str, optional
-        Tracking server or store of run references; by default as the tracker decides.
+        Tracking server or store of run references; by default that of the tracker's own configuration.
 
     Returns
     -------
     Comparison, or list of Comparison
-        One comparison of all examples; or a list where several statistics or metrics, or `slices`, are given:
-        by each statistic all examples, then its slices in ascending order of their values.
+        One comparison of all examples. With several statistics or metrics, or with `slices`, a list: for each
+        statistic all examples, then its slices in ascending order of their values.
 
     Raises
     ------
     InputError
-        If anything about the input cannot be used; subclasses say what.
+        If any part of the input cannot be used; subclasses name the problem.
     TrackerError
-        If a tracker cannot be reached or refuses.
+        If a tracker cannot be reached or refuses the request.
 
     Examples
     --------
@@ -289,21 +292,21 @@ def compare(
 
 
 def _sequence(value: Any, one: Any) -> tuple[Any, ...]:
-    """Return what is given, one or several, as a tuple."""
+    """Return one value, or a sequence of values, as a tuple."""
     if value is None:
         return ()
     return (value,) if isinstance(value, one) else tuple(value)
 
 
 def _require_names(statistic: object, metric: object, slices: object, correction: object) -> None:
-    """Refuse what is neither one name nor a sequence of them, and a correction that is not known.
+    """Refuse arguments that are neither a name nor a list of names, and unknown corrections.
 
     Raises
     ------
     InputTypeError
         If `statistic`, `metric` or `slices` is of another type.
     InputError
-        If a list is empty, or there is no such correction.
+        If a list is empty, or the correction is unknown.
     """
     if isinstance(statistic, list | tuple) and not statistic:
         raise InputError("no statistic is given", hint="name at least one, such as `accuracy`.")

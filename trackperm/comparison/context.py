@@ -1,4 +1,4 @@
-"""What a comparison is one of: cases of missing predictions, tests corrected for each other, slices."""
+"""Parts of a comparison: cases of missing predictions, adjusted p-values, and slices."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from trackperm.exact.result import format_pvalue
 
 @dataclass(frozen=True)
 class Case:
-    """What two runs come to in one of the cases that missing predictions leave open.
+    """Result of two runs under one assumption about the missing predictions.
 
     Attributes
     ----------
     missing : {'worst', 'best'}
-        The case, seen from the candidate.
+        The assumption: the worst or the best case for the candidate.
     difference, pvalue : float
         The statistic and its p-value.
     verdict : {'better', 'worse', 'undecided'}
-        On the sign.
+        Verdict on the sign of the difference.
     """
 
     missing: Missing
@@ -31,24 +31,25 @@ class Case:
 
 @dataclass(frozen=True)
 class AdjustedPValue:
-    """A p-value corrected for all the tests that were made together.
+    """p-value that is corrected for a family of tests.
 
     Attributes
     ----------
     method, title : str
-        Name of the correction, for machines and for people.
+        Name of the correction, for programs and for people.
     controls : {'FWER', 'FDR'}
-        The error rate that it keeps below alpha.
+        The error rate that the correction keeps below alpha.
     valid_under : str
-        The dependence among the tests under which it does.
+        The dependence among the tests under which this holds.
     n_tests : int
         Size of the family.
     pvalue, log10_pvalue : float
-        The adjusted p-value, of the upper end of what is known of each, and its decimal logarithm.
+        The adjusted p-value and its decimal logarithm. The correction uses the upper end of each p-value's
+        interval.
     rejected : bool
         Whether the hypothesis of no difference is rejected.
     is_drawn : bool
-        Whether it rests on a p-value by Monte Carlo: its own, or that of another test of the family.
+        Whether it depends on a p-value by Monte Carlo: its own, or that of another test of the family.
     """
 
     method: str
@@ -62,20 +63,20 @@ class AdjustedPValue:
     is_drawn: bool = False
 
     def format_pvalue(self, digits: int = 3, level: float = 1.0) -> str:
-        """Write the adjusted p-value, as :meth:`PermutationTest.format_pvalue` does."""
+        """Format the adjusted p-value, as :meth:`PermutationTest.format_pvalue` does."""
         return format_pvalue(self.pvalue, self.log10_pvalue, digits, level)
 
 
 @dataclass(frozen=True)
 class Slice:
-    """The part of the examples that has one value in a column.
+    """Examples that have one value in a column.
 
     Attributes
     ----------
     column, value : str
         The column, and its value as text.
     declared : bool
-        Whether the spec declares the slices; others were thought of later, and are exploratory.
+        Whether the spec declares the column; other slices are exploratory.
     """
 
     column: str

@@ -1,4 +1,4 @@
-"""Several comparisons of the same two runs, each p-value corrected for all that were made together."""
+"""Correction of several comparisons of the same two runs for each other."""
 
 from __future__ import annotations
 
@@ -36,25 +36,25 @@ CORRECTIONS: Mapping[str, Correction] = MappingProxyType(
 def corrected(comparisons: Sequence[Comparison], method: str = "holm") -> list[Comparison]:
     """Correct comparisons of the same two runs for each other.
 
-    The family is all of them: what is left out of it is not corrected for.
+    All of `comparisons` form the family; tests that are left out are not corrected for.
 
     Parameters
     ----------
     comparisons : sequence of Comparison
-        Of several statistics, or slices.
+        Comparisons by several statistics, or on several slices.
     method : str
         A key of CORRECTIONS.
 
     Returns
     -------
     list of Comparison
-        In the same order, with their verdicts by the corrected p-values.
+        The comparisons in the same order; their verdicts use the adjusted p-values.
 
     Raises
     ------
     InputError
-        If there is no such correction; if it needs independent tests, which only the slices of one column
-        by one statistic are; or if the levels of the comparisons differ.
+        If the correction is unknown; if it needs independent tests, and the comparisons are not slices of one
+        column by one statistic; or if the levels of the comparisons differ.
     """
     require_choice("correction", method, CORRECTIONS)
     rule = CORRECTIONS[method]
@@ -87,7 +87,7 @@ def corrected(comparisons: Sequence[Comparison], method: str = "holm") -> list[C
 
 
 def uncorrected(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """Return the comparisons, of which each says that it is one of several and is not corrected."""
+    """Mark each comparison as one of several that are not corrected for each other."""
     names, number = _names(comparisons), str(len(comparisons))
     return [
         replace(
@@ -115,12 +115,12 @@ def _adjusted(comparisons: Sequence[Comparison], rule: Correction) -> list[tuple
         found = tarone_holm_log10(logs, smallest).tolist()
     else:
         linear, found = adjust(pvalues, rule.name).tolist(), adjust_log10(logs, rule.name).tolist()
-    # The logarithm of a p-value below the range of floats is that of the p-value, not of the float.
+    # Below the range of floats, only the logarithms are exact.
     return [(p if log > -300.0 else 10.0**log, log) for p, log in zip(linear, found, strict=True)]
 
 
 def _drawn(comparisons: Sequence[Comparison], adjusted: Sequence[tuple[float, float]]) -> list[bool]:
-    """Say of each adjusted p-value whether one by Monte Carlo is in it, as steps take over from others."""
+    """Return which adjusted p-values depend on Monte Carlo; a step can take the value of another test."""
     sampled = [comparison.method == "monte-carlo" for comparison in comparisons]
     taken = {log for (_, log), is_drawn in zip(adjusted, sampled, strict=True) if is_drawn}
     return [
@@ -130,11 +130,11 @@ def _drawn(comparisons: Sequence[Comparison], adjusted: Sequence[tuple[float, fl
 
 
 def _log10_upper(comparison: Comparison) -> float:
-    """Return the logarithm of the upper end of what is known of the p-value."""
+    """Return the decimal logarithm of the upper end of the p-value's interval."""
     known, error = comparison.log10_pvalue, comparison.error_bound
     if known > -300.0:
         return max(known, math.log10(comparison.test.interval[1]))
-    # |p - truth| <= error truth; a p-value whose error is 1 is an upper end itself.
+    # |p - truth| <= error * truth; where the error is 1, p itself is an upper bound.
     return known - math.log10(1.0 - error) if error < 1.0 else known
 
 

@@ -1,15 +1,15 @@
-"""Examples that hang together, as far as the runs show it: what a test of examples takes for independent.
+"""Detection of dependent examples: columns whose groups have correlated differences between the runs.
 
-Exchanging the outputs of single examples asks that what tells the runs apart on one example says nothing of
-another. Where examples share a document, and the documents suit one run or the other, it says much: at a
-design effect of 3, a p-value below 0.05 comes up every fourth time by chance. Nothing is changed by what is
-seen here; it is said, with the p-value of the test that exchanges whole clusters.
+The test exchanges the outputs of single examples, which assumes that examples are independent. Examples that
+share a document often are not, because a document can favour one of the runs: at a design effect of 3, a
+p-value below 0.05 occurs every fourth time by chance. A detected column does not change the test; it is
+reported with the p-value of the test that exchanges whole clusters.
 
-What tells the runs apart on an example is its share in the statistic: of a mean, the difference of the
-scores; of others, to first order, the change that exchanging its outputs makes where the runs are alike.
-Columns that are looked at share a chance of :data:`LEVEL` that anything is said of examples which are
-independent: one half is for those that are called as clusters are, and each half is divided evenly
-(Bonferroni). Inputs that stand there several times are said in any case, where they matter.
+The correlation is that of the examples' shares in the statistic. For a mean, a share is the difference of the
+scores; for other statistics it is, to first order, half the change that exchanging the outputs of the example
+makes where the runs are alike. The probability of any false report is at most :data:`LEVEL`, which all
+columns share: columns with the name of a cluster get one half, the others get the other half, and each half
+is divided evenly (Bonferroni). Repeated inputs that affect the test are reported without a test.
 """
 
 from __future__ import annotations
@@ -32,53 +32,60 @@ from trackperm.pairing.cluster_columns import ClusterColumn, cluster_columns
 from trackperm.pairing.many_runs import PairedRun
 
 LEVEL = 0.01
-"""Chance, at most, that anything is said of examples which are independent of each other."""
+"""Bound on the probability of a report on independent examples.
+
+It is below the usual 0.05 because every comparison is checked by default.
+"""
 
 MATTERS = 1.1
-"""Design effect from which on something is said: a test at the level 0.05 has the size 0.062 there."""
+"""Smallest design effect that is reported: there, a test at the level 0.05 has the size 0.062."""
 
 MOST_SAID = 2
-"""Columns of which something is said: those with the largest design effects."""
+"""Most columns that are reported, those with the largest design effects.
+
+Columns such as document and author often form nearly the same clusters, and each one costs a test.
+"""
 
 MOST_EXAMPLES = 200_000
-"""Examples up to which clusters are looked for."""
+"""Most examples among which clusters are searched, so that the search stays short beside the test."""
 
 MOST_CELLS = 2**22
-"""Counts of one run up to which it is computed what each example adds to the statistic."""
+"""Most counts of one run for which the shares of examples are computed: 32 MiB of floats."""
 
 FEWEST_DISCORDANT = 8
-"""Examples that tell the runs apart, below which nothing shows how alike those of a cluster are."""
+"""Fewest discordant examples for which a correlation is reported; fewer do not show one."""
 
 _STEP = 1e-6
-"""Relative distance over which slopes are taken."""
+"""Relative step of central differences: near the cube root of the precision of floats, which is best."""
 
 
 @dataclass(frozen=True)
 class Dependence:
-    """Examples that hang together by a column.
+    """Column whose groups of examples depend on each other.
 
     Attributes
     ----------
     column : str
-        Its values are the clusters.
+        Column whose values are the clusters.
     n_clusters : int
-        How many there are.
+        Number of clusters.
     n_shared, n_examples : int
-        Number of examples that share theirs with another, and of all.
+        Number of examples that share their cluster with another one, and number of all examples.
     is_input : bool
-        Whether they share their whole input.
+        Whether the examples of a cluster share their whole input.
     icc : float
-        Intra-class correlation of what tells the runs apart, by analysis of variance.
+        Intra-class correlation of the examples' shares in the statistic, by analysis of variance.
     design_effect : float
-        By how much it makes the variance of the statistic larger.
+        Factor by which the correlation increases the variance of the statistic.
     pvalue : float or None
-        That of the test which exchanges whole clusters; None where there is no such test, or 0 in floats.
+        p-value of the test that exchanges whole clusters; None if there is no such test, or if it is below
+        the range of floats.
     log10_pvalue : float or None
-        Its decimal logarithm, also where the p-value is below the range of floats.
+        Decimal logarithm of the p-value, also below the range of floats.
     method : str or None
-        The engine that computed it.
+        The engine that computed the p-value.
     verdict : {'better', 'worse', 'undecided'} or None
-        On the sign, of this p-value alone.
+        Verdict on the sign by this p-value, without correction.
     """
 
     column: str
@@ -94,7 +101,10 @@ class Dependence:
     verdict: Sign | None = None
 
     def sentence(self, name: str, alpha: float) -> str:
-        """Say it without a full stop, the p-value by `name` and so that its side of `alpha` shows."""
+        """Describe the dependence in a sentence without a full stop.
+
+        The p-value is called `name`, and has enough digits to show on which side of `alpha` it lies.
+        """
         size = f"design effect {self.design_effect:.1f}"
         if self.is_input:
             found = f"{shared_input(self.n_shared, self.n_examples, self.column)} (intra-class correlation"
@@ -111,14 +121,14 @@ class Dependence:
 
 
 def dependence_of(baseline: RunData, candidate: RunData, pairing: Pairing) -> tuple[Dependence, ...]:
-    """Return the columns by which examples hang together, the largest design effects first, without p-values.
+    """Find columns whose groups of examples are dependent, largest design effects first, without p-values.
 
     Parameters
     ----------
     baseline, candidate : RunData
         The runs, with all their columns.
     pairing : Pairing
-        How they were paired: by id, and without clusters.
+        Their pairing, by id and without clusters.
     """
     statistic = pairing.statistic
     if len(pairing.counts.frame) > MOST_EXAMPLES or pairing.count_table.n_discordant == 0:
@@ -148,12 +158,12 @@ def dependence_of(baseline: RunData, candidate: RunData, pairing: Pairing) -> tu
 def above_noise(
     looked_at: Iterable[tuple[ClusterColumn, npt.NDArray[np.float64]]],
 ) -> Iterator[tuple[ClusterColumn, Intraclass]]:
-    """Yield the columns of which something is to be said, each set of clusters once.
+    """Yield the columns that are to be reported, each set of clusters once.
 
     Parameters
     ----------
     looked_at : iterable of (ClusterColumn, ndarray of float64)
-        All columns that are looked at, each with what examples add to the statistic.
+        All columns that are checked, each with the examples' shares in the statistic, shape (N,).
     """
     found = [
         (column, alike, shares)
@@ -173,10 +183,11 @@ def above_noise(
 
 
 def shares_of(pairing: Pairing | PairedRun) -> npt.NDArray[np.float64] | None:
-    """Return what each example adds to the statistic, to first order; None where that has no value.
+    """Return the share of each example in the statistic, to first order; None where it has no value.
 
-    With a the sums of g as the runs are, b those with all outputs exchanged, and c = (a + b) / 2, where the
-    runs are alike, h(a) is near grad h(c) . (a - c): the sum of grad h(c) . (a_i - b_i) / 2 over examples.
+    Let a be the sums of g for the runs as they are, b those with all outputs exchanged, and c = (a + b) / 2.
+    To first order h(a) - h(c) = grad h(c) . (a - c), which is the sum of grad h(c) . (a_i - b_i) / 2 over the
+    examples.
     """
     try:
         counts = pairing.by_unit()

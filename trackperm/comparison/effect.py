@@ -1,4 +1,4 @@
-"""How large a difference is, and how large it would have to be to be seen: said beside the p-value."""
+"""Size of a difference: its interval, effect sizes, and the smallest effect that the test can detect."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from trackperm.exact.power import MinimumDetectableEffect, detectable_effect
 from trackperm.statistic import Statistic
 
 DRAWN_BEYOND = 20
-"""Resamples that have to lie beyond an end, which has its level within a quarter or so then."""
+"""Expected resamples beyond an end of an interval: its level has a relative error of 1 / sqrt(20) = 22 %."""
 
 MOST_DRAWN = 2**25
-"""Counts up to which more resamples than usual are drawn for that."""
+"""Most drawn counts (resamples by counts) for more resamples than usual; they take some seconds."""
 
 
 def interval_of(
     statistic: Statistic, table: CountTable, *, alpha: float, alternative: Alternative
 ) -> Interval | str:
-    """Return the interval for the statistic, or say why none is shown.
+    """Return the interval for the statistic, or the reason why it is unavailable.
 
-    It is the one that agrees with the exact test, where there is one. None is shown where it is not known to
-    cover about what it says (:mod:`trackperm.exact.intervals.coverage`), where it is not bounded although the
-    test is, where resampled examples leave the statistic undefined, or where it does not fit the memory.
+    The interval that agrees with the exact test is preferred. An interval is unavailable if its coverage is
+    not known to be near its confidence (:mod:`trackperm.exact.intervals.coverage`), if an end that the test
+    needs is infinite, if some resamples leave the statistic undefined, or if it does not fit into memory.
     """
     if statistic.repeats == "attempts":
         return "none is known where attempts are exchanged within examples"
@@ -60,7 +60,7 @@ def interval_of(
         )
 
     if scores is not None and not scores.moves.any() and not statistic.divides_by_labels:
-        # Every function of sums is linear where nothing moves.
+        # Without differences, every function of sums counts as linear.
         return f"no {unit} tells the runs apart, which says nothing of how much one would"
     if method == "paired-proportions":
         return found(method)
@@ -71,7 +71,7 @@ def interval_of(
         try:
             return _bounded(found(method))
         except CapacityError:
-            pass  # a mean can be resampled
+            pass  # a mean can be resampled instead
     counts = table.multiplicities
     why = why_not_resampled(
         observed, swapped, statistic.h, counts, alpha=alpha, alternative=alternative, unit=unit
@@ -88,7 +88,7 @@ def interval_of(
 
 
 def _bounded(interval: Interval) -> Interval | str:
-    """Refuse an end that no example bounds, unless the test has no use for it."""
+    """Return the interval, or a reason if an end that the alternative needs is infinite."""
     ends = {"less": [interval.high], "greater": [interval.low]}.get(
         interval.alternative, [interval.low, interval.high]
     )
@@ -106,7 +106,7 @@ def effect_sizes_of(
     alpha: float,
     alternative: Alternative,
 ) -> EffectSizes:
-    """Return the effect sizes that mean something; of an error rate, an example that lowers it is better."""
+    """Return the effect sizes; better and worse examples follow the direction of the statistic."""
     observed, swapped = statistic.pairs(table.candidate, table.baseline)
     found = effect_sizes(
         observed,
@@ -134,9 +134,9 @@ def _inverse(odds: float) -> float:
 def detectable_effect_of(
     statistic: Statistic, table: CountTable, *, alpha: float, alternative: Alternative
 ) -> MinimumDetectableEffect | None:
-    """Return the smallest true difference that as many examples, as discordant, show at 80 % power.
+    """Return the smallest true difference that a test of this size and discordance detects at 80 % power.
 
-    None where no example tells the runs apart, which says nothing of how many would, or it is not known.
+    None without discordant examples, since the discordance cannot be estimated then, or if it is unknown.
     """
     if not table.n_discordant:
         return None

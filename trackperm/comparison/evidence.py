@@ -1,18 +1,19 @@
-"""What is shown of the size of a difference: bounds at one level, and when they count.
+"""Bounds of a difference at one level, as evidence of equivalence and non-inferiority.
 
-Equivalence within a margin, and non-inferiority, ask for a lower and an upper bound of the difference, each
-of which misses with a probability of about alpha.
+Equivalence within a margin and non-inferiority need a lower and an upper bound of the difference, each of
+which misses with a probability of about alpha.
 
-1. They are the ends of the interval of confidence 1 - 2 alpha, where one is shown. That for paired
-   proportions is exact, and always is shown. Others are where they cover about what they say
+1. If an interval of confidence 1 - 2 alpha is available, its ends are the bounds. The interval for paired
+   proportions is exact and always available. Others are available if their coverage is near their confidence
    (:mod:`trackperm.exact.intervals.coverage`).
-2. An interval by shifts of the scores shows no margin that is smaller than what examples could cost unseen:
-   1 - alpha^(1/n) of all, as many as may differ although none did (Clopper and Pearson 1934), each by the
-   whole range of 0 and the scores. A failure that costs all of a score is rare, and is what margins are for.
-3. Where no interval is shown, they come from the share s of examples that may differ at all: of n of which d
-   tell the runs apart, P(Binomial(n, s) <= d) = alpha. The scores differ by no more than the score of either
-   run changes if so many of its examples counted otherwise, in every count, as far as counts are known to go,
-   and all in one direction.
+2. An interval by shifts of the scores supports no margin below the loss that rare, unseen differences can
+   cause. If no example differs, up to a share of 1 - alpha^(1/n) of all examples may differ (Clopper and
+   Pearson 1934), each by the whole range of 0 and the scores. Margins have to guard against such rare
+   failures.
+3. If no interval is available, the bounds use the share s of examples that may differ. With d discordant
+   examples among n, s solves P(Binomial(n, s) <= d) = alpha. The bound is the largest change of either run's
+   score when a share s of its examples changes in every count, over the whole range of the counts, and all in
+   one direction.
 
 References
 ----------
@@ -38,18 +39,18 @@ from trackperm.statistic import Statistic
 
 @dataclass(frozen=True)
 class SizeBounds:
-    """Bounds of the difference, each of which misses with a probability of about alpha.
+    """Lower and upper bound of a difference, each missing with a probability of about alpha.
 
     Attributes
     ----------
     low, high : float
-        The bounds, in units of the statistic; infinite where nothing bounds it.
+        The bounds, in units of the statistic; infinite if the difference is unbounded.
     basis : Interval or str
-        The interval that they are the ends of, or why none is shown.
+        The interval whose ends are the bounds, or the reason why no interval is available.
     least : float
-        Margin that is too small for them whatever they are.
+        Largest margin that the bounds cannot support, whatever their values.
     unseen : str
-        How many examples tell the runs apart, and how many more may.
+        Text with the number of discordant examples, and the share that may be discordant.
     """
 
     low: float
@@ -59,7 +60,7 @@ class SizeBounds:
     unseen: str
 
     def joined(self, other: SizeBounds) -> SizeBounds:
-        """Return bounds that hold where either these or the others do."""
+        """Return the bounds that cover both these and the other ones."""
         bases = [each.basis for each in (self, other)]
         weaker = max((self, other), key=lambda each: (isinstance(each.basis, str), each.least))
         basis = next((basis for basis in bases if isinstance(basis, str)), weaker.basis)
@@ -67,19 +68,19 @@ class SizeBounds:
         return SizeBounds(low, high, basis, max(self.least, other.least), weaker.unseen)
 
     def lack(self, margin: float) -> str | None:
-        """Say what is missing for bounds of this margin; None where they count, whatever they show."""
+        """Return the reason why the bounds cannot support this margin; None if they could support it."""
         if isinstance(self.basis, str):
             return None if max(-self.low, self.high) < margin else f"no interval is shown, {self.unseen}"
         return None if self.least < margin else self.unseen
 
 
 def size_bounds(statistic: Statistic, table: CountTable, alpha: float) -> SizeBounds:
-    """Return bounds of the difference, each at level alpha, by the rules of this module.
+    """Compute the bounds of a difference, each at level alpha, by the rules of this module.
 
     Parameters
     ----------
     statistic : Statistic
-        What was tested.
+        The statistic that was tested.
     table : CountTable
         The counts that were tested.
     alpha : float
@@ -103,12 +104,12 @@ def _unseen(d: int, n: int, share: float, unit: str) -> str:
 
 
 def _largest_change(statistic: Statistic, table: CountTable, share: float) -> float:
-    """Return the most by which a run changes if that share of its examples counted otherwise."""
+    """Return the largest change of a run's score if that share of its examples changes."""
     if statistic.score is None:
         return math.inf
     n = int(table.multiplicities.sum())
     rows = np.concatenate([table.candidate, table.baseline]).astype(np.float64)
-    # A count that was never 1 can be, as errors of runs that have none.
+    # A count may reach 1 even if it never did, such as the errors of runs without any.
     least, most = np.minimum(rows.min(axis=0), 0.0), np.maximum(rows.max(axis=0), 1.0)
     step = (most - least) * min(math.ceil(share * n), n)
     largest = 0.0
@@ -124,7 +125,7 @@ def _largest_change(statistic: Statistic, table: CountTable, share: float) -> fl
 def _changes(
     statistic: Statistic, moved: npt.NDArray[np.float64], totals: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """Return the contrast of runs with the totals `moved` and one with `totals`."""
+    """Return the contrasts of runs with totals `moved`, shape (k, m), to one with `totals`, shape (m,)."""
     scores = _scores(statistic, np.vstack([moved, totals]))
     if statistic.contrast == "log ratio":
         with np.errstate(all="ignore"):
@@ -133,7 +134,7 @@ def _changes(
 
 
 def _scores(statistic: Statistic, totals: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the scores of runs with these totals; NaN or infinite where they have none."""
+    """Return the scores of runs with these totals; NaN or infinite if the score is undefined."""
     score: Any = statistic.score
     with np.errstate(all="ignore"):
         values = score.values(totals) if isinstance(score, RationalStatistic) else score(totals)
@@ -144,7 +145,7 @@ def _range_of_scores(statistic: Statistic, table: CountTable) -> float:
     """Return the length of the interval that holds 0 and the scores of single examples."""
     if statistic.score is None:
         return math.inf
-    # The score of a run all of whose examples are like one of them: a sum is as large as that of all.
+    # Score of a run in which every example has the counts of one example, so that sums are comparable.
     n = int(table.multiplicities.sum())
     values = _scores(statistic, np.concatenate([table.candidate, table.baseline]).astype(np.float64) * n)
     values = values[np.isfinite(values)]

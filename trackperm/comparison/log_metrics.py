@@ -1,4 +1,4 @@
-"""Metrics that logs call their own, or that a user names, as statistics: the means of their columns."""
+"""Statistics from metrics that a log declares or a user names: the means of their columns."""
 
 from __future__ import annotations
 
@@ -16,11 +16,17 @@ from trackperm.tables.shared_columns import have, is_number
 from trackperm.tables.table import ExampleTable
 
 _SCORE = "score."
-"""What begins the names of columns of scores where others may have the same name."""
+"""Prefix of score columns, in formats whose other columns may have the same names."""
 
 
 def own_metrics(tables: Sequence[ExampleTable]) -> list[Statistic]:
-    """Return the means of the metrics that all logs have which have any."""
+    """Return the means of the metrics that are common to all logs with metrics.
+
+    Raises
+    ------
+    InputError
+        If the logs with metrics have none in common, or their names leave the direction open.
+    """
     having = [(table, metrics) for table in tables if (metrics := metrics_of(table))]
     if not having:
         return []
@@ -51,7 +57,7 @@ def own_metrics(tables: Sequence[ExampleTable]) -> list[Statistic]:
 
 
 def metrics_of(table: ExampleTable) -> Mapping[str, str]:
-    """Return the metrics that a log calls its own, or the columns that are called scores by their prefix."""
+    """Return the columns of the metrics that a log declares, or else those with the prefix of scores."""
     if table.metrics:
         return table.metrics
     names = [name for name in table.columns if name.startswith(_SCORE) and len(name) > len(_SCORE)]
@@ -60,12 +66,12 @@ def metrics_of(table: ExampleTable) -> Mapping[str, str]:
 
 @lru_cache(maxsize=256)
 def mean_of_metric(name: str, column: str, why: str = "") -> Statistic:
-    """Return the mean of a column of scores, under the name of the metric.
+    """Build the statistic that averages a column of scores, with the name of the metric.
 
     Raises
     ------
     InputError
-        If its name leaves open whether more of it is better.
+        If the name does not imply whether greater values are better.
     """
     if _is_open(name):
         raise InputError(
@@ -89,12 +95,12 @@ def mean_of_metric(name: str, column: str, why: str = "") -> Statistic:
 
 
 def column_of_metric(name: str, tables: Sequence[ExampleTable]) -> str:
-    """Return the column that scores examples by a metric that the user named.
+    """Return the score column of a metric that the user named.
 
     Raises
     ------
     InputError
-        If a run has neither such a metric nor such a column of numbers.
+        If a run has neither a metric of this name nor a numeric column.
     """
     columns = {metrics_of(table).get(name, name) for table in tables}
     column = columns.pop()
@@ -114,5 +120,5 @@ def column_of_metric(name: str, tables: Sequence[ExampleTable]) -> str:
 
 
 def _is_open(name: str) -> bool:
-    """Whether the name of a metric leaves open whether more of it is better."""
+    """Return whether the name of a metric does not imply that greater values are better or worse."""
     return direction_word(name) is not None and not lower_is_better_by_name(name)

@@ -1,18 +1,19 @@
-"""The null hypothesis of a test, and remarks where runs of equal scores can be far from it.
+"""Null hypothesis of the test, and remarks on data where equal scores can still be rejected.
 
-The test asks whether outputs are exchangeable. Runs whose outputs are not may have equal scores all the same,
-and then p can be small more often than alpha says, in two ways that the data show.
+The test asks whether outputs are exchangeable. Runs with equal scores need not have exchangeable outputs, and
+then p can be below alpha more often than alpha. The data show this in two cases.
 
-Ratios. Where one run predicts 10 % and the other 50 % of the examples positive, swaps change more than their
-precision: `engines.studentized` derives how often the test rejects if that is equal.
+Ratios. If one run predicts 10 % and the other 50 % of the examples positive, swaps change more than their
+precision. `engines.studentized` derives how often the test rejects equal precision.
 
-Means. Under the null hypothesis differences up and down are alike. Many small ones down and few large ones
-up may have the mean 0 too; in samples that lack the large ones the mean seems to be below 0. By the Edgeworth
-expansion of a studentised mean (Hall 1992, chapter 2) 5 % then become 5 % + skewness^2 / 4n or so, and less
-than 6 % where n > 25 skewness^2 (Cochran 1977, section 2.15).
+Means. Under the null hypothesis, differences up and down have the same distribution. A mean of 0 is also
+possible with many small differences down and few large ones up; samples that miss the large ones have a mean
+below 0. By the Edgeworth expansion of a studentised mean (Hall 1992, chapter 2), an error rate of 5 % becomes
+about 5 % + skewness^2 / 4n, which is less than 6 % if n > 25 skewness^2 (Cochran 1977, section 2.15).
 
 References
 ----------
+J. V. Bradley (1978), "Robustness?", British Journal of Mathematical and Statistical Psychology 31.
 P. Hall (1992), "The bootstrap and Edgeworth expansion".
 W. G. Cochran (1977), "Sampling techniques".
 """
@@ -29,22 +30,28 @@ from trackperm.exact.types import IntArray
 from trackperm.statistic import Statistic
 
 EXCESS = 1.5
-"""How many times alpha the test may reject equal scores, to first order, before a remark says so."""
+"""Smallest rejection rate of equal scores that is remarked on, as a multiple of alpha, to first order.
+
+A test with a rate of up to 1.5 alpha counts as robust by the liberal criterion of Bradley (1978).
+"""
 
 FAR_APART = 1.5
-"""Ratio of what the two scores divide by, up to which they count as near."""
+"""Smallest ratio of the two scores' divisors that is remarked on.
+
+Below it, the remark could not name a visible difference as the reason.
+"""
 
 SKEWED = 50
-"""Differences for a squared skewness of 1, up to which a remark says so.
+"""Differences per unit of squared skewness below which a remark is made.
 
-Cochran asks for 25 where the skewness is known; a sample whose mean is misjudged lacks much of the tail. In
-simulations the remark is there in 15, 37 and 63 % of the false rejections of lognormal differences with mean
-0 (n = 15, 25 and 50), and in at most 1.4 % of the rejections of normal ones.
+Cochran's rule is 25 with the true skewness; here it is twice that because a sample that misses the tail also
+underestimates the skewness. In simulations, the remark is made for 15, 37 and 63 % of the false rejections of
+lognormal differences with mean 0 (n = 15, 25 and 50), and for at most 1.4 % of the rejections of normal ones.
 """
 
 
 def null_hypothesis(statistic: Statistic) -> str:
-    """Return what the test takes for granted, in one sentence without its capital and its full stop."""
+    """Describe the null hypothesis in one sentence, without capital and full stop."""
     where = "every row" if statistic.repeats == "rows" else "every example"
     if statistic.repeats == "attempts":
         return "the attempts of both runs at every example are exchangeable"
@@ -58,27 +65,27 @@ def null_hypothesis(statistic: Statistic) -> str:
 def remarks(
     statistic: Statistic, table: CountTable, *, observed: float, alternative: Alternative, alpha: float
 ) -> tuple[str, ...]:
-    """Say where p can be small although the scores are equal; nothing for most comparisons.
+    """Return remarks on data where p can be small although the scores are equal; mostly none.
 
     Parameters
     ----------
     statistic : Statistic
-        What was tested.
+        The statistic that was tested.
     table : CountTable
         The counts that were tested.
     observed : float
-        The statistic of the runs as they are.
+        The observed value of the statistic.
     alternative : {'two-sided', 'less', 'greater'}
-        Of the test.
+        Alternative of the test.
     alpha : float
-        Its level.
+        Level of the test.
 
     Returns
     -------
     tuple of str
         Sentences that begin with ``look:``.
     """
-    if statistic.repeats == "attempts":  # nothing is swapped as a whole
+    if statistic.repeats == "attempts":  # no example is swapped as a whole
         return ()
     pairs = statistic.pairs(table.candidate, table.baseline)
     differences = Differences.of(statistic.h, *pairs, table.multiplicities)
@@ -91,7 +98,7 @@ def remarks(
 
 def _of_skewness(differences: Differences, observed: float) -> str | None:
     skewness, n = differences.skewness, differences.n_moved
-    # A long tail above 0 makes the mean seem too low, never too high.
+    # A sample that misses a long upper tail has a mean that is too low, never too high.
     if skewness is None or skewness * observed >= 0.0 or n >= SKEWED * skewness**2:
         return None
     many, few = ("up", "down") if observed > 0.0 else ("down", "up")
@@ -125,7 +132,7 @@ def _of_ratio(
 
 
 def _divisors_apart(statistic: Statistic, table: CountTable) -> float | None:
-    """Return how many times as large a divisor of the score is in one run as in the other, at the most."""
+    """Return the largest ratio of a divisor of the score between the two runs; None if there is none."""
     if not isinstance(statistic.score, RationalStatistic):
         return None
     try:

@@ -1,14 +1,15 @@
-"""What is asked of logged runs: by which statistics, of which columns, with which unit; and why, by default.
+"""Statistics, columns and unit of a comparison: named by the user or inferred from the runs.
 
-What a user names is taken. Everything else is inferred here, for every source and every way to compare:
+Choices of the user have precedence. All other choices are inferred here, for all sources and all kinds of
+comparison:
 
-1. The id is a column ``id``; else a column called so (``question_id``, ``doc_id``) that identifies the
-   examples of all runs; else their input (``question``, ``prompt``), where each has its own.
-2. The unit is the example. Where its id stands in several rows and a column numbers them (``epoch``,
-   ``seed``), the rows of an example are taken together.
-3. The statistics are those that the user named; else the log's own metrics; else those that the format is
-   made for; else accuracy, where there are predictions and labels; else the mean of the one score that there
-   is. Where none of these is clear, nothing is asked, and the error says how to ask.
+1. The id is the column ``id``; else a column with such a name (``question_id``, ``doc_id``) that identifies
+   the examples of all runs; else the input (``question``, ``prompt``), if each example has a different one.
+2. The unit is the example. If ids are repeated and a column numbers the repeats (``epoch``, ``seed``), the
+   rows of an example form one unit.
+3. The statistics are those that the user named; else the metrics that the log declares; else those for which
+   the format is made; else accuracy, if there are predictions and labels; else the mean of the only score
+   column. If none of these is clear, the comparison is refused, and the error explains how to name one.
 """
 
 from __future__ import annotations
@@ -47,25 +48,25 @@ _ROLES = {"prediction": PREDICTIONS, "label": LABELS}
 
 @dataclass(frozen=True)
 class Question:
-    """What a user asks, as far as they say so.
+    """Choices of a user: statistics, columns and unit.
 
     Attributes
     ----------
     statistics : tuple of str, path or Statistic
-        What was named; empty where the runs are to say it.
+        The statistics that were named; if empty, they are inferred from the runs.
     metrics : tuple of str
-        Columns that score every example, whose means are compared; beside a statistic, the column that it
-        reads as ``score`` or ``passed``.
+        Columns that score every example, whose means are compared. With a statistic, the column that it reads
+        as ``score`` or ``passed``.
     parameters, columns, resolution
         As in :func:`trackperm.compare`.
     unit : {'example', 'row', 'attempt'}, optional
-        What is exchanged between the runs.
+        Unit that is exchanged between the runs.
     repeats : {'sum', 'mean', 'any', 'all', 'bundle'}, optional
-        What several rows of one example come to.
+        Rule that combines several rows of one example.
     cluster : str, optional
         Column whose groups of examples are exchanged as a whole.
     by_position : bool
-        Whether rows are paired as they stand.
+        Whether rows are paired in their order.
     allow_unseen : bool
         Whether predictions may be compared with labels that none of them equals.
     """
@@ -82,12 +83,13 @@ class Question:
     allow_unseen: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what contradicts itself.
+        """Refuse contradictory choices.
 
         Raises
         ------
         InputError
-            If `unit` or `repeats` is none of its choices, or rows are units and are to be taken together.
+            If `unit` or `repeats` is not one of its choices, if rows are units but are to be combined, or if
+            several metrics are named beside a statistic.
         """
         for option, choice in (("unit", Unit), ("repeats", Repeats)):
             if getattr(self, option) is not None:
@@ -105,12 +107,12 @@ class Question:
             )
 
     def require_loadable(self) -> None:
-        """Refuse, before runs are read, statistics that cannot be loaded, or have no such columns.
+        """Load the statistics once, so that errors in them occur before runs are read.
 
         Raises
         ------
         InputError
-            If there are any.
+            If a statistic cannot be loaded, or does not have a named column or parameter.
         """
         specs = [
             load_statistic(source, columns=self.columns, resolution=self.resolution, cluster=self.cluster)
@@ -119,7 +121,7 @@ class Question:
         self._with_parameters(specs)
 
     def _with_parameters(self, statistics: Sequence[Statistic]) -> list[Statistic]:
-        """Give each of the statistics those of the parameters that it has; one that none has is refused."""
+        """Give each statistic the parameters that it has; refuse a parameter that none of them has."""
         known = {parameter for statistic in statistics for parameter in statistic.parameters}
         if len(statistics) == 1 or not self.parameters.keys() <= known:
             return [load_statistic(each, parameters=self.parameters) for each in statistics]
@@ -131,25 +133,25 @@ class Question:
         ]
 
     def statistics_of(self, tables: Sequence[ExampleTable], *, check_labels: bool = True) -> list[Statistic]:
-        """Return the statistics that are asked of runs, with their columns and unit.
+        """Return the statistics to compare by, with their columns and unit.
 
         Parameters
         ----------
         tables : sequence of ExampleTable
             The runs, at least one.
         check_labels : bool
-            Whether labels are refused that the statistics cannot mean, as
-            :func:`~trackperm.pairing.checks.label_values.require_label_values` does.
+            Whether labels are checked against the predictions and parameters, by
+            :func:`~trackperm.pairing.checks.label_values.require_label_values`.
 
         Raises
         ------
         InputError
-            If nothing was named and nothing is clear, a parameter belongs to no statistic, or predictions
-            cannot be what labels are compared with; subclasses say what.
+            If no statistic is named and none is clear, if no statistic has a parameter, or if predictions and
+            labels do not match; subclasses name the problem.
         """
         typical = _typical(tables)
         if "id" in self.columns:
-            id_columns(self.columns["id"], typical)  # an empty name is refused before anything is read
+            id_columns(self.columns["id"], typical)  # refuse an empty name before data are read
         asked = [self._adapted(each, typical) for each in self._named(typical)]
         found = self._with_parameters(asked)
         if not check_labels:
@@ -157,12 +159,12 @@ class Question:
         return [require_label_values(tables, each, allow_unseen=self.allow_unseen) for each in found]
 
     def statistic_of(self, tables: Sequence[ExampleTable], *, check_labels: bool = True) -> Statistic:
-        """Return the one statistic that is asked of runs, as :meth:`statistics_of`.
+        """Return the only statistic to compare by, as :meth:`statistics_of`.
 
         Raises
         ------
         InputError
-            If there are several, as where runs have several metrics of their own.
+            If there are several statistics, as for logs that declare several metrics.
         """
         found = self.statistics_of(tables, check_labels=check_labels)
         if len(found) > 1:
@@ -177,7 +179,7 @@ class Question:
     # The statistics.
 
     def _named(self, tables: Sequence[ExampleTable]) -> list[Statistic]:
-        """Return the statistics that the user named, or else those that the runs say."""
+        """Return the statistics that the user named, or else those inferred from the runs."""
         if self.statistics:
             return [load_statistic(source) for source in self.statistics]
         if self.metrics:
@@ -185,12 +187,12 @@ class Question:
         return own_metrics(tables) or _of_format(tables) or self._of_columns(tables)
 
     def _of_columns(self, tables: Sequence[ExampleTable]) -> list[Statistic]:
-        """Return the statistic that columns are clearly meant for.
+        """Infer the statistic from the columns.
 
         Raises
         ------
         InputError
-            If there is none, or more than one.
+            If no statistic or more than one fits.
         """
         scores = [name for name in SCORES if is_number(name, tables)]
         predictions, labels = (self._column(role, tables) for role in ("prediction", "label"))
@@ -219,7 +221,7 @@ class Question:
     def _ways(
         self, tables: Sequence[ExampleTable], scores: Sequence[str], roles: Mapping[str, str | None]
     ) -> str:
-        """Say how to name a statistic, or columns."""
+        """Build the hint that explains how to name a statistic or columns."""
         numbers = scores or [name for name in shared_columns(tables) if is_number(name, tables)]
         numbers = [name for name in numbers if name not in IDS and not numbers_attempts(name)]
         metric = f" ({listed(numbers)})" if numbers else ""
@@ -232,7 +234,7 @@ class Question:
         )
 
     def _column(self, role: str, tables: Sequence[ExampleTable]) -> str | None:
-        """Return the column of predictions, or labels; None where it is not clear."""
+        """Return the column of predictions or of labels; None if it is unclear."""
         given = self.columns.get(role)
         if given is not None:
             return given
@@ -244,7 +246,7 @@ class Question:
     # Their columns and unit.
 
     def _adapted(self, statistic: Statistic, tables: Sequence[ExampleTable]) -> Statistic:
-        """Give a statistic the columns and the unit that the user named, or that the runs have."""
+        """Give a statistic its columns and unit, as named by the user or inferred from the runs."""
         statistic = load_statistic(
             statistic, columns=self.columns, resolution=self.resolution, cluster=self.cluster
         )
@@ -289,7 +291,7 @@ class Question:
     def _unit(
         self, id_: str, statistic: Statistic, tables: Sequence[ExampleTable]
     ) -> tuple[str, RepeatsInSpec | None]:
-        """Return the columns of ids, and what becomes of the rows of one example."""
+        """Return the columns of ids, and the rule that combines the rows of one example."""
         names = id_columns(id_, tables)
         if not have(tables, names):
             return id_, statistic.repeats
@@ -318,7 +320,7 @@ class Question:
 
 
 def _typical(tables: Sequence[ExampleTable]) -> Sequence[ExampleTable]:
-    """Return, of many runs, those that have all the columns that more than half of them have."""
+    """Select the runs that have every column of the majority, so that one odd run does not decide."""
     if len(tables) < 3:
         return tables
     n = Counter(name for table in tables for name in table.columns)
@@ -327,7 +329,7 @@ def _typical(tables: Sequence[ExampleTable]) -> Sequence[ExampleTable]:
 
 
 def _of_format(tables: Sequence[ExampleTable]) -> list[Statistic]:
-    """Return the built-in statistics that the format of all runs is made for."""
+    """Return the built-in statistics that the formats of all runs declare."""
     shared = [name for name in tables[0].statistics if all(name in table.statistics for table in tables[1:])]
     return [_chosen(name, "what such files are made for") for name in shared]
 
@@ -337,7 +339,7 @@ def _chosen(name: str, why: str) -> Statistic:
 
 
 def _identifying(tables: Sequence[ExampleTable]) -> tuple[str, list[str]]:
-    """Return the column that identifies the examples of all runs, and why; ``id`` where none is clear."""
+    """Return the column that identifies the examples of all runs, with a note; ``id`` if none is clear."""
     named = [name for name in shared_columns(tables) if _is_called_id(name)]
     named.sort(key=lambda name: IDS.index(name.lower()) if name.lower() in IDS else len(IDS))
     for name in (*named, *(name for name in INPUTS if have(tables, [name]))):

@@ -1,13 +1,13 @@
-"""What older procedures print for the same two runs, for those who must reproduce a table.
+"""Reproduction of the p-values of older programs, for readers who have to reproduce a table.
 
-Both are approximate randomisation: each of n shuffles exchanges the two outputs of an example with
-probability 1/2 and computes the statistic anew. They are computed here as their programs do, with what that
-costs, beside the exact p-value, and each gap is explained.
+Both programs use approximate randomisation: each of n shuffles exchanges the two outputs of every example
+with probability 1/2, and computes the statistic of the shuffled outputs. This module follows the programs,
+with their approximations, and explains each difference from the exact p-value.
 
 *Bikel's comparator* compares evalb's recall and precision of two parsers. A shuffle counts if its difference
-is at least the observed one, on the side of the observed one (one tail). Matched brackets are computed back
-from recall and precision as evalb prints them, with two decimals. p = (nc + 1) / (nt + 1), with 10,000
-shuffles.
+is at least the observed one, on the side of the observed one (one tail). The program computes matched
+brackets from the recall and precision that evalb prints, with two decimals. p = (nc + 1) / (nt + 1), with
+10,000 shuffles.
 
 *sacrebleu* compares corpus scores in floating point. A shuffle counts if its absolute difference is greater
 than the observed one; equal ones do not count. p = (c + 1) / (n + 1), with 10,000 shuffles of seed 12345. The
@@ -48,18 +48,18 @@ Score = Callable[[Floats], Floats]
 
 @dataclass(frozen=True)
 class Reproduction:
-    """The p-value of an older procedure, and why it is not ours.
+    """p-value of an older program, with the reasons why it differs from the exact one.
 
     Attributes
     ----------
     tool : {'bikel', 'sacrebleu'}
-        Whose procedure it is.
+        The program.
     pvalue : float
         (n_extreme + 1) / (n_shuffles + 1).
     n_extreme, n_shuffles, seed : int
-        How many of how many shuffles count as extreme, and the seed they come from.
+        Number of extreme shuffles, number of all shuffles, and their seed.
     gaps : tuple of str
-        What makes it differ from the exact two-sided p-value, a sentence a line.
+        Reasons why it differs from the exact two-sided p-value, one sentence each.
     """
 
     tool: Compat
@@ -70,42 +70,43 @@ class Reproduction:
     gaps: tuple[str, ...]
 
     def lines(self) -> list[str]:
-        """Say it in the lines that stand below a comparison."""
+        """Format the result as lines to print below a comparison."""
         name = "Bikel's comparator" if self.tool == "bikel" else "sacrebleu"
         drawn = f"({self.n_extreme} + 1) / ({self.n_shuffles} + 1), seed {self.seed}"
         return [f"as {name}: p = {self.pvalue:.4g}  Monte Carlo, {drawn}", *(f"  {gap}" for gap in self.gaps)]
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the fields as JSON values."""
+        """Return the fields as JSON values."""
         return {**dataclasses.asdict(self), "gaps": list(self.gaps)}
 
 
 def reproduce(
     tool: Compat, comparison: Comparison, *, n_shuffles: int = N_SHUFFLES, seed: int | None = None
 ) -> Reproduction | None:
-    """Compute what an older procedure prints for the runs of a comparison.
+    """Compute the p-value that an older program prints for the runs of a comparison.
 
     Parameters
     ----------
     tool : {'bikel', 'sacrebleu'}
-        The procedure.
+        The program.
     comparison : Comparison
-        Of the same runs, by our test. For `tool` ``bikel`` its statistic is ``bracket_recall`` or
+        The exact comparison of the same runs. For ``bikel``, its statistic is ``bracket_recall`` or
         ``bracket_precision``.
     n_shuffles : int
         Number of shuffles.
     seed : int, optional
-        Of the shuffles; by default 0, or sacrebleu's 12345.
+        Seed of the shuffles; by default 0 for ``bikel`` and 12345 for ``sacrebleu``.
 
     Returns
     -------
     Reproduction or None
-        None where the procedure does not know the statistic: Bikel's comparator has no F1.
+        None if the program does not have the statistic: Bikel's comparator has no F1.
 
     Raises
     ------
     InputError
-        If the statistic has no score of one run, has strata, or its examples are exchanged in groups.
+        If the statistic has no score of a single run, has strata, or exchanges groups of examples; or if
+        `n_shuffles` is below 1.
     CapacityError
         If the shuffles do not fit into memory.
     """
@@ -139,7 +140,7 @@ def reproduce(
 
 
 def _counts(comparison: Comparison) -> tuple[Floats, Floats]:
-    """Return the counts of both runs by example, in the order of ids, or of rows where these are paired."""
+    """Return the counts of both runs by example, in the order of ids, or of rows if paired by position."""
     paired = pair_in_memory(
         comparison.baseline_data.table,
         comparison.candidate_data.table,
@@ -186,9 +187,9 @@ def _sacrebleu(
 def _differences(
     score: Score, candidate: Floats, baseline: Floats, swapped: npt.NDArray[np.bool_]
 ) -> tuple[float, Floats]:
-    """Return the observed difference of scores, and those after the exchanges in each row of `swapped`."""
+    """Return the observed difference of scores, and the differences after the swaps of each row."""
     observed = score(candidate.sum(axis=0, keepdims=True)) - score(baseline.sum(axis=0, keepdims=True))
-    # sum of u where swapped and v elsewhere = sum of v + swapped (u - v): exact for integers below 2^53
+    # The sum with swaps is sum(v) + swapped @ (u - v), which is exact for integers below 2^53.
     rows = max(1, _BLOCK // len(candidate))
     blocks = [swapped[i : i + rows] @ (baseline - candidate) for i in range(0, len(swapped), rows)]
     moved = np.concatenate(blocks)
@@ -196,13 +197,13 @@ def _differences(
 
 
 def _as_printed(counts: Floats) -> Floats:
-    """Compute matched brackets back from the percentage that evalb prints."""
+    """Compute matched brackets from the percentages that evalb prints."""
     printed = [float(f"{100 * matched / whole:.2f}") if whole else 0.0 for matched, whole in counts.tolist()]
     return np.array(printed) * counts[:, 1] / 100.0
 
 
 def _exact_tail(comparison: Comparison) -> float:
-    """Exact p-value of the tail on the observed side."""
+    """Return the exact p-value of the tail on the side of the observed difference."""
     return compare_runs(
         comparison.baseline_data,
         comparison.candidate_data,

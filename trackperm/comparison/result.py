@@ -1,4 +1,4 @@
-"""The result of a comparison: one frozen value that knows all that is printed, logged and verified."""
+"""Result of a comparison: a frozen value with everything that is printed, logged and verified."""
 
 from __future__ import annotations
 
@@ -39,40 +39,54 @@ from trackperm.version import __version__
 
 @dataclass(frozen=True)
 class Comparison:
-    """Everything about one comparison that is needed to print, publish and verify it.
+    """Result of pairing and testing two runs.
+
+    :func:`trackperm.compare` returns it. The result for more than two runs is a
+    :class:`~trackperm.leaderboards.Leaderboard`.
 
     Attributes
     ----------
     statistic : Statistic
-        What was tested.
-    baseline, candidate : RunData
+        The statistic that was tested.
+    baseline_data, candidate_data : RunData
         The two runs; the statistic is that of the candidate minus that of the baseline.
     test : PermutationTest
-        The exact test's result.
+        Result of the exact test.
     alpha : float
         Significance level of the verdict.
     count_table : CountTable
-        Distinct counts of both runs with multiplicities: the test can be repeated from it alone.
+        Distinct counts of both runs with multiplicities, from which the test can be repeated.
     pairing : PairingReport
-        How examples were matched, and what was left out.
+        Report of the pairing: how examples were matched, and which ones were left out.
     discordant : narwhals.DataFrame
         The examples whose counts differ, ordered by id.
     options : mapping of str to str
-        The choices that make this comparison what it is, as they enter `key`.
+        The options that identify this comparison, as they enter `key`.
     cases : tuple of Case
-        Where missing predictions were bounded: what the runs come to at their worst and at their best.
+        Results in the worst and the best case of missing predictions, with ``missing="bounds"``.
     outcomes : tuple of Comparison
-        The comparisons in these cases; none where the result was read back from a log.
+        The comparisons in these cases; empty if the result was read from a log.
     margin : float or None
         The smallest difference that matters.
     part : Slice or None
-        The slice of the examples that was compared; None for all.
+        The slice of the examples that was compared; None for all examples.
     corrected : AdjustedPValue or None
-        The p-value among all those of the tests that were made together.
+        The p-value corrected for the family of tests; None if there was one test or no correction.
     second_opinions : tuple of SecondOpinion
-        What other tests say, where somebody asked; no part of `key`.
+        Results of other tests, if requested; they do not enter `key`.
     dependence : tuple of Dependence
-        Columns by which examples hang together, which the test takes for independent; no part of `key`.
+        Columns whose groups of examples are dependent, although the test assumes independence; they do not
+        enter `key`.
+
+    Examples
+    --------
+    >>> comparison = trackperm.compare("baseline.parquet", "candidate.parquet", "accuracy")
+    >>> comparison
+    <Comparison of `candidate.parquet` with `baseline.parquet` by accuracy: p = 0.00335, better>
+    >>> comparison.n_examples, comparison.n_discordant, comparison.n_better, comparison.n_worse
+    (1319, 178, 109, 69)
+    >>> round(comparison.difference, 4)
+    0.0303
     """
 
     statistic: Statistic
@@ -94,46 +108,46 @@ class Comparison:
 
     @property
     def title(self) -> str:
-        """The statistic, and the slice if it is of one."""
+        """Name of the statistic, with the slice if there is one."""
         return self.statistic.name if self.part is None else f"{self.statistic.name} [{self.part}]"
 
     @property
     def baseline(self) -> str:
-        """What messages call the baseline: a run reference, a path or ``baseline``."""
+        """The baseline in messages: a run reference, a path or ``baseline``."""
         return self.baseline_data.table.origin
 
     @property
     def candidate(self) -> str:
-        """What messages call the candidate."""
+        """The candidate in messages: a run reference, a path or ``candidate``."""
         return self.candidate_data.table.origin
 
     @property
     def baseline_name(self) -> str:
-        """The baseline's name for people."""
+        """Display name of the baseline."""
         return self.baseline_data.name
 
     @property
     def candidate_name(self) -> str:
-        """The candidate's name for people."""
+        """Display name of the candidate."""
         return self.candidate_data.name
 
     @property
     def baseline_run(self) -> TrackedRun | None:
-        """The baseline in its tracker, if it is in one."""
+        """The baseline in its tracker; None if it is not in one."""
         return self.baseline_data.run
 
     @property
     def candidate_run(self) -> TrackedRun | None:
-        """The candidate in its tracker, if it is in one."""
+        """The candidate in its tracker; None if it is not in one."""
         return self.candidate_data.run
 
     @property
     def pvalue(self) -> float:
-        """The p-value; 0.0 only where it is below the range of floats."""
+        """The p-value; 0.0 only if it is below the range of floats."""
         return self.test.pvalue
 
     def format_pvalue(self, digits: int = 3) -> str:
-        """Write the p-value; with more digits where it is next to `alpha`, so that the verdict shows."""
+        """Format the p-value, with more digits if it is close to `alpha`, so that they show the verdict."""
         return self.test.format_pvalue(digits, self.alpha)
 
     @property
@@ -143,9 +157,9 @@ class Comparison:
 
     @property
     def error_bound(self) -> float:
-        """Certified bound on the error of the p-value, relative to it; 1 where it is only an upper bound.
+        """Certified bound on the relative error of the p-value; 1 if the p-value is only an upper bound.
 
-        Infinity for Monte Carlo, which certifies nothing.
+        It is infinite for Monte Carlo, which has no certified bound.
         """
         return self.test.error_bound
 
@@ -156,7 +170,7 @@ class Comparison:
 
     @property
     def observed(self) -> float:
-        """The statistic of the runs as they are."""
+        """Observed value of the statistic."""
         return self.test.observed
 
     @property
@@ -166,9 +180,9 @@ class Comparison:
 
     @property
     def n_discordant(self) -> int:
-        """Number of examples whose outputs count differently in the two runs.
+        """Number of examples whose counts differ between the two runs.
 
-        Where attempts are exchanged within examples, those on which not all attempts have the same outcome.
+        If attempts are exchanged within examples, number of examples whose attempts have different outcomes.
         """
         return (
             self.test.n_discordant if self.statistic.repeats == "attempts" else self.count_table.n_discordant
@@ -176,37 +190,37 @@ class Comparison:
 
     @property
     def n_better(self) -> int | None:
-        """Discordant examples on which the candidate is better, where single examples have a sign."""
+        """Number of discordant examples on which the candidate is better; None if examples have no sign."""
         return self.test.n_better if self.statistic.greater_is_better else self.test.n_worse
 
     @property
     def n_worse(self) -> int | None:
-        """Discordant examples on which the candidate is worse, where single examples have a sign."""
+        """Number of discordant examples on which the candidate is worse; None if examples have no sign."""
         return self.test.n_worse if self.statistic.greater_is_better else self.test.n_better
 
     @property
     def null_distribution(self) -> NullDistribution:
-        """The law of the statistic if swapping outputs made no difference."""
+        """Distribution of the statistic under the null hypothesis."""
         return self.test.null_distribution
 
     @property
     def baseline_score(self) -> float | None:
-        """The baseline's own score; None where the statistic is not a difference of scores."""
+        """Score of the baseline; None if the statistic has no score of one run, or it is undefined."""
         return score_of(self.statistic, self.count_table.totals()[1])
 
     @property
     def candidate_score(self) -> float | None:
-        """The candidate's own score; None where the statistic is not a difference of scores."""
+        """Score of the candidate; None if the statistic has no score of one run, or it is undefined."""
         return score_of(self.statistic, self.count_table.totals()[0])
 
     @property
     def difference(self) -> float:
-        """Candidate's score minus baseline's, which is the observed statistic."""
+        """Score of the candidate minus score of the baseline: the observed statistic."""
         return self.test.observed
 
     @property
     def n_uncorrected(self) -> int | None:
-        """Number of tests made together and not corrected for each other; None where that is not so."""
+        """Number of tests in an uncorrected family; None if the p-value is corrected or there is one test."""
         return int(self.options["n_tests"]) if self.options.get("correction") == "none" else None
 
     @property
@@ -216,11 +230,11 @@ class Comparison:
 
     @cached_property
     def decision(self) -> Verdict:
-        """What is shown of the sign, and of the size where there is a margin; see :mod:`.verdict`.
+        """Verdict on the sign, and on equivalence if there is a margin; see :mod:`.verdict`.
 
-        A p-value counts as below alpha only if it is so with its whole interval, of what is certified, or
-        with 99 % confidence for Monte Carlo; and only if it is so corrected, where several were computed
-        together. What the worst and the best case of missing predictions do not agree on is undecided.
+        A p-value counts as below alpha only if its whole interval is: the certified one, or for Monte Carlo
+        that of 99 % confidence. In a family of tests, the adjusted p-value decides. If the worst and the best
+        case of missing predictions disagree, the verdict is undecided.
         """
         pvalue = max(self.pvalue, self.test.interval[1])
         if self.corrected is not None:
@@ -246,20 +260,20 @@ class Comparison:
 
     @property
     def marker(self) -> str:
-        """One sign for the verdict: ▲ better, ▼ worse, ≡ equivalent, ≈ undecided."""
+        """Symbol of the verdict: ▲ better, ▼ worse, ≡ equivalent, ≈ undecided."""
         return self.decision.marker
 
     @cached_property
     def interval(self) -> Interval | None:
-        """The interval of confidence 1 - alpha for the statistic; None where it may cover less than that.
+        """Interval of confidence 1 - alpha for the statistic; None if it is unavailable.
 
-        That of a two-sided test is two-sided. It is of this comparison alone: no correction widens it.
+        It has the alternative of the test. It belongs to this comparison alone; no correction widens it.
         """
         return None if isinstance(self._own_interval, str) else self._own_interval
 
     @property
     def no_interval(self) -> str | None:
-        """Why no interval is shown for the statistic; None where one is."""
+        """Reason why the interval is unavailable; None if there is one."""
         return self._own_interval if isinstance(self._own_interval, str) else None
 
     @cached_property
@@ -267,7 +281,7 @@ class Comparison:
         return self._interval(self.alpha, self.test.alternative)
 
     def interval_at(self, alpha: float) -> Interval | None:
-        """Return the two-sided interval of confidence 1 - alpha for the statistic, if there is one.
+        """Compute the two-sided interval of confidence 1 - alpha; None if it is unavailable.
 
         Raises
         ------
@@ -278,7 +292,7 @@ class Comparison:
         return None if isinstance(found, str) else found
 
     def _interval(self, alpha: float, alternative: Alternative) -> Interval | str:
-        """Return the interval, or why there is none."""
+        """Return the interval, or the reason why it is unavailable."""
         if self.outcomes:
             each_case = [outcome._interval(alpha, alternative) for outcome in self.outcomes]
             hull = [each for each in each_case if not isinstance(each, str)]
@@ -287,15 +301,15 @@ class Comparison:
             low, high = min(each.low for each in hull), max(each.high for each in hull)
             return replace(max(hull, key=lambda each: each.approximate), low=low, high=high)
         found = interval_of(self.statistic, self.count_table, alpha=alpha, alternative=alternative)
-        # It is the plain exact p-value that an interval can agree with.
+        # An interval agrees with the exact p-value only, not with a mid-p-value or an estimate.
         is_plain = not self.test.mid_p and self.method != "monte-carlo"
         return found if is_plain or isinstance(found, str) else replace(found, relation="may disagree")
 
     @cached_property
     def size(self) -> SizeBounds:
-        """What is shown of the size of the difference, by bounds of level alpha; see :mod:`.evidence`.
+        """Bounds of the difference, each at level alpha; see :mod:`.evidence`.
 
-        Over all cases where missing predictions leave some open.
+        If missing predictions are bounded, the bounds cover both cases.
         """
         if self.outcomes:
             return reduce(SizeBounds.joined, [outcome.size for outcome in self.outcomes])
@@ -303,7 +317,7 @@ class Comparison:
 
     @cached_property
     def effect_sizes(self) -> EffectSizes:
-        """The difference in the ways that people report it, as far as they mean something here."""
+        """Effect sizes: relative change, Cohen's d_z and odds, where the statistic has them."""
         return effect_sizes_of(
             self.statistic,
             self.count_table,
@@ -315,7 +329,7 @@ class Comparison:
 
     @cached_property
     def detectable(self) -> MinimumDetectableEffect | None:
-        """The smallest true difference that such a comparison shows at 80 % power; None if not known."""
+        """Smallest true difference that such a comparison detects at 80 % power; None if unknown."""
         try:
             return detectable_effect_of(
                 self.statistic, self.count_table, alpha=self.alpha, alternative=self.test.alternative
@@ -325,12 +339,12 @@ class Comparison:
 
     @property
     def null_hypothesis(self) -> str:
-        """What the p-value takes for granted, in words."""
+        """The null hypothesis in words."""
         return null_hypothesis(self.statistic)
 
     @cached_property
     def remarks(self) -> tuple[str, ...]:
-        """Where the verdict is on the sign: why p could be small with equal scores, mostly nothing."""
+        """Reasons why p could be small although the scores are equal; empty if the sign is undecided."""
         if self.decision.sign == "undecided":
             return ()
         return remarks(
@@ -342,16 +356,17 @@ class Comparison:
         )
 
     def with_second_opinions(self) -> Comparison:
-        """Return the same comparison, of the same `key`, with what other tests say of its counts."""
+        """Return the comparison with the results of other tests; its `key` stays the same."""
         found = second_opinions(self.statistic, self.count_table, self.test, self.alpha)
         kept = (each for each in self.second_opinions if each.name == STUDENTIZED)
         return replace(self, second_opinions=(*found, *kept))
 
     def with_studentized(self) -> Comparison:
-        """Return the same comparison, of the same `key`, with what the studentised permutation test says.
+        """Return the comparison with the result of the studentised test; its `key` stays the same.
 
-        It tests equal scores, where the test itself asks whether outputs are exchangeable: the two differ for
-        ratios such as precision whose divisors lie far apart. The verdict does not go by it.
+        The studentised permutation test tests equal scores, whereas the main test tests whether outputs are
+        exchangeable. The two differ for ratios such as precision whose divisors differ much. The studentised
+        test does not affect the verdict.
         """
         others = (each for each in self.second_opinions if each.name != STUDENTIZED)
         found = studentized_opinion(self.statistic, self.count_table, self.test, self.alpha)
@@ -359,8 +374,8 @@ class Comparison:
 
     @property
     def key(self) -> str:
-        """Digest of both runs, their data, the spec and the options: equal keys, same comparison."""
-        # A path says nothing about the data, which the digests do; a run's reference says where it belongs.
+        """Digest of both runs, their data, the spec and the options; it identifies the comparison."""
+        # Run references are part of the key, paths are not: the digests identify the data of files.
         parts = [
             None if self.baseline_run is None else self.baseline,
             None if self.candidate_run is None else self.candidate,
@@ -373,7 +388,7 @@ class Comparison:
 
     @property
     def signature(self) -> str:
-        """One line that says what it takes to reproduce the number."""
+        """Settings that reproduce the p-value, in one line."""
         spec = hashlib.sha256(self.statistic.document().encode()).hexdigest()
         parts = {
             "alt": self.test.alternative,
@@ -400,7 +415,7 @@ class Comparison:
         return "|".join([self.statistic.name, *(f"{name}:{value}" for name, value in parts.items())])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain values that JSON can hold; numbers that are not finite become None."""
+        """Return the result as JSON values; numbers that are not finite become None."""
         return {
             "statistic": self.statistic.name,
             "chosen": self.statistic.chosen or None,
@@ -480,12 +495,12 @@ class Comparison:
 
 
 def score_of(statistic: Statistic, totals: tuple[int, ...]) -> float | None:
-    """Return a run's score from the totals of its counts: None or NaN where it has none.
+    """Compute the score of a run from the totals of its counts; None or NaN if it is undefined.
 
     Raises
     ------
     InputError
-        If it is beyond the range of floats.
+        If the score is beyond the range of floats.
     """
     if statistic.score is None:
         return None
@@ -520,7 +535,7 @@ def _plain_effect_sizes(found: EffectSizes) -> dict[str, Any]:
 
 
 def _plain_interval(interval: Interval | None) -> dict[str, Any] | None:
-    """Return an interval as plain values, with None for an end that nothing bounds."""
+    """Return an interval as JSON values, with None for an infinite end."""
     if interval is None:
         return None
     ends = {"low": _finite(interval.low), "high": _finite(interval.high)}

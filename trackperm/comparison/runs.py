@@ -1,4 +1,4 @@
-"""The two runs of a comparison: where their tables and reference answers come from."""
+"""Loading of the runs of a comparison: their tables and reference answers."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from trackperm.trackers.files import read_file
 from trackperm.trackers.references import RunReference, TrackedRun
 
 _NAMES_OF_TEST_SETS = ("task", "dataset", "scenario", "dataset artifact")
-"""Facts of logs that name what a run was evaluated on."""
+"""Facts of logs that name the test set of a run."""
 
 
 @dataclass(frozen=True)
 class RunData:
-    """The per-example table of one run, and the run in its tracker if it has one.
+    """Per-example table of one run, with the run in its tracker if it has one.
 
     Attributes
     ----------
     table : ExampleTable
-        What was read.
+        The table of examples.
     name : str
-        The name that people know the run by.
+        Display name of the run.
     run : TrackedRun or None
-        Where the run is, unless it lies in a file or in memory.
+        The run in its tracker; None for a file or data frame.
     tracker : Tracker or None
-        The adapter that found it.
+        The tracker that has the run.
     """
 
     table: ExampleTable
@@ -43,7 +43,7 @@ class RunData:
 
 
 def reference_answers(labels: Any, columns: Mapping[str, str], *, by_position: bool) -> Gold | None:
-    """Say where reference answers lie apart, if they do; options as in :func:`compare`.
+    """Locate separate reference answers, if there are any; options as in :func:`compare`.
 
     Raises
     ------
@@ -69,12 +69,12 @@ def reference_answers(labels: Any, columns: Mapping[str, str], *, by_position: b
 
 
 def require_artifacts_of_runs(artifact: object, baseline: object, candidate: object) -> None:
-    """Refuse artifact paths where neither of the sources is a run that could have artifacts.
+    """Refuse an artifact path if neither source is a run of a tracker.
 
     Raises
     ------
     InputError
-        If `artifact` is given and both are files or data frames.
+        If `artifact` is given and both sources are files or data frames.
     """
     if artifact is not None and not (is_tracked(baseline) or is_tracked(candidate)):
         raise InputError(
@@ -98,11 +98,11 @@ def load_run(
     source : str, path, TrackedRun or data frame
         As in :func:`compare`.
     role : str
-        What to call a data frame that has no name of its own.
+        Name of a data frame in messages, ``baseline`` or ``candidate``.
     artifact : str, optional
         Artifact path in the run.
     gold : Gold, optional
-        Reference answers that lie elsewhere.
+        Separate reference answers.
     tracking_uri : str, optional
         Tracking server or store.
     """
@@ -120,12 +120,12 @@ def load_run(
 
 @contextmanager
 def named_test_sets(baseline: RunData, candidate: RunData) -> Iterator[None]:
-    """Say by name that the test sets of two runs differ, where this may be why they cannot be paired.
+    """Add the names of different test sets to errors of pairing, as their likely reason.
 
     Raises
     ------
     PairingError
-        In place of what is raised within, where the names of the test sets differ.
+        In place of an error in the block, if the names of the test sets differ.
     """
     try:
         yield
@@ -142,7 +142,7 @@ def named_test_sets(baseline: RunData, candidate: RunData) -> Iterator[None]:
 
 
 def _test_sets_of_logs(baseline: RunData, candidate: RunData) -> str | None:
-    """Say what the logs call the test sets, if that differs."""
+    """Describe the names of the test sets in the logs; None if they do not differ."""
     first, second = baseline.table.facts, candidate.table.facts
     for name in _NAMES_OF_TEST_SETS:
         if name in first and name in second and first[name] != second[name]:
@@ -154,7 +154,7 @@ def _test_sets_of_logs(baseline: RunData, candidate: RunData) -> str | None:
 
 
 def _experiments(baseline: RunData, candidate: RunData) -> str | None:
-    """Say which experiments or projects the runs are of, if these differ."""
+    """Describe the experiments or projects of the runs; None if they do not differ."""
     places = _place(baseline), _place(candidate)
     if None in places or places[0] == places[1]:
         return None
@@ -165,18 +165,18 @@ def _experiments(baseline: RunData, candidate: RunData) -> str | None:
 
 
 def _place(data: RunData) -> str | None:
-    """Name the experiment or project of a run; None for files."""
+    """Return the name of the experiment or project of a run; None for files."""
     if data.run is None or data.tracker is None:
         return None
     find = getattr(data.tracker, "container_name", None)
     try:
         return data.run.container if find is None else str(find(data.run))
-    except TrackerError:  # the failure that led here is the one to report
+    except TrackerError:  # the pairing error is reported, not this one
         return data.run.container
 
 
 def is_tracked(source: object) -> bool:
-    """Whether `source` is a run of a tracker, named by its reference or found before."""
+    """Return whether `source` is a run of a tracker: a reference or a :class:`TrackedRun`."""
     if isinstance(source, TrackedRun):
         return source.reference.scheme != "file"
     return isinstance(source, str) and RunReference.parse(source).scheme != "file"

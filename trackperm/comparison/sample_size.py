@@ -1,4 +1,4 @@
-"""How many examples it takes to see a difference, from a pilot comparison or from a discordance."""
+"""Sample size of a planned comparison, from a pilot comparison or a discordance."""
 
 from __future__ import annotations
 
@@ -30,35 +30,35 @@ from trackperm.statistic import Statistic
 
 @dataclass(frozen=True)
 class Plan:
-    """What it takes to see a difference.
+    """Sample size and power of a planned comparison.
 
     Attributes
     ----------
     difference : float
-        The true difference that is planned for.
+        The true difference that the comparison has to detect.
     discordance : float or None
-        The share of examples on which exactly one run is right; None for other than 0/1 scores.
+        Share of examples on which exactly one run is right; None unless scores are 0 or 1.
     power, alpha : float
-        The chance that p < alpha, and alpha.
+        Probability that p < alpha, and alpha.
     alternative : {'two-sided', 'less', 'greater'}
-        Of the test.
+        Alternative of the test.
     needed : ExamplesNeeded or None
-        For 0/1 scores, the exact numbers of examples.
+        Exact numbers of examples, for scores of 0 and 1.
     about : int or None
-        For other statistics, the number by the normal approximation.
+        Number of examples by the normal approximation, for other statistics.
     n_examples : int or None
-        The number of examples that was asked about.
+        Number of examples whose power was requested.
     power_there : float or None
-        The exact power with so many examples, for 0/1 scores.
+        Exact power with `n_examples`, for scores of 0 and 1.
     simulated : SimulatedPower or None
-        Its estimate for other statistics, or at `about` examples where no number was asked about.
+        Estimated power with `n_examples`, or else with `about` examples, for other statistics.
     detectable : MinimumDetectableEffect or None
-        What so many examples show.
+        Smallest difference that `n_examples` detect.
     from_pilot : bool
         Whether the difference is that of a pilot comparison.
     taking_part : tuple of int or None
-        How many of the pilot's examples the statistic counts, such as positives for recall, and of how many;
-        all numbers are of such examples. None where it counts all.
+        Number of the pilot's examples that the statistic counts, such as positives for recall, and number of
+        all examples. All sample sizes refer to counted examples. None if the statistic counts all examples.
     """
 
     difference: float
@@ -76,7 +76,7 @@ class Plan:
     taking_part: tuple[int, int] | None = None
 
     def lines(self) -> list[str]:
-        """Say it in lines for a terminal."""
+        """Format the plan as lines for a terminal."""
         seen = f"to see a difference of {self.difference:+.4g} with {100 * self.power:.4g} % power"
         test = f"alpha {self.alpha:g}, {self.alternative}"
         found = []
@@ -105,7 +105,7 @@ class Plan:
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values that JSON can hold."""
+        """Return the plan as JSON values."""
         return asdict(self)
 
 
@@ -119,18 +119,18 @@ def plan_paired(
     alternative: Alternative = "two-sided",
     from_pilot: bool = False,
 ) -> Plan:
-    """Plan for 0/1 scores, exactly.
+    """Compute the exact sample size for scores of 0 and 1.
 
     Parameters
     ----------
     difference : float
-        The difference of the scores to be seen.
+        The difference of the scores that is to be detected.
     discordance : float
         Share of examples on which exactly one of the runs is right; see past comparisons.
     n_examples : int, optional
-        A number of examples whose power is asked for as well.
+        Number of examples whose power is computed as well.
     power, alpha, alternative
-        Of the test.
+        Power, level and alternative of the test.
     from_pilot : bool
         Whether the difference is that of a pilot.
 
@@ -139,7 +139,7 @@ def plan_paired(
     InputError
         If an argument is out of range.
     CapacityError
-        If it takes more than 10^7 examples.
+        If more than 10^7 examples are needed.
     """
     options: dict[str, Any] = {"alpha": alpha, "alternative": alternative}
     there = detectable = None
@@ -169,23 +169,23 @@ def plan_from_pilot(
     n_resamples: int = N_RESAMPLES,
     seed: int = 0,
 ) -> Plan:
-    """Plan a comparison like a pilot: exactly for 0/1 scores, else by resampling the pilot's examples.
+    """Compute the sample size from a pilot: exactly for scores of 0 and 1, else by resampling.
 
     Parameters
     ----------
     pilot : Comparison
         A comparison by the same statistic, level and alternative.
     difference : float, optional
-        The difference to be seen; by default that of the pilot.
+        The difference that is to be detected; by default that of the pilot.
     n_examples, power, n_resamples, seed
         As in :func:`plan_from_counts`.
 
     Raises
     ------
     InputError
-        If the pilot has no discordant examples, or the difference is beyond what they show.
+        If the pilot has no discordant examples, or its discordance is too small for the difference.
     CapacityError
-        If it takes too many examples.
+        If too many examples are needed.
     """
     plan = plan_from_counts(
         pilot.statistic,
@@ -213,32 +213,32 @@ def plan_from_counts(
     n_resamples: int = N_RESAMPLES,
     seed: int = 0,
 ) -> Plan:
-    """Plan a comparison like that which had these counts.
+    """Compute the sample size from the counts of a pilot.
 
     Parameters
     ----------
     statistic : Statistic
-        What is tested.
+        The statistic that is tested.
     table : CountTable
-        The counts of a pilot; of clusters where these are exchanged as a whole.
+        The counts of the pilot; those of clusters if clusters are exchanged as a whole.
     test : PermutationTest
-        Their test, with the alternative that is planned for.
+        The test of these counts, with the alternative of the planned test.
     difference : float
-        The difference to be seen.
+        The difference that is to be detected.
     n_examples : int, optional
-        A number of examples whose power is asked for; in clusters where these are exchanged as a whole.
+        Number of examples whose power is computed; number of clusters if these are exchanged as a whole.
     power, alpha : float
-        The chance of p < alpha to be had, and alpha.
+        Required probability of p < alpha, and alpha.
     n_resamples, seed : int
-        Resampled comparisons, each of which is tested, and their seed. There are none where the pilot shows
-        less than `difference`, or the other sign of a one-sided test.
+        Number of resampled comparisons, each of which is tested, and their seed. No power is simulated if the
+        pilot's difference is smaller than `difference`, or has the wrong sign for a one-sided test.
 
     Raises
     ------
     InputError
-        If the pilot has no discordant examples, or the difference is beyond what they show.
+        If the pilot has no discordant examples, or its discordance is too small for the difference.
     CapacityError
-        If it takes too many examples.
+        If too many examples are needed.
     """
     alternative = test.alternative
     share, counted = paired_discordance(statistic, table)
@@ -280,9 +280,9 @@ def plan_from_counts(
 
 
 def paired_discordance(statistic: Statistic, table: CountTable) -> tuple[float | None, int]:
-    """Return the share of examples on which one run alone is right, and of how many that are counted.
+    """Return the share of counted examples on which exactly one run is right, and the number of counted ones.
 
-    The share is None for other than 0/1 scores, and where there are too many examples for the exact power.
+    The share is None unless scores are 0 or 1, or if there are too many examples for the exact power.
     """
     observed, swapped = statistic.pairs(table.candidate, table.baseline)
     scores = additive_scores(observed, swapped, statistic.h, table.multiplicities)
@@ -298,14 +298,14 @@ def null_deviation(statistic: Statistic, table: CountTable) -> float:
     Raises
     ------
     UndefinedStatisticError
-        If the statistic has no slopes at its mean.
+        If the statistic has no derivatives at its mean.
     """
     observed, swapped = statistic.pairs(table.candidate, table.baseline)
     return null_standard_deviation(observed, swapped, statistic.h, table.multiplicities)
 
 
 def _tested(statistic: Statistic, like: PermutationTest, table: CountTable) -> PermutationTest:
-    """Test counts as the pilot was tested."""
+    """Test resampled counts with the options of the pilot."""
     observed, swapped = statistic.pairs(table.candidate, table.baseline)
     try:
         return structured_test(

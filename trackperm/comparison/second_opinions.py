@@ -1,15 +1,15 @@
-"""What other tests say of the same counts, for readers who ask; none of them decides a verdict.
+"""Results of other tests on the same counts, for comparison; they do not affect the verdict.
 
-Each test is given what it is made for: one difference for each example, or cluster where these are exchanged
-as a whole. A statistic has such differences where exchanging the outputs of an example always changes it by
-the same amount, as means and shares do. The counts are grouped, so that nothing here grows with the number of
-examples: ranks, moments and signs come from distinct differences and their multiplicities.
+Each test uses one difference for each example, or for each cluster if clusters are exchanged as a whole. A
+statistic has such differences if exchanging the outputs of an example always changes it by the same amount,
+as for means and shares. Ranks, moments and signs are computed from the distinct differences and their
+multiplicities, so that the cost does not grow with the number of examples.
 
-A standard error is also known to first order for ratios such as F1, from the slopes v of h at the observed
-sums S = sum_k c_k a_k. With y_k = v . a_k the variance of h(S) is near sum_k c_k (y_k - mean of y)^2, over
-clusters where there are such (Liang and Zeger 1986; for ratios, the delta method).
+For ratios such as F1, a standard error is known to first order. Let v be the gradient of h at the observed
+sums S = sum_k c_k a_k, and y_k = v . a_k. The variance of h(S) is near sum_k c_k (y_k - mean of y)^2, with a
+sum over clusters if there are any (Liang and Zeger 1986; for ratios, the delta method).
 
-The studentised permutation test, which is asked for by itself, tests equal scores: see `engines.studentized`.
+The studentised permutation test is a separate option. It tests equal scores; see `engines.studentized`.
 
 References
 ----------
@@ -40,46 +40,49 @@ from trackperm.exact.types import IntArray
 from trackperm.statistic import Statistic
 
 STUDENTIZED = "studentised permutation test"
-"""Name of the second opinion that is asked for by itself."""
+"""Name of the second opinion that has its own option."""
 
 SAME = 0.01
-"""Relative distance up to which two p-values are called the same."""
+"""Largest relative difference of p-values that count as equal; less is of no practical importance."""
 
 FEW = 30
-"""Differences that are not 0, below which a normal mean is called doubtful."""
+"""Nonzero differences below which a normal mean is called doubtful: the usual rule of textbooks."""
 
 FEW_CLUSTERS = 40
-"""Clusters below which their standard error is known to be too small as a rule (Cameron and Miller 2015)."""
+"""Clusters below which their standard error is usually too small (Cameron and Miller 2015)."""
 
 LARGE_SHARE = 0.1
-"""Share of the sum of squares from one difference, above which a normal mean is called doubtful."""
+"""Share of one difference in the sum of squares above which a normal mean is called doubtful.
+
+A normal limit needs this share to vanish; 0.1 is the share of each of ten equal differences.
+"""
 
 RANKED_EXACTLY = 50
-"""Differences up to which SciPy's exact signed-rank test is used, if no two have the same size."""
+"""Most differences for SciPy's exact signed-rank test, as in SciPy's own rule; they have no ties."""
 
 STEP = 1e-6
-"""Relative distance over which slopes are taken."""
+"""Relative step of central differences: near the cube root of the precision of floats, which is best."""
 
 SMALLEST = 1e-300
-"""p-value below which a float has lost digits."""
+"""Smallest p-value that is written; floats lose digits soon below it."""
 
 
 @dataclass(frozen=True)
 class SecondOpinion:
-    """What another test says.
+    """Result of another test on the same counts.
 
     Attributes
     ----------
     name : str
-        The test.
+        Name of the test.
     pvalue : float or None
-        Its p-value; None where it does not apply.
+        p-value of the test; None if the test does not apply.
     differs : bool
-        Whether the p-value is more than 1 % away from that of the permutation test.
+        Whether the p-value differs by more than 1 % from that of the permutation test.
     overturns : bool
-        Whether it lies on the other side of alpha.
+        Whether the two p-values lie on different sides of alpha.
     sentence : str
-        How it compares, and why; or why the test does not apply.
+        Comparison of the two p-values with its reason, or the reason why the test does not apply.
     """
 
     name: str
@@ -90,23 +93,23 @@ class SecondOpinion:
 
     @property
     def shown(self) -> str:
-        """The p-value as text, which no viewer rounds to 0; nothing where the test does not apply."""
+        """The p-value as text, which is never rounded to 0; empty if the test does not apply."""
         return "" if self.pvalue is None else _written(self.pvalue)
 
 
 def second_opinions(
     statistic: Statistic, table: CountTable, test: PermutationTest, alpha: float = 0.05
 ) -> tuple[SecondOpinion, ...]:
-    """Return what the paired t, Wilcoxon, sign and McNemar tests and a clustered standard error say.
+    """Run the paired t, Wilcoxon, sign and McNemar tests, and one with a clustered standard error.
 
     Parameters
     ----------
     statistic : Statistic
-        What was tested.
+        The statistic that was tested.
     table : CountTable
-        The counts that were tested, of clusters where the statistic declares them.
+        The counts that were tested; those of clusters if the statistic declares them.
     test : PermutationTest
-        The result to compare with; its alternative is theirs.
+        The result to compare with; the other tests have its alternative.
     alpha : float
         Level of the verdict.
     """
@@ -137,7 +140,7 @@ def second_opinions(
 def studentized_opinion(
     statistic: Statistic, table: CountTable, test: PermutationTest, alpha: float = 0.05
 ) -> SecondOpinion:
-    """Return what the studentised permutation test says; of a mean or a sum, that it is the same test.
+    """Run the studentised permutation test; for a mean or a sum, it is the same test.
 
     Parameters
     ----------
@@ -177,13 +180,13 @@ def _units(statistic: Statistic) -> str:
 
 @dataclass(frozen=True)
 class _Reader:
-    """Sets a p-value beside that of the permutation test."""
+    """Comparison of p-values with that of the permutation test."""
 
     test: PermutationTest
     alpha: float
 
     def opinion(self, name: str, said: str | tuple[float, str]) -> SecondOpinion:
-        """Return the opinion from a p-value and what the test takes for granted, or why there is none."""
+        """Build a second opinion from a p-value and its explanation, or from the reason why there is none."""
         if isinstance(said, str):
             return SecondOpinion(name, None, False, False, f"Does not apply: {said}.")
         pvalue, why = said
@@ -203,7 +206,7 @@ class _Reader:
 
 
 def _written(pvalue: float, digits: int = 3) -> str:
-    """Write a p-value; one that floats cannot hold, or not with all digits, is not written as 0."""
+    """Format a p-value; one near or below the range of floats becomes an upper bound, not 0."""
     return f"{pvalue:.{digits}g}" if pvalue >= SMALLEST else f"< {SMALLEST:g}"
 
 
@@ -253,7 +256,7 @@ def _signed_rank_test(differences: Differences, alternative: Alternative) -> str
         signed = np.where(up, ranks[rows], -ranks[rows])
         return float(stats.wilcoxon(signed, alternative=alternative, method="exact").pvalue), why
     total = float(counts[up] @ ranks[rows][up])
-    # The variance of a sum of midranks with fair signs is a quarter of the sum of their squares.
+    # With fair signs, the variance of the sum of positive midranks is a quarter of the sum of their squares.
     z = (total - n * (n + 1) / 4.0) / math.sqrt(float(ties @ ranks**2) / 4.0)
     return _two_or_one_sided(stats.norm, z, alternative), f"{why}; its p is a normal approximation"
 
@@ -340,7 +343,7 @@ def _clustered(
 
 
 def _two_or_one_sided(law: Any, value: float, alternative: Alternative) -> float:
-    """Return the p-value of a statistic whose law is symmetric about 0."""
+    """Return the p-value of a statistic whose distribution is symmetric about 0."""
     if alternative == "two-sided":
         return float(2.0 * law.sf(abs(value)))
     return float(law.sf(value) if alternative == "greater" else law.cdf(value))

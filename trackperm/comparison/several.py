@@ -1,4 +1,4 @@
-"""Several statistics, and slices of the examples, of the same two runs: one family of tests."""
+"""Comparison of two runs by several statistics and on slices, as one family of tests."""
 
 from __future__ import annotations
 
@@ -32,37 +32,37 @@ def compare_statistics(
     engine: EngineName = "auto",
     begin: Callable[[str], None] = lambda _: None,
 ) -> list[Comparison]:
-    """Compare two runs by several statistics, on all examples and on slices, and correct for all of them.
+    """Compare two runs by several statistics, on all examples and on slices, with correction.
 
     Parameters
     ----------
     baseline, candidate : RunData
         The runs.
     statistics : sequence of Statistic
-        What is tested; the slices that each declares are compared as well.
+        The statistics to test; the slices that each declares are compared as well.
     options : TestOptions, optional
         Alternative, level and engine.
     slices : sequence of str
         Columns whose values make further slices, which are exploratory.
     correction : str
-        A key of :data:`~trackperm.comparison.CORRECTIONS`, or ``none``; one comparison alone needs none.
+        A key of :data:`~trackperm.comparison.CORRECTIONS`, or ``none``; a single comparison is not corrected.
     margin, missing, by_position, engine
         As in :func:`~trackperm.comparison.compare.compare`.
     begin : callable
-        Receives what is tested next.
+        Receives a description of each step before it begins.
 
     Returns
     -------
     list of Comparison
-        By each statistic: all examples, then its slices in ascending order of their values.
+        For each statistic: all examples, then its slices in ascending order of their values.
 
     Raises
     ------
     InputError
-        As by :func:`compare_runs` and :func:`corrected`; also if a column makes no slices, or two statistics
-        have the same name.
+        As in :func:`compare_runs` and :func:`corrected`; also if a column makes no slices, or if two
+        statistics have the same name.
     PairingError
-        If an example is not in the same slice in both runs, or a slice is of one run alone.
+        If an example is in different slices in the two runs, or a slice occurs in one run only.
     """
     _require_distinct_names(statistics)
     compared = partial(
@@ -101,12 +101,12 @@ def compare_statistics(
 
 
 def _require_distinct_names(statistics: Sequence[Statistic]) -> None:
-    """Refuse two statistics of one name, which nothing that is shown or logged tells apart.
+    """Refuse two statistics with the same name, since outputs and logs could not distinguish them.
 
     Raises
     ------
     InputError
-        If there are; the correction would count the same statistic as two tests.
+        If two statistics have the same name.
     """
     names = [statistic.name for statistic in statistics]
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]

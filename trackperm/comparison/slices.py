@@ -1,4 +1,4 @@
-"""Slices of the examples: both runs on those that have one value in a column."""
+"""Slices of two runs: their examples with one value in a column."""
 
 from __future__ import annotations
 
@@ -19,9 +19,12 @@ from trackperm.tables.column_types import typed_columns, unusable
 from trackperm.tables.table import ExampleTable, id_columns
 
 MOST_SLICES = 100
-"""Values up to which a column makes slices."""
+"""Most values of a column that make slices.
 
-_COUNTED = 2**16  # different values up to which messages say how many there are
+A column with more is usually an id or free text, and a correction for so many tests leaves little power.
+"""
+
+_COUNTED = 2**16  # distinct values that are counted; beyond, messages say "more than"
 
 
 def slices_of(
@@ -33,14 +36,14 @@ def slices_of(
     by_position: bool,
     engine: EngineName = "auto",
 ) -> Iterator[tuple[Slice, RunData, RunData]]:
-    """Yield both runs on the examples of every slice, of the columns of the statistic and of `columns`.
+    """Yield both runs restricted to each slice, by the columns of the statistic and `columns`.
 
     Raises
     ------
     InputError
-        If a run has no such column, or it has no values or too many.
+        If a run lacks a column, or a column has no values or too many.
     PairingError
-        If an example is not in the same slice in both runs.
+        If an example is in different slices in the two runs.
     """
     for column in dict.fromkeys([*statistic.slices, *columns]):
         sides = _sides(baseline, candidate, statistic, column, by_position=by_position, engine=engine)
@@ -59,14 +62,14 @@ def slices_of(
 def runs_of_slice(
     baseline: RunData, candidate: RunData, statistic: Statistic, part: Slice, *, by_position: bool
 ) -> tuple[RunData, RunData]:
-    """Return both runs on the examples of one slice.
+    """Return both runs restricted to one slice.
 
     Raises
     ------
     InputError
-        If a run has no such column.
+        If a run lacks the column.
     PairingError
-        If an example is not in the same slice in both runs.
+        If an example is in different slices in the two runs.
     """
     sides = _sides(baseline, candidate, statistic, part.column, by_position=by_position)
     return sides[0].rows(part.value), sides[1].rows(part.value)
@@ -74,14 +77,14 @@ def runs_of_slice(
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """The different values of a column in one run, as they are in its table and as text."""
+    """Distinct values of a column in one run, as stored in its table and as text."""
 
     run: RunData
     values: pl.Series
     texts: pl.Series
 
     def rows(self, text: str) -> RunData:
-        """Keep the rows with a value that is written `text`."""
+        """Return the run restricted to rows whose value has the text `text`."""
         values = self.values.filter((self.texts == text).fill_null(False))
         return replace(self.run, table=self.run.table.among(self.values.name, values))
 
@@ -95,7 +98,7 @@ def _sides(
     by_position: bool,
     engine: EngineName = "auto",
 ) -> tuple[_Side, _Side]:
-    """Return the values that a column has in both runs; an example has the same in both."""
+    """Return the values of a column in both runs, after checking that they agree on each example."""
     tables = baseline.table, candidate.table
     for table in tables:
         if column not in table.columns:

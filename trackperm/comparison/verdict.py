@@ -1,17 +1,16 @@
-"""The verdict on a candidate: what its p-value says of the sign, and an interval of the size.
+"""Verdict on a candidate: the sign of the difference by a p-value, and its size by an interval.
 
-Sign and size are two questions, and both may have an answer: a candidate can be better, and still equivalent
-for every practical purpose. The rules, in this order:
+Sign and size are separate questions, and both can be decided: a candidate can be significantly better and
+still equivalent within a margin. The rules are, in this order:
 
-1. Sign. The candidate is better, or worse, where p < alpha with the whole interval that is known of p, and in
-   every case that missing predictions leave open. Otherwise its sign is undecided; p > alpha never says that
-   two runs are the same.
-2. Size. It is equivalent within a margin where the interval of level 1 - 2 alpha lies between -margin and
-   margin, both ends excluded: the two one-sided tests of |difference| >= margin then have p < alpha
-   (Schuirmann 1987). That needs an interval of the statistic itself, each end of which is a one-sided bound
-   of level 1 - alpha; what counts as one is said in :mod:`trackperm.comparison.evidence`.
-3. One word, where only one is said: that of the sign where it is decided, else ``equivalent`` where that is
-   shown, else ``undecided``.
+1. Sign. The candidate is better or worse if p < alpha, with the whole interval of p and in every case of
+   missing predictions. Otherwise the sign is undecided; p > alpha is no evidence that two runs are equal.
+2. Size. The candidate is equivalent within a margin if the interval of confidence 1 - 2 alpha lies strictly
+   between -margin and margin: then both one-sided tests of |difference| >= margin have p < alpha (Schuirmann
+   1987). Each end of the interval has to be a one-sided bound of confidence 1 - alpha for the statistic; see
+   :mod:`trackperm.comparison.evidence`.
+3. Summary. One word summarises the verdict: the sign if it is decided, else ``equivalent`` if that is shown,
+   else ``undecided``.
 
 References
 ----------
@@ -38,23 +37,23 @@ MARKERS: Mapping[Word, str] = {"better": "▲", "worse": "▼", "equivalent": "�
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a comparison shows.
+    """Conclusion of a comparison on the sign and the size of its difference.
 
     Attributes
     ----------
     sign : {'better', 'worse', 'undecided'}
-        Of the difference, as it is for the candidate.
+        Sign of the difference, for the candidate.
     equivalent : bool or None
-        Whether the difference is shown to be smaller than `margin`; None where no margin was given, or what
-        is known of the size does not count.
+        Whether the difference is shown to be smaller than `margin`; None without a margin, or if there are no
+        valid bounds of the difference.
     margin : float or None
-        In units of the statistic.
+        The smallest difference that matters, in units of the statistic.
     is_open : bool
-        Whether the sign depends on what missing predictions would have been.
+        Whether the sign depends on the missing predictions.
     detectable : MinimumDetectableEffect or None
-        What the comparison could have shown; said where the sign is undecided.
+        The smallest difference that the comparison could detect; shown if the sign is undecided.
     lack : str or None
-        Why nothing counts that could show equivalence.
+        Reason why there are no valid bounds to show equivalence.
     """
 
     sign: Sign
@@ -66,16 +65,16 @@ class Verdict:
 
     @property
     def word(self) -> Word:
-        """The verdict in one word: the sign before the size."""
+        """Verdict in one word: the sign if it is decided, else the size."""
         return "equivalent" if self.sign == "undecided" and self.equivalent else self.sign
 
     @property
     def marker(self) -> str:
-        """One sign for it: ▲ better, ▼ worse, ≡ equivalent, ≈ undecided."""
+        """Symbol of the verdict: ▲ better, ▼ worse, ≡ equivalent, ≈ undecided."""
         return MARKERS[self.word]
 
     def __str__(self) -> str:
-        """Return it as a sentence without a full stop."""
+        """Return the verdict as a sentence without a full stop."""
         within = "" if self.margin is None else f"equivalent within {self.margin:g}"
         if self.sign != "undecided":
             parts = [f"{self.sign}, and {within}" if self.equivalent else self.sign]
@@ -101,16 +100,16 @@ def decide_sign(
     greater_is_better: bool,
     alpha: float,
 ) -> Sign:
-    """Return whether the candidate is shown to be better or worse.
+    """Decide whether the candidate is better or worse.
 
     Parameters
     ----------
     pvalue_upper : float
-        Upper end of what is known of the p-value: certainly, or with 99 % confidence for Monte Carlo.
+        Upper end of the interval of the p-value: certified, or with 99 % confidence for Monte Carlo.
     observed : float
-        The statistic of the runs as they are.
+        Observed value of the statistic.
     alternative : {'two-sided', 'less', 'greater'}
-        Of the test; a one-sided one fixes the sign that is shown.
+        Alternative of the test; a one-sided alternative determines the sign.
     greater_is_better : bool
         Whether a greater value of the statistic is a better candidate.
     alpha : float
@@ -135,23 +134,23 @@ def decide(
     lack: str | None = None,
     detectable: MinimumDetectableEffect | None = None,
 ) -> Verdict:
-    """Return the verdict by the rules of this module.
+    """Decide the verdict by the rules of this module.
 
     Parameters
     ----------
     pvalue_upper, observed, alternative, greater_is_better, alpha
         As in :func:`decide_sign`.
     is_open : bool
-        Whether the cases that missing predictions leave open have different signs.
+        Whether the worst and the best case of missing predictions have different signs.
     margin : float, optional
         The smallest difference that matters, in units of the statistic.
     interval : tuple of float, optional
-        Interval of the difference at the level :func:`equivalence_level`; over all cases where missing
-        predictions leave some open. None where there is none that counts.
+        Interval of the difference with the confidence :func:`equivalence_level`; it covers both cases of
+        missing predictions. None if there are no valid bounds.
     lack : str, optional
-        Why there is none that counts.
+        Reason why there are no valid bounds.
     detectable : MinimumDetectableEffect, optional
-        To be said where the sign is undecided.
+        The smallest difference that the comparison could detect.
 
     Raises
     ------
@@ -176,7 +175,7 @@ def decide(
 
 
 def require_margin(margin: float | None, alpha: float) -> None:
-    """Refuse a margin, if there is one, that is no size, or a level at which nothing shows equivalence.
+    """Refuse a margin that is not positive, and a level at which equivalence cannot be shown.
 
     Raises
     ------
@@ -194,7 +193,7 @@ def require_margin(margin: float | None, alpha: float) -> None:
 
 
 def equivalence_level(alpha: float) -> float:
-    """Return the level of the interval that shows equivalence at level alpha: 1 - 2 alpha.
+    """Return the confidence of the interval that shows equivalence at level alpha: 1 - 2 alpha.
 
     Raises
     ------

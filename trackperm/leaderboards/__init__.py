@@ -1,4 +1,4 @@
-"""Many runs on the same examples: tested in pairs, corrected for their number, ranked and grouped."""
+"""Leaderboards of many runs on the same examples: tests of pairs, correction, ranks and groups."""
 
 from trackperm.leaderboards.entrants import experiment_runs, load_runs
 from trackperm.leaderboards.leaderboard import leaderboard_of_runs

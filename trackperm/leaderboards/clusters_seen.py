@@ -1,4 +1,4 @@
-"""Columns by which the examples of a leaderboard hang together, said once for all of its runs."""
+"""Detection of dependent examples in a leaderboard, with one note for all of its runs."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from trackperm.leaderboards.paired_runs import Field
 from trackperm.pairing.cluster_columns import cluster_columns
 
 MOST_RUNS = 20
-"""Runs that are looked at beside the reference run."""
+"""Most runs that are checked beside the reference run.
+
+Dependence belongs to the examples: more runs cost time and level, and rarely show another column.
+"""
 
 
 def clusters_seen(field: Field) -> list[str]:
-    """Say by which columns examples are alike in what tells runs apart, and how many pairs show it.
+    """Return notes on columns whose groups of examples are dependent, with the number of pairs that show it.
 
-    The columns are those that the reference run shares with another. Each run is held against the reference
-    run by the rules of :mod:`trackperm.comparison.dependence`, all of them sharing its level.
+    The columns are those that the reference run shares with another run. Each run is compared with the
+    reference run by the rules of :mod:`trackperm.comparison.dependence`; all runs share its level.
     """
     others = [entry for entry in field.entries if entry.data.name != field.reference.name][:MOST_RUNS]
     statistic = field.statistic

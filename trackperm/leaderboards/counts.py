@@ -1,4 +1,4 @@
-"""Counts of all runs on the same examples, and the table of counts that a pair of runs comes to."""
+"""Counts of all runs on the same examples, and the table of counts of a pair of runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from trackperm.statistic import Statistic, load_statistic
 Array = npt.NDArray[Any]
 
 MOST_CELLS = 2**20
-"""Pairs of rows of counts up to which those of two runs are counted in an array."""
+"""Most cells of the array in which pairs of rows of counts are counted: 8 MiB, about a processor's cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,13 +42,14 @@ class Counted:
     Attributes
     ----------
     statistic : Statistic
-        With the units that it names, and its strata.
+        The statistic with its declared units and its strata.
     entries : tuple of Entry
         The runs.
     values : tuple of tuple of ndarray, shape (N,)
-        By run and count: integers in units of `statistic`, or float64 of `decimals`. Of classes, the sums.
+        Values by run and count: integers in units of `statistic`, or float64 for `decimals`. For a statistic
+        of classes, sums over classes.
     decimals : frozenset of str
-        Counts that are decimals in some run. What they are multiples of depends on the pair.
+        Counts that are decimals in some run. Their unit depends on the pair.
     """
 
     statistic: Statistic
@@ -59,7 +60,7 @@ class Counted:
 
     @classmethod
     def of(cls, runs: Field) -> Counted:
-        """Take the counts of all runs of a field."""
+        """Collect the counts of all paired runs."""
         declared, first = runs.statistic.resolution, runs.entries[0].pairing.statistic
         read = {name for entry in runs.entries for name in _units(entry.pairing.statistic)}
         named = dict.fromkeys(read, declared) if isinstance(declared, Fraction) else dict(declared)
@@ -71,7 +72,7 @@ class Counted:
                 if name in named:
                     column = np.rint(column.astype(np.float64) / float(named[name])).astype(np.int64)
                 column = _narrowed(column.astype(np.float64) if name in read - named.keys() else column)
-                # What is the same in all runs is in memory once.
+                # Equal columns of different runs share memory.
                 own.append(own[0] if own and np.array_equal(own[0], column) else column)
             columns.append(own)
         statistic = load_statistic(first, resolution=named, strata=_strata(first))
@@ -89,16 +90,16 @@ class Counted:
 
     @cached_property
     def totals(self) -> list[tuple[Statistic, tuple[int, ...]]]:
-        """By run, the statistic in units of its own, and the totals that its score takes."""
+        """Statistic in the units of each run, and the totals from which its score is computed."""
         return [_totals(entry) for entry in self.entries]
 
     @cached_property
     def scores(self) -> list[float | None]:
-        """The score of every run, as :func:`trackperm.compare` gives it."""
+        """Scores of the runs, equal to those of :func:`trackperm.compare`."""
         return [score_of(statistic, totals) for statistic, totals in self.totals]
 
     def is_empty(self, i: int) -> bool:
-        """Whether every division of the score of run `i` is 0/0, in every stratum or class."""
+        """Return whether every division in the score of run `i` is 0/0, in every stratum or class."""
         statistic, totals = self.totals[i]
         score, p = statistic.part_score, len(statistic.count_names)
         if not isinstance(score, RationalStatistic) or not score.divisors:
@@ -108,17 +109,17 @@ class Counted:
 
     @cached_property
     def varying(self) -> tuple[int, ...]:
-        """Places of the counts that are not the same in all runs on every example."""
+        """Indices of the counts that differ between some runs on some example."""
         first = self.values[0]
         return tuple(c for c in range(len(first)) if any(own[c] is not first[c] for own in self.values))
 
     def count_table(
         self, candidate: int, baseline: int, cross_table: IntArray | None = None
     ) -> tuple[CountTable, Statistic]:
-        """Return the table of counts that :func:`trackperm.compare` makes of a pair, and the statistic.
+        """Return the table of counts of a pair, as :func:`trackperm.compare` makes it, and the statistic.
 
-        Where counts are decimals, the statistic is that with the units of this pair. The table of
-        :attr:`cross_tables` may be known.
+        If counts are decimals, the statistic has the units of this pair. `cross_table` is the pair's table of
+        :attr:`cross_tables`, if it is already known.
         """
         u, v = self.entries[candidate], self.entries[baseline]
         if self.statistic.has_classes:
@@ -147,7 +148,7 @@ class Counted:
         return _over_strata(paired, u.pairing.strata, statistic), statistic
 
     def _table_of_classes(self, candidate: int, baseline: int) -> CountTable | None:
-        """Put two runs' counts of every class side by side; None where their pairing has to be asked."""
+        """Return the counts of every class in two runs; None if the two have to be paired anew."""
         if self._class_codes is None:
             return None
         codes, rows = self._class_codes
@@ -155,14 +156,14 @@ class Counted:
         sides = [rows[places] for places in np.divmod(cells, len(rows))]
         is_counted = (sides[0] != 0).any(axis=0) | (sides[1] != 0).any(axis=0)
         if not is_counted.reshape(-1, len(self.statistic.count_names)).any(axis=1).all():
-            return None  # a class that does not occur is refused there
+            return None  # pairing reports the class that does not occur
         return CountTable.from_counts(self.statistic.total_names, sides[0], sides[1], counts)
 
     @cached_property
     def _class_codes(self) -> tuple[list[IntArray], IntArray] | None:
-        """By run and unit, which of all distinct rows of counts of every class it has, and these rows.
+        """Codes of the rows of class counts, by run and unit, and the distinct rows that they index.
 
-        None where counts have units, which depend on the pair.
+        None if counts have units, since these depend on the pair.
         """
         names = self.statistic.total_names
         statistics = [entry.pairing.statistic for entry in self.entries]
@@ -181,7 +182,7 @@ class Counted:
         return [part[places] for part, (_, places) in zip(parts, own, strict=True)], rows
 
     def _integers(self, candidate: int, baseline: int) -> tuple[IntArray, IntArray, Statistic]:
-        """Return counts of two runs as integers, shape (N, p) each, and the statistic with their units."""
+        """Return the counts of two runs as integers, shape (N, p) each, and the statistic in their units."""
         sides: tuple[list[Array], list[Array]] = ([], [])
         units: dict[str, Fraction] = {}
         for c, name in enumerate(self.statistic.count_names):
@@ -208,16 +209,16 @@ class Counted:
 
     @cached_property
     def cross_tables(self) -> CrossTables | None:
-        """Tables of which rows of counts two runs have; None where these are too many."""
+        """Cross tables of the rows of counts of two runs; None if there are too many distinct rows."""
         if self._codes is None or len(self._codes[1]) > MOST_CODES:
             return None
         return CrossTables(self._codes[0], len(self._codes[1]))
 
     @cached_property
     def _codes(self) -> tuple[list[Array], IntArray] | None:
-        """By run and example, which of all distinct rows of counts it has, and these rows.
+        """Codes of the rows of counts, by run and example, and the distinct rows that they index.
 
-        None where they are too many, in strata, or of decimals.
+        None if there are too many distinct rows, strata, or decimals.
         """
         if self.decimals or self.statistic.strata is not None:
             return None
@@ -277,7 +278,7 @@ def _strata(statistic: Statistic) -> list[str] | None:
 
 
 def _narrowed(column: Array) -> Array:
-    """Return integers as the narrowest type that holds them."""
+    """Convert integers to the narrowest type that holds them."""
     if column.dtype.kind == "f":
         return column
     low, high = int(column.min()), int(column.max())

@@ -1,9 +1,10 @@
-"""How often two runs have which codes on the same example, for many pairs of runs by matrix products.
+"""Cross tables of the codes of two runs, for many pairs of runs at once by matrix products.
 
-With the indicators x_a of code a on the examples of one run, as a row, and y_b of another, the number of
-examples on which they have a and b is x_a . y_b. The indicators of many runs are two matrices, whose product
-has the numbers of all pairs: a pair costs a few operations of linear algebra per example, ten times less than
-counting it by itself. Code 0 needs no indicator: its numbers are what is left of those of each run.
+Let x_a be the indicator of code a on the examples of one run, and y_b that of code b in another run. The two
+runs have codes a and b together on x_a . y_b examples. With the indicators of many runs as rows of two
+matrices, one product gives the numbers of all pairs. A pair then costs a few operations of linear algebra per
+example, ten times less than counting it alone. Code 0 needs no indicator: its numbers follow by subtraction
+from the totals of each run.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy.typing as npt
 from trackperm.exact.types import IntArray
 
 MOST_CODES = 6
-"""Codes up to which products of indicators are quicker than counting pair by pair."""
+"""Most codes for which products of indicators are faster than counting each pair; they cost (K - 1)^2."""
 
 _TOGETHER = 64  # runs of a block: their indicators stay below 2^28 bytes up to 200,000 examples
 _EXACT_IN_FLOAT32 = 2**24
@@ -28,26 +29,26 @@ Codes = npt.NDArray[np.integer]
 
 @dataclass(frozen=True, eq=False)
 class CrossTables:
-    """Codes of k runs on N examples, whose tables are computed for many pairs together.
+    """Codes of k runs on N examples, with their cross tables.
 
     Attributes
     ----------
     codes : sequence of ndarray of integers, shape (N,)
-        By run, the code of every example, from 0.
+        Code of every example by run, from 0.
     n_codes : int
-        K, the number of codes.
+        Number K of codes.
     """
 
     codes: Sequence[Codes]
     n_codes: int
 
     def of_pairs(self, pairs: Sequence[tuple[int, int]]) -> Iterator[IntArray]:
-        """Yield the table of each pair, shape (K, K): on how many examples the two runs have codes a and b.
+        """Yield the cross table of each pair, shape (K, K): numbers of examples with codes a and b.
 
         Parameters
         ----------
         pairs : sequence of (int, int)
-            Places of two runs; pairs with the same second run stand together.
+            Indices of two runs; pairs with the same second run have to be consecutive.
         """
         by_second = [(second, list(group)) for second, group in groupby(pairs, key=lambda pair: pair[1])]
         for start in range(0, len(by_second), _TOGETHER):
@@ -60,7 +61,7 @@ class CrossTables:
                     yield tables[place[first], i]
 
     def _tables(self, firsts: Sequence[int], seconds: Sequence[int]) -> IntArray:
-        """Return the tables of all pairs of two sets of runs, shape (k, l, K, K)."""
+        """Compute the tables of all pairs of two sets of runs, shape (k, l, K, K)."""
         k, own = self.n_codes, self._indicators(seconds)
         tables = np.empty((len(firsts), len(seconds), k, k), dtype=np.int64)
         for start in range(0, len(firsts), _TOGETHER):
@@ -73,7 +74,7 @@ class CrossTables:
         return tables
 
     def _indicators(self, runs: Sequence[int]) -> npt.NDArray[np.floating]:
-        """Return whether each example of each run has each code but 0, shape (runs * (K - 1), N)."""
+        """Return the indicators of all codes but 0 by run and code, shape (runs * (K - 1), N)."""
         n = self.codes[0].size
         exact = np.float32 if n < _EXACT_IN_FLOAT32 else np.float64
         found = np.empty((len(runs), self.n_codes - 1, n), dtype=exact)
@@ -83,5 +84,5 @@ class CrossTables:
         return found.reshape(-1, n)
 
     def _totals(self, runs: Sequence[int]) -> IntArray:
-        """Return how many examples of each run have each code, shape (runs, K)."""
+        """Return the number of examples by run and code, shape (runs, K)."""
         return np.stack([np.bincount(self.codes[run], minlength=self.n_codes) for run in runs])

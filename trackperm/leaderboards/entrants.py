@@ -1,4 +1,4 @@
-"""The runs that enter a leaderboard: read from files, frames, trackers or a whole experiment."""
+"""Loading of the runs of a leaderboard from files, frames, trackers or a whole experiment."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from trackperm.trackers.references import RunReference, TrackedRun
 
 @dataclass(frozen=True, eq=False)
 class Entrants:
-    """Runs that were read.
+    """Loaded runs of a leaderboard.
 
     Attributes
     ----------
     runs : tuple of RunData
-        Their names tell them apart.
+        The runs, with distinct names.
     unreadable : tuple of Incomplete
-        Runs of an experiment without a table that can be read.
+        Runs of an experiment whose tables cannot be read.
     baseline : RunData or None
-        One of `runs`.
+        The baseline, one of `runs`.
     """
 
     runs: tuple[RunData, ...]
@@ -52,24 +52,24 @@ def load_runs(
     Parameters
     ----------
     sources : sequence, or mapping of str to sources
-        As those of :func:`trackperm.compare`; a mapping names them.
+        Sources as in :func:`trackperm.compare`; the keys of a mapping are the names of the runs.
     baseline : optional
         One of `sources`, or its name, or a further source.
     experiment : str, optional
-        ``mlflow:EXPERIMENT`` or ``wandb:ENTITY/PROJECT``, all finished runs of which are added.
+        ``mlflow:EXPERIMENT`` or ``wandb:ENTITY/PROJECT``; all of its finished runs are added.
     artifact : str, optional
         Artifact path in the runs.
     gold : Gold, optional
-        Reference answers that lie elsewhere.
+        Separate reference answers.
     tracking_uri : str, optional
         Tracking server or store.
     progress : callable, optional
-        Told what is done next.
+        Receives a description of each step before it begins.
 
     Raises
     ------
     InputError
-        If there is nothing to read, such as an empty experiment, or a source that was named cannot be read.
+        If there is nothing to read, such as an empty experiment, or if a named source cannot be read.
     TrackerError
         If a tracker cannot be reached.
     """
@@ -104,7 +104,7 @@ class _Reader:
     progress: Callable[[str], None]
 
     def sources(self, named: Sequence[tuple[str | None, Any]], first: int = 1) -> list[RunData]:
-        """Read sources that were named, those in trackers first; one that cannot be read is an error."""
+        """Read the named sources, those in trackers first; an unreadable source is an error."""
         runs = self._tracked([source for _, source in named if is_tracked(source)])
         found = []
         for number, (name, source) in enumerate(named, start=first):
@@ -118,7 +118,7 @@ class _Reader:
         return found
 
     def experiment(self, experiment: str) -> tuple[list[RunData], list[Incomplete]]:
-        """Read all runs of an experiment or project, and say which cannot be read."""
+        """Read all runs of an experiment or project; return also those that cannot be read."""
         tracker, found = experiment_runs(experiment, self.tracking_uri)
         runs, unreadable = [], []
         for run, read in self._tables(tracker, found):
@@ -175,7 +175,7 @@ def experiment_runs(experiment: str, tracking_uri: str | None = None) -> tuple[T
     Raises
     ------
     InputError
-        If `experiment` names no tracker, or there is no such experiment.
+        If `experiment` does not name a tracker, or does not exist.
     """
     reference = RunReference.parse(experiment)
     if reference.scheme == "file":
@@ -188,12 +188,12 @@ def experiment_runs(experiment: str, tracking_uri: str | None = None) -> tuple[T
 
 
 def _identity(source: str | TrackedRun) -> _Identity:
-    """Tell runs of one reference in two stores apart."""
+    """Return the reference and store of a run, since two stores can have equal references."""
     return (source, None) if isinstance(source, str) else (str(source.reference), source.tracking_uri)
 
 
 def _named(baseline: Any, named: Sequence[tuple[str | None, Any]], runs: Sequence[RunData]) -> int | None:
-    """Find the baseline among the runs: the same source, or one of that name or reference."""
+    """Return the index of the baseline: the same source, or a run of that name or reference."""
     for i, (name, source) in enumerate(named):
         if source is baseline or (isinstance(baseline, str) and baseline == name):
             return i
@@ -219,7 +219,7 @@ def _named(baseline: Any, named: Sequence[tuple[str | None, Any]], runs: Sequenc
 
 
 def _told_apart(runs: Sequence[RunData]) -> list[RunData]:
-    """Give runs of the same name the names of their origins, and a number where these are the same too."""
+    """Make names of runs distinct, by their origins, or by numbers if these are equal as well."""
     shared = Counter(run.name for run in runs)
     names = [run.name if shared[run.name] == 1 else run.table.origin for run in runs]
     seen: Counter[str] = Counter()

@@ -1,23 +1,23 @@
-"""Intervals of a leaderboard's rows, at the level at which its verdicts are reached.
+"""Intervals of a leaderboard's rows, at a level that agrees with the corrected verdicts.
 
-An interval at the level of one comparison may exclude 0 where the verdict, corrected for all, is undecided.
-Those of a leaderboard never do:
+An interval at the level of a single comparison can exclude 0 although the corrected verdict is undecided. The
+intervals of a leaderboard never do:
 
-- Where the correction bounds the probability of any false difference (Holm, Bonferroni), intervals are
-  simultaneous: each of the m comparisons has one of confidence 1 - alpha / m, so that all of them cover at
-  once with a probability of at least 1 - alpha (Bonferroni). That the best run was chosen by its score does
-  not matter, as every pair has one. An undecided pair has p >= alpha / m by either rule, and its interval
-  holds 0. Holm decides more than intervals for all sizes at once can: a row that it decides with
-  p >= alpha / m keeps its interval, which holds 0, and is marked. (The intervals that belong to Holm's
-  procedure say nothing of decided rows but the sign; Guilbaud 2008, Strassburger and Bretz 2008.)
-- Where it bounds the share of false verdicts (Benjamini and Yekutieli), each interval has the level
-  R alpha / (m H_m), with R the number of decided pairs, at least 1, and H_m = 1 + 1/2 + ... + 1/m. It
-  excludes 0 exactly where its pair is decided; of those of the decided pairs the expected share that misses
-  is at most alpha, under any dependence (false coverage rate; Benjamini and Yekutieli 2005). Those of
-  undecided pairs have no such property, and are there for their size alone.
+- If the correction bounds the probability of any false difference (Holm, Bonferroni), the intervals are
+  simultaneous. Each of the m comparisons has an interval of confidence 1 - alpha / m, so that all cover
+  together with a probability of at least 1 - alpha (Bonferroni). The selection of the best run by its score
+  does no harm, because every pair has an interval. An undecided pair has p >= alpha / m by either rule, and
+  its interval contains 0. Holm decides more pairs than simultaneous intervals can: a row that Holm decides
+  with p >= alpha / m keeps its interval, which contains 0, and is marked. (The intervals that correspond to
+  Holm's procedure show only the sign of decided rows; Guilbaud 2008, Strassburger and Bretz 2008.)
+- If the correction bounds the share of false verdicts (Benjamini and Yekutieli), each interval has the level
+  R alpha / (m H_m), where R is the number of decided pairs, at least 1, and H_m = 1 + 1/2 + ... + 1/m. It
+  excludes 0 exactly if its pair is decided. Among the intervals of decided pairs, the expected share that
+  misses is at most alpha, under any dependence (false coverage rate; Benjamini and Yekutieli 2005). The
+  intervals of undecided pairs do not have this property; they show the size of the difference only.
 
-An interval that is approximate, or goes with a p-value by Monte Carlo, can exclude 0 although the pair is
-undecided. It is widened up to 0 then, which no interval covers less by.
+An approximate interval, or one beside a p-value by Monte Carlo, can exclude 0 although the pair is undecided.
+It is then widened up to 0, which cannot reduce its coverage.
 
 References
 ----------
@@ -40,7 +40,7 @@ from trackperm.leaderboards.result import Pair
 
 
 def interval_level(rule: Correction, pairs: Sequence[Pair], alpha: float) -> float:
-    """Return the level of the interval of each row, one minus its confidence."""
+    """Compute the level of the interval of each row: one minus its confidence."""
     m = len(pairs)
     if rule.controls == "FWER":
         return alpha / m
@@ -49,7 +49,7 @@ def interval_level(rule: Correction, pairs: Sequence[Pair], alpha: float) -> flo
 
 
 def agreeing(interval: Interval, pair: Pair) -> Interval:
-    """Return the interval of a pair, widened up to 0 where the pair is undecided."""
+    """Widen the interval of an undecided pair up to 0; return that of a decided pair unchanged."""
     if pair.test.method == "monte-carlo":
         interval = replace(interval, relation="may disagree")
     if pair.verdict != "undecided" or 0.0 in interval:

@@ -1,7 +1,7 @@
-"""Compare many runs on the same examples: read, pair, test, correct, rank.
+"""``trackperm.leaderboard``: test, correct and rank many runs on the same examples.
 
-Every comparison that was asked for is in the family, and none has a gap: a run that cannot be compared with
-all others is not in it at all, and is listed with the reason.
+The family of tests contains every pair of the ranked runs. A run that cannot be compared with all others is
+excluded from the ranking, and is listed with the reason.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from trackperm.messages import listed
 from trackperm.statistic import Statistic
 
 MOST_REASONS = 5
-"""Reasons for which rows have no interval that are shown."""
+"""Most reasons for missing intervals that notes list, so that notes stay shorter than the table."""
 
 
 def leaderboard(
@@ -73,61 +73,74 @@ def leaderboard(
 ) -> Leaderboard:
     """Compare many runs on the same examples, all with each other or with a baseline.
 
+    Use :func:`trackperm.compare` for two runs, for slices or several statistics, and for worst and best cases
+    of missing predictions. This function logs nothing; :func:`trackperm.log` writes the result.
+
     Parameters
     ----------
     runs : sequence, or mapping of str to sources
-        Sources as in :func:`trackperm.compare`: references, paths, ``FILE::SYSTEM`` or data frames. A mapping
-        names them.
+        Sources as in :func:`trackperm.compare`: references, paths, ``FILE::SYSTEM`` or data frames. The keys
+        of a mapping are the names of the runs. The columns that are used are in memory, also those of Spark.
     statistic : str, path or Statistic, optional
-        Name of a built-in statistic, or the path of a spec. It has to give each run a score. By default what
-        the runs say, as in :func:`trackperm.compare`, if that is one statistic.
+        Name of a built-in statistic, or the path of a spec. It has to give each run a score. By default
+        inferred from the runs, as in :func:`trackperm.compare`; it has to be a single one.
     metric : str, optional
         A metric of the runs, or a column that scores each example, whose mean is compared.
     experiment : str, optional
-        ``mlflow:EXPERIMENT`` or ``wandb:ENTITY/PROJECT``: all finished runs of it, comparisons left out.
+        ``mlflow:EXPERIMENT`` or ``wandb:ENTITY/PROJECT``: all of its finished runs, except comparisons.
     baseline : optional
-        One of `runs`, or its name, or a further source: all others are compared with it alone. By default
-        all pairs are compared.
+        One of `runs`, or its name, or a further source; all others are compared with it only. By default, all
+        pairs are compared.
     correction : {'holm', 'by', 'bonferroni'}
-        For the number of comparisons. Holm and Bonferroni bound the probability of any false difference, of a
-        pair whose law does not change under swaps, by `alpha`; Benjamini and Yekutieli the expected share of
-        such pairs among those that are called different. See the notes for what that says of signs.
+        Correction for the number of comparisons. Holm and Bonferroni bound the probability of any false
+        difference by `alpha`: of calling runs different that are exchangeable. Benjamini and Yekutieli bound
+        the expected share of false differences among those called different. See the notes for signs.
     alternative : {'two-sided', 'less', 'greater'}, optional
-        As the spec says by default; one-sided needs a baseline.
+        By default that of the spec; a one-sided alternative needs a baseline.
     alpha : float
         Level of the verdicts, between 0 and 1.
     intervals : bool
-        Whether rows get intervals for the difference to the baseline or the best run, at the level at which
-        verdicts are reached; see :mod:`trackperm.leaderboards.intervals`.
+        Whether rows get intervals for the difference to the baseline or the best run, at the level of the
+        corrected verdicts; see :mod:`trackperm.leaderboards.intervals`.
     unit, repeats, cluster, allow_unseen, parameters, columns, resolution, artifact, labels, by_position
         As in :func:`trackperm.compare`.
     method, n_samples, seed, tracking_uri
         As in :func:`trackperm.compare`.
     missing : {'error', 'drop', 'wrong'}
-        What becomes of examples that only some runs have: such runs are listed as incomplete; the examples
-        are left out of all runs; or they count as a missing prediction, in every run that lacks them.
+        Treatment of examples that only some runs have. ``error`` lists runs without them as incomplete,
+        ``drop`` leaves them out of all runs, and ``wrong`` counts them as missing predictions in every run
+        that lacks them.
 
     Raises
     ------
     InputError
-        If anything about the input cannot be used; subclasses say what.
+        If any part of the input cannot be used; subclasses name the problem.
     TrackerError
-        If a tracker cannot be reached or refuses.
+        If a tracker cannot be reached or refuses the request.
 
     Notes
     -----
-    The bounds are proven for differences, under any dependence: a false difference is a pair that is called
-    different although its runs are exchangeable on every example. Verdicts and ranges of ranks say more, the
-    sign of each difference, and that is also wrong where a worse run is called better. Holm's correction of
-    two-sided p-values bounds the probability of any wrong sign too where the tests are independent (Shaffer
+    The bounds are proven for differences, under any dependence. A false difference is a pair that is called
+    different although its runs are exchangeable on every example. Verdicts and ranges of ranks also claim the
+    sign of each difference, which can be wrong if a worse run is called better. Holm's correction of
+    two-sided p-values also bounds the probability of any wrong sign if the tests are independent (Shaffer
     1980, under conditions on their distributions). Pairs that share runs and examples are not independent, so
-    that here no proof is known. Bonferroni's bound holds for signs as well, where the one-sided tests are
-    valid: each two-sided test is two one-sided ones at half the level, and the halves add up.
+    that no proof is known for leaderboards. Bonferroni's bound also holds for signs if the one-sided tests
+    are valid: each two-sided test consists of two one-sided tests at half the level, and the halves add up.
 
     References
     ----------
     Holm (1979); Shaffer (1980), Control of directional errors with stagewise multiple test procedures;
     Benjamini and Yekutieli (2001); Piepho (2004); Al Mohamad, van Zwet, Solari and Goeman (2021).
+
+    Examples
+    --------
+    >>> runs = {"old": "baseline.parquet", "new": "candidate.parquet"}
+    >>> board = trackperm.leaderboard(runs, "accuracy")
+    >>> [(row.rank, row.name, row.letters) for row in board.rows]
+    [(1, 'new', 'a'), (2, 'old', 'b')]
+    >>> round(board.pair("old", "new").adjusted, 5)
+    0.00335
     """
     options = TestOptions(alternative=alternative, alpha=alpha, method=method, n_samples=n_samples, seed=seed)
     gold = reference_answers(labels, columns or {}, by_position=by_position)
@@ -176,7 +189,7 @@ def leaderboard_of_runs(
     allow_unseen: bool = False,
     progress: Progress | None = None,
 ) -> Leaderboard:
-    """Compare runs that were read before; options as in :func:`leaderboard`."""
+    """Rank loaded runs; options as in :func:`leaderboard`."""
     rule = _correction(correction)
     _require_scores(statistic)
     _require_bundles(statistic)
@@ -244,9 +257,10 @@ def leaderboard_of_runs(
 
 
 def _test_set(field: Field) -> str:
-    """Return the digest of the examples of the reference run, with the columns that others have as well.
+    """Return the digest of the examples of the reference run, with the columns that other runs share.
 
-    It is paired with itself, so that its own labels count as checked even where no other run has any.
+    The pairing of the reference run with itself checks its labels even if no other run has any. Its digest is
+    therefore used only if another run had the same checks.
     """
     reports = [entry.pairing.report for entry in field.entries if entry.data.name != field.reference.name]
     own = [entry.pairing.report for entry in field.entries if entry.data.name == field.reference.name]
@@ -292,12 +306,12 @@ def _require_two_sided(statistic: Statistic, tested: Alternative, *, all_pairs: 
 
 
 def _with_scores(field: Field, entrants: Entrants) -> tuple[Field, Counted]:
-    """Leave out runs whose score is not defined, or that no other such run can be compared with.
+    """Exclude runs whose score is undefined, or is 0/0 like that of another run.
 
     Raises
     ------
     InputError
-        If the baseline is such a run, or fewer than two are left.
+        If the baseline is excluded, or if fewer than two runs remain.
     """
     counted = Counted.of(field)
     statistic = field.statistic
@@ -341,7 +355,7 @@ def _unscored(counted: Counted, i: int) -> bool:
 
 
 def _notes(field: Field, intervals: Mapping[str, Interval | str]) -> list[str]:
-    """Say once what is so of all runs, and by run what is not."""
+    """Return notes: those of all runs once, the others with the name of their run."""
     others = [entry for entry in field.entries if entry.data.name != field.reference.name]
     of_run = [dict.fromkeys(entry.pairing.report.notes) for entry in others]
     shared = [note for note in of_run[0] if all(note in notes for notes in of_run)]
@@ -354,7 +368,7 @@ def _notes(field: Field, intervals: Mapping[str, Interval | str]) -> list[str]:
 
 
 def _refusals(reasons: Mapping[str, str]) -> list[str]:
-    """Say why rows have no interval, by reason; of many reasons the first alone."""
+    """Return notes on rows without an interval, by reason; of many reasons, the first ones only."""
     runs: dict[str, list[str]] = {}
     for run, reason in reasons.items():
         runs.setdefault(reason, []).append(run)

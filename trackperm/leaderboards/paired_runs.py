@@ -1,8 +1,7 @@
-"""All runs of a leaderboard on one set of examples, each paired with one reference run.
+"""Pairing of all runs of a leaderboard with one reference run.
 
-Labels, inputs and ids of every run agree with those of the reference run, so that they agree with each other:
-the proof is that of :func:`trackperm.pairing.pair`, run by run. A run for which it fails is left out, and the
-reason is kept.
+:func:`trackperm.pairing.pair` checks that the labels, inputs and ids of each run agree with those of the
+reference run, so that all runs agree with each other. A run that fails is left out, with the reason.
 """
 
 from __future__ import annotations
@@ -35,14 +34,14 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Incomplete:
-    """A run that is not in the family of comparisons, and why.
+    """Run that is excluded from the comparisons, with the reason.
 
     Attributes
     ----------
     name, origin : str
-        As people know it, and as messages call it.
+        Display name, and name in messages.
     reason : str
-        What is missing or disagrees.
+        Description of the missing or different data.
     """
 
     name: str
@@ -52,14 +51,14 @@ class Incomplete:
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """A run that is in the family, beside the reference run.
+    """Run with its pairing with the reference run.
 
     Attributes
     ----------
     data : RunData
         The run.
     pairing : Pairing or PairedRun
-        It as candidate, with the reference run as baseline.
+        The run as candidate, paired with the reference run as baseline.
     """
 
     data: RunData
@@ -68,22 +67,22 @@ class Entry:
 
 @dataclass(frozen=True, eq=False)
 class Field:
-    """Runs on the same examples.
+    """Paired runs on the same examples.
 
     Attributes
     ----------
     statistic : Statistic
-        As it was declared.
+        The statistic as declared.
     reference : RunData
-        The run with which all were paired; one of the entries.
+        The run with which all runs were paired; one of the entries.
     entries : tuple of Entry
-        The complete runs, the reference among them, in the order in which they were given.
+        The complete runs, including the reference, in input order.
     incomplete : tuple of Incomplete
-        The others.
+        The excluded runs.
     n_examples : int
-        Examples, or clusters, that are tested.
+        Number of examples, or of clusters, that are tested.
     n_largest : int
-        Rows of the largest complete run.
+        Number of rows of the largest complete run.
     """
 
     statistic: Statistic
@@ -104,29 +103,30 @@ def pair_all(
     allow_unseen: bool = False,
     progress: Progress | None = None,
 ) -> Field:
-    """Pair all runs with one reference run: the baseline, or the one that most others agree with.
+    """Pair all runs with a reference run: the baseline, or the run that agrees with most others.
 
     Parameters
     ----------
     runs : sequence of RunData
-        At least two, the baseline among them if there is one.
+        At least two runs, including the baseline if there is one.
     statistic : Statistic
-        Names the columns.
+        The statistic, which names the columns.
     baseline : RunData, optional
-        The run that has to be complete.
+        The baseline, which has to be complete.
     missing : {'error', 'drop', 'wrong'}
-        What becomes of examples that only some runs have.
+        Treatment of examples that only some runs have.
     by_position : bool
-        Whether rows are matched in the order in which they stand.
+        Whether rows are matched by their position.
     allow_unseen : bool
         As in :func:`~trackperm.pairing.checks.label_values.require_label_values`.
     progress : callable, optional
-        Told what is done next.
+        Receives a description of each step before it begins.
 
     Raises
     ------
     InputError
-        If fewer than two runs are complete, the baseline is not, or an option does not go with the statistic.
+        If fewer than two runs are complete, if the baseline is not, or if an option does not suit the
+        statistic.
     """
     of_two = "the worst and the best case are those of one candidate: `trackperm compare`."
     is_of_two = missing in get_args(MissingRule)
@@ -183,11 +183,11 @@ def pair_all(
 
 
 Failures = dict[int, InputError | InputTypeError | None]
-"""By place of the run: why it is incomplete; None for the reference run."""
+"""Errors of incomplete runs, by index of the run; None for the reference run."""
 
 
 def _unseen(runs: Sequence[RunData], statistic: Statistic) -> Failures:
-    """Find the runs of whose predictions none is a label."""
+    """Find the runs whose predictions never occur among their labels."""
     failures: Failures = {}
     for i, run in enumerate(runs):
         try:
@@ -200,7 +200,7 @@ def _unseen(runs: Sequence[RunData], statistic: Statistic) -> Failures:
 def _order(
     runs: Sequence[RunData], statistic: Statistic, baseline: RunData | None, *, by_position: bool
 ) -> list[int]:
-    """Order the runs that all may be paired with: the baseline alone, where there is one."""
+    """Return candidates for the reference run in order of preference: only the baseline, if there is one."""
     if baseline is None:
         return _most_agreed(runs, statistic, by_position=by_position)
     return [next(i for i, run in enumerate(runs) if run is baseline)]
@@ -214,7 +214,7 @@ def _reference(
     *,
     is_baseline: bool,
 ) -> tuple[RunData, Failures]:
-    """Choose the run that all are paired with, and say which runs cannot be paired even with themselves."""
+    """Choose the reference run; return it with the failures of runs that cannot be paired with themselves."""
     for i in order:
         try:
             if (unseen := failures.get(i)) is not None:
@@ -232,9 +232,9 @@ def _reference(
 
 
 def _most_agreed(runs: Sequence[RunData], statistic: Statistic, *, by_position: bool) -> list[int]:
-    """Order runs by how many have the same ids and labels, then by the number of examples.
+    """Order runs by the number of runs with the same ids and labels, then by the number of examples.
 
-    Ties are decided by the ids and labels themselves and by names, never by the order of the runs.
+    The ids and labels and the names break ties, so that the input order does not matter.
     """
     kinds: list[pl.DataFrame] = []
     of_run: list[int] = []
@@ -260,7 +260,7 @@ def _most_agreed(runs: Sequence[RunData], statistic: Statistic, *, by_position: 
 
 
 def _ids_and_labels(table: ExampleTable, statistic: Statistic, *, by_position: bool) -> pl.DataFrame | None:
-    """Return ids and labels in the order of ids; None where they cannot be read."""
+    """Return the ids and labels, sorted by id; None if they cannot be read."""
     ids = () if by_position else id_columns(statistic.columns["id"], (table,))
     label = statistic.columns.get("label")
     names = [*ids, *([label] if label in table.columns else [])]
@@ -286,10 +286,10 @@ def _with_all_examples(
     *,
     by_position: bool,
 ) -> ExampleTable:
-    """Give the reference run a row without a prediction for every example that only another run has.
+    """Add a row without a prediction to the reference run for every example that only another run has.
 
-    A run that disagrees about an example with those before it is marked as failed; runs are taken in the
-    order of their digests, whatever order they were given in.
+    A run that contradicts an earlier run on an example is marked as failed. Runs are processed in the order
+    of their digests, so that the input order does not matter.
     """
     table, found = reference.table, []
     for i, run in enumerate(runs):
@@ -327,12 +327,12 @@ def _extended(
 
 
 def _require_one_reading(entries: Sequence[Entry]) -> None:
-    """Refuse runs beside which the reference run counts differently, since its columns are read otherwise.
+    """Refuse runs whose column types change how the counts of the reference run are read.
 
     Raises
     ------
     InputTypeError
-        If there are such.
+        If a count of the reference run differs between two pairings.
     """
     first = entries[0].pairing
     for entry in entries[1:]:
@@ -349,7 +349,7 @@ def _require_one_reading(entries: Sequence[Entry]) -> None:
 def side_values(
     pairing: Pairing | PairedRun, name: str, side: Literal["baseline", "candidate"]
 ) -> npt.NDArray[Any]:
-    """Return a count of one side in the units of the spec: integers, or floats of decimals; shape (N,)."""
+    """Return a count of one run in the units of the spec, shape (N,): integers, or floats for decimals."""
     values = pairing.counts.frame.get_column(f"{side}.{name}").to_numpy()
     units = pairing.statistic.resolution
     if isinstance(units, Fraction) or name not in units:
@@ -361,12 +361,12 @@ def side_values(
 
 
 def _on_common_examples(entries: Sequence[Entry]) -> list[Entry]:
-    """Keep the examples that all pairings have.
+    """Restrict all pairings to the examples that they have in common.
 
     Raises
     ------
     PairingError
-        If there are none.
+        If no example is common to all.
     """
     ids = [entry.pairing.counts.frame.get_column("id").to_polars() for entry in entries]
     if all(len(own) == len(ids[0]) and (own == ids[0]).all() for own in ids[1:]):

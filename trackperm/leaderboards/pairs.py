@@ -1,10 +1,10 @@
-"""Tests of pairs of runs, quick enough for all of them.
+"""Fast tests of all pairs of runs.
 
-Where the statistic is a sum of scores of examples, up to what is the same in all runs, a run is one array of
-integers, and a pair costs what :func:`~trackperm.exact.difference_test` does. Any other statistic is tested
-as :func:`trackperm.compare` tests it. The p-values are the same: the law of a sum depends on the differences
-alone, whatever unit they are in. Where few scores or counts occur, examples are counted for many pairs
-together: see :mod:`~trackperm.leaderboards.cross_tables`.
+If the statistic is a sum of scores of examples plus a constant of all runs, each run is one array of
+integers, and a pair costs one :func:`~trackperm.exact.difference_test`. Other statistics are tested as in
+:func:`trackperm.compare`. The p-values are the same as there, because the distribution of a sum depends on
+the differences only, in any unit. If few distinct scores or counts occur, examples are counted for many pairs
+together; see :mod:`~trackperm.leaderboards.cross_tables`.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class LinearScores:
     Attributes
     ----------
     values : list of ndarray, shape (N,)
-        By run, what each example adds: integers, or floats that are read anew for every pair.
+        Contributions of examples by run: integers, or floats that are converted anew for every pair.
     unit : Fraction
-        What one of `values` adds to the score.
+        Contribution to the score of 1 in `values`.
     """
 
     values: list[Array]
@@ -49,7 +49,7 @@ class LinearScores:
 
     @classmethod
     def of(cls, counted: Counted) -> LinearScores | None:
-        """Find them, where counts that are the same in all runs are put in as constants."""
+        """Find the scores, with counts that are equal in all runs as constants; None if not linear."""
         statistic, varying = counted.statistic, counted.varying
         names, score = statistic.count_names, statistic.score
         if statistic.strata is not None or statistic.has_classes or statistic.contrast != "difference":
@@ -102,10 +102,10 @@ class LinearScores:
 
     @classmethod
     def _of_decimals(cls, columns: list[Array], slope: Fraction) -> LinearScores:
-        """Read all runs as decimals at once, where that is what each pair is read as.
+        """Convert all runs to integers at once, if each pair alone would be converted as decimals.
 
-        All are multiples of a power of ten more closely than any two of them need to be, so that each pair
-        is, too. Numbers of single precision may be read otherwise in pairs.
+        The common unit is a power of ten at least as fine as that of each pair, so that it fits each pair.
+        For numbers of single precision, pairs can have another unit, and are converted one by one.
         """
         everything = np.concatenate(columns)
         scaled = scale_scores(everything, everything[:1].repeat(everything.size), None, wide=False)
@@ -116,14 +116,14 @@ class LinearScores:
 
     @cached_property
     def totals(self) -> list[int] | None:
-        """Sums of `values` by run; None where these are floats."""
+        """Sums of `values` by run; None if they are floats."""
         if any(own.dtype.kind == "f" for own in self.values):
             return None
         return [exact_sum(own) for own in self.values]
 
     @cached_property
     def cross_tables(self) -> CrossTables | None:
-        """Tables of which `values` two runs have; None where these are too many."""
+        """Cross tables of the `values` of two runs; None if there are too many distinct values."""
         if self.totals is None or any(own.dtype == object for own in self.values):
             return None
         least = min(int(own.min()) for own in self.values)
@@ -135,7 +135,7 @@ class LinearScores:
     def test(
         self, candidate: int, baseline: int, options: TestOptions, table: IntArray | None = None
     ) -> PermutationTest:
-        """Test the difference of the scores of two runs, whose cross table may be known."""
+        """Test the difference of the scores of two runs, with their cross table if it is known."""
         if table is not None and self.totals is not None:
             moved, unit = self.totals[candidate] - self.totals[baseline], self.unit
             moves = np.subtract.outer(np.arange(len(table)), np.arange(len(table)))
@@ -159,7 +159,7 @@ class LinearScores:
 
 
 def exact_sum(column: Array) -> int:
-    """Return the sum of integers of any type."""
+    """Return the exact sum of integers of any type."""
     if column.dtype == object or column.size * max(-int(column.min()), int(column.max())) >= LARGEST:
         return sum(map(int, column.tolist()))
     return int(column.sum(dtype=np.int64))
@@ -167,7 +167,7 @@ def exact_sum(column: Array) -> int:
 
 @dataclass(frozen=True, eq=False)
 class PairTester:
-    """What tests any pair of the runs of a leaderboard."""
+    """Tester of pairs of the runs of a leaderboard."""
 
     counted: Counted
     linear: LinearScores | None
@@ -175,16 +175,16 @@ class PairTester:
 
     @classmethod
     def of(cls, counted: Counted, options: TestOptions) -> PairTester:
-        """Choose the quick way where there is one."""
+        """Choose the fast tests for linear scores, if the statistic has them."""
         return cls(counted, LinearScores.of(counted), options)
 
     def tests(self, pairs: Sequence[tuple[int, int]]) -> list[PermutationTest]:
-        """Test pairs of candidate and baseline, given by the places of the runs.
+        """Test pairs of candidate and baseline, given by the indices of the runs.
 
         Raises
         ------
         UndefinedStatisticError
-            If the statistic has no value after some swaps; names the pair.
+            If the statistic is undefined after some swaps; the message names the pair.
         """
         cross = self.counted.cross_tables if self.linear is None else self.linear.cross_tables
         tables = repeat(None) if cross is None else cross.of_pairs(pairs)

@@ -1,4 +1,4 @@
-"""What the tests of pairs come to: corrected verdicts, the order of the runs, their groups and ranks."""
+"""Ranking of runs from tests of pairs: corrected verdicts, order, groups and ranks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _UNDERFLOW = 1e-300
 
 
 def best_first(counted: Counted) -> list[int]:
-    """Order runs by their scores, the best first; equal ones by name and data, never as they were given."""
+    """Order runs by score, best first; ties by name and data, independently of the input order."""
     sign = -1.0 if counted.statistic.greater_is_better else 1.0
 
     def place(i: int) -> tuple[float, str, str]:
@@ -42,7 +42,7 @@ def tested_pairs(
     alpha: float,
     statistic: Statistic,
 ) -> tuple[Pair, ...]:
-    """Test all pairs, or all with one; (candidate, baseline) by their places in the order."""
+    """Test all pairs, or all pairs with the reference, and correct them; places are those in `order`."""
     places = range(len(order))
     if reference is None:
         chosen = [(second, first) for first, second in combinations(places, 2)]
@@ -71,7 +71,7 @@ def tested_pairs(
 
 
 def _log10_upper(test: PermutationTest) -> float:
-    """Return the decimal logarithm of the upper end of the interval that holds the p-value."""
+    """Return the decimal logarithm of the upper end of the p-value's interval."""
     if test.pvalue >= _UNDERFLOW:
         return min(max(math.log10(max(test.pvalue, test.interval[1])), test.log10_pvalue), 0.0)
     error = test.error_bound if test.error_bound < 1.0 else 0.0
@@ -97,7 +97,7 @@ def ranked_rows(
     alpha: float,
     intervals: Mapping[int, Interval | str],
 ) -> tuple[tuple[Row, ...], str | None]:
-    """Put the rows together, best first, and return what a reader of the letters has to be told."""
+    """Build the rows, best first; return them with a note on the letters, if there is one."""
     scores = [float(counted.scores[i] or 0.0) for i in order]
     names = [counted.entries[i].data.name for i in order]
     sign = 1.0 if counted.statistic.greater_is_better else -1.0
@@ -140,9 +140,9 @@ def ranked_rows(
 
 
 def _clones(counted: Counted, order: Sequence[int], pairs: Sequence[Pair]) -> Sequence[tuple[int, ...]]:
-    """Return groups of places of runs with the same counts on every example.
+    """Return groups of runs, by their places, with the same counts on every example.
 
-    Counts of classes are not kept by run; there, the pairs that were tested tell.
+    Counts of classes are not stored by run; for them, tested pairs without discordant examples are used.
     """
     if not counted.statistic.has_classes:
         varying = counted.varying

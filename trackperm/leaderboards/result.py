@@ -1,4 +1,4 @@
-"""The result of a leaderboard: one frozen value that knows all that is printed and written."""
+"""Result of a leaderboard: a frozen value with everything that is printed and logged."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from trackperm.version import __version__
 
 @dataclass(frozen=True)
 class Pair:
-    """The comparison of two runs of a leaderboard.
+    """Comparison of two runs of a leaderboard.
 
     Attributes
     ----------
     candidate, baseline : int
-        Their places in `rows`. Where all pairs are compared, the baseline is the one higher up.
+        Indices of the two runs in `rows`. If all pairs are compared, the baseline is the higher-ranked run.
     test : PermutationTest
-        What :func:`trackperm.compare` would give, for these two runs alone.
+        Result of the test, equal to that of :func:`trackperm.compare` for these two runs.
     log10_upper : float
-        Decimal logarithm of what enters the correction: the upper end of the p-value's interval, which is
-        certified, or holds with 99 % confidence for Monte Carlo.
+        Decimal logarithm of the upper end of the p-value's interval, which enters the correction. The
+        interval is certified, or for Monte Carlo has 99 % confidence.
     adjusted, log10_adjusted : float
-        The p-value corrected for all comparisons of the leaderboard, and its decimal logarithm. Below alpha
-        the difference is significant. `adjusted` is 0.0 only where it is below the range of floats.
+        The p-value corrected for all comparisons of the leaderboard, and its decimal logarithm. The
+        difference is significant if it is below alpha. `adjusted` is 0.0 only below the range of floats.
     verdict : {'better', 'worse', 'undecided'}
-        On the candidate, at level alpha, after the correction.
+        Verdict on the candidate, at level alpha, after the correction.
     """
 
     candidate: int
@@ -51,42 +51,42 @@ class Pair:
 
     @property
     def difference(self) -> float:
-        """Candidate's score minus baseline's."""
+        """Score of the candidate minus score of the baseline."""
         return self.test.observed
 
     @property
     def marker(self) -> str:
-        """One sign for the verdict."""
+        """Symbol of the verdict: ▲ better, ▼ worse, ≈ undecided."""
         return MARKERS[self.verdict]
 
 
 @dataclass(frozen=True)
 class Row:
-    """One run of a leaderboard.
+    """Row of a leaderboard: one run.
 
     Attributes
     ----------
     data : RunData
         The run.
     name : str
-        The name that tells it apart from the others.
+        Name of the run, which is unique in the leaderboard.
     score : float
-        Its score.
+        Score of the run.
     rank : int
         1 + the number of runs with a better score.
     ranks : (int, int) or None
-        The best and the worst rank that the verdicts on all pairs allow; None where not all pairs were
-        compared, or where the correction does not hold all verdicts at once.
+        The best and the worst rank that the verdicts on all pairs allow; None unless all pairs were compared
+        and the correction controls all verdicts at once.
     letters : str or None
-        Two runs share a letter exactly when they are not distinguished; None where not all pairs were
-        compared.
+        Letters of the run: two runs share a letter exactly if they do not differ significantly. None unless
+        all pairs were compared.
     clones : tuple of str
         Names of runs with the same counts on every example.
     pair : Pair or None
-        The comparison with the baseline, or else with the best run; None for that run itself.
+        Comparison with the baseline, or else with the best run; None for that run itself.
     interval : Interval or None
-        For the difference of the scores of `pair`, at `Leaderboard.interval_level`: it holds 0 where the pair
-        is undecided.
+        Interval for the difference of the scores of `pair`, at `Leaderboard.interval_level`; it contains 0 if
+        the pair is undecided.
     """
 
     data: RunData
@@ -101,53 +101,71 @@ class Row:
 
     @property
     def holds_zero(self) -> bool:
-        """Whether the interval holds 0 although the pair is decided, as Holm's later steps can."""
+        """Whether the interval contains 0 although the pair is decided, as after Holm's later steps."""
         decided = self.pair is not None and self.pair.verdict != "undecided"
         return decided and self.interval is not None and 0.0 in self.interval
 
     @property
     def origin(self) -> str:
-        """What messages call the run."""
+        """The run in messages: a run reference, a path or its name."""
         return self.data.table.origin
 
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """Runs in the order of their scores, and what the tests of their pairs come to.
+    """Ranking of runs by score, with corrected tests of their pairs.
+
+    :func:`trackperm.leaderboard` returns it. The result for two runs is a
+    :class:`~trackperm.comparison.Comparison`.
 
     Attributes
     ----------
     statistic : Statistic
-        What was tested.
+        The statistic that was tested.
     rows : tuple of Row
-        The complete runs, the best first.
+        The complete runs, best first.
     pairs : tuple of Pair
-        All comparisons that were asked for: the family that p-values are corrected for.
+        All comparisons, which form the family that p-values are corrected for.
     incomplete : tuple of Incomplete
-        Runs that are not in it, and why.
+        Excluded runs, with the reasons.
     baseline : int or None
-        The row of the baseline; None where all pairs are compared.
+        Index of the row of the baseline; None if all pairs are compared.
     correction : Correction
-        How p-values are adjusted, and what error rate that controls.
+        Correction of the p-values, with the error rate that it controls.
     alpha : float
         Level of the verdicts.
     alternative : {'two-sided', 'less', 'greater'}
-        Of every test; two-sided where all pairs are compared.
+        Alternative of every test; two-sided if all pairs are compared.
     interval_level : float
         One minus the confidence of the interval of each row; see :mod:`trackperm.leaderboards.intervals`.
     n_examples : int
-        Examples, or clusters, on which all runs are tested.
+        Number of examples, or of clusters, on which all runs are tested.
     n_largest : int
-        Rows of the largest complete run.
+        Number of rows of the largest complete run.
     missing : {'error', 'drop', 'wrong'}
-        What became of examples that only some runs have.
+        Treatment of examples that only some runs have.
     paired_by : str
         ``id`` or ``position``.
     test_set : str
-        Digest of the examples of the run that all were paired with; where all runs have the same ones, that
-        of every comparison of two of them.
+        Digest of the examples of the reference run, with which all runs were paired. If all runs have the
+        same examples, every comparison of two of them has this digest.
     notes : tuple of str
-        What a reader of the result should know.
+        Notes for the reader of the result.
+    options : mapping of str to str
+        The options that identify this leaderboard, as they enter `key`.
+    digests : tuple of str
+        Digests of the data of the runs, in the order of `rows`.
+
+    Examples
+    --------
+    >>> runs = {"old": "baseline.parquet", "new": "candidate.parquet"}
+    >>> board = trackperm.leaderboard(runs, "accuracy")
+    >>> board
+    <Leaderboard of 2 runs by accuracy: 1 comparisons, 1 significant>
+    >>> [(row.name, round(row.score, 4)) for row in board.rows]
+    [('new', 0.7915), ('old', 0.7612)]
+    >>> board.rows[1].pair.verdict
+    'worse'
     """
 
     statistic: Statistic
@@ -170,13 +188,13 @@ class Leaderboard:
 
     @property
     def interval_promise(self) -> str:
-        """What intervals promise together: ``simultaneous``, ``FCR``, or nothing of a single comparison."""
+        """Joint coverage of the intervals: ``simultaneous``, ``FCR``, or empty for a single comparison."""
         if len(self.pairs) == 1:
             return ""
         return "simultaneous" if self.correction.controls == "FWER" else "FCR"
 
     def is_drawn(self, pair: Pair) -> bool:
-        """Whether an adjusted p-value rests on one by Monte Carlo: its own, or that of another pair."""
+        """Return whether an adjusted p-value depends on Monte Carlo: its own, or that of another pair."""
         if pair.test.method == "monte-carlo":
             return True
         return pair.adjusted < 1.0 and pair.log10_adjusted in self._drawn
@@ -187,7 +205,7 @@ class Leaderboard:
 
     @property
     def reference(self) -> int:
-        """The row that every row is compared with in `Row.pair`: the baseline, or the best run."""
+        """Index of the row that `Row.pair` compares with: the baseline, or the best run."""
         return 0 if self.baseline is None else self.baseline
 
     @cached_property
@@ -195,19 +213,19 @@ class Leaderboard:
         return {frozenset((pair.candidate, pair.baseline)): pair for pair in self.pairs}
 
     def pair(self, first: str, second: str) -> Pair:
-        """Return the comparison of two runs, named in any order.
+        """Find the comparison of two runs, named in any order.
 
         Raises
         ------
         KeyError
-            If there is no such run, or the two were not compared.
+            If there is no run with a name, or if the two were not compared.
         """
         place = {row.name: i for i, row in enumerate(self.rows)}
         return self._places[frozenset((place[first], place[second]))]
 
     @property
     def key(self) -> str:
-        """Digest of the runs, their data, the spec and the options, whatever order the runs were given in."""
+        """Digest of the runs, their data, the spec and the options, independent of the input order."""
         own = [
             (row.origin if row.data.run is not None else None, digest)
             for row, digest in zip(self.rows, self.digests, strict=True)
@@ -222,7 +240,7 @@ class Leaderboard:
 
     @property
     def signature(self) -> str:
-        """One line that says what it takes to reproduce the numbers."""
+        """Settings that reproduce the numbers, in one line."""
         spec = hashlib.sha256(self.statistic.document().encode()).hexdigest()
         parts = {
             "alt": self.alternative,
@@ -242,7 +260,7 @@ class Leaderboard:
         return "|".join([self.statistic.name, *(f"{name}:{value}" for name, value in parts.items())])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain values that JSON can hold; numbers that are not finite become None."""
+        """Return the result as JSON values; numbers that are not finite become None."""
         return {
             "statistic": self.statistic.name,
             "greater_is_better": self.statistic.greater_is_better,

@@ -1,4 +1,4 @@
-"""Which examples of two runs are the same example: decided here and nowhere else."""
+"""Pairing of two runs: the only package that decides which rows are the same example."""
 
 from trackperm.pairing.ids import require_ids
 from trackperm.pairing.pair import PairedRuns, Pairing

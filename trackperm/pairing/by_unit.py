@@ -1,4 +1,4 @@
-"""Counts of two runs by what is exchanged together, those of every stratum or class by themselves."""
+"""Counts of two runs by exchangeable unit, with a column for every stratum or class."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class CountsByUnit:
-    """Counts of both runs on every unit, under the names that the statistic has for their totals.
+    """Counts of both runs on every unit, in the order of the statistic's total names.
 
     Attributes
     ----------
     candidate, baseline : ndarray of int64, shape (K, p)
-        Counts of the two runs.
+        Counts of the two runs: K distinct rows of p counts.
     rows : ndarray of int64, shape (N,)
-        Which of these rows every unit has, in ascending order of what the units are called.
+        Index into these K rows for each of N units, which are ordered by name.
     """
 
     candidate: Integers
@@ -36,12 +36,12 @@ class CountsByUnit:
 
     @classmethod
     def of(cls, counts: PairedCounts, strata: nw.Series[Any] | None, statistic: Statistic) -> CountsByUnit:
-        """Take counts without classes, a row for every unit and stratum that it has examples of.
+        """Build from counts without classes, which have a row for every unit and each of its strata.
 
         Raises
         ------
         InputError
-            If there are too many units for the counts of every stratum.
+            If the counts of all units in all strata would not fit in memory.
         """
         ids = counts.frame.get_column("id")
         sides = [
@@ -62,6 +62,6 @@ class CountsByUnit:
 
     @classmethod
     def of_classes(cls, candidate: Integers, baseline: Integers, kinds: Integers) -> CountsByUnit:
-        """Take the counts of every class on each kind, shape (K, C, p), and the kind of every unit."""
+        """Build from the counts of every class on each kind, shape (K, C, p), and the kind of every unit."""
         sides = [side.reshape(len(side), -1) for side in (candidate, baseline)]
         return cls(sides[0], sides[1], kinds)

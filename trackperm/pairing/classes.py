@@ -1,7 +1,7 @@
-"""Classes: every example is counted for each of them, and examples that are alike only once.
+"""Counts of every class on every example, computed once for each kind of example.
 
-The counts of every class on every example are many, but what they are counted from takes few values: as many
-as there are triples of a label and two predictions, the kinds of examples.
+Examples with the same label and the same two predictions have the same counts; they are one kind. There are
+far fewer kinds than examples, so that counting by kind saves time and memory.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from trackperm.statistic.expressions.types import literal_type
 from trackperm.tables.column_types import LISTS, ColumnType
 
 KIND = "kind"
-"""Name of the number of a row's kind."""
+"""Column with the number of a row's kind."""
 
 DIFFERS = "counts_differ"
-"""Name of whether any count of a row differs between the runs."""
+"""Boolean column: whether any count of a row differs between the runs."""
 
 _CLASS = "class_number"
 _SIZE = "kind_size"
@@ -52,9 +52,9 @@ class ClassCounts:
     sizes : ndarray of int64, shape (K,)
         Number of examples of each kind.
     statistic : Statistic
-        What was counted.
+        The statistic that was counted.
     notes : tuple of str
-        What a reader should know of the counts.
+        Remarks on the counts for readers of the result.
     """
 
     baseline: Integers
@@ -69,19 +69,19 @@ class ClassCounts:
         Parameters
         ----------
         units, kinds, sizes : ndarray of int64, shape (L,)
-            Number of a unit and of a kind, from 0, and how many examples of the kind the unit has.
+            Number of a unit and of a kind, each from 0, and the number of examples of this kind in this unit.
 
         Raises
         ------
         InputError
-            If sums may reach 2^62, or the units are too many for counts of every class.
+            If sums may reach 2^62, or the counts of all units and classes would not fit in memory.
         """
         n_units = int(units.max()) + 1
         self.require_few_units(n_units)
         largest = max(int(np.abs(counts).max()) for counts in (self.baseline, self.candidate))
         of_unit = np.bincount(units, weights=sizes)
         require_small_sums(largest, int(of_unit.max()), self.statistic)
-        from scipy import sparse  # importing it takes as long as a small comparison
+        from scipy import sparse  # imported late, because the import takes as long as a small comparison
 
         incidence = sparse.csr_array((sizes, (units, kinds)), shape=(n_units, len(self.baseline)))
         baseline, candidate = (
@@ -91,17 +91,17 @@ class ClassCounts:
         return replace(self, baseline=baseline, candidate=candidate, sizes=np.ones(n_units, dtype=np.int64))
 
     def require_few_units(self, n_units: int) -> None:
-        """Refuse more units than there can be counts of every class of.
+        """Refuse units whose counts of every class would not fit in memory.
 
         Raises
         ------
         InputError
-            If there are more.
+            If there are too many units.
         """
         require_few(n_units, "units that are exchanged together", self.statistic, self.baseline.shape[1])
 
     def pooled(self) -> pl.DataFrame:
-        """Return the counts of each kind, added up over the classes, and whether any of them differs.
+        """Return the counts of each kind, added up over the classes, and :data:`DIFFERS`.
 
         Raises
         ------
@@ -132,7 +132,7 @@ class ClassCounts:
 def class_types(
     statistic: Statistic, columns: PairedColumns, types: Mapping[str, ColumnType]
 ) -> dict[str, ColumnType]:
-    """Return the type of the column of classes that the counts read; nothing where there are none."""
+    """Return the type of the column of classes; an empty mapping if the statistic has no classes."""
     if not statistic.has_classes:
         return {}
     of_classes = literal_type(statistic.classes[0]) if columns.classes is None else types[columns.classes]
@@ -152,24 +152,24 @@ def counted_by_class(
     rows : JoinedRows
         Baseline and candidate.
     statistic : Statistic
-        Has classes.
+        A statistic with classes.
     types : mapping of str to ColumnType
-        Types of the columns, :func:`class_types` among them.
+        Types of the columns, including those of :func:`class_types`.
     outcomes : (Outcome, Outcome), optional
-        What missing predictions of baseline and candidate are taken for, where they are counted.
+        Outcomes that replace missing predictions of baseline and candidate; None where they are not counted.
 
     Returns
     -------
     frame : narwhals.LazyFrame
-        The rows in the test with the number of their kind, and what :meth:`ClassCounts.pooled` has of it.
+        The rows in the test with the number of their kind and the columns of :meth:`ClassCounts.pooled`.
     counts : ClassCounts
         Counts of the kinds.
 
     Raises
     ------
     InputError
-        If a count is undefined on an example or out of range, if classes or different examples are too many,
-        or if a class that the statistic lists does not occur.
+        If a count is undefined on an example or out of range, if there are too many classes or different
+        examples, or if a class that the statistic lists does not occur.
     """
     engine, columns = rows.engine, rows.columns
     classes: tuple[ClassValue, ...] = statistic.classes
@@ -186,7 +186,7 @@ def counted_by_class(
     in_memory = InMemory()
     of_kinds = replace(rows, engine=in_memory, types={**rows.types, **types})
     own = counted(of_kinds, in_memory.local(_for_every(classes, kinds)), statistic, dict(types), outcomes)
-    if own.statistic is not statistic:  # it has been given units
+    if own.statistic is not statistic:  # counting has set its units
         statistic = load_statistic(own.statistic, classes=classes)
     shape = (len(kinds), len(classes), len(statistic.count_names))
     values = in_memory.collected(own.frame).sort(KIND, _CLASS)
@@ -214,9 +214,10 @@ def _with_kinds(
     types: Mapping[str, ColumnType],
     require_few_kinds: Callable[[int], None],
 ) -> tuple[Frame, pl.DataFrame]:
-    """Give rows the number of their kind, alike in all that is read of both runs; return one of each kind.
+    """Assign to each row the number of its kind; return these rows, and one row of each kind.
 
-    `require_few_kinds` is called with their number before they come into memory.
+    Rows are of one kind if both runs have the same values in all columns that are read. `require_few_kinds`
+    is called with the number of kinds before the kinds are brought into memory.
     """
     engine, f, frame = rows.engine, rows.functions, rows.examples
     if rows.columns.repeats or any(types[name] in LISTS for name in read):
@@ -248,7 +249,7 @@ def require_few(n: int, what: str, statistic: Statistic, n_classes: int) -> None
     Raises
     ------
     InputError
-        If there are more than :data:`~trackperm.pairing.grouping.MAX_CELLS`.
+        If there are more counts than :data:`~trackperm.pairing.grouping.MAX_CELLS`.
     """
     if n * n_classes * 2 * len(statistic.count_names) > MAX_CELLS:
         raise InputError(
@@ -260,7 +261,7 @@ def require_few(n: int, what: str, statistic: Statistic, n_classes: int) -> None
 def _predicted_alone(
     rows: JoinedRows, classes: tuple[ClassValue, ...], statistic: Statistic, types: Mapping[str, ColumnType]
 ) -> list[str]:
-    """Say which classes are predicted and belong to no label, where the classes are those of the labels."""
+    """Note the classes that are predicted but are not labels, if the classes are taken from the labels."""
     column = statistic.columns.get("prediction")
     if statistic.class_column is None or column is None or types[column] is not types[CLASS_COLUMN]:
         return []

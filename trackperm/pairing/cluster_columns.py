@@ -1,11 +1,14 @@
-"""Columns whose values may be clusters of examples: the same in both runs, of values that repeat.
+"""Columns that may hold clusters of examples: their values repeat and are the same in both runs.
 
-Whoever calls a column ``document`` says what it is; so does the first part of an id of several columns. One
-of text with another name may be one as well, if its values repeat and its name does not sort the examples by
-kind, as ``language`` does. Inputs that repeat under different ids are clusters too: those of identity
-columns, and of columns that are called as inputs are, unless another part of the input tells the examples
-apart. Of a query, which would have to compute a column before its size is known, those are looked at that are
-called as clusters.
+Four kinds of columns are considered:
+
+- columns whose name means a cluster, such as ``document``, and the first column of an id of several columns;
+- columns of text with another name, if their values repeat and their name does not mean a category, as
+  ``language`` does;
+- identity columns, such as the hash of an input, and columns with the name of an input, unless another part
+  of the input distinguishes the examples;
+- in a query, only columns whose name means a cluster: a query has to compute a column before its size is
+  known.
 """
 
 from __future__ import annotations
@@ -38,24 +41,24 @@ from trackperm.tables.lazy_table import LazyTable
 from trackperm.tables.table import ExampleTable, id_columns
 
 FEWEST = 5
-"""Clusters of several examples, below which nothing is said of them."""
+"""Fewest clusters of several examples that are reported: fewer repeats may be accidents."""
 
 FEWEST_OF_OTHERS = 20
-"""Clusters below which a column that is not called so is taken for one of kinds."""
+"""Fewest clusters of a column whose name does not mean a cluster: with fewer it is rather a category."""
 
 NEARLY_ALL = 0.9
-"""Share of different values from which on a column is taken for one that identifies examples."""
+"""Share of distinct values above which a column rather identifies examples than groups them."""
 
 FEWEST_INPUTS = 0.05
-"""Share of different values below which inputs that repeat are taken for templates."""
+"""Share of distinct values below which repeated inputs are rather templates than inputs."""
 
 MOST_COLUMNS = 30
-"""Columns that are looked at, those that are called as clusters first."""
+"""Most columns that are read, those whose name means a cluster first: a bound on the time of a wide table."""
 
 MOST_BYTES = 2**25
-"""Bytes of a column up to which it is looked at."""
+"""Largest column that is read, in bytes: a bound on time and memory where columns hold long texts."""
 
-_FIRST = 1000  # rows by which it is judged what a column holds
+_FIRST = 1000  # rows that are read to judge the size and the type of a column
 _NUMBER = r"^\s*-?[0-9.]+(?:[eE][+-]?[0-9]+)?\s*$"
 
 Integers = npt.NDArray[np.int64]
@@ -69,13 +72,13 @@ class ClusterColumn:
     Attributes
     ----------
     name : str
-        The column.
+        Name of the column.
     clusters : ndarray of int64, shape (N,)
-        The cluster of every example, from 0, with none left out.
+        Number of every example's cluster; the numbers run from 0 without gaps.
     is_called : bool
-        Whether its name says that it is one.
+        Whether the name of the column means a cluster.
     is_input : bool
-        Whether it tells of the whole input of an example.
+        Whether the column holds the whole input of an example.
     """
 
     name: str
@@ -90,12 +93,12 @@ class ClusterColumn:
 
     @property
     def n_shared(self) -> int:
-        """Number of examples that are in one cluster with another."""
+        """Number of examples that share their cluster with another example."""
         return int(self.sizes[self.sizes > 1].sum())
 
     @property
     def is_grouping(self) -> bool:
-        """Whether there are clusters enough, with examples enough in them."""
+        """Whether the column has enough clusters, and they have enough examples."""
         n, k = self.clusters.size, self.sizes.size
         if int((self.sizes > 1).sum()) < FEWEST:
             return False
@@ -109,16 +112,16 @@ class ClusterColumn:
 def cluster_columns(
     baseline: ExampleTable, candidate: ExampleTable, statistic: Statistic, ids: nw.Series[Any]
 ) -> list[ClusterColumn]:
-    """Return the columns of two runs that may be clusters, those that are called so first.
+    """Return the columns of two runs that may hold clusters, those with the name of a cluster first.
 
     Parameters
     ----------
     baseline, candidate : ExampleTable
         The runs.
     statistic : Statistic
-        By which they were paired by id; what it reads is no cluster.
+        The statistic with which the runs were paired by id. Columns that it reads are not considered.
     ids : Series, shape (N,)
-        Ids of the examples, as pairing calls them.
+        Ids of the examples, as :attr:`~trackperm.pairing.paired_counts.PairedCounts.frame` has them.
     """
     tables = baseline, candidate
     id_names = id_columns(statistic.columns["id"], tables)
@@ -134,7 +137,7 @@ def cluster_columns(
         values = _values((first, second), rows, name)
         if values is None:
             continue
-        # Hashes of 64 bits tell values apart as well as values do, and are far cheaper to sort.
+        # Hashes of 64 bits are as distinct as the values in practice, and far cheaper to sort.
         clusters = np.unique(values.hash().to_numpy(), return_inverse=True)[1]
         is_called = name == _whole(id_names) or names_clusters(name)
         found.append(ClusterColumn(name, clusters, is_called, name in inputs))
@@ -154,7 +157,7 @@ def _n_distinct(parts: Sequence[Integers]) -> int:
 
 
 def _names(tables: Tables, statistic: Statistic, ids: tuple[str, ...]) -> Iterator[str]:
-    """Yield the columns that may be clusters by what they are called and hold, the likeliest first."""
+    """Yield the columns that may hold clusters, judged by name, type and first rows, the likeliest first."""
     taken = {*statistic.columns.values(), *statistic.used_columns, *statistic.slices}
     taken |= {*PREDICTIONS, *LABELS, *SCORES}
     taken |= {column for table in tables for column in table.metrics.values()}
@@ -189,18 +192,18 @@ def _names(tables: Tables, statistic: Statistic, ids: tuple[str, ...]) -> Iterat
 
 
 def _whole(ids: tuple[str, ...]) -> str | None:
-    """Return the column that says of which whole an example is a part, if the id has several columns."""
+    """Return the first column of an id of several columns: the whole, of which the examples are parts."""
     return ids[0] if len(ids) > 1 else None
 
 
 def _inputs(tables: Tables) -> set[str]:
-    """Return the columns that tell of the input of an example."""
+    """Return the columns that hold or identify the input of an example."""
     identity = {name for name in tables[0].identity if name in tables[1].identity}
     return {name for name in identity if not names_clusters(name)} | set(INPUTS)
 
 
 def _is_large(first: ExampleTable, n: int, name: str) -> bool:
-    """Whether a column of n rows is too large to be looked at, by its first rows, or cannot be read."""
+    """Whether a column of n rows cannot be read, or is too large by an estimate from its first rows."""
     try:
         column = first.polars_column(name)
     except InputTypeError:
@@ -209,7 +212,7 @@ def _is_large(first: ExampleTable, n: int, name: str) -> bool:
 
 
 def _holds_numbers(table: ExampleTable, name: str) -> bool:
-    """Whether a column is of numbers that its format holds as text."""
+    """Whether a column holds numbers that its format stores as text."""
     if not table.is_untyped(name):
         return False
     return bool(table.polars_column(name).drop_nulls().str.contains(_NUMBER).all())
@@ -217,14 +220,15 @@ def _holds_numbers(table: ExampleTable, name: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Where the examples that were paired stand in a run.
+    """Positions of the paired examples in a run.
 
     Attributes
     ----------
     first : Series of int, shape (N,), or None
-        The first row of every example, null where the run has none; None where they stand in order.
+        The first row of every example, null where the run lacks it; None if the run has exactly these
+        examples in this order.
     of_same : Series of int or None
-        For every row of the run the first row of its example; None where each has one row.
+        For every row of the run the first row of its example; None if every example has one row.
     """
 
     first: pl.Series | None
@@ -245,14 +249,14 @@ class _Rows:
         return cls(first["row"], of_same)
 
     def values(self, column: pl.Series) -> pl.Series | None:
-        """Return the value of every example; None where it differs between rows of one."""
+        """Return the value of every example; None if rows of one example differ in it."""
         if self.of_same is not None and not column.equals(column.gather(self.of_same)):
             return None
         return column if self.first is None else column.gather(self.first)
 
 
 def _values(tables: Tables, rows: Sequence[_Rows], name: str) -> pl.Series | None:
-    """Return the values of a column by example; None where the runs differ in them, or one is missing."""
+    """Return the values of a column by example; None if the runs differ in one, or both lack one."""
     try:
         columns = [table.polars_column(name) for table in tables]
     except InputTypeError:

@@ -1,4 +1,4 @@
-"""Which columns of two runs are the id, the label and what the statistic reads."""
+"""Roles of the columns of two runs: id, label, and those that the statistic reads."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ _NOT_COUNTED = {*PREDICTIONS, *LABELS, *INPUTS}
 
 @dataclass(frozen=True)
 class PairedColumns:
-    """Columns that both runs have.
+    """Roles of the columns that two runs share.
 
     Attributes
     ----------
     id : str or None
-        What identifies examples, as it was named: a column, or several with commas between them, such as
-        ``id,epoch``; None where rows are paired by position.
+        The id as the user named it: a column, or several separated by commas, such as ``id,epoch``; None
+        where rows are paired by position.
     ids : tuple of str
-        The columns that it names.
+        The columns of the id.
     label : str or None
-        The column of reference answers; None where a run has none and the statistic needs none.
+        The column of reference answers; None if a run lacks it and the statistic does not read it.
     used : tuple of str
-        The columns that the statistic reads, those of clusters, strata and classes among them.
+        The columns that the statistic reads, including those of clusters, strata and classes.
     texts : tuple of str
-        Those that stay text where a table is untyped: counters read them, or
-        :func:`~trackperm.pairing.text_columns.text_columns` found a number in two ways.
+        Columns of an untyped table that stay text: counters read them, or
+        :func:`~trackperm.pairing.text_columns.text_columns` found a number that is written in two ways.
     cluster, strata, classes : str or None
         The columns of clusters, strata and classes.
     identity : tuple of str
-        Columns of both runs that tell of an example's input, such as its hash.
+        Columns of both runs that identify an example's input, such as its hash.
     repeats : str or None
-        What becomes of several rows of one id; None where an id may stand in one row alone.
+        Treatment of several rows with one id; None if an id may have only one row.
     notes : tuple of str
-        What was found that a reader should know.
+        Remarks for readers of the result.
     """
 
     id: str | None
@@ -69,13 +69,13 @@ class PairedColumns:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All that are read."""
+        """All columns that are read."""
         names = (*self.ids, self.label, *self.used, *self.identity)
         return tuple(dict.fromkeys(name for name in names if name is not None))
 
     @property
     def of_examples(self) -> tuple[str, ...]:
-        """Columns that say what an example is, the same in every run."""
+        """Columns that belong to the example, not to a run: ids, label and groups."""
         names = (*self.ids, self.label, *self.groups)
         return tuple(dict.fromkeys(name for name in names if name is not None))
 
@@ -87,11 +87,11 @@ class PairedColumns:
 
     @property
     def of_runs(self) -> tuple[str, ...]:
-        """Columns that the statistic reads of each run."""
+        """Columns that the statistic reads from each run, such as predictions."""
         return tuple(name for name in self.used if name not in self.of_examples)
 
     def same_as(self, other: PairedColumns) -> bool:
-        """Whether the same columns play the same parts, whatever was noted of the tables."""
+        """Whether the same columns have the same roles; notes are ignored."""
         return replace(self, notes=()) == replace(other, notes=())
 
     def needed(self, missing: Missing) -> tuple[str, ...]:
@@ -102,7 +102,7 @@ class PairedColumns:
 
     @property
     def tie_breakers(self) -> tuple[str, ...]:
-        """Columns that order the rows of one id."""
+        """Columns by which the rows of one id are ordered."""
         if not self.repeats:
             return ()
         names = dict.fromkeys((*self.of_examples, *sorted(self.used)))
@@ -169,7 +169,7 @@ class PairedColumns:
 
 
 def _notes_of_files(baseline: ExampleTable, candidate: ExampleTable) -> list[str]:
-    """Say what the files tell of how they were read, and in which facts about the runs they differ."""
+    """Return the notes of the readers, and a note for every fact in which the two files differ."""
     notes = [f"`{table.origin}`: {note}" for table in (baseline, candidate) for note in table.notes]
     for name in [name for name in baseline.facts if name in candidate.facts]:
         facts = baseline.facts[name], candidate.facts[name]
@@ -222,10 +222,10 @@ def _label_reason(label: str, tables: tuple[ExampleTable, ...]) -> str | None:
 
 
 def _guess(name: str, role: str, tables: list[ExampleTable], taken: Iterable[str]) -> str:
-    """Name a column that all `tables` have and that may be meant by `name`, or just `NAME`.
+    """Return a column of all `tables` that `name` may have meant, or else the placeholder `NAME`.
 
-    Predictions and labels are those that are usually called so: a name that is merely similar may be that of
-    another run, or of the prompt.
+    For predictions and labels only their usual names are tried: a merely similar name may be that of another
+    run's predictions, or of the prompt.
     """
     free = {
         column.lower(): column

@@ -1,4 +1,4 @@
-"""Counts of two runs on the rows that they share."""
+"""Counts of two runs on their joined rows."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class CountedRows:
     Attributes
     ----------
     frame : narwhals.LazyFrame
-        The rows, with a column of int64 by :func:`count_of` for every count of both runs.
+        The rows, with a column of int64, named by :func:`count_of`, for every count of both runs.
     statistic : Statistic
-        With the units of the counts.
+        The statistic, with the units of the counts.
     notes : tuple of str
-        What decimals were taken as.
+        The units in which decimals were counted.
     """
 
     frame: Frame
@@ -67,21 +67,22 @@ def counted(
     Parameters
     ----------
     rows : JoinedRows
-        Says what the columns are, and which runs they are of.
+        The joined rows of both runs.
     frame : narwhals.LazyFrame
-        Those of the rows that are counted.
+        The rows that are counted.
     types : dict of str to ColumnType
         Types of the columns that the counts read.
     outcomes : (Outcome, Outcome), optional
-        What missing predictions of baseline and candidate are taken for, where they are counted.
+        Outcomes that replace missing predictions of baseline and candidate; None where they are not counted.
     units : mapping of str to Fraction, optional
-        Units that were found of more rows than these.
+        Known units of the counts, if `frame` is a part of the rows by which the units were found.
 
     Raises
     ------
     InputError
-        If a count is undefined on an example or out of range, or it is not known what a missing prediction
-        counts; or if the resolution of a count is too fine, or so coarse that no difference is left.
+        If a count is undefined on an example or out of range, if the statistic does not define what a missing
+        prediction counts, or if the resolution of a count is too fine, or so coarse that no difference is
+        left.
     """
     frame, decimals = outcomes_of(rows, frame, statistic, types, outcomes)
     return scaled(rows.engine, frame, statistic, decimals, units)
@@ -94,7 +95,7 @@ def outcomes_of(
     types: Types,
     outcomes: tuple[Outcome, Outcome] | None,
 ) -> tuple[Frame, frozenset[str]]:
-    """Count as :func:`counted` does, but leave decimals as they are; return which counts these are, too."""
+    """Count as :func:`counted` does, but do not scale decimals; also return the names of decimal counts."""
     f, taken = rows.functions, (None, None) if outcomes is None else outcomes
     # Types are checked before counters are called.
     expressions = {
@@ -123,7 +124,7 @@ def outcomes_of(
 def _expressions(
     rows: JoinedRows, statistic: Statistic, types: Types, side: str, outcome: Outcome | None
 ) -> dict[str, nw.Expr]:
-    """Return the expressions of the counts of one run; of padding, 0."""
+    """Return the expressions of the counts of one run; padding counts 0."""
     f = rows.functions
     expressions = statistic.counts(types, partial(of, side), f)
     if outcome is not None:
@@ -162,16 +163,16 @@ def _counted(batch: pl.DataFrame, counters: Sequence[_Counters]) -> pl.DataFrame
 
 @dataclass(frozen=True)
 class _Counters:
-    """Counters of one run: plain values, which an engine may send to other processes.
+    """Counters of one run, as plain values that an engine can send to other processes.
 
     Attributes
     ----------
     side, origin : str
-        Which run, and what messages call it.
+        The run's side, and its name in messages.
     outcome : Outcome or None
-        What missing predictions are taken for, where they are counted.
+        Outcome that replaces missing predictions; None where they are not counted.
     names, of_runs : tuple of str
-        Columns that were read, and those that the statistic reads of each run.
+        Columns that were read, and columns that the statistic reads from each run.
     """
 
     statistic: Statistic
@@ -182,12 +183,12 @@ class _Counters:
     of_runs: tuple[str, ...]
 
     def count(self, batch: pl.DataFrame) -> list[pl.Series]:
-        """Return the counters of rows; of rows without a prediction, those of what they are taken for.
+        """Return the counters of rows; rows without a prediction are counted as `outcome`.
 
         Raises
         ------
         InputError
-            If one cannot be counted.
+            If a row cannot be counted.
         """
         own = batch.select(
             pl.col(of(self.side, name)).alias(name)
@@ -261,7 +262,7 @@ def scaled(
     decimals: Iterable[str],
     known: Mapping[str, Fraction] | None = None,
 ) -> CountedRows:
-    """Bring decimal counts, and those whose unit the statistic names, to integers of one unit."""
+    """Convert decimal counts, and counts whose unit the statistic names, to integer multiples of a unit."""
     if known is not None:
         for name, known_unit in known.items():
             frame = _in_unit(engine, frame, name, known_unit)
@@ -285,7 +286,7 @@ def scaled(
 def _with_integers(
     engine: Engine, frame: Frame, statistic: Statistic, name: str, unit: Fraction | None
 ) -> tuple[Frame, Fraction, str]:
-    """Replace a count by integers of one unit: what it is depends on the pairs of values that occur alone."""
+    """Replace a count by integer multiples of one unit, found from the distinct pairs of values."""
     columns = [count_of(side, name) for side in reversed(SIDES)]
     pairs = engine.collected(frame.select(*columns).unique())
     try:
@@ -302,7 +303,7 @@ def _with_integers(
 
 
 def _in_unit(engine: Engine, frame: Frame, name: str, unit: Fraction) -> Frame:
-    """Replace a count by integers of a unit of which its values are multiples, but for rounding."""
+    """Replace a count by integer multiples of a unit; its values are multiples up to rounding."""
     columns = [count_of(side, name) for side in reversed(SIDES)]
     pairs = engine.collected(frame.select(*columns).unique())
     values = pl.concat([pairs[column].alias("value") for column in columns]).unique()
@@ -312,7 +313,7 @@ def _in_unit(engine: Engine, frame: Frame, name: str, unit: Fraction) -> Frame:
 
 
 def _replaced(engine: Engine, frame: Frame, columns: Sequence[str], table: pl.DataFrame) -> Frame:
-    """Replace each ``value`` of columns by the ``integer`` of it in a table."""
+    """Replace each value of columns by its integer, as a table of ``value`` and ``integer`` has it."""
     f, replacements = engine.functions, engine.local(table)
     for column in columns:
         renamed = replacements.select(f.col("value").alias(column), f.col("integer").alias(_INTEGER))
@@ -324,6 +325,6 @@ def _replaced(engine: Engine, frame: Frame, columns: Sequence[str], table: pl.Da
 def by_distinct(
     engine: Engine, frame: Frame, names: Sequence[str], function: Callable[[pl.DataFrame], pl.DataFrame]
 ) -> Frame:
-    """Add the columns that a function makes of the distinct values of `names`, none of them null."""
+    """Add the columns that a function computes from the distinct values of `names`, which are not null."""
     distinct = engine.collected(frame.select(*names).unique().sort(*names))
     return frame.join(engine.local(function(distinct)), on=list(names), how="left")

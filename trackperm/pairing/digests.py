@@ -1,4 +1,4 @@
-"""Digests of two runs' data and of their test set, whatever the order of rows and the engine."""
+"""Digests of two runs' data and of their test set, which depend neither on row order nor on the engine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from trackperm.statistic.expressions.functions import Functions
 from trackperm.tables.column_types import LISTS, ColumnType
 
 SUM = "s"
-"""First letter of the digest of a test set that is a sum of hashes; earlier versions wrote digits alone."""
+"""First letter of a test set's digest if it is a sum of hashes; earlier versions wrote only digits."""
 
 _HASH = "hash"
 _TEST_SET = "test_set"
@@ -33,18 +33,18 @@ _TEST_SET = "test_set"
 
 @dataclass(frozen=True)
 class Digests:
-    """SHA-256 of what two runs hold; that of a test set begins with :data:`SUM`.
+    """SHA-256 digests of two runs and of their test set; the latter begins with :data:`SUM`.
 
     Attributes
     ----------
     baseline, candidate : str
-        Of each run's ids and the columns that were read, with their names and types.
+        Digest of each run's ids and columns that were read, with their names and types.
     test_set : str
-        Of the examples that either run has: their ids, and their labels where these were checked.
-        Where labels were not checked, the columns that tell of an example's input take their place. All rows
-        of one id are one example. By position, the number of the row is its id. Predictions, the statistic,
-        the names of the columns, the runs' order and what is done with missing examples do not enter; nor
-        does whether integers were logged as integers, as text or as whole decimals.
+        Digest of the examples that either run has: their ids, and their labels if these were checked. If
+        labels were not checked, the columns that identify an example's input take their place. All rows of
+        one id are one example. Where rows are paired by position, the number of a row is its id. The digest
+        does not depend on predictions, the statistic, the names of columns, the order of the two runs, the
+        treatment of missing examples, or whether integers were logged as integers, text or whole decimals.
     """
 
     baseline: str
@@ -53,7 +53,7 @@ class Digests:
 
 
 def digests(rows: JoinedRows) -> Digests:
-    """Digest two runs and their test set, in one query."""
+    """Compute the digests of two runs and their test set, in one query."""
     frame, sums = with_sums(rows)
     found = rows.engine.collected(frame.select(value.alias(name) for name, value in sums.items()))
     return digests_of(rows, found.row(0, named=True))
@@ -62,12 +62,12 @@ def digests(rows: JoinedRows) -> Digests:
 def with_sums(
     rows: JoinedRows, parts: Sequence[str] = (*SIDES, _TEST_SET)
 ) -> tuple[Frame, dict[str, nw.Expr]]:
-    """Return the rows with their hashes, and the expressions whose values :func:`digests_of` takes, by name.
+    """Return the rows with their hashes, and the expressions of the sums that :func:`digests_of` reads.
 
     Parameters
     ----------
     parts : sequence of str
-        Sides, and the test set, which needs both.
+        Parts to digest: sides, and the test set, which needs both sides.
     """
     own, frame, f = _own(rows), rows.frame, rows.functions
     read = [(of(side, name), rows.types[name]) for side in SIDES if side in parts for name in own]
@@ -90,7 +90,7 @@ def with_sums(
 
 
 def digests_of(rows: JoinedRows, sums: Mapping[str, int]) -> Digests:
-    """Digest two runs and their test set, given the values of the expressions of :func:`with_sums`."""
+    """Compute the digests of two runs and their test set from the sums of :func:`with_sums`."""
     header = [[name, rows.types[name].value] for name in _own(rows)]
     ids = [rows.types[name].value for name in rows.columns.ids]
     baseline, candidate = (
@@ -107,7 +107,7 @@ def _own(rows: JoinedRows) -> list[str]:
 
 
 def _shared(rows: JoinedRows) -> tuple[str, ...]:
-    """Return the columns that say what an example is."""
+    """Return the columns of an example that enter the digest of the test set beside its id."""
     columns = rows.columns
     return (columns.label,) if columns.label is not None else tuple(sorted(columns.identity))
 
@@ -133,7 +133,7 @@ def _list_words(batch: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def _of_either(f: Functions, name: str) -> nw.Expr:
-    """Return the word of the baseline's value, or of the candidate's where the baseline has none."""
+    """Return the word of the baseline's value, or of the candidate's where the baseline's is null."""
     baseline, candidate = (f.col(_word(of(side, name))) for side in SIDES)
     return f.when(baseline == NULL_WORD).then(candidate).otherwise(baseline)
 

@@ -1,4 +1,4 @@
-"""Examples whose counts differ between two runs, with what the statistic read of both."""
+"""Discordant examples: their counts differ between two runs. They are shown with the columns of both."""
 
 from __future__ import annotations
 
@@ -23,23 +23,26 @@ from trackperm.statistic import Outcome, Statistic
 from trackperm.statistic.expressions.functions import Functions
 
 MOST = 2**17
-"""Examples among which those that differ are shown, where the rows are not in memory."""
+"""Most examples that are searched for discordant ones if the rows are not in memory.
 
-_SAMPLED = 2**14  # keys by which it is judged which come first
-_MARGIN = 1.5  # more than are wanted
+They are brought into memory and counted there, so that their number is bounded.
+"""
+
+_SAMPLED = 2**14  # keys by which quantiles are estimated, to within about 1 %
+_MARGIN = 1.5  # factor on the share of keys that is read, because the quantile is an estimate
 
 
 def discordant_rows(
     rows: JoinedRows, frame: Frame, statistic: Statistic, *, has_values: bool
 ) -> nw.DataFrame[Any]:
-    """Select the rows that differ, ordered by id.
+    """Select the rows whose counts differ, ordered by id.
 
     Parameters
     ----------
     frame : narwhals.LazyFrame
-        ``id``, the counts, whether they differ, and the columns of both runs.
+        Rows with ``id``, the counts, :data:`~trackperm.pairing.classes.DIFFERS`, and columns of both runs.
     has_values : bool
-        Whether rows are examples, of which columns can be shown.
+        Whether a row is one example, so that its columns can be shown.
     """
     columns, f, schema = rows.columns, rows.functions, frame.collect_schema()
     counts = {f"{side}.{name}": (side, name) for name in statistic.count_names for side in SIDES}
@@ -66,17 +69,17 @@ def discordant_rows(
 def few_discordant_rows(
     rows: JoinedRows, statistic: Statistic, types: Types, outcomes: tuple[Outcome, Outcome] | None
 ) -> nw.DataFrame[Any]:
-    """Select rows that differ from those whose columns do, the first :data:`MOST` by their ids, in memory."""
+    """Select rows whose counts differ among the first :data:`MOST`, by id, whose columns differ."""
     columns, in_memory = rows.columns, InMemory()
     f = rows.functions
     conditions = [
-        f.col(KEY).is_null(),  # never: of a statistic that reads nothing of the runs there is nothing else
+        f.col(KEY).is_null(),  # never true: the only condition of a statistic that reads no column of runs
         *(
             (f.col(of("baseline", name)) != f.col(of("candidate", name))).fill_null(False)
             | (f.col(of("baseline", name)).is_null() != f.col(of("candidate", name)).is_null())
             for name in columns.of_runs
         ),
-        # What is missing is taken for another outcome in each run.
+        # A missing prediction becomes a different outcome in each run.
         *(~rows.present(side, columns.of_runs) for side in SIDES if len({*(outcomes or ())}) > 1),
     ]
     first = _first(rows, reduce(or_, conditions)).with_columns(pl.lit(1, pl.Int64).alias(SIZE))
@@ -97,12 +100,12 @@ def few_discordant_rows(
 
 
 def _first(rows: JoinedRows, changed: nw.Expr) -> pl.DataFrame:
-    """Return the first rows on which a condition holds; of very many, join those with the first keys."""
+    """Return the first rows on which a condition holds; of very many rows only the first keys are joined."""
     engine, f = rows.engine, rows.functions
     n_changed = rows.counted(changed=f.col(IN_TEST) & changed)["changed"]
     share = _MARGIN * MOST / max(1, n_changed)
     if share < 1.0:
-        keys = engine.sample(rows.runs[0].frame, KEY, _SAMPLED).sort()
+        keys = engine.collected(engine.sampled(rows.runs[0].frame.select(KEY), _SAMPLED))[KEY].sort()
         runs = rows.with_keys_up_to(keys[int(share * (len(keys) - 1))])
         found = engine.collected(runs.filter(f.col(IN_TEST) & changed).sort(*rows.keys).head(MOST))
         if len(found) == MOST:
@@ -117,7 +120,7 @@ def differ(f: Functions, statistic: Statistic) -> nw.Expr:
 
 
 def _real(f: Functions, count: nw.Expr, unit: Fraction) -> nw.Expr:
-    """Give integers of a unit as decimals, rounded once where floats hold both parts of it."""
+    """Convert integer multiples of a unit to decimals, rounded once if floats hold the unit's two parts."""
     values = count.cast(f.Float64)
     if max(unit.numerator, unit.denominator) < 2**53:
         return values * float(unit.numerator) / float(unit.denominator)

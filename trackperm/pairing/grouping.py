@@ -1,4 +1,4 @@
-"""Repeats, clusters and strata: which rows of counts are exchanged together, and scored apart."""
+"""Sums of counts over exchangeable units, within strata."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from trackperm.statistic import Statistic
 STRATUM = "stratum"
 _LARGEST = 2**62
 MAX_CELLS = 2**26
-"""How many counts there may be, where each unit has those of every stratum or class."""
+"""Most counts in a table of all units by all strata or classes: 512 MB of int64."""
 
 
 def summed(engine: Engine, frame: Frame, unit: str, statistic: Statistic, *, strata: bool) -> Frame:
@@ -28,8 +28,8 @@ def summed(engine: Engine, frame: Frame, unit: str, statistic: Statistic, *, str
     Returns
     -------
     narwhals.LazyFrame
-        A row for every unit and stratum that it has examples of: the unit as ``id``, :data:`STRATUM` where
-        there are strata, and the counts.
+        A row for every unit and each of its strata: the unit as ``id``, :data:`STRATUM` where there are
+        strata, and the counts.
 
     Raises
     ------
@@ -47,12 +47,12 @@ def summed(engine: Engine, frame: Frame, unit: str, statistic: Statistic, *, str
 
 
 def require_small_sums(largest: int, n: int, statistic: Statistic) -> None:
-    """Refuse sums of `n` counts, of which one is `largest`, that may reach 2^62.
+    """Refuse sums of `n` counts of at most `largest` if they may reach 2^62.
 
     Raises
     ------
     InputError
-        If they may.
+        If `n` times `largest` is 2^62 or more.
     """
     if largest * n >= _LARGEST:
         raise InputError(
@@ -64,19 +64,19 @@ def require_small_sums(largest: int, n: int, statistic: Statistic) -> None:
 def count_table(
     engine: Engine, frame: Frame, statistic: Statistic, *, strata: bool, units: bool
 ) -> CountTable:
-    """Group counts, those of each stratum by themselves: one row for every unit, whatever strata it is in.
+    """Group units with equal counts; each stratum has its own columns of counts.
 
     Parameters
     ----------
     frame : narwhals.LazyFrame
-        ``id``, the counts, how many rows have them, and :data:`STRATUM` where there are strata.
+        Rows with ``id``, the counts, their multiplicity, and :data:`STRATUM` where there are strata.
     units : bool
         Whether an id may be in several strata.
 
     Raises
     ------
     InputError
-        If units that are in several strata are too many for that.
+        If the counts of all rows in all strata would not fit in memory.
     """
     f, columns = engine.functions, count_columns(statistic.count_names)
     p = len(statistic.count_names)
@@ -109,7 +109,7 @@ def _multiplicities(engine: Engine, frame: Frame, columns: Sequence[str]) -> pl.
 
 
 def _over_strata(alone: pl.DataFrame, several: pl.DataFrame, statistic: Statistic) -> CountTable:
-    """Put together the groups of units that are in one stratum, and the rows of those in several."""
+    """Combine grouped units that are in one stratum with the rows of units that are in several strata."""
     columns, p = count_columns(statistic.count_names), len(statistic.count_names)
     units = np.unique(several["id"].to_numpy(), return_inverse=True)[1]
     n_alone, n_units = len(alone), len(alone) + int(units.max(initial=-1)) + 1
@@ -132,7 +132,7 @@ def _over_strata(alone: pl.DataFrame, several: pl.DataFrame, statistic: Statisti
 def spread(
     values: npt.NDArray[Any], rows: npt.NDArray[Any], strata: npt.NDArray[Any], shape: Sequence[int]
 ) -> npt.NDArray[np.int64]:
-    """Put the counts of a row where its unit and stratum are, among zeros; shape (units, strata * counts)."""
+    """Place the counts of each row by unit and stratum, else zeros; shape (units, strata * counts)."""
     table = np.zeros(shape, dtype=np.int64)
     table[rows, strata] = values
     return table.reshape(shape[0], -1)

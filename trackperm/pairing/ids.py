@@ -1,4 +1,4 @@
-"""Whether a column identifies the examples of one run, by the rules that pairing keeps to."""
+"""Validation of an id column of one run, by the same rules as in pairing."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ def require_ids(table: ExampleTable, id_: str) -> None:
     Parameters
     ----------
     table : ExampleTable
-        One row an example.
+        A table with one row per example.
     id_ : str
-        A column, or several with commas between them, such as ``id,epoch``.
+        A column, or several separated by commas, such as ``id,epoch``.
 
     Raises
     ------
     InputError
-        If the table has no such column; says which columns could be meant.
+        If the table has no such column; the message lists the columns that could serve as id.
     PairingError
-        If there are no examples, or ids that are null, repeated, neither integers nor text, or the same text
+        If the table has no examples, or ids are null, repeated, neither integers nor text, or the same text
         in two Unicode normal forms.
     """
     if not len(table):

@@ -1,7 +1,6 @@
-"""Names of columns inside pairing, which every engine takes as they are.
+"""Internal names of columns, which every engine reads literally.
 
-Engines differ in which names they tell apart and which they read as expressions: SQL knows no upper and lower
-case, and a name with a dot may be a column of a table.
+Engines differ in how they read names: SQL ignores case, and reads a name with a dot as the column of a table.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from functools import lru_cache
 
 @lru_cache(maxsize=2**12)
 def internal(*parts: str) -> str:
-    """Return the name of a column that belongs to a run, a count or a hash, of small letters and digits.
+    """Return an internal column name, made of lower-case letters, digits and underscores.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Rows of two runs joined by their key, and which of them are in the test."""
+"""Rows of two runs, joined by key and marked by whether they are in the test."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ MATCHED = "is_matched"
 SIZE = "n_alike"
 KEY_HASH = "key_hash"
 
-_FEW = 2**13  # rows in memory that are sooner looked at one by one
-_FIRST = 2**10  # rows by which it is judged whether rows repeat
+_FEW = 2**13  # rows in memory up to which grouping equal rows takes longer than it saves
+_FIRST = 2**10  # rows that are read to judge whether rows repeat
 _KEY_WORD = "key_word"
 
 
@@ -46,29 +46,28 @@ def _has_key(side: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class JoinedRows:
-    """All rows of two runs, those with the same key side by side.
+    """Rows of two runs after a full join by key.
 
     Attributes
     ----------
     engine : Engine
-        Holds the rows.
+        The engine that holds the rows.
     runs : (KeyedRun, KeyedRun)
         Baseline and candidate.
     columns : PairedColumns
-        Which columns were read.
+        Roles of the columns.
     types : dict of str to ColumnType
-        Their types.
+        Types of the columns.
     missing : Missing
-        What becomes of examples without a partner or a value.
+        Treatment of examples without a partner or a value.
     rows : narwhals.LazyFrame
-        The key, with :data:`NUMBER` where an example may have several rows, the columns of both runs under
-        the names of :func:`of`, whether each run has the row and its example, and whether both have the
-        example (:data:`MATCHED`) and it is in the test (:data:`IN_TEST`).
+        One row per joined row: the key, :data:`NUMBER` where an example may have several rows, the columns of
+        both runs under the names of :func:`of`, whether each run has the row and its example, whether both
+        have the example (:data:`MATCHED`) and whether it is in the test (:data:`IN_TEST`).
     frame : narwhals.LazyFrame
-        The same rows, those that are alike in all but their keys as one, with one of their keys, their number
-        (:data:`SIZE`) and the sums of the hashes of their keys (:data:`KEY_HASH`). Where clusters or repeats
-        are told apart by keys, and in memory where rows are few or mostly different, every row is one of its
-        own.
+        The same rows, grouped: rows that differ only in their keys are one row, with one of their keys, their
+        number (:data:`SIZE`) and the sums of the hashes of their keys (:data:`KEY_HASH`). Rows are not
+        grouped if clusters or repeats need every key, nor in memory if they are few or mostly distinct.
     """
 
     engine: Engine
@@ -113,14 +112,14 @@ class JoinedRows:
         by: str,
         beside: Sequence[str],
     ) -> JoinedRows:
-        """Join a run, with its hashes of keys, and many that stand below each other in one table.
+        """Join a run that has hashes of its keys with many runs that are concatenated in one table.
 
         Parameters
         ----------
         by : str
-            Column of the table which tells the runs apart, whose rows that are alike are counted apart.
+            Column of the table with the number of the run. Equal rows are grouped within each run.
         beside : sequence of str
-            Columns of the first run that rows keep under their names.
+            Columns of the first run that are kept under their own names.
         """
         kept = (by, *beside, *hash_names(KEY_HASH))
         frame = engine.kept(_full_join(engine.functions, [run.frame for run in runs], columns, kept))
@@ -128,7 +127,7 @@ class JoinedRows:
         return replace(joined, rows=joined._with_status(frame), frame=joined._alike(frame, by))
 
     def _alike(self, frame: Frame, *by: str) -> Frame:
-        """Make one row of all that differ in nothing but their keys, for each value of the columns `by`."""
+        """Group rows that differ only in their keys, within each value of the columns `by`."""
         columns, f = self.columns, self.functions
         ids = [name for name in columns.ids if name not in columns.used]
         names = [of(side, name) for side in SIDES for name in self._not_ids]
@@ -144,12 +143,12 @@ class JoinedRows:
 
     @property
     def _not_ids(self) -> list[str]:
-        """Columns in which rows that are alike have the same values."""
+        """Columns whose values are the same in all rows of a group."""
         columns = self.columns
         return [name for name in columns.names if name not in columns.ids or name in columns.used]
 
     def _repeat(self, rows: Frame) -> bool:
-        """Whether rows mostly have the values of others, as the first of them tell."""
+        """Whether most of the first rows have the same values as another row."""
         if any(self.types[name] in LISTS for name in self._not_ids):
             return False
         names = [of(side, name) for side in SIDES for name in self._not_ids]
@@ -168,7 +167,7 @@ class JoinedRows:
                 for name in columns.of_examples
             )
         if columns.repeats:
-            # A run's own rows of an example say what it is where the other run has more of them.
+            # Padding takes the values of the run's own rows of the example.
             frame = frame.with_columns(
                 f.when(self.padding(side))
                 .then(f.col(of(side, name)).min().over(KEY))
@@ -189,13 +188,13 @@ class JoinedRows:
         return frame.with_columns((f.col(IN_TEST) & f.col(MATCHED)).alias(IN_TEST))
 
     def with_keys_up_to(self, last: object) -> Frame:
-        """Join the rows whose keys are not behind `last`; like :attr:`rows`, of which they are the first."""
+        """Join only the rows whose keys are at most `last`: the first of :attr:`rows`."""
         frames = [run.frame.filter(self.functions.col(KEY) <= last) for run in self.runs]
         return self._with_status(_full_join(self.functions, frames, self.columns))
 
     @property
     def functions(self) -> Functions:
-        """What expressions over the rows are built with."""
+        """Functions that build expressions over the rows."""
         return self.engine.functions
 
     def there(self, side: str) -> nw.Expr:
@@ -207,11 +206,11 @@ class JoinedRows:
         return self.functions.col(_has_key(side))
 
     def padding(self, side: str) -> nw.Expr:
-        """Whether the run has the example, and fewer rows of it than the other."""
+        """Whether the run has the example but not this row of it, which only the other run has."""
         return self.keyed(side) & ~self.there(side)
 
     def example(self, name: str) -> nw.Expr:
-        """Return what an example is, as either run says."""
+        """Return the value of an example's column from the baseline, or else from the candidate."""
         return self.functions.coalesce(*(of(side, name) for side in SIDES))
 
     def present(self, side: str, names: Sequence[str]) -> nw.Expr:
@@ -220,7 +219,7 @@ class JoinedRows:
         return reduce(and_, (~self.functions.col(column).is_null() for column in columns))
 
     def n_rows(self, condition: nw.Expr) -> nw.Expr:
-        """Count the rows on which a condition holds, of :attr:`frame`."""
+        """Count the rows on which a condition holds, as an expression over :attr:`frame`."""
         return (condition.cast(self.functions.Int64) * self.functions.col(SIZE)).sum()
 
     @property
@@ -235,17 +234,17 @@ class JoinedRows:
 
     @property
     def in_test(self) -> Frame:
-        """Those of :attr:`frame` that are in the test."""
+        """The rows of :attr:`frame` that are in the test."""
         return self.frame.filter(self.functions.col(IN_TEST))
 
     @property
     def rows_in_test(self) -> Frame:
-        """Those of :attr:`rows` that are in the test."""
+        """The rows of :attr:`rows` that are in the test."""
         return self.rows.filter(self.functions.col(IN_TEST))
 
     @property
     def examples(self) -> Frame:
-        """The rows in the test that are counted: each by itself in memory, those that are alike elsewhere."""
+        """The rows in the test that are counted: single rows in memory, grouped rows in other engines."""
         return self.rows_in_test if self.engine.is_local else self.in_test
 
     def is_first(self) -> nw.Expr:

@@ -1,4 +1,4 @@
-"""One run's columns under the key that its rows are matched by."""
+"""Columns of one run with the key by which its rows are matched."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from trackperm.tables.column_types import ColumnType
 from trackperm.tables.table import ExampleTable
 
 KEY = "row_key"
-"""Name of the key beside a run's own columns."""
+"""Internal name of the column of keys."""
 
 NUMBER = "row_number"
-"""Name of the number, from 1, of a row among those with the same key."""
+"""Internal name of the column that numbers the rows of one key, from 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,11 +31,12 @@ class KeyedRun:
     Attributes
     ----------
     frame : narwhals.LazyFrame
-        The key, which is never null; :data:`NUMBER` where an example may have several rows; the columns.
+        Rows with the key, which is never null, :data:`NUMBER` where an example may have several rows, and the
+        columns.
     table : ExampleTable
         The run as it was read.
     n_rows, n_keyed : int
-        Number of its rows, and of those that have a key.
+        Number of rows of the run, and of its rows that have a key.
     """
 
     frame: Frame
@@ -45,19 +46,19 @@ class KeyedRun:
 
     @property
     def origin(self) -> str:
-        """What messages call the run."""
+        """Name of the run in messages."""
         return self.table.origin
 
 
 def keyed_runs(
     engine: Engine, baseline: ExampleTable, candidate: ExampleTable, columns: PairedColumns
 ) -> tuple[tuple[KeyedRun, KeyedRun], Types]:
-    """Bring the columns of both runs to one type each, and give their rows keys.
+    """Convert each column to one type in both runs, and add the keys of their rows.
 
     Raises
     ------
     InputTypeError
-        If a column cannot be used, or its types in the two runs do not go together.
+        If a column cannot be used, or its types in the two runs are not compatible.
     PairingError
         If ids are neither integers nor text, or clusters, strata or classes are decimals.
     """
@@ -74,12 +75,12 @@ def keyed_runs(
 def keyed_run(
     engine: Engine, frame: Frame, table: ExampleTable, ids: Sequence[str], order: Sequence[str] = ()
 ) -> KeyedRun:
-    """Give rows the key of the columns `ids`, without those that lack any of them.
+    """Add the key of the columns `ids`, and drop rows in which any of these is null.
 
     Parameters
     ----------
     order : sequence of str
-        Columns by which the rows of one key are numbered; empty where they need no number.
+        Columns by which the rows of one key are ordered to number them; if empty, they are not numbered.
     """
     f = engine.functions
     frame = with_key(f, frame, ids)
@@ -102,7 +103,7 @@ def _keyed(engine: Engine, frame: Frame, table: ExampleTable, columns: PairedCol
 
 
 def _numbered(frame: Frame) -> Frame:
-    """Take the number of the row, from 0, as key; rows that are paired by position are in memory."""
+    """Add the number of the row, from 0, as key; rows that are paired by position are always in memory."""
     rows = cast(pl.LazyFrame, frame)
     return cast(Frame, rows.with_row_index(KEY).with_columns(pl.col(KEY).cast(pl.Int64)))
 
@@ -110,8 +111,8 @@ def _numbered(frame: Frame) -> Frame:
 def with_key(f: Functions, frame: Frame, ids: Sequence[str]) -> Frame:
     """Add the key of the columns `ids`.
 
-    The key of several columns is their values with commas between them, such as ``7, 2``; one that lacks any
-    of them is null.
+    The key of several columns is their values separated by commas, such as ``7, 2``; it is null if any of
+    them is null.
     """
     key = (
         f.col(internal(ids[0]))
@@ -129,7 +130,7 @@ def keys_of(table: ExampleTable, ids: Sequence[str]) -> pl.Series:
 
 
 def _part_of_key(f: Functions, name: str) -> nw.Expr:
-    """Text of a column with a backslash before its commas, so that no two keys are composed alike."""
+    """Text of a column with its commas escaped, so that different values never make the same key."""
     text = f.col(internal(name)).cast(f.String)
     return text.str.replace_all("\\", "\\\\", literal=True).str.replace_all(",", "\\,", literal=True)
 
@@ -149,7 +150,7 @@ def require_id_types(ids: Sequence[str], types: Mapping[str, ColumnType]) -> Non
     Raises
     ------
     PairingError
-        If a column of `ids` is something else.
+        If a column of `ids` has another type.
     """
     for name in ids:
         if types[name] not in (ColumnType.INTEGER, ColumnType.TEXT):

@@ -1,9 +1,9 @@
-"""Many runs paired with the same run in one query, where nothing stands in the way.
+"""Fast pairing of many complete runs with the same reference run, in one query.
 
-The rows of all runs stand below each other in one long table, with the number of their run. They are joined
-with those of the reference run as those of one run are; checks, digests and what warnings are drawn from are
-found by run. A run that lacks an example or a value, or disagrees with the reference run, is left to
-:func:`~trackperm.pairing.pair.pair_in_memory`, which says so.
+The rows of all runs are concatenated in one table, with the number of their run, and joined with the rows of
+the reference run. Checks, digests and the evidence for warnings are computed by run. A run that lacks an
+example or a value, or disagrees with the reference run, is not paired here:
+:func:`~trackperm.pairing.pair.pair_in_memory` pairs it, or refuses it with the reason.
 """
 
 from __future__ import annotations
@@ -48,23 +48,23 @@ from trackperm.tables.table import ExampleTable
 
 _RUN = "run_number"
 _PLACE = "place_of_key"
-_TOGETHER = 2**18  # rows of the long table
+_TOGETHER = 2**18  # rows of the concatenated table from which on it is joined: a bound on memory
 
 
 @dataclass(frozen=True, eq=False)
 class PairedRun:
-    """A run beside the reference run: of a :class:`~trackperm.pairing.pair.Pairing`, what many need.
+    """Result of pairing one of many runs: the attributes of `Pairing` that a leaderboard needs.
 
     Attributes
     ----------
     statistic : Statistic
-        What was counted, with the units of the counts.
+        The statistic, with the units of the counts.
     report : PairingReport
-        How the examples were paired.
+        Report on how the examples were paired.
     counts : PairedCounts
         Counts of both runs by example.
     strata : narwhals.Series or None
-        None: statistics of strata are left to :func:`~trackperm.pairing.pair.pair_in_memory`.
+        Always None: :func:`~trackperm.pairing.pair.pair_in_memory` pairs runs with strata.
     """
 
     statistic: Statistic
@@ -91,12 +91,12 @@ def pair_many(
     missing: Missing = "error",
     by_position: bool = False,
 ) -> list[PairedRun | None]:
-    """Pair runs with a reference run, those that hold exactly its examples.
+    """Pair with a reference run all runs that hold exactly its examples.
 
     Parameters
     ----------
     reference : ExampleTable
-        The baseline of all.
+        The common baseline.
     candidates : sequence of ExampleTable
         The runs.
     statistic, missing, by_position
@@ -105,7 +105,8 @@ def pair_many(
     Returns
     -------
     list of PairedRun or None
-        By run, what :func:`~trackperm.pairing.pair.pair_in_memory` finds too; None where it has to be asked.
+        For each run the same result as :func:`~trackperm.pairing.pair.pair_in_memory`; None if that function
+        has to be called.
     """
     found: list[PairedRun | None] = [None] * len(candidates)
     is_grouped = statistic.has_classes or statistic.strata or statistic.cluster or statistic.has_several_rows
@@ -137,7 +138,7 @@ def pair_many(
 
 
 class _Member(NamedTuple):
-    """A run as it is read beside the reference run."""
+    """A run with its columns and typed rows."""
 
     number: int
     table: ExampleTable
@@ -146,7 +147,7 @@ class _Member(NamedTuple):
 
 
 class _Group:
-    """Runs beside which the columns of the reference run are read alike."""
+    """Runs with the same columns and types, so that they share one typed reference run."""
 
     def __init__(
         self,
@@ -168,16 +169,16 @@ class _Group:
         self._known = dict[str, pl.Series]()
 
     def takes(self, columns: PairedColumns, types: Types, own: pl.DataFrame) -> bool:
-        """Whether a run is read with these columns and types, and the reference run beside it as here."""
+        """Whether a run has this group's columns and types, and needs the same typed reference run."""
         return columns.same_as(self._columns) and types == self._types and own.equals(self._own)
 
     def add(self, member: _Member) -> bool:
-        """Add a run; whether there are enough for one query."""
+        """Add a run; return whether the group has enough rows for a query."""
         self._members.append(member)
         return len(self._members) * len(self._own) >= _TOGETHER
 
     def paired(self) -> Iterator[tuple[int, PairedRun]]:
-        """Pair the runs that were added since this was last asked, with their numbers."""
+        """Pair the runs that were added since the last call; yield each with its number."""
         members = {member.number: member for member in self._members}
         self._members = []
         if not members or not self._is_proper:
@@ -225,7 +226,7 @@ class _Group:
 
     @cached_property
     def _is_proper(self) -> bool:
-        """Whether the ids of the reference run tell its examples apart."""
+        """Whether the ids of the reference run identify its examples."""
         if self._run.n_keyed < self._run.n_rows or self._keys.n_unique() < len(self._keys):
             return False
         try:
@@ -257,7 +258,7 @@ class _Group:
         return replace(rows, rows=rows.rows.filter(is_of_these), frame=rows.frame.filter(is_of_these))
 
     def _in_order(self, counted: Frame, numbers: Sequence[int]) -> dict[int, pl.DataFrame]:
-        """Return the counts of the runs that have each example once, in the order of keys."""
+        """Return the counts, in the order of keys, of all runs that have each example exactly once."""
         n, columns = self._run.n_rows, count_columns(self._statistic.count_names)
         table = self._engine.collected(counted.select(_RUN, _PLACE, *columns))
         runs = np.searchsorted(numbers, table[_RUN].to_numpy())
@@ -278,7 +279,7 @@ class _Group:
         }
 
     def _checks(self, rows: JoinedRows) -> dict[str, nw.Expr]:
-        """Return what is asked of each run besides what warnings are drawn from."""
+        """Return the expressions that decide whether a run is complete and agrees with the reference."""
         columns, f = self._columns, rows.functions
         asked = {"in test": rows.n_rows(f.col(IN_TEST))}
         asked |= {f"disagrees {name}": rows.n_rows(disagree(rows, name)) for name in columns.agreeing}
@@ -298,13 +299,13 @@ class _Group:
         return {number: dict(zip(asked, row, strict=True)) for number, *row in found.iter_rows()}
 
     def _sums(self, rows: JoinedRows, first: JoinedRows, number: int) -> dict[int, dict[str, Any]]:
-        """Compute what digests are of, for each run: only what is of the candidate differs between them."""
+        """Compute the sums for the digests of each run; the part of the baseline is computed only once."""
         of_first = self._by_run(*with_sums(first))[number]
         own = self._by_run(*with_sums(rows, SIDES[1:]))
         return {number: {**of_first, **sums} for number, sums in own.items()}
 
     def _pairs(self, rows: JoinedRows) -> dict[str, dict[tuple[Any, ...], pl.DataFrame]]:
-        """Return the pairs of values of each column by run, where there are enough examples for a look."""
+        """Return the pairs of values of each column by run, if there are enough examples for warnings."""
         names = compared(rows) if self._run.n_rows >= ENOUGH else []
         return {
             name: pairs_of_values(rows, name, _RUN).partition_by(_RUN, as_dict=True, include_key=False)
@@ -317,7 +318,7 @@ class _Group:
         return Differences((first, second), n, n, {})
 
     def _counts(self, scores: CountedRows) -> PairedCounts:
-        """Return the counts of one run beside those of the reference run, which many have in memory once."""
+        """Return the counts of one run and the reference run, whose columns all runs share in memory."""
         names = scores.statistic.count_names
         found = self._engine.collected(scores.frame.sort(_PLACE).select(count_columns(names)))
         columns = [self._keys]

@@ -1,4 +1,4 @@
-"""What a reader of a comparison should know of the way its examples were paired."""
+"""Notes for readers of a comparison on how its examples were paired."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ _NAME = re.compile(
 _VALUE = re.compile(rf"{_FOLDS}[ _.-]?[0-9]+")
 
 MOST_FOLDS = 1000
-"""What is numbered higher than any cross-validation is something else."""
+"""Most units that can be folds: no cross-validation has more of them."""
 
-_LOOKED_AT = 2**16  # rows among which there are mostly more ids than folds
-_FEW = 2**16  # rows of a file of which one more column is read: answers can be long
+_LOOKED_AT = 2**16  # rows that usually have more than MOST_FOLDS ids, so that no more have to be read
+_FEW = 2**16  # rows of a file up to which its predictions are read only to count changes: they can be long
 _CHANGED = "changed_prediction"
 
 
 def design(rows: JoinedRows, frame: Frame, statistic: Statistic) -> list[str]:
-    """Say what is exchanged together, scored apart and contrasted otherwise than by difference.
+    """Describe clusters, strata, repeats, folds and the contrast of a comparison.
 
     Parameters
     ----------
     frame : narwhals.LazyFrame
-        What is exchanged, with its name as ``id``.
+        The exchangeable units, with their names as ``id``.
     """
     columns, notes = rows.columns, []
     if columns.cluster is not None:
@@ -71,7 +71,7 @@ def design(rows: JoinedRows, frame: Frame, statistic: Statistic) -> list[str]:
 
 
 def _are_folds(rows: JoinedRows, frame: Frame, unit: str) -> bool:
-    """Whether what is exchanged is called a fold, of which one that is not mostly suffices to tell."""
+    """Whether the exchangeable units are folds; usually one unit that is not a fold decides it."""
     name = KEY if rows.columns.cluster is None else "id"
     own = (rows.runs[0].frame if rows.columns.cluster is None else frame).select(
         rows.functions.col(name).alias("id")
@@ -84,7 +84,7 @@ def _are_folds(rows: JoinedRows, frame: Frame, unit: str) -> bool:
 
 
 def are_folds(column: str, units: Collection[object]) -> bool:
-    """Whether what two runs exchange is called a fold: by its column's name or by every value.
+    """Whether exchangeable units are folds, by the name of their column or by every value.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def are_folds(column: str, units: Collection[object]) -> bool:
 
 
 def fold_warning(column: str) -> str:
-    """Say why a p-value of folds is not what it seems.
+    """Warn that a p-value over folds can be far too small.
 
     References
     ----------
@@ -118,7 +118,7 @@ def fold_warning(column: str) -> str:
 
 
 def lacking_predictions(rows: JoinedRows) -> tuple[int, int]:
-    """Count the rows of each run without a value that the statistic reads, where such are in the test."""
+    """Count the rows in the test that lack a value which the statistic reads, for each run."""
     if not rows.counts_missing:
         return 0, 0
     lacking = {
@@ -130,7 +130,7 @@ def lacking_predictions(rows: JoinedRows) -> tuple[int, int]:
 
 
 def predictions_missing(n: tuple[int, int], missing: Missing) -> list[str]:
-    """Say how many predictions of baseline and candidate are missing, and what they were taken for."""
+    """Note how many predictions of baseline and candidate are missing, and how they were counted."""
     if not any(n):
         return []
     outcomes = OUTCOMES[missing]
@@ -143,7 +143,7 @@ def predictions_missing(n: tuple[int, int], missing: Missing) -> list[str]:
 def rewritten_ids(
     baseline: ExampleTable, candidate: ExampleTable, columns: PairedColumns, types: Types
 ) -> list[str]:
-    """Say where integers of one run were compared with the texts of the other."""
+    """Note the id columns whose integers in one run were compared with texts in the other."""
     return [
         f"`{name}` of `{table.origin}` has integers, which were compared as text"
         for name in columns.ids
@@ -153,22 +153,22 @@ def rewritten_ids(
 
 
 def n_changed(rows: JoinedRows, statistic: Statistic, n_different: Mapping[str, int]) -> int | None:
-    """Count the rows in the test whose predictions differ; one that only one run has is another one.
+    """Count the rows in the test whose predictions differ; a prediction of only one run differs.
 
     Parameters
     ----------
     rows : JoinedRows
         Baseline and candidate.
     statistic : Statistic
-        Says which column has the predictions.
+        The statistic, which names the column of predictions.
     n_different : mapping of str to int
-        In how many rows the columns differ that the statistic reads of each run.
+        Number of rows in which the runs differ, by column that the statistic reads from each run.
 
     Returns
     -------
     int or None
-        None where a run has no predictions, their types do not go together, they are many and were not read,
-        or an example has several rows, whose predictions have no partners.
+        None if a run has no predictions, their types are not compatible, they are many and were not read, or
+        an example has several rows, whose predictions have no partners.
     """
     name, columns, engine = statistic.columns.get("prediction", "prediction"), rows.columns, rows.engine
     if columns.repeats:
@@ -196,7 +196,7 @@ def _is_cheap(table: ExampleTable, name: str) -> bool:
 
 
 def _by_key(table: ExampleTable, columns: PairedColumns, name: str) -> pl.DataFrame:
-    """Read the predictions of a run beside the keys of its rows, which are their numbers without ids."""
+    """Read the predictions of a run with the keys of its rows; without ids, the keys are row numbers."""
     predictions = table.polars_column(name).alias(_CHANGED)
     if columns.id is None:
         keys = pl.Series(KEY, range(len(predictions)), pl.Int64)

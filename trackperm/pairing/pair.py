@@ -1,4 +1,4 @@
-"""Prove that examples of two runs belong together, or refuse."""
+"""Pairing of two runs: prove that they hold the same examples, or refuse."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ from trackperm.tables.table import ExampleTable
 
 _UNIT = "unit"
 _SAMPLED = 2**16
-"""Ids among which an engine that does not count exactly looks for some that are equal.
+"""Size of the sample of ids in which equal ids are sought, if the engine does not count them exactly.
 
-A sample of m of n ids, among which k pairs are equal, has none of these pairs with probability
-exp(-k m^2 / n^2). Of 10^9 ids, 7 * 10^8 pairs that are equal, of which a join makes as many rows, are missed
-in one case of twenty.
+A sample of m of n ids, of which k pairs are equal, contains none of these pairs with probability
+exp(-k m^2 / n^2). Among 10^9 ids, 7 * 10^8 equal pairs, which a join turns into as many rows, are missed once
+in twenty times.
 """
 
 
@@ -60,18 +60,17 @@ class PairedRuns:
     Attributes
     ----------
     statistic : Statistic
-        What was counted, with the units of the counts and the weights of the strata or classes.
+        The statistic, with the units of the counts and the weights of the strata or classes.
     count_table : CountTable
-        The counts grouped: what is exchanged together is one row, and counts of a stratum or class are apart.
+        The counts, grouped: a row is an exchangeable unit, and each stratum or class has its own columns.
     report : PairingReport
-        How the examples were paired.
+        Report on how the examples were paired.
     discordant : narwhals.DataFrame
-        Examples whose counts differ, if only those of one class, ordered by id: ``id``, ``label`` where
-        labels were checked, then ``baseline.<name>`` and ``candidate.<name>`` for every other column that the
-        statistic reads and every count, in the units of the spec; where a column has the name of a count, the
-        count alone.
-        ``stratum`` comes before them where there are strata. Of clusters, and of examples that have several
-        rows, only the counts are there.
+        Examples with any count that differs between the runs, ordered by id. The columns are ``id``,
+        ``label`` if labels were checked, ``stratum`` if there are strata, then ``baseline.<name>`` and
+        ``candidate.<name>`` for every other column that the statistic reads and for every count, in the units
+        of the spec; if a column has the name of a count, only the count is included. Clusters, and examples
+        with several rows, have only the counts.
     """
 
     statistic: Statistic
@@ -87,12 +86,12 @@ class Pairing(PairedRuns):
     Attributes
     ----------
     counts : PairedCounts
-        Counts of both runs by example, or by cluster; where a cluster is in several strata, by both. Those
-        of several classes are added up.
+        Counts of both runs by example or by cluster; a cluster in several strata has a row for each stratum.
+        Counts of several classes are added up.
     strata : narwhals.Series or None
-        The stratum of every row of `counts`, where the statistic has strata.
+        The stratum of every row of `counts`; None if the statistic has no strata.
     by_class : CountsByUnit or None
-        The counts of every class, where the statistic has classes.
+        The counts of every class; None if the statistic has no classes.
     """
 
     counts: PairedCounts
@@ -100,12 +99,12 @@ class Pairing(PairedRuns):
     by_class: CountsByUnit | None = None
 
     def by_unit(self) -> CountsByUnit:
-        """Return the counts of what is exchanged together: of an example, or of a cluster.
+        """Return the counts of every exchangeable unit: an example or a cluster.
 
         Raises
         ------
         InputError
-            If there are too many for the counts of every stratum.
+            If the counts of all units in all strata would not fit in memory.
         """
         return self.by_class or CountsByUnit.of(self.counts, self.strata, self.statistic)
 
@@ -126,27 +125,28 @@ def pair(
     baseline, candidate : ExampleTable
         The runs.
     statistic : Statistic
-        Names the columns and counts the outcomes.
+        The statistic, which names the columns and counts the outcomes.
     missing : {"error", "drop", "wrong", "worst", "best"}
-        Whether examples without a partner, or without a value that the statistic reads, are refused, left
-        out, or counted as the statistic says of a missing prediction; or, for the worst or best case of the
-        candidate, as the worst possible one in one run and as the best possible one in the other.
+        Treatment of examples without a partner, or without a value that the statistic reads: refuse them
+        ("error"), leave them out ("drop"), or count them as the statistic counts a missing prediction
+        ("wrong"). "worst" and "best" bound the result: a missing prediction of the candidate counts as the
+        worst or best possible one, and one of the baseline as the opposite.
     by_position : bool
-        Whether rows are matched in the order in which they stand, instead of by id.
+        Whether rows are matched by their order instead of by id.
     engine : {"auto", "polars", "duckdb", "spark"}
-        Where the rows are joined and counted.
+        Engine that joins and counts the rows.
 
     Returns
     -------
     PairedRuns
-        A :class:`Pairing` where the rows are in memory.
+        A :class:`Pairing` if the rows are in memory.
 
     Raises
     ------
     PairingError
-        If the runs cannot be proved to hold the same examples; says the first differences side by side.
+        If the runs cannot be proved to hold the same examples; the message shows the first differences.
     InputError
-        If a column is missing, a count is out of range or undefined, or the statistic does not say what a
+        If a column is missing, a count is out of range or undefined, or the statistic does not define what a
         missing prediction counts.
     InputTypeError
         If a column has values of the wrong type.
@@ -155,7 +155,7 @@ def pair(
     """
     require_usable(baseline, candidate, missing, by_position=by_position)
     columns = PairedColumns.find(baseline, candidate, statistic, by_position, missing)
-    # A query has no order, so that pairs by position are in memory.
+    # The rows of a query have no order: pairing by position is always done in memory.
     named: EngineName = "polars" if columns.id is None else engine
     with engine_for(named, (baseline, candidate), columns.names) as chosen:
         return _paired(chosen, (baseline, candidate), statistic, columns, missing)
@@ -169,7 +169,7 @@ def pair_in_memory(
     missing: Missing = "error",
     by_position: bool = False,
 ) -> Pairing:
-    """Match the examples of two runs as :func:`pair` does, with the counts of every example."""
+    """Match the examples of two runs as :func:`pair`, in memory, and keep the counts of every example."""
     found = pair(baseline, candidate, statistic, missing=missing, by_position=by_position, engine="polars")
     assert isinstance(found, Pairing)  # noqa: S101
     return found
@@ -279,15 +279,15 @@ def _joined(
     types: Types,
     missing: Missing,
 ) -> JoinedRows:
-    """Join two runs whose examples are proved to have one row each, or as many as the statistic allows.
+    """Join two runs, and prove that every example has one row, or as many as the statistic allows.
 
-    Ids that many rows have are refused before these rows are joined with each other. A few that are left join
-    to more rows than the runs have.
+    Ids that repeat often are refused before the join, which would multiply their rows. Repeats that the
+    sample missed are found after the join: it has more rows than the runs.
 
     Raises
     ------
     PairingError
-        If they have not.
+        If an example has more rows than the statistic allows.
     """
     if columns.id is None:
         require_same_length(*runs)
@@ -315,11 +315,12 @@ def _joined(
 
 
 def _some_repeat(engine: Engine, run: KeyedRun) -> bool:
-    """Whether several rows have the same id, as all of them tell in memory, and a sample elsewhere."""
+    """Whether several rows have the same id; in memory all ids are checked, in other engines a sample."""
     if engine.is_local:
         return engine.n_distinct(run.frame, KEY) < run.n_keyed
-    ids = engine.sample(run.frame, KEY, _SAMPLED)
-    return ids.n_unique() < len(ids)
+    f, ids = engine.functions, engine.sampled(run.frame.select(KEY), _SAMPLED)
+    repeated = ids.group_by(KEY).agg(f.len().alias("n")).filter(f.col("n") > 1)
+    return len(engine.collected(repeated.head(1))) > 0
 
 
 def _by_unit(
@@ -328,18 +329,18 @@ def _by_unit(
     statistic: Statistic,
     by_class: ClassCounts | None,
 ) -> tuple[Frame, Statistic, bool, ClassCounts | None]:
-    """Make one row of counts of what is exchanged together, for each stratum.
+    """Combine the counts of each exchangeable unit into one row for each of its strata.
 
     Returns
     -------
     frame : narwhals.LazyFrame
-        ``id``, the stratum where there are strata, and the counts.
+        Rows with ``id``, the stratum where there are strata, and the counts.
     statistic : Statistic
-        With the units of the counts.
+        The statistic, with the units of the counts.
     is_unit : bool
         Whether an id may be in several strata.
     by_class : ClassCounts or None
-        The counts of the classes, of the same rows.
+        The counts of every class on the same rows.
     """
     engine, columns, f = rows.engine, rows.columns, rows.functions
     has_strata = columns.strata is not None
@@ -371,14 +372,14 @@ def _by_unit(
 def require_usable(
     baseline: ExampleTable, candidate: ExampleTable, missing: Missing, *, by_position: bool
 ) -> None:
-    """Refuse what no columns need to be read for.
+    """Refuse runs that cannot be paired, as far as this is known before any column is read.
 
     Raises
     ------
     InputError
-        If `missing` is none of its values.
+        If `missing` has an unknown value.
     PairingError
-        If a run has no examples, or is to be paired by an order that it has not.
+        If a run has no examples, or its rows have no order and `by_position` is true.
     """
     require_choice("missing", missing, get_args(Missing))
     for table in (baseline, candidate):
@@ -399,7 +400,7 @@ def reported(
     found_digests: Digests,
     n_changed: int | None,
 ) -> PairingReport:
-    """Report how runs were paired that were not refused; `notes` go behind those of the columns."""
+    """Build the report of a successful pairing; `notes` follow the notes on columns."""
     n_baseline, n_candidate = (run.n_rows for run in found.runs)
     n_dropped = n_baseline + n_candidate - found.n_matched - found.n_paired
     return PairingReport(
@@ -420,13 +421,13 @@ def reported(
 
 
 def _require_takeable(numbers: RowNumbers, columns: PairedColumns, statistic: Statistic) -> None:
-    """Refuse what rows of an example cannot come to where there are classes, strata or clusters.
+    """Refuse treatments of several rows that cannot be combined with classes, strata or clusters.
 
     Raises
     ------
     InputError
-        If there are classes, and rows are not to be added up, or are not as many in both runs; or if there
-        are any of these, and attempts are exchanged within examples.
+        If there are classes, and rows are not added up or their numbers differ between the runs; or if there
+        are classes, strata or clusters, and attempts are exchanged within examples.
     """
     if columns.repeats == "attempts" and (columns.groups or statistic.has_classes):
         raise InputError(

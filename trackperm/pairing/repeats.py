@@ -1,4 +1,4 @@
-"""Several rows of one example, such as epochs and attempts: what they come to, and how many each run has."""
+"""Several rows of one example, such as epochs and attempts: how they are combined and counted."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from trackperm.statistic import Statistic, load_statistic
 from trackperm.statistic.definition import ATTEMPTS
 
 _SHOWN = 5
-_FEW = 3  # different counts, among which there is one that is no pass or failure
+_FEW = 3  # distinct counts that are read: among three, at least one is neither 0 nor 1
 _N_ROWS = "n_rows"
 _SMALLEST_UNIT = 2**31
-"""Least common multiple of numbers of rows, up to which averages are integers of a common unit."""
+"""Largest denominator of the common unit of averages: counts up to 2^31 then stay below 2^62."""
 
 UNEQUAL: frozenset[RepeatsInSpec] = frozenset(("bundle", "mean", "pass_at_k", "pass_hat_k", "attempts"))
 """Rules for which an example may have more rows in one run than in the other."""
 
 ASYMPTOTIC: frozenset[RepeatsInSpec] = frozenset(("mean", "pass_at_k", "pass_hat_k"))
-"""Rules by which examples with other numbers of rows in the two runs are exchangeable only in the limit."""
+"""Rules whose test is only asymptotic if an example has more rows in one run than in the other."""
 
 ADDED: frozenset[RepeatsInSpec | None] = frozenset((None, "sum", "bundle"))
 """Rules that add up counts."""
@@ -41,14 +41,14 @@ ADDED: frozenset[RepeatsInSpec | None] = frozenset((None, "sum", "bundle"))
 
 @dataclass(frozen=True)
 class RowNumbers:
-    """Number of rows of an example in both runs.
+    """Numbers of rows per example in both runs.
 
     Attributes
     ----------
     baseline, candidate : (int, int)
-        The least and the most.
+        Smallest and largest number of rows of an example.
     is_equal : bool
-        Whether every example has as many rows in both runs.
+        Whether every example has the same number of rows in both runs.
     """
 
     baseline: tuple[int, int]
@@ -73,7 +73,7 @@ class RowNumbers:
         return cls((least, most), (least_of_candidate, most_of_candidate), not unequal)
 
     def __str__(self) -> str:
-        """Say how many rows examples have, as in ``3 rows of each in the baseline, 5 in the candidate``."""
+        """Describe the numbers, as in ``3 rows of each in the baseline, 5 in the candidate``."""
         sides = [_span(numbers) for numbers in (self.baseline, self.candidate)]
         if self.is_equal:
             return f"{sides[0]} {'row' if sides[0] == '1' else 'rows'} of each"
@@ -86,12 +86,12 @@ def _span(numbers: tuple[int, int]) -> str:
 
 
 def require_equal_rows(rows: JoinedRows) -> None:
-    """Refuse examples that have more rows in one run than in the other, where the rule does not allow it.
+    """Refuse examples that have more rows in one run than in the other, unless the rule allows them.
 
     Raises
     ------
     PairingError
-        If there are such; shows the first.
+        If there are such examples; the message shows the first.
     """
     if rows.columns.repeats in UNEQUAL:
         return
@@ -123,14 +123,14 @@ def require_equal_rows(rows: JoinedRows) -> None:
 def combined(
     rows: JoinedRows, frame: Frame, statistic: Statistic, *, strata: bool
 ) -> tuple[Frame, Statistic]:
-    """Make one row of counts of the rows of every example, by a rule that does not add them up.
+    """Combine the counts of all rows of an example by a rule other than their sum.
 
     Parameters
     ----------
     frame : narwhals.LazyFrame
         Counts by row, with :data:`STRATUM` where there are strata.
     statistic : Statistic
-        Names the rule; its counts have units.
+        The statistic, which names the rule and has the units of the counts.
     strata : bool
         Whether there are strata.
 
@@ -139,12 +139,12 @@ def combined(
     frame : narwhals.LazyFrame
         A row for every example and stratum: the key, the stratum, and the counts.
     statistic : Statistic
-        With the units of the new counts.
+        The statistic, with the units of the new counts.
 
     Raises
     ------
     InputError
-        If the rule needs rows that pass or fail, more of them, or a unit that is too small.
+        If the rule needs rows that pass or fail, or more rows than there are, or a unit that is too small.
 
     References
     ----------
@@ -202,7 +202,7 @@ Share = Callable[[int, int], Fraction]
 
 
 def _pass_hat_k(statistic: Statistic) -> Share:
-    """Return the share of the choices of k among n rows in which all are of the c that pass."""
+    """Return the function that estimates pass^k: the share of k-subsets of n rows that all pass."""
     k = statistic.parameters.get("k")
 
     def share(c: int, n: int) -> Fraction:
@@ -222,7 +222,7 @@ def _pass_hat_k(statistic: Statistic) -> Share:
 
 
 def _pass_at_k(statistic: Statistic) -> Share:
-    """Return the share of the choices of k among n rows in which any is of the c that pass."""
+    """Return the function that estimates pass@k: the share of k-subsets of n rows in which any row passes."""
     none_passes = _pass_hat_k(statistic)
     return lambda c, n: 1 - none_passes(n - c, n)
 
@@ -233,16 +233,16 @@ _SHARES: Mapping[RepeatsInSpec | None, Callable[[Statistic], Share]] = {
     "pass_at_k": _pass_at_k,
     "pass_hat_k": _pass_hat_k,
 }
-"""What c of n rows that pass come to."""
+"""Value of an example, of whose n rows c pass, by rule."""
 
 
 def _require_passes(rows: JoinedRows, frame: Frame, names: Sequence[str], statistic: Statistic) -> None:
-    """Refuse counts of which rows cannot be said to pass or fail.
+    """Refuse statistics whose counts do not say whether a row passes or fails.
 
     Raises
     ------
     InputError
-        If counts are others than 0 and 1, more than one of them varies, or more is worse.
+        If a count has values other than 0 and 1, more than one count varies, or a lower score is better.
     """
     values: list[set[int]] = []
     for name in names:
@@ -263,7 +263,7 @@ def _require_passes(rows: JoinedRows, frame: Frame, names: Sequence[str], statis
 
 
 def asymptotic(numbers: RowNumbers, rule: RepeatsInSpec | None) -> str | None:
-    """Say why the level of the test holds only for many examples; None where it is exact."""
+    """Return the reason why the level of the test holds only for many examples; None if it is exact."""
     if rule not in ASYMPTOTIC or numbers.is_equal:
         return None
     return (
@@ -273,7 +273,7 @@ def asymptotic(numbers: RowNumbers, rule: RepeatsInSpec | None) -> str | None:
 
 
 def unit_note(numbers: RowNumbers, columns: PairedColumns) -> str:
-    """Say what the rows of an example come to."""
+    """Note how the rows of an example are combined."""
     how = {
         "sum": "their counts are added up",
         "bundle": "their counts are added up, and their number is exchanged with them, which holds if one"

@@ -1,4 +1,4 @@
-"""What pairing found, kept with the result of the test."""
+"""Report of a pairing, which is stored with the result of the test."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ OUTCOMES: Mapping[Missing, tuple[Outcome, Outcome]] = {
     "worst": ("best", "worst"),
     "best": ("worst", "best"),
 }
-"""What missing predictions of baseline and candidate are taken for."""
+"""Outcomes that replace missing predictions of baseline and candidate, by the option `missing`."""
 
 
 @dataclass(frozen=True)
 class PairingReport:
-    """How the examples of two runs were paired.
+    """Report on how the examples of two runs were paired.
 
     Attributes
     ----------
@@ -30,28 +30,28 @@ class PairingReport:
     n_paired : int
         Number of examples that are in the test.
     n_dropped : int
-        Number of examples of either run that are not.
+        Number of examples of either run that are not in the test.
     labels_checked : bool
-        Whether both runs were seen to have the same reference answers.
+        Whether the reference answers of both runs were compared and agree.
     inputs_checked : tuple of str
-        Columns that tell of an example's input, such as its hash, and agree between the runs.
+        Columns that identify an example's input, such as its hash, and agree between the runs.
     missing : {"error", "drop", "wrong", "worst", "best"}
-        What was to be done with examples that lack a partner or a value.
+        Treatment of examples that lack a partner or a value.
     notes : tuple of str
-        What a reader of the result should know.
+        Remarks for readers of the result.
     baseline_digest, candidate_digest : str
         SHA-256 of each run's id, label and the columns that the statistic reads: the same for every order
-        of rows (by id) and every dataframe engine.
+        of rows (by id) and every data frame engine.
     test_set : str
-        SHA-256 of the examples that either run has, whatever was predicted and tested; see
+        SHA-256 of the examples that either run has, independent of predictions and statistic; see
         :class:`trackperm.pairing.digests.Digests`.
     asymptotic : str or None
-        Why the level of the test holds only for many examples; None where it is exact.
+        Reason why the level of the test holds only for many examples; None if the test is exact.
     n_changed : int or None
-        How many of the `n_paired` rows have other predictions in the candidate; None where that is not known,
-        see :func:`trackperm.pairing.notes.n_changed`.
+        Number of the `n_paired` rows whose predictions differ between the runs; None if it is unknown, see
+        :func:`trackperm.pairing.notes.n_changed`.
     n_shown : int or None
-        How many of the examples whose counts differ are shown, the first by their ids; None for all.
+        Number of discordant examples that are shown, the first by id; None if all are shown.
     """
 
     by: Literal["id", "position"]
@@ -71,7 +71,7 @@ class PairingReport:
     n_shown: int | None = None
 
     def lines(self) -> list[str]:
-        """Say how examples were paired, a sentence a line."""
+        """Describe how examples were paired, one sentence per line."""
         lines = [f"{self.n_paired} examples paired by {self.by}"]
         if self.by == "position":
             lines[0] += ": nothing proves that the rows belong together"
@@ -89,5 +89,5 @@ class PairingReport:
         return [*lines, *self.notes]
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the fields as JSON values."""
+        """Return the fields as JSON values."""
         return {**asdict(self), "inputs_checked": list(self.inputs_checked), "notes": list(self.notes)}

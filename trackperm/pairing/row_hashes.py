@@ -1,12 +1,12 @@
-"""Hashes of rows, whose sums are digests that no order of rows changes and every engine computes alike.
+"""Hashes of rows. Their sums are digests that depend neither on row order nor on the engine.
 
-Values become integers of 64 bits, their words; a linear combination of words, modulo two primes below
-2^31, is raised to a power that permutes the residues. The hash of a row is that of its key times that of
-its values, modulo the primes, so that rows with the same values need their keys' hashes in one sum alone.
-Products of residues stay below 2^62: plain 64-bit arithmetic is exact on every engine. Sums of such hashes
-tell multisets of rows apart as in Clarke et al. (2003), "Incremental Multiset Hash Functions and Their
-Application to Memory Integrity Checking", with 62 bits: enough against accidents, not against somebody who
-looks for two tables with one digest.
+Each value becomes an integer of 64 bits, its word. A linear combination of words, modulo two primes below
+2^31, is raised to a power that permutes the residues. The hash of a row is the hash of its key times the hash
+of its values, modulo the primes, so that rows with equal values need only the sum of their keys' hashes.
+Products of residues stay below 2^62, so that plain 64-bit arithmetic is exact in every engine. Sums of such
+hashes identify multisets of rows as in Clarke et al. (2003), "Incremental Multiset Hash Functions and Their
+Application to Memory Integrity Checking". Their 62 bits protect against accidents, but not against an
+attacker who searches for two tables with the same digest.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from trackperm.statistic.expressions.functions import Functions
 from trackperm.tables.column_types import ColumnType
 
 PRIMES = (2**31 - 1, 2**31 - 19)
-"""Moduli of the two halves of a hash. 5 divides neither minus 1, so that x -> x^5 permutes the residues."""
+"""Moduli p of the two halves of a hash. 5 does not divide p - 1, so that x -> x^5 permutes the residues."""
 
 INTEGER_TEXT = r"^(?:0|-?[1-9][0-9]{0,17})$"
-"""Texts whose word is that of the integer: it does not matter how a format writes integers."""
+"""Texts that have the word of an integer, so that digests do not depend on how a format stores integers."""
 
 TEXT_DIGITS = 15
-"""Hexadecimal digits of MD5 that are the word of another text."""
+"""Hexadecimal digits of MD5 that make the word of any other text: 60 bits, which fit into int64."""
 
 TEXT_BITS = 4 * TEXT_DIGITS
-"""Bits of such a word."""
+"""Bits of the word of a text."""
 
 NULL_WORD = -(2**62)
-"""Word of a value that is missing."""
+"""Word of a missing value."""
 
-_TOGETHER = 2**14  # rows whose words stay in the cache of a processor
+_TOGETHER = 2**14  # rows that are hashed at once: their words stay in the processor's cache
 _LARGEST_WHOLE = 2.0**53
 _BITS = tuple(2**i for i in reversed(range(10)))  # of a float's exponent
 
 
 def text_word(text: str) -> int:
-    """Return the word of a text that is not written as an integer."""
+    """Return the word of a text that does not match :data:`INTEGER_TEXT`."""
     hashed = md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False)
     return int.from_bytes(hashed.digest()[:8], "big") >> (64 - TEXT_BITS)
 
@@ -74,7 +74,7 @@ def number_word(
         )
     is_whole = (f.col(name).abs() < _LARGEST_WHOLE) & (f.col(name) == f.col(name).floor())
     whole = f.when(is_whole).then(f.col(name)).otherwise(f.lit(0.0)).cast(f.Int64)
-    # 52 bits of the mantissa behind its first, and 11 of the exponent
+    # 52 bits of the mantissa after its first, and 11 bits of the exponent
     bits = ((f.col(m) - 1.0) * 2.0**52).fill_null(0.0).cast(f.Int64) * 2048 + (f.col(e) + 1023)
     signed = f.when(f.col(name) < 0.0).then(-bits - 1).otherwise(bits)
     found = f.when(is_whole).then(whole).otherwise(signed)
@@ -85,14 +85,14 @@ def number_word(
 
 
 def row_hash_sql(words: Sequence[str], name: str, rounds: int = 2) -> list[dict[str, str]]:
-    """Return the SQL expressions of the hash of every row's `words`, by the names of their columns.
+    """Return SQL expressions that compute the hash of every row's `words`, by column name.
 
     Each item of the list reads columns of the items before it; the last has the columns :func:`hash_names`.
 
     Parameters
     ----------
     rounds : int
-        How often the combination of the words is raised to its fifth power.
+        Number of times that the combination of the words is raised to its fifth power.
     """
     halves = list(zip(PRIMES, hash_names(name), strict=True))
     steps = [{f"{half}_0": _combined(words, i, p) for i, (p, half) in enumerate(halves)}]
@@ -107,7 +107,7 @@ def row_hash_sql(words: Sequence[str], name: str, rounds: int = 2) -> list[dict[
 
 
 def row_hash(words: Sequence[npt.NDArray[Any]], n: int, rounds: int = 2) -> list[npt.NDArray[np.int64]]:
-    """Return the hash of `n` rows, of their words as arrays of int64; see :func:`row_hash_sql`."""
+    """Return the hashes of `n` rows, given their words as arrays of int64; see :func:`row_hash_sql`."""
     found = [np.empty(n, dtype=np.int64) for _ in PRIMES]
     for start in range(0, n, _TOGETHER):
         part = slice(start, min(start + _TOGETHER, n))
@@ -124,7 +124,7 @@ def row_hash(words: Sequence[npt.NDArray[Any]], n: int, rounds: int = 2) -> list
 
 
 def _remainder(a: npt.NDArray[np.int64], p: int) -> npt.NDArray[np.int64]:
-    """Return a mod p, from 0 to p - 1, by floor division, which NumPy does by multiplying."""
+    """Return a mod p, from 0 to p - 1, by floor division, which NumPy computes as a multiplication."""
     multiples = a // p
     multiples *= p
     return np.subtract(a, multiples, out=multiples)
@@ -136,14 +136,14 @@ def hash_names(name: str) -> list[str]:
 
 
 def product_sums(f: Functions, keys: str, values: str, condition: nw.Expr) -> list[nw.Expr]:
-    """Return the expressions that add up the hashes of rows, under the names of the hashes `values`.
+    """Return expressions that add up the hashes of rows, under the names of the hashes `values`.
 
     Parameters
     ----------
     keys, values : str
-        Names of the hashes of keys, or of sums of such, and of values.
+        Names of the hashes of keys (or of sums of these), and of the hashes of values.
     condition : Expr
-        On which rows.
+        Rows that are added up.
     """
     zero = f.lit(0, f.Int64)
     return [
@@ -153,23 +153,23 @@ def product_sums(f: Functions, keys: str, values: str, condition: nw.Expr) -> li
 
 
 def digest(header: Sequence[object], sums: Mapping[str, int], name: str) -> str:
-    """Return the SHA-256 of what is common to all rows, and the sums of their hashes.
+    """Return the SHA-256 of a header and the sums of hashes of all rows.
 
     Parameters
     ----------
     header : sequence
-        Of JSON values: number of rows, names and types of columns.
+        JSON values: number of rows, names and types of columns.
     sums : mapping of str to int
-        What :func:`product_sums` gave.
+        Values of the expressions of :func:`product_sums`.
     name : str
-        Of the hashes.
+        Name of the hashes of values.
     """
     written = [*header, *(int(sums[half] or 0) % p for p, half in zip(PRIMES, hash_names(name), strict=True))]
     return sha256(json.dumps(written).encode()).hexdigest()
 
 
 def _combined(words: Sequence[str], half: int, p: int) -> str:
-    """Combine words whose remainders have the sign of the dividend, as SQL has it."""
+    """Return the SQL of the linear combination; in SQL, a remainder has the sign of the dividend."""
     terms = [f"CAST({_factor(half, -1, p)} AS BIGINT)"]
     terms += [f"{word} % {p} * {_factor(half, i, p)} % {p}" for i, word in enumerate(words)]
     return f"(({' + '.join(terms)}) % {p} + {p}) % {p}"

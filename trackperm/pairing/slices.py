@@ -27,25 +27,25 @@ def require_same_slices(
     tables : (ExampleTable, ExampleTable)
         Baseline and candidate.
     column : str
-        Its values make slices.
+        The column whose values are the slices.
     ids : tuple of str
         The columns of ids.
     by_position : bool
-        Whether rows belong together in the order in which they stand: the column is read into memory then.
+        Whether rows are matched by their order; the column is then read into memory.
     engine : {"auto", "polars", "duckdb", "spark"}
-        Where rows are joined by their ids.
+        Engine that joins rows by their ids.
 
     Raises
     ------
     PairingError
-        If there are any; says the first.
+        If there are such examples; the message shows the first.
     InputTypeError
-        If a column cannot be used, or its types in the two runs do not go together.
+        If a column cannot be used, or its types in the two runs are not compatible.
     """
     if by_position:
         first, second, _ = typed_columns(*tables, [column], text=[column])
         sides = [side.frame.get_column(column).to_polars() for side in (first, second)]
-        if len(sides[0]) == len(sides[1]):  # others are refused by the pairing
+        if len(sides[0]) == len(sides[1]):  # pairing refuses runs of different lengths
             places = sides[0].ne_missing(sides[1]).arg_true()
             if len(places):
                 raise _differ(column, len(places), "", *(side[places[0]] for side in sides))

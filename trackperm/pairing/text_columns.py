@@ -1,10 +1,10 @@
-"""Columns of numbers that are text: of formats without types, where one number is written in two ways.
+"""Untyped columns that look like numbers but are compared as text.
 
-``1.10`` and ``1.1`` are two versions of a program and one number, and both would be the same class. A file
-that has both in one column tells them apart, so that they stay text where the statistic only asks whether
-values are equal. Where it computes with them they are numbers, and so they are beside a run that knows its
-types. Writers of numbers, such as pandas, write each number in one way; that ``1.0`` is predicted in one
-column and ``1`` is the label in another, or in the other run, makes no text of them.
+``1.10`` and ``1.1`` are the same number, but different versions of a program. If a file without types has
+both in one column, it distinguishes them: the column stays text, provided that the statistic only tests its
+values for equality. It is read as numbers if the statistic computes with it, or if the other run has types.
+Programs that write numbers, such as pandas, write each number in one way within a column. A prediction
+``1.0`` in one column and a label ``1`` in another column, or in the other run, are therefore still numbers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from trackperm.statistic.expressions.types import literal_type
 from trackperm.tables.column_types import ColumnType, numbers_in_two_ways, typed_columns
 from trackperm.tables.table import ExampleTable
 
-_MOST = 8  # columns of which all sets are tried
+_MOST = 8  # columns up to which all sets are tried: 256 sets at most
 
 
 def text_columns(
@@ -36,18 +36,18 @@ def text_columns(
     tables : (ExampleTable, ExampleTable)
         Baseline and candidate.
     statistic : Statistic
-        Reads the columns.
+        The statistic that reads the columns.
     names : sequence of str
-        Columns of both that are read, but ids.
+        Columns of both runs that are read, without ids.
     texts : collection of str
-        Those among `names` that are text in any case.
+        Columns among `names` that are text in any case.
 
     Returns
     -------
     columns : tuple of str
-        With a number that a file writes in two ways, and those that the statistic compares with them.
+        Columns in which a file writes a number in two ways, and those that the statistic compares with them.
     notes : list of str
-        What was found, for each of the former.
+        A note for each column with a number that is written in two ways.
     """
     open_ = [name for name in names if name not in texts]
     found = {name: written for name in open_ if (written := numbers_in_two_ways(*tables, name)) is not None}
@@ -55,7 +55,7 @@ def text_columns(
         return (), []
     try:
         types = typed_columns(*tables, names, text=texts)[2]
-    except InputTypeError:  # which is said by whoever reads them next
+    except InputTypeError:  # pairing raises it again when it reads the columns
         return (), []
     free = [name for name in open_ if all(table.is_untyped(name) for table in tables)]
     chosen: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ def _with(
     types: Mapping[str, ColumnType],
     statistic: Statistic,
 ) -> tuple[str, ...]:
-    """Return the fewest of the columns `free` that can be text together with `name`; nothing if it cannot."""
+    """Return the smallest set of columns, from `free`, with which `name` can be text; or an empty set."""
     own = dict.fromkeys((*chosen, name))
     others = [other for other in free if other not in own]
     sizes = range(len(others) + 1) if len(others) <= _MOST else (0, 1, len(others))
@@ -93,7 +93,7 @@ def _with(
 
 
 def _counts_with(statistic: Statistic, types: Mapping[str, ColumnType]) -> bool:
-    """Whether the statistic takes columns of these types: text has no order, and is in no arithmetic."""
+    """Whether the statistic accepts columns of these types; it cannot order text or compute with it."""
     of_classes = {}
     if statistic.class_column is not None:
         of_classes[CLASS_COLUMN] = types[statistic.columns[statistic.class_column]]

@@ -1,7 +1,8 @@
-"""Words of many texts: MD5 of short ones, computed for thousands of them at once.
+"""Words of many texts: a vectorised MD5 for short texts.
 
-A call of a hash function costs Python more than hashing a short text does, and lets no other thread run. Here
-each step of MD5 is one operation on arrays, of which there are some 600 whatever the number of texts.
+For a short text, the call of a hash function from Python takes longer than the hash itself, and holds the
+global interpreter lock. Here each step of MD5 is an operation on arrays; there are about 600 operations for
+any number of texts.
 
 References
 ----------
@@ -19,10 +20,10 @@ import polars as pl
 from trackperm.pairing.row_hashes import TEXT_BITS, text_word
 
 FEW = 2**11
-"""Texts up to which it is quicker to hash one after the other."""
+"""Number of texts up to which it is faster to hash them one by one."""
 
-_LONGEST = 55  # bytes that fit into one block of MD5, beside its end
-_TOGETHER = 2**13  # texts whose words stay in the cache of a processor
+_LONGEST = 55  # bytes that fit into one block of MD5 before its padding and length
+_TOGETHER = 2**13  # texts that are hashed at once: their blocks stay in the processor's cache
 _START = tuple(np.uint32(x) for x in (0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476))
 _SINES = tuple(np.uint32(abs(math.sin(i + 1)) * 2**32) for i in range(64))
 _SHIFTS = ((7, 12, 17, 22), (5, 9, 14, 20), (4, 11, 16, 23), (6, 10, 15, 21))
@@ -32,7 +33,7 @@ Words = npt.NDArray[np.int64]
 
 
 def text_words(texts: pl.Series) -> Words:
-    """Return :func:`~trackperm.pairing.row_hashes.text_word` of every text; none is null."""
+    """Return :func:`~trackperm.pairing.row_hashes.text_word` of every text; no text may be null."""
     n_bytes = texts.str.len_bytes()
     is_short = (n_bytes <= _LONGEST) & (n_bytes == texts.str.len_chars())
     words = np.empty(len(texts), dtype=np.int64)
@@ -66,7 +67,7 @@ def _blocks(padded: npt.NDArray[np.uint8], sizes: npt.NDArray[np.uint32]) -> npt
 
 
 def _md5(block: npt.NDArray[np.uint32], last: int) -> Words:
-    """Return the first bits of MD5 of blocks, in which the words behind `last` are 0, but for the length."""
+    """Return the first bits of MD5 of blocks whose words after `last` are 0, except for the length."""
     a, b, c, d = (np.full(block.shape[1], x, dtype=np.uint32) for x in _START)
     for step in range(64):
         turn, place = step // 16, (_PLACES[step // 16][0] * step + _PLACES[step // 16][1]) % 16

@@ -45,7 +45,7 @@ from trackperm.statistic.symmetry import require_antisymmetry
 from trackperm.tables.column_types import ColumnType
 
 _ROLES = ("id", "prediction", "label")
-_MAX_NAMES = 200
+_MAX_NAMES = 200  # entries of a section: each count makes two g, and each g a dimension of the test
 
 
 @dataclass

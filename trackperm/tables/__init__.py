@@ -1,4 +1,4 @@
-"""Readers of per-example files, found by what a file holds and not by its name."""
+"""Readers of per-example files; the format is detected from the content of a file, not from its name."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _BINARY = (".parquet", ".arrow", ".feather", ".npz")
 
 
 def is_readable(name: str) -> bool:
-    """Whether a file of this name is one that people keep predictions in, judged by its suffix alone.
+    """Whether a file may hold predictions, judged only by the suffix of its name.
 
-    Text may be compressed by gzip, and is then called ``predictions.csv.gz`` or the like.
+    Text files may be compressed by gzip, such as ``predictions.csv.gz``.
     """
     path = PurePosixPath(name.lower())
     return path.suffix in (*_TEXT, *_BINARY) or (
@@ -46,15 +46,16 @@ def is_readable(name: str) -> bool:
 
 
 def split_part(locator: str) -> tuple[Path | str, str | None]:
-    """Split ``FILE::PART`` in file and part, where a leading ``~/`` is the home directory.
+    """Split ``FILE::PART`` into file and part; a leading ``~/`` is the home directory.
 
-    A file that is called so itself is meant as a whole. Of several ``::`` the first is meant that has a file
-    before it. A URL stays text, and ends at the first ``::``; so does a table of Spark, which has no parts.
+    If a file has the whole text as its name, there is no part. Of several ``::``, the first that follows the
+    name of an existing file separates the part. A URL is returned as text, and ends at the first ``::``. A
+    table of Spark is returned as text too, and has no part.
 
     Raises
     ------
     SourceError
-        If nothing names a file.
+        If the text does not name a file.
     """
     if is_spark_table(locator):
         return locator, None
@@ -87,17 +88,17 @@ def read_examples(
         A file of any of the formats in :mod:`trackperm.tables.registry`, or the URL of a table, or
         ``spark:TABLE``.
     origin : str, optional
-        What messages call the table; by default the path.
+        Name of the table in messages; by default the path.
     part : str, optional
-        Which part of the file: what the format has parts for, such as a filter or a scorer, or else a column,
-        of one system among several.
+        Part of the file, as the format defines it, such as a filter or a scorer. If the format defines no
+        parts, it is the column of one system among several.
     gold : Gold, optional
-        Reference answers that lie elsewhere.
+        Reference answers from another place.
 
     Raises
     ------
     SourceError
-        If there is no such file, it does not hold a table, or the reference answers do not belong to it.
+        If the file does not exist or does not hold a table, or the reference answers do not belong to it.
     """
     if isinstance(path, str):
         table = read_remote(path, path if origin is None else origin)

@@ -16,7 +16,7 @@ _ATTEMPT = re.compile(
 
 
 def numbers_attempts(name: str) -> bool:
-    """Whether a column is called as those are that number the attempts at an example."""
+    """Whether a column has a usual name for the number of an attempt, such as ``epoch``."""
     return _ATTEMPT.fullmatch(name) is not None
 
 
@@ -28,12 +28,12 @@ def attempt_columns(tables: Collection[ExampleTable], ids: Sequence[str]) -> tup
     tables : collection of ExampleTable
         Runs on the same examples.
     ids : sequence of str
-        Their columns of ids.
+        The columns of ids.
 
     Returns
     -------
     tuple of str
-        Empty where ids stand in one row each, or no such columns tell the rows of an id apart.
+        The columns; empty if every id has one row, or if the columns do not distinguish the rows of an id.
     """
     first, *others = tables
     names = tuple(
@@ -47,7 +47,7 @@ def attempt_columns(tables: Collection[ExampleTable], ids: Sequence[str]) -> tup
 
 
 def repeats(table: ExampleTable, names: Sequence[str]) -> bool:
-    """Whether two rows have the same values in all of the columns `names`; not where these cannot be read."""
+    """Whether two rows have the same values in all columns `names`; false if these cannot be read."""
     try:
         return table.repeats(names)
     except InputTypeError:

@@ -1,4 +1,4 @@
-"""What columns are usually called: predictions, labels, scores, ids, inputs, and clusters of examples."""
+"""Usual names of columns: predictions, labels, scores, ids, inputs, and clusters of examples."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PREDICTIONS = (
     "model_output",
     "generation",
 )
-"""What columns of predictions are called."""
+"""Usual names of columns of predictions."""
 
 LABELS = (
     "label",
@@ -34,7 +34,7 @@ LABELS = (
     "correct_answer",
     "y_true",
 )
-"""What columns of reference answers are called."""
+"""Usual names of columns of reference answers."""
 
 SCORES = (
     "score",
@@ -48,7 +48,7 @@ SCORES = (
     "pass",
     "success",
 )
-"""What columns are called that score an example, and nothing but that."""
+"""Usual names of columns that can only be the score of an example."""
 
 IDS = (
     "id",
@@ -63,10 +63,10 @@ IDS = (
     "idx",
     "index",
 )
-"""What columns of ids are called."""
+"""Usual names of columns of ids."""
 
 INPUTS = ("question", "prompt", "input", "inputs", "query", "text", "sentence", "problem", "instruction")
-"""What columns of inputs are called, which identify examples where each has its own."""
+"""Usual names of columns of inputs, which identify examples if every example has a different input."""
 
 CONTEXTS = (
     "context",
@@ -79,7 +79,7 @@ CONTEXTS = (
     "choices",
     "options",
 )
-"""What columns are called that are a part of an input."""
+"""Usual names of columns that hold a part of an input."""
 
 CLUSTERS = (
     "document",
@@ -131,7 +131,7 @@ CLUSTERS = (
     "audio",
     "recording",
 )
-"""What columns are called whose values are clusters of examples that hang together."""
+"""Words at the end of names of columns whose values are clusters of dependent examples."""
 
 CATEGORIES = frozenset(
     (
@@ -181,7 +181,7 @@ CATEGORIES = frozenset(
         "status",
     )
 )
-"""Words in the names of columns that sort examples by kind or answer: another test set has the same."""
+"""Words in names of columns that sort examples by kind or answer; another test set has the same values."""
 
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _OF_ONE = frozenset(
@@ -190,7 +190,7 @@ _OF_ONE = frozenset(
 
 
 def names_clusters(name: str) -> bool:
-    """Whether a column is called as clusters are: ``document``, ``docId``, ``metadata.user_name``."""
+    """Whether the name of a column means a cluster: ``document``, ``docId``, ``metadata.user_name``."""
     words = _words(name)
     while len(words) > 1 and words[-1] in _OF_ONE:
         words.pop()
@@ -198,7 +198,7 @@ def names_clusters(name: str) -> bool:
 
 
 def names_categories(name: str) -> bool:
-    """Whether a column is called as those are that sort examples: ``language``, ``question_type``."""
+    """Whether the name of a column means a category: ``language``, ``question_type``."""
     return not names_clusters(name) and any(word in CATEGORIES for word in _words(name))
 
 

@@ -1,4 +1,4 @@
-"""Types of columns, and how the columns of two runs are brought to one type."""
+"""Types of columns, and the conversion of a column of two runs to one type."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _INTEGER_TEXT = r"^(?:0|-?[1-9][0-9]*)$"
 _NUMBER_TEXT = (
     r"^(?:-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[nN]a[nN]|-?[iI]nf(?:inity)?)$"
 )
-_LARGEST_EXACT = 2**53 - 1  # a float64 up to here is no rounded integer
+_LARGEST_EXACT = 2**53 - 1  # largest integer such that no other integer rounds to the same float64
 
 
 class ColumnType(enum.Enum):
-    """What the values of a column are, after both runs were brought to one type."""
+    """Type of a column's values, after its conversion to one type in both runs."""
 
     INTEGER = "integer"
     DECIMAL = "decimal"
@@ -46,7 +46,7 @@ _DTYPES: dict[ColumnType, Any] = {
 
 
 def unusable(table: ExampleTable, name: str) -> str | None:
-    """Say why the values of column `name` cannot be used; None where they can."""
+    """Return the reason why the values of column `name` cannot be used; None if they can be used."""
     try:
         _require_types(table, [name])
         if isinstance(table.data, LazyTable) and table.has_witnesses([name]):
@@ -60,14 +60,13 @@ def unusable(table: ExampleTable, name: str) -> str | None:
 def typed_columns(
     baseline: ExampleTable, candidate: ExampleTable, columns: Collection[str], text: Collection[str] = ()
 ) -> tuple[ExampleTable, ExampleTable, dict[str, ColumnType]]:
-    """Bring columns of two runs to one engine (polars) and one type each.
+    """Convert columns of two runs to polars, and each column to one type in both runs.
 
-    Columns that both runs know types of keep them: a boolean counts as an integer where the other run has
-    integers, and decimals count as integers where every value of both runs is integral. Columns of an
-    untyped table are integer, decimal or text by all values of both runs together, so that ``1.10`` and
-    ``1.1`` are the same number unless the column is in `text`; :func:`numbers_in_two_ways` finds such. NaN
-    becomes null.
-    Lists hold text or integers, where booleans count as integers.
+    If both runs have types, these are kept, except that booleans become integers if the other run has
+    integers, and decimals become integers if every value of both runs is integral. A column of an untyped
+    table is integer, decimal or text, decided by all values of both runs together. Therefore ``1.10`` and
+    ``1.1`` are the same number unless the column is in `text`; :func:`numbers_in_two_ways` finds such values.
+    NaN becomes null. Lists hold text or integers; booleans in lists become integers.
 
     Parameters
     ----------
@@ -76,20 +75,20 @@ def typed_columns(
     columns : collection of str
         Names of the columns to keep.
     text : collection of str
-        Those among `columns`, such as ids and classes called ``1.10``, that stay text where a table is
-        untyped; integers of a typed partner then become text too.
+        Columns among `columns`, such as ids and classes with names like ``1.10``, that stay text if a table
+        is untyped; integers of a typed partner then become text too.
 
     Returns
     -------
     baseline, candidate : ExampleTable
-        With `columns` alone.
+        Tables that contain only `columns`.
     types : dict of str to ColumnType
         Type of each column.
 
     Raises
     ------
     InputTypeError
-        If a column's values cannot be used, or its types in the two runs do not go together.
+        If a column's values cannot be used, or its types in the two runs are not compatible.
     """
     types: dict[str, ColumnType] = {}
     values: tuple[list[pl.Series], list[pl.Series]] = ([], [])
@@ -118,8 +117,8 @@ def numbers_in_two_ways(
     Returns
     -------
     origin, first, second : str
-        The run and both texts, such as ``1.1`` and ``1.10``; None where there are none, or column `name` is
-        not read as numbers, or one of the runs knows its type.
+        The run and both texts, such as ``1.1`` and ``1.10``. The result is None if there are no such texts,
+        if column `name` is not read as numbers, or if one of the runs has a type for it.
     """
     tables = (baseline, candidate)
     if not all(table.is_untyped(name) and name not in table.unusable for table in tables):
@@ -140,7 +139,7 @@ def numbers_in_two_ways(
 
 
 def _require_types(table: ExampleTable, names: Collection[str]) -> None:
-    """Refuse, before columns of a file or a query are read, types whose values cannot be used.
+    """Refuse column types whose values cannot be used, before a file or a query is read.
 
     Raises
     ------
@@ -155,7 +154,7 @@ def _require_types(table: ExampleTable, names: Collection[str]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Column:
-    """One column of one run; `type` is None where it has no value at all."""
+    """One column of one run; `type` is None if all its values are null."""
 
     values: pl.Series
     type: ColumnType | None
@@ -182,18 +181,20 @@ class _Column:
         return replace(self, values=self.values.cast(_DTYPES[type_]), type=type_)
 
     def is_exact(self) -> bool:
-        """Whether every value is an integer that integers and decimals hold alike."""
+        """Whether every value is an integer that both int64 and float64 represent exactly."""
         values = self.values.drop_nulls()
         return bool(
             values.is_between(-_LARGEST_EXACT, _LARGEST_EXACT).all() and (values == values.round()).all()
         )
 
-    def first(self) -> object:
-        return self.values.drop_nulls().head(1).to_list()[0]
+    def example(self) -> object:
+        """Return the least value, which is among :func:`~trackperm.tables.witnesses.witnesses` too."""
+        values = self.values.drop_nulls()
+        return values.head(1).to_list()[0] if self.type in LISTS else values.min()
 
 
 def _normalised(values: pl.Series, where: str) -> tuple[pl.Series, ColumnType | None]:
-    """Values as int64, float64 without NaN, boolean or text."""
+    """Convert values to int64, float64 without NaN, boolean or text."""
     dtype = values.dtype
     if dtype == pl.Null:
         return values, None
@@ -222,7 +223,7 @@ def _normalised(values: pl.Series, where: str) -> tuple[pl.Series, ColumnType | 
 
 
 def _normalised_lists(lists: pl.Series, where: str) -> tuple[pl.Series, ColumnType]:
-    """Bring lists to int64 or text; to text where all are empty."""
+    """Convert lists to lists of int64 or of text; to text if all are empty."""
     items = lists.filter(lists.list.len() > 0).explode()
     _, type_ = _normalised(items, f"{where}, inside its lists,")
     allowed = {
@@ -238,7 +239,7 @@ def _normalised_lists(lists: pl.Series, where: str) -> tuple[pl.Series, ColumnTy
 
 
 def _as_written(pair: tuple[_Column, _Column]) -> tuple[_Column, _Column]:
-    """Keep untyped columns text, and write a typed partner's integers as text."""
+    """Keep untyped columns as text, and convert a typed partner's integers to text."""
     if not any(column.untyped and column.type for column in pair):
         return pair
     first, second = (
@@ -251,7 +252,7 @@ def _as_written(pair: tuple[_Column, _Column]) -> tuple[_Column, _Column]:
 
 
 def _by_values(pair: tuple[_Column, _Column]) -> tuple[_Column, _Column]:
-    """Read untyped columns as numbers where all their values in both runs are, unless a typed one is text."""
+    """Read untyped columns as numbers if all values of both runs are; not if a typed partner is text."""
     untyped = [column for column in pair if column.untyped and column.type]
     if not untyped or any(column.type is ColumnType.TEXT and not column.untyped for column in pair):
         return pair
@@ -273,7 +274,7 @@ def _by_values(pair: tuple[_Column, _Column]) -> tuple[_Column, _Column]:
 
 
 def _numbers(text: pl.Series) -> tuple[pl.Series, ColumnType] | None:
-    """Values of `text` as int64 or float64, or None where reading some value as a number would change it."""
+    """Convert `text` to int64 or float64; return None if this would change the meaning of a value."""
     is_integer = text.str.contains(_INTEGER_TEXT)
     integers = text.filter(is_integer).cast(pl.Int64, strict=False)
     if integers.has_nulls():
@@ -306,7 +307,7 @@ def _common_type(pair: tuple[_Column, _Column]) -> ColumnType:
             raise InputTypeError(
                 f"column `{pair[0].values.name}` is "
                 + " but ".join(
-                    f"{column.type.value} in `{column.origin}` (first: {column.first()!r})"
+                    f"{column.type.value} in `{column.origin}` (such as {column.example()!r})"
                     for column in pair
                     if column.type
                 ),

@@ -1,4 +1,4 @@
-"""Limits on what files may hold once they are expanded: a few kilobytes can be made to hold terabytes."""
+"""Limits on the expanded size of files: a file of a few kilobytes can expand to terabytes."""
 
 from __future__ import annotations
 
@@ -13,34 +13,37 @@ from trackperm.errors import SourceError
 from trackperm.settings import positive_setting
 
 VARIABLE = "TRACKPERM_EXPANDED_MB"
-"""Environment variable with the megabytes that one file may hold."""
+"""Environment variable with the limit for one file, in megabytes."""
 
 MEGABYTES = 1024
-"""What it is by default."""
+"""Default limit, in megabytes."""
 
 COLUMNAR_RATIO = 64
-"""Times its own size that a large file of columns may hold: Parquet and Arrow repeat a value at no cost."""
+"""Largest ratio of expanded to stored size for large files of columns.
+
+Parquet and Arrow store a repeated value at almost no cost, so that high ratios occur in ordinary files.
+"""
 
 TEXT_BYTES = 64
-"""What a text of a NumPy array takes as an object of Python."""
+"""Approximate bytes of a Python string, which each text of a NumPy array becomes."""
 
 CELL_BYTES = 24
-"""What a value of a table takes while it is read, at least, also where an object lacks the member."""
+"""Fewest bytes that a value of a table takes while it is read, even if an object lacks the member."""
 
 MOST_COLUMNS = 100_000
-"""Columns of a text, each of which takes a kilobyte, however little it holds."""
+"""Most columns of a text file: each takes at least a kilobyte of memory, even if it is almost empty."""
 
 _CHUNK = 2**20
-_MEMBER_CHUNK = 2**12  # compressed bytes, of which some methods make any number at once
+_MEMBER_CHUNK = 2**12  # bytes read at once: some compression methods expand a few bytes to any number
 
 
 def require_columns(n_columns: int, origin: str) -> None:
-    """Refuse a table of more columns than any has.
+    """Refuse a table of more than :data:`MOST_COLUMNS` columns.
 
     Raises
     ------
     SourceError
-        If `n_columns` are too many.
+        If `n_columns` is larger.
     """
     if n_columns > MOST_COLUMNS:
         raise SourceError(
@@ -51,14 +54,14 @@ def require_columns(n_columns: int, origin: str) -> None:
 
 @dataclass(frozen=True)
 class Expansion:
-    """The limit for one file.
+    """Limit on the expanded size of one file.
 
     Attributes
     ----------
     origin : str
-        What messages call the file.
+        Name of the file in messages.
     most_bytes : int
-        What it may hold.
+        Largest expanded size, in bytes.
     """
 
     origin: str
@@ -77,18 +80,18 @@ class Expansion:
 
     @classmethod
     def of_columns(cls, origin: str, *paths: Path) -> Expansion:
-        """Return the limit for files of columns, which is greater where the files themselves are large."""
+        """Return the limit for files of columns, which is raised if the files themselves are large."""
         limit = cls.of(origin)
         size = sum(path.stat().st_size for path in paths)
         return cls(origin, max(limit.most_bytes, COLUMNAR_RATIO * size))
 
     def require(self, n_bytes: int) -> None:
-        """Refuse a file that holds more.
+        """Refuse a file whose expanded size exceeds the limit.
 
         Raises
         ------
         SourceError
-            If `n_bytes` are too many; the message says the limit and what raises it.
+            If `n_bytes` exceeds the limit; the hint names the variable that raises it.
         """
         if n_bytes > self.most_bytes:
             raise SourceError(
@@ -98,12 +101,12 @@ class Expansion:
             )
 
     def require_dense(self, n_rows: int, n_columns: int, n_values: int) -> None:
-        """Refuse objects whose table would be large, and almost empty, since each has members of its own.
+        """Refuse objects whose table would be large but almost empty, because each has different members.
 
         Raises
         ------
         SourceError
-            If it is.
+            If the table would exceed the limit, and most of its cells would be empty.
         """
         n_cells = n_rows * n_columns
         if n_cells * CELL_BYTES > self.most_bytes and n_cells > COLUMNAR_RATIO * n_values:
@@ -120,9 +123,9 @@ class Expansion:
         Raises
         ------
         SourceError
-            If there is more than the limit.
+            If the decompressed size exceeds the limit.
         gzip.BadGzipFile, EOFError, zlib.error
-            If it is broken.
+            If the compressed data are broken.
         """
         n_bytes = 0
         with gzip.open(compressed) as stream:
@@ -137,9 +140,9 @@ class Expansion:
         Raises
         ------
         SourceError
-            If it holds more than the limit.
+            If its decompressed size exceeds the limit.
         Exception
-            Of whichever library decompresses, if the member is broken.
+            An error of the library that decompresses, if the member is broken.
         """
         parts, n_bytes = [], 0
         with archive.open(name) as stream:

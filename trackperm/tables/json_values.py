@@ -1,4 +1,4 @@
-"""Columns of JSON values, with the types that JSON gives them and no others."""
+"""Typed columns of JSON values; no other types are inferred than those of JSON."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_object)
 
 
 def parsed(text: str) -> Any:
-    """Value of a JSON document, of whatever size its integers are; NaN is allowed, as Python writes it.
+    """Parse a JSON document, with integers of any size; NaN is allowed, because Python writes it.
 
     Raises
     ------
     ValueError
-        If `text` is not one JSON document, or an object names a member twice.
+        If `text` is not exactly one JSON document, or an object has two members of the same name.
     """
     try:
         return _DECODER.decode(text)
@@ -48,12 +48,12 @@ def parsed(text: str) -> Any:
 
 
 def member_names(rows: Sequence[Mapping[str, Any]], origin: str) -> list[str]:
-    """List the names of all members of objects, in the order in which they come.
+    """List the names of all members of objects, in order of first appearance.
 
     Raises
     ------
     SourceError
-        If they are very many, or a table of them would be large, and almost empty.
+        If there are too many names, or their table would be large but almost empty.
     """
     names = list(dict.fromkeys(chain.from_iterable(rows)))
     require_columns(len(names), origin)
@@ -62,16 +62,16 @@ def member_names(rows: Sequence[Mapping[str, Any]], origin: str) -> list[str]:
 
 
 def table(columns: Mapping[str, Sequence[Any]], place: Callable[[int], str], origin: str) -> ExampleTable:
-    """Table of typed columns; a column without a single type is kept, and is unusable.
+    """Build a table of typed columns; a column of several types is kept, but marked as unusable.
 
     Parameters
     ----------
     columns : mapping of str to sequence
         JSON values by column, all of the same length.
     place : callable
-        What messages call the row of an index, such as ``line 3``.
+        Function that returns the name of a row in messages, such as ``line 3``, given its index.
     origin : str
-        What messages call the table.
+        Name of the table in messages.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def table(columns: Mapping[str, Sequence[Any]], place: Callable[[int], str], ori
 
 def _typed(name: str, values: Sequence[Any], place: Callable[[int], str]) -> pl.Series:
     types = _types(values)
-    if float in types and types != {float}:  # NaN stands for null, so it does not turn integers to decimals
+    if float in types and types != {float}:  # NaN is read as null, so that integers with NaN stay integers
         values = [None if value != value else value for value in values]
         types = _types(values)
     if not types:

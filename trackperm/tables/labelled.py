@@ -1,4 +1,4 @@
-"""Rows of a file or a query that got columns from elsewhere: those that are used are in memory."""
+"""Lazy table whose rows are joined with reference answers; columns are read and joined when used."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from trackperm.tables.witnesses import witnesses
 
 
 class Labelled(LazyTable):
-    """A table with reference answers, joined in memory to the columns that are used.
+    """A lazy table with reference answers, which are joined in memory to the columns that are used.
 
-    Columns are read together with those that were read before, so that rows belong together even where a
-    query gives them another order each time.
+    When a further column is used, all columns are read again together: a query may return its rows in a
+    different order each time.
 
     Parameters
     ----------
     join : callable
-        Given names of columns, reads these and returns them, and others, joined with the answers.
+        Function that reads the columns of given names, and returns these and others, joined with the answers.
     schema : narwhals.Schema
         Names of all columns and their types.
     held : polars.DataFrame
-        What `join` returned first.
+        The first result of `join`.
     is_query : bool
-        As of the table without answers.
+        Whether the table without answers is a query.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Labelled(LazyTable):
         return dict(self._with(names).select(names).schema)
 
     def head(self, n: int) -> Labelled:
-        """Take the first `n` rows of the columns that were read so far, and of others when they are."""
+        """Take the first `n` rows, of the columns read so far and of others when they are read."""
         return self._changed(lambda names: self._with(names).head(n))
 
     def among(self, name: str, values: pl.Series) -> Labelled:
@@ -85,7 +85,7 @@ class Labelled(LazyTable):
         return self._with([name]).group_by(name).agg(pl.len().cast(pl.Int64).alias(COUNT))
 
     def witnesses(self, names: Collection[str], untyped: Collection[str]) -> pl.DataFrame:
-        """Return few values of the columns `names` that tell their types."""
+        """Return a few values of each of the columns `names` that determine its type."""
         return witnesses(self._with(names).select(names), untyped)
 
     def _changed(self, join: Callable[[Collection[str]], pl.DataFrame]) -> Labelled:

@@ -1,4 +1,4 @@
-"""Reference answers that lie in a file of their own."""
+"""Reference answers in a separate file, and their join with predictions."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ _SHOWN = 5
 
 @dataclass(frozen=True)
 class Gold:
-    """Where reference answers lie, and how they are found.
+    """Location of reference answers, and the columns by which they are joined.
 
     Attributes
     ----------
     path : Path, or str
-        Their file, or a URL; of a table in memory, what messages call it.
+        Their file or URL; for a table in memory, its name in messages.
     part : str or None
-        Which part of it.
+        Part of the file.
     id, label : str
-        Names of the columns in the predictions; several of ids have commas between them.
+        Names of the columns in the predictions; several columns of ids are separated by commas.
     by_position : bool
-        Whether rows belong together in the order in which they stand.
+        Whether rows are matched by their order.
     prediction : str
         Name of the column of predictions.
     table : ExampleTable or None
-        Those that are in memory already.
+        The reference answers, if they are in memory already.
     """
 
     path: Path | str
@@ -59,38 +59,38 @@ def with_labels(
     by_position: bool = False,
     prediction: str = "prediction",
 ) -> ExampleTable:
-    """Add the reference answers of every example, and the examples that a run has left out.
+    """Add the reference answer of every example, and the examples that a run lacks.
 
-    Of files and queries those columns are read into memory, and joined, that are used; by position all are.
-    Where some questions have no answer, so that their labels are empty, an empty field of an untyped table
-    is the answer that there is none, and becomes the empty text.
+    Columns of files and queries are read and joined when they are used; by position, all are read at once.
+    If some labels are empty, because their questions have no answer, then an empty field of an untyped table
+    means the prediction that there is no answer; it becomes the empty text.
 
     Parameters
     ----------
     table : ExampleTable
         Predictions.
     gold : ExampleTable
-        Reference answers: its column `label`, or ``label``, or ``prediction``.
+        Reference answers, in the column `label`, or else ``label`` or ``prediction``.
     id_, label : str
         Names of both columns in `table`; in `gold` they may have these names or ``id`` and ``label``. Of
-        several columns of ids, such as ``id,epoch``, `gold` has some or all.
+        several columns of ids, such as ``id,epoch``, `gold` needs at least one.
     by_position : bool
-        Whether rows belong together in the order in which they stand.
+        Whether rows are matched by their order.
     prediction : str
         Name of the column of predictions in `table`.
 
     Returns
     -------
     ExampleTable
-        The rows of `table`, and behind them one with nulls for every example of `gold` that has none. Rows
-        without an id stay, without a label.
+        The rows of `table`, followed by a row with nulls for every example that only `gold` has. Rows without
+        an id are kept, without a label.
 
     Raises
     ------
     SourceError
-        If a column is missing, an id repeats in `gold`, predictions are for examples that `gold` lacks, the
-        inputs or labels of both are not the same, or rows that belong together by position are not equally
-        many or have ids in another order.
+        If a column is missing, an id repeats in `gold`, `gold` lacks examples that have predictions, or
+        inputs or labels differ; or, by position, if the numbers of rows differ or their ids are in different
+        orders.
     """
     ids = id_columns(id_, (table,))
     names = {label: (label, "label", "prediction")} | ({id_: (id_, "id")} if len(ids) == 1 else {})
@@ -134,7 +134,7 @@ def _joined(
     prediction: str,
     notes: Sequence[str],
 ) -> ExampleTable:
-    """Check reference answers, and add them to predictions in memory, by `keys` or else by position."""
+    """Check reference answers, and join them with predictions in memory, by `keys` or else by position."""
     table = _with_empty_answers(table, answers.frame.get_column(label), prediction)
     predictions, references, matched = _polars(table), _polars(answers), _polars(answers)
     if keys:
@@ -169,14 +169,14 @@ def _joined(
 def _answers(
     gold: ExampleTable, names: Mapping[str, Sequence[str]], ids: Sequence[str], required: Collection[str]
 ) -> ExampleTable:
-    """Read what is used of reference answers: those of the columns `names` and `ids`, and of the input.
+    """Read the columns of reference answers that are used: `names`, `ids` and those of the input.
 
     Parameters
     ----------
     names : mapping of str to sequence of str
-        Columns, and what they may be called.
+        Columns, with the names that they may have in the file.
     required : collection of str
-        Those that have to be there.
+        Columns that must not be missing.
     """
     renamed: dict[str, str] = {}
     for name, candidates in names.items():
@@ -221,7 +221,7 @@ def _require_same_length(table: ExampleTable, gold: ExampleTable) -> None:
 
 
 def _order_notes(table: ExampleTable, answers: ExampleTable, ids: list[str]) -> Iterator[str]:
-    """Refuse ids that stand in another order in the labels, and say where they are others."""
+    """Refuse ids that are in a different order in the labels; note ids that differ otherwise."""
     if not ids:
         return
     try:
@@ -269,7 +269,7 @@ def _key_notes(
 def _keyed(
     table: ExampleTable, answers: ExampleTable, keys: Sequence[str]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Both tables with their ids brought to one type."""
+    """Return both tables with their ids converted to one type."""
     try:
         typed = typed_columns(table, answers, keys, text=keys)[:2]
     except InputTypeError as error:
@@ -307,7 +307,7 @@ def _require_known(
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Predictions and, row by row, the columns of their reference answers."""
+    """Predictions with the matching rows of reference answers."""
 
     table: ExampleTable
     answers: ExampleTable
@@ -316,7 +316,7 @@ class _Rows:
     keys: Sequence[str]
 
     def sides(self, name: str) -> tuple[pl.Series, pl.Series]:
-        """Bring a column of both to one type; raises InputTypeError."""
+        """Convert a column of both tables to one type; raises InputTypeError."""
         first, second = (
             replace(table, data=nw.from_native(frame.select(name), eager_only=True))
             for table, frame in ((self.table, self.predictions), (self.answers, self.matched))
@@ -347,7 +347,7 @@ class _Rows:
                 )
 
     def label_notes(self, label: str) -> Iterator[str]:
-        """Refuse labels that a run has itself and that are others; say where that cannot be told."""
+        """Refuse a run whose own labels differ from the reference; note if they cannot be compared."""
         if label not in self.predictions.columns:
             return
         try:
@@ -375,9 +375,9 @@ class _Rows:
 def _untyped(
     table: ExampleTable, answers: ExampleTable, added: Sequence[str], prediction: str, label: str
 ) -> frozenset[str]:
-    """Columns that are text because their format knows no types.
+    """Return the columns that are text because their format has no types.
 
-    Of predictions and labels, those without types are text where the others are.
+    If only one of predictions and labels is untyped, and the other is text or lists, both count as typed.
     """
     sources = dict.fromkeys(table.columns, table) | dict.fromkeys(added, answers)
     untyped = {name for name, source in sources.items() if source.is_untyped(name)}
@@ -394,12 +394,12 @@ def _polars(table: ExampleTable) -> pl.DataFrame:
 
 
 def _lacks(ids: pl.DataFrame) -> pl.Series:
-    """Whether a row lacks any of its ids."""
+    """Whether any id of a row is null, by row."""
     return ids.select(pl.any_horizontal(pl.all().is_null()).alias("lacks")).to_series()
 
 
 def _differ(first: pl.Series, second: pl.Series) -> pl.Series:
-    """Whether both sides have values, and others, by row."""
+    """Whether both sides have values that differ, by row."""
     return (first != second).fill_null(False) & first.is_not_null() & second.is_not_null()
 
 

@@ -1,4 +1,4 @@
-"""Tables whose columns are read when they are used."""
+"""Lazy tables: their columns are read only when they are used."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import polars as pl
 from trackperm.tables.witnesses import has_witnesses
 
 COUNT = "trackperm.count"
-"""Name of the column of :meth:`LazyTable.value_counts` that says how often a value occurs."""
+"""Column of :meth:`LazyTable.value_counts` with the number of rows that have a value."""
 
 
 class LazyTable(ABC):
-    """Columns of a file or of a query, of which only those are read that are used.
+    """Table of a file or a query, whose columns are read only when they are used.
 
-    Every method raises :class:`~trackperm.errors.SourceError` where they cannot be read.
+    Every method raises :class:`~trackperm.errors.SourceError` if the columns cannot be read.
 
     Attributes
     ----------
     is_query : bool
-        Whether a column is computed when it is read, whatever that costs, and nothing tells its size before.
+        Whether columns are computed when they are read, so that their cost and size are not known before.
     """
 
     is_query: bool = False
@@ -44,7 +44,7 @@ class LazyTable(ABC):
 
     @abstractmethod
     def head(self, n: int) -> LazyTable:
-        """Take the first `n` rows, or any `n` where rows have no order."""
+        """Take the first `n` rows, or any `n` rows if they have no order."""
 
     @abstractmethod
     def among(self, name: str, values: pl.Series) -> LazyTable:
@@ -66,13 +66,13 @@ class LazyTable(ABC):
     def value_counts(self, name: str, most: int) -> pl.DataFrame:
         """Count how often each value of the column `name` occurs, in a column :data:`COUNT`.
 
-        Where there are more than `most` different values, `most` + 1 of them are returned, and they may have
-        been counted in a part of the rows alone.
+        If there are more than `most` distinct values, `most` + 1 of them are returned, and their counts may
+        be those of only a part of the rows.
         """
 
     @abstractmethod
     def witnesses(self, names: Collection[str], untyped: Collection[str]) -> pl.DataFrame:
-        """Return a few values of each of the columns `names` that tell its type as well as all of them do.
+        """Return a few values of each of the columns `names`, from which the same type follows as from all.
 
         Parameters
         ----------
@@ -81,5 +81,5 @@ class LazyTable(ABC):
         """
 
     def has_witnesses(self, names: Collection[str]) -> bool:
-        """Whether :meth:`witnesses` tell the types of the columns `names`."""
+        """Whether :meth:`witnesses` determine the types of the columns `names`."""
         return all(map(has_witnesses, self.dtypes(names).values()))

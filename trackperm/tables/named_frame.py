@@ -1,4 +1,4 @@
-"""Columns put side by side."""
+"""Data frame of named columns, of which one may have an empty name."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import polars as pl
 
 
 def named_frame(columns: Iterable[pl.Series]) -> pl.DataFrame:
-    """Put columns side by side under the names that they have, of which one may be empty.
+    """Build a data frame of columns under their own names, of which one may be empty.
 
-    Of a list of columns polars would call that ``column_0``, which another may be called.
+    Given a list of columns, polars would rename a column with an empty name to ``column_0``, which may be the
+    name of another column.
     """
     return pl.DataFrame({column.name: column for column in columns})

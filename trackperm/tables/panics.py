@@ -1,4 +1,4 @@
-"""Panics of polars, which Rust prints before Python sees them."""
+"""Suppression of the messages that polars prints when it panics, before Python gets the exception."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
-_STDERR = 2  # of the process, which `sys.stderr` need not be
+_STDERR = 2  # file descriptor of the process, to which `sys.stderr` may not write
 _PANIC = re.compile(
     rb"\n?thread '[^'\n]*' (?:\(\d+\) )?panicked at .*?"
     rb"(?:\nnote: [^\n]*RUST_BACKTRACE[^\n]*\n|(?=\n?thread '|\Z))",
@@ -20,7 +20,7 @@ _PANIC = re.compile(
 
 
 class _Redirection:
-    """Standard error of the process, in a file for as long as somebody reads, if there is room for one."""
+    """Redirection of the process's standard error to a temporary file during reads, if it can be created."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -33,7 +33,7 @@ class _Redirection:
             self._depth += 1
             if self._depth > 1:
                 return
-            with suppress(OSError):  # where there is no standard error, or no folder for temporary files
+            with suppress(OSError):  # there is no standard error, or no folder for temporary files
                 written = tempfile.TemporaryFile(prefix="trackperm-")  # noqa: SIM115  # closed by `leave`
                 try:
                     self._kept = os.dup(_STDERR)
@@ -56,7 +56,7 @@ class _Redirection:
                 written.seek(0)
                 rest = _PANIC.sub(b"", written.read())
             self._written = None
-            with suppress(OSError):  # nobody reads it any more
+            with suppress(OSError):  # the reader of standard error has gone
                 while rest:
                     rest = rest[os.write(_STDERR, rest) :]
 
@@ -72,7 +72,7 @@ _REDIRECTION = _Redirection()
 
 @contextmanager
 def panics_unprinted() -> Iterator[None]:
-    """Keep what is printed of a panic from the user; all else on standard error comes a moment later."""
+    """Suppress messages of panics; all other output to standard error is written at the end."""
     _REDIRECTION.enter()
     try:
         yield

@@ -1,10 +1,10 @@
-"""Rows that a query returns: a DuckDB relation, a Spark data frame or a lazy frame of polars."""
+"""Query as a lazy table: a DuckDB relation, a Spark data frame or a lazy frame of polars."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,21 +30,23 @@ _N = "n"
 
 @dataclass(frozen=True, eq=False)
 class Query(LazyTable):
-    """Rows that their own engine computes, column by column, when they are needed.
+    """Query whose columns its own engine computes when they are used.
 
-    Each use computes them anew, and may give them another order: what belongs together is read at once.
+    Each use computes the rows anew, possibly in another order. Columns that belong together therefore have to
+    be read in one call.
 
     Attributes
     ----------
     lazy : narwhals.LazyFrame
         A DuckDB relation, a Spark data frame or a lazy frame of polars.
     origin : str
-        What messages call it.
+        Name of the query in messages.
     """
 
     is_query = True
     lazy: nw.LazyFrame[Any]
     origin: str = "query"
+    _dtypes: dict[str, pl.DataType] = field(default_factory=dict, repr=False)
 
     @cached_property
     def schema(self) -> nw.Schema:
@@ -74,10 +76,13 @@ class Query(LazyTable):
         if self.lazy.implementation.is_polars():
             schema = self.schema.to_polars()
             return {name: schema[name] for name in names}
-        return dict(self._read(self._anonymous.head(0), names).schema)
+        unknown = [name for name in names if name not in self._dtypes]
+        if unknown:
+            self._dtypes.update(self._read(self._anonymous.head(0), unknown).schema)
+        return {name: self._dtypes[name] for name in names}
 
     def head(self, n: int) -> Query:
-        """Take `n` rows: of polars the first, of others in no certain order."""
+        """Take the first `n` rows of polars, or any `n` rows of other engines, which have no order."""
         return replace(self, lazy=_called(self._anonymous.head(n), list(self.schema)))
 
     def among(self, name: str, values: pl.Series) -> Query:
@@ -91,9 +96,9 @@ class Query(LazyTable):
         Raises
         ------
         SourceError
-            If their engine cannot compute them.
+            If the engine cannot compute them.
         EngineError, MissingDependencyError, CapacityError
-            If Spark says so.
+            If Spark fails: see :func:`~trackperm.tables.spark_failures.spark_failure`.
         """
         return nw.from_native(self._read(self._anonymous, list(names)), eager_only=True)
 
@@ -107,7 +112,7 @@ class Query(LazyTable):
         return len(self._collected(sizes.filter(nw.col(_N) > 1).select(_N).head(1))) > 0
 
     def value_counts(self, name: str, most: int) -> pl.DataFrame:
-        """Count how often each value of the column `name` occurs; of too many the most frequent."""
+        """Count how often each value of the column `name` occurs, and return the most frequent values."""
         place = self._place(name)
         counts = self._anonymous.group_by(place).agg(nw.len().cast(nw.Int64).alias(_N))
         found = self._collected(counts.sort(_N, place, descending=[True, False]).head(most + 1))
@@ -115,7 +120,7 @@ class Query(LazyTable):
         return found
 
     def n_equal(self, first: str, second: str) -> tuple[int, int]:
-        """Count the rows with a value in both columns, and those with the same number or text."""
+        """Count the rows with a value in both columns, and the rows with the same number or text in both."""
         dtypes = self.dtypes([first, second])
         are_numbers = all(dtype.is_numeric() or dtype == pl.Boolean for dtype in dtypes.values())
         a, b = (
@@ -130,7 +135,7 @@ class Query(LazyTable):
         return int(n_both or 0), int(n_same or 0)
 
     def witnesses(self, names: Collection[str], untyped: Collection[str] = ()) -> pl.DataFrame:
-        """Return few values of the columns `names` that tell their types, by aggregates in the engine."""
+        """Return a few values that determine the types of columns, by aggregates in the engine."""
         if untyped:
             return witnesses(self.read(names).to_polars(), untyped)
         dtypes = self.dtypes(names)
@@ -149,14 +154,14 @@ class Query(LazyTable):
         return named_frame(values.extend_constant(None, n - len(values)) for values in together)
 
     def stored(self, names: Sequence[str], path: Path) -> Scan:
-        """Write the columns `names` to a file as their engine streams them, and return what reads it.
+        """Write the columns `names` to a file, streamed by their engine, and return the scan of that file.
 
-        Those of Spark, and of a DuckDB connection that may write no files, come through memory.
+        Columns of Spark, and of a DuckDB connection that must not write files, are collected in memory first.
 
         Raises
         ------
         SourceError
-            If their engine cannot compute them.
+            If the engine cannot compute them.
         StorageError
             If the file cannot be written.
         """
@@ -176,7 +181,7 @@ class Query(LazyTable):
 
     @cached_property
     def _anonymous(self) -> nw.LazyFrame[Any]:
-        """The rows with numbered columns: engines read some names as expressions, or as the same name."""
+        """The rows with numbered columns: engines read some names as expressions, or as equal to others."""
         return _called(self.lazy, list(map(self._place, self.schema)))
 
     def _place(self, name: str) -> str:
@@ -210,7 +215,10 @@ class Query(LazyTable):
 
 
 class ArrowStream:
-    """A relation's Arrow stream: polars keeps the types of what it reads, and DuckDB calls its own leaks."""
+    """Arrow stream of a DuckDB relation, from which polars keeps the types.
+
+    DuckDB's own conversion to polars is not used, because DuckDB reports its streams as leaks.
+    """
 
     def __init__(self, relation: duckdb.DuckDBPyRelation) -> None:
         self._relation = relation
@@ -220,7 +228,7 @@ class ArrowStream:
 
 
 def _called(lazy: nw.LazyFrame[Any], names: Sequence[str]) -> nw.LazyFrame[Any]:
-    """Rename all columns by their places."""
+    """Rename all columns, by position."""
     native: Any = lazy.to_native()
     if lazy.implementation.is_polars():
         return lazy.rename(dict(zip(lazy.collect_schema(), names, strict=True)))
@@ -233,13 +241,13 @@ def _called(lazy: nw.LazyFrame[Any], names: Sequence[str]) -> nw.LazyFrame[Any]:
 
 
 def quoted(name: str) -> str:
-    """Write the name of a column as SQL does."""
+    """Quote the name of a column for SQL."""
     escaped = name.replace('"', '""')
     return f'"{escaped}"'
 
 
 def _aggregates(values: nw.Expr, dtype: pl.DataType) -> Iterator[nw.Expr]:
-    """Yield aggregates that tell the type of a column."""
+    """Yield aggregates whose values determine the type of a column."""
     if dtype.is_float():
         values = nw.when(~values.is_nan()).then(values)
     if dtype.is_float() or dtype.is_decimal():
@@ -254,9 +262,9 @@ def _aggregates(values: nw.Expr, dtype: pl.DataType) -> Iterator[nw.Expr]:
 
 
 def _write(relation: duckdb.DuckDBPyRelation, dtypes: Mapping[str, pl.DataType], path: Path) -> bool:
-    """Write a relation to a Parquet file, with the types that it has in Arrow; False where it may not.
+    """Write a relation to a Parquet file, with its Arrow types; return False if writing is not permitted.
 
-    Parquet has no integers of 128 bits, and no text that is something else in DuckDB.
+    Columns are cast, because Parquet has neither 128-bit integers nor DuckDB's types that are text in Arrow.
     """
     import duckdb
 
@@ -278,5 +286,5 @@ def _duckdb_type(dtype: pl.DataType) -> str | None:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of a message of an engine, which may go on with its plan and stack."""
+    """Return the first line of an engine's error message; a plan and a stack trace may follow it."""
     return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)

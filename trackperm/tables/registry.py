@@ -1,4 +1,4 @@
-"""All formats that can be read, in the order in which a file is offered to them."""
+"""All formats that can be read, in the order in which they are tried on a file."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ GROUP = "trackperm.sources"
 
 @cache
 def sources() -> tuple[Source, ...]:
-    """All formats: those of installed packages before our own.
+    """Return all formats: those of installed packages before the built-in ones.
 
     Raises
     ------
     SourceError
-        If an installed package names something else than a :class:`~trackperm.tables.source.Source`.
+        If an entry point is not a :class:`~trackperm.tables.source.Source`.
     """
     installed = []
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
@@ -98,7 +98,7 @@ def _what_it_is(file: SourceFile) -> str:
     return ""
 
 
-# From the particular to the general: the first that recognises a file reads it.
+# Ordered from specific to general: the first format that recognises a file reads it.
 _OWN = (
     LM_EVAL,
     INSPECT_LOG,

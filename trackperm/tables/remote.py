@@ -1,4 +1,4 @@
-"""Tables elsewhere: at a URL, as far as polars reads them without a copy, or in Spark's catalog."""
+"""Remote tables: at a URL that polars can read without a copy, or in Spark's catalog."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trackperm.tables.table import ExampleTable
 
 
 def is_remote(locator: str) -> bool:
-    """Whether a locator is a URL, such as ``s3://bucket/run.parquet``, or a table of Spark, and no path."""
+    """Whether a locator is a URL, such as ``s3://bucket/run.parquet``, or a table of Spark, not a path."""
     return is_spark_table(locator) or _is_url(locator)
 
 
@@ -25,27 +25,28 @@ def _is_url(locator: str) -> bool:
 
 
 def shown_locator(locator: str) -> str:
-    """Return what people are shown of a locator: no credentials of a URL, and no control characters."""
+    """Return a locator as it may be shown: without credentials of a URL and control characters."""
     url, colons, part = locator.partition("::")
     if not _is_url(url):
         return printable(locator)
-    if set("@?&") & set(part):  # `::` stands in the credentials
+    if set("@?&") & set(part):  # `::` is a part of the credentials
         return printable(without_credentials(locator))
     return printable(f"{without_credentials(url)}{colons}{part}")
 
 
 def read_remote(locator: str, origin: str) -> ExampleTable:
-    """Read a table of Spark, or one at a URL.
+    """Read a table of Spark, or a table at a URL.
 
-    The URL is of any scheme that polars knows, with the credentials that it finds. None of these are in the
-    table's origin, nor in errors.
+    The URL may have any scheme that polars supports; polars finds the credentials. Neither the table's origin
+    nor errors contain credentials.
 
     Raises
     ------
     SourceError
-        If polars cannot read it as Parquet nor as Arrow IPC, or Spark has no such table; says why.
+        If polars can read the URL neither as Parquet nor as Arrow IPC, or Spark has no such table; the
+        message gives the reasons.
     MissingDependencyError
-        If there is no Spark.
+        If PySpark or Java is not installed.
     """
     origin = shown_locator(origin)
     if is_spark_table(locator):

@@ -1,4 +1,4 @@
-"""Columns of a file that are read when they are asked for."""
+"""Lazy table of a file, whose columns are read when they are used."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ from trackperm.tables.panics import panics_unprinted
 from trackperm.tables.witnesses import witnesses
 
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
-"""What polars raises where a file is not what it should be."""
+"""Exceptions that polars raises for a broken file."""
 
-_SLICE = 2**18  # rows that are looked at at once
-_COUNTED = 2**20  # rows whose values are counted at once
-_WIDTH = 16  # bytes of a text in polars, and the most of a number
+_SLICE = 2**18  # rows that are read at once to find types
+_COMPARED = 2**22  # rows that are compared with each other at once: those whose hashes are alike
+_COUNTED = 2**20  # rows that are read at once to count values
+_WIDTH = 16  # bytes that polars needs for a text's header, and at most for a number
 
 
 @dataclass(frozen=True, eq=False)
 class Scan(LazyTable):
-    """A file of which only those columns are read that are used.
+    """Lazy table of a file: only the columns that are used are read.
 
-    Every reading raises :class:`~trackperm.errors.SourceError` where the file is broken, which may show in
-    its columns alone.
+    Every method that reads raises :class:`~trackperm.errors.SourceError` if the file is broken, which may be
+    found only when a column is read.
 
     Attributes
     ----------
     lazy : polars.LazyFrame
         The table.
     unreadable : callable
-        What to raise where it cannot be read, given what polars said.
+        Function that converts an error of polars to the error to raise.
     folder : object, optional
-        What has to be there as long as the file is read, such as the temporary folder that holds it.
+        An object that must stay alive while the file is read, such as the temporary folder that contains it.
     expansion : Expansion, optional
-        What the columns that are read at once may take.
+        Limit on the memory of columns that are read at once.
     parquet : tuple of Path
-        The Parquet files that hold the table, for engines that read such themselves; empty where it is in
-        another format.
+        Parquet files of the table, for engines that read them directly; empty for other formats.
     held : callable, optional
-        Given names of columns, the bytes that the file says they come to, decompressed. Raises ValueError or
-        OSError where that cannot be told.
+        Function that returns the decompressed bytes of the columns of given names, according to the metadata
+        of the file. It raises ValueError or OSError if the metadata cannot be read.
     """
 
     lazy: pl.LazyFrame
@@ -90,7 +90,7 @@ class Scan(LazyTable):
         Raises
         ------
         SourceError
-            If they are broken, or take more than the file may hold.
+            If they are broken, or exceed the limit on the expanded size of a file.
         """
         names = list(names)
         if self.expansion is not None:
@@ -104,7 +104,7 @@ class Scan(LazyTable):
         Raises
         ------
         SourceError
-            If they are broken, or hold more than the file may.
+            If they are broken, or exceed the limit on the expanded size of a file.
         """
         names = list(names)
         self._require_held(names)
@@ -114,11 +114,17 @@ class Scan(LazyTable):
 
     def repeats(self, names: Sequence[str]) -> bool:
         """Whether two rows have the same values in all of the columns `names`."""
-        sizes = self.lazy.group_by(names).agg(pl.len().alias(COUNT))
-        return len(self._collected(sizes.filter(pl.col(COUNT) > 1).select(COUNT).head(1))) > 0
+        n_parts = self.n_rows // _COMPARED + 1
+        for part in range(n_parts):
+            is_of_part = pl.struct(names).hash() % n_parts == part
+            rows = self.lazy.select(names) if n_parts == 1 else self.lazy.select(names).filter(is_of_part)
+            sizes = rows.group_by(names).agg(pl.len().alias(COUNT)).filter(pl.col(COUNT) > 1)
+            if len(self._collected(sizes.select(COUNT).head(1))):
+                return True
+        return False
 
     def value_counts(self, name: str, most: int) -> pl.DataFrame:
-        """Count how often each value of the column `name` occurs, up to the slice with too many of them."""
+        """Count how often each value of the column `name` occurs; stop when there are more than `most`."""
         total = pl.DataFrame(schema={**self.dtypes([name]), COUNT: pl.Int64})
         for part in self.slices([name], _COUNTED):
             counts = part.group_by(name).agg(pl.len().cast(pl.Int64).alias(COUNT))
@@ -128,7 +134,7 @@ class Scan(LazyTable):
         return total.head(most + 1)
 
     def witnesses(self, names: Collection[str], untyped: Collection[str]) -> pl.DataFrame:
-        """Return few values of the columns `names` that tell their types, slice by slice."""
+        """Return a few values that determine the types of columns, read slice by slice."""
         none = pl.DataFrame(schema=self.dtypes(names))
         return pl.concat([none, *(witnesses(part, untyped) for part in self.slices(names, _SLICE))])
 
@@ -142,7 +148,7 @@ class Scan(LazyTable):
         self.expansion.require(n_bytes)
 
     def _limited(self, lazy: pl.LazyFrame) -> pl.DataFrame:
-        """Collect, and count a text that many rows share for each of them, as whatever copies it will."""
+        """Collect within the limit; a text that rows share counts for each of them, as it would in a copy."""
         frame = self._collected(lazy)
         if self.expansion is not None:
             self.expansion.require(int(frame.estimated_size()))

@@ -20,7 +20,7 @@ def shared_columns(tables: Sequence[ExampleTable]) -> list[str]:
 
 
 def is_number(name: str, tables: Sequence[ExampleTable]) -> bool:
-    """Whether all runs have numbers or booleans in a column, as far as their first rows tell."""
+    """Whether a column has numbers or booleans in the first rows of all runs."""
     if not have(tables, [name]):
         return False
     numbers = (ColumnType.INTEGER, ColumnType.DECIMAL, ColumnType.BOOLEAN)

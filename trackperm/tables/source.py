@@ -1,7 +1,7 @@
-"""What reads a format, and the file that it is asked about.
+"""Formats of per-example files, and the file that they recognise and read.
 
-A format is one :class:`Source` in a module of its own. Those of trackperm stand in
-:mod:`trackperm.tables.registry`; others are found by the entry point group ``trackperm.sources``, whose
+Each format is one :class:`Source` in its own module. The built-in formats are listed in
+:mod:`trackperm.tables.registry`; others are found through the entry point group ``trackperm.sources``, whose
 entries name a :class:`Source`.
 """
 
@@ -32,27 +32,27 @@ from trackperm.tables.table import ExampleTable
 _HEAD = 2**16
 _GZIP = b"\x1f\x8b"
 BROKEN_ARCHIVE = (zipfile.BadZipFile, OSError, ValueError, RuntimeError, struct.error)
-"""What `zipfile` raises of the directory of a broken archive."""
+"""Exceptions that `zipfile` raises for the directory of a broken archive."""
 
 
 class SourceFile:
-    """A file or folder, looked at once for all formats.
+    """A file or folder whose beginning is read only once for all formats.
 
     Parameters
     ----------
     path : Path
-        Where it is.
+        Path of the file or folder.
     origin : str, optional
-        What messages call it; by default the path.
+        Name of the file in messages; by default the path.
     part : str, optional
-        What ``FILE::PART`` chose, for a format that has parts.
+        The part that ``FILE::PART`` names, for a format that has parts.
     gold : SourceFile, optional
-        The file of the reference answers, for a format that makes no table without them.
+        The file of reference answers, for a format that cannot be read without them.
 
     Raises
     ------
     SourceError
-        If it is a pipe or a device.
+        If the path is a pipe or a device.
     """
 
     def __init__(
@@ -68,16 +68,16 @@ class SourceFile:
 
     @classmethod
     def opened(cls, path: Path, origin: str | None = None, part: str | None = None) -> SourceFile:
-        """Take a file as it is, or what is in it if gzip has compressed it, whatever it is called.
+        """Open a file; if its content is compressed by gzip, decompress it, whatever the file's name.
 
-        What is in it lies in a temporary folder, for as long as this object is there.
+        The decompressed file is in a temporary folder, which is deleted together with this object.
 
         Raises
         ------
         SourceError
-            If it is compressed, and broken or too large.
+            If the file is compressed, and broken or too large.
         StorageError
-            If there is no room for what is in it.
+            If there is no room for the decompressed file.
         """
         file = cls(path, origin, part)
         if file.path.is_file():
@@ -102,14 +102,14 @@ class SourceFile:
         self.path, self._is_inflated = inside, True
 
     def keep_for(self, table: ExampleTable) -> ExampleTable:
-        """Keep what was decompressed for as long as `table` is read from it."""
+        """Return `table` with a reference to the decompressed file, so that this is kept while it is read."""
         if not self._is_inflated or not isinstance(table.data, Scan):
             return table
         return replace(table, data=replace(table.data, folder=(table.data.folder, self)))
 
     @cached_property
     def head(self) -> bytes:
-        """The first 64 KiB; of a folder nothing."""
+        """The first 64 KiB of a file; empty for a folder."""
         if self.path.is_dir():
             return b""
         with self.path.open("rb") as file:
@@ -117,17 +117,17 @@ class SourceFile:
 
     @cached_property
     def lines(self) -> tuple[str, ...]:
-        """Lines of the head without their ends; the last may be cut. Bytes that are no UTF-8 are replaced."""
+        """Lines of the head without line ends; the last may be cut. Bytes that are not UTF-8 are replaced."""
         return tuple(self.head.decode("utf-8-sig", errors="replace").splitlines())
 
     @property
     def first_line(self) -> str:
-        """The first line of the head that is not blank, or nothing."""
+        """The first line of the head that is not blank, or else an empty text."""
         return next((line for line in self.lines if line.strip()), "")
 
     @cached_property
     def text(self) -> str:
-        """The whole file.
+        """The text of the whole file.
 
         Raises
         ------
@@ -138,12 +138,12 @@ class SourceFile:
 
     @property
     def is_json(self) -> bool:
-        """Whether it starts as a JSON object or array does."""
+        """Whether the file starts like a JSON object or array."""
         return self.head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
 
     @cached_property
     def first_record(self) -> dict[str, Any] | None:
-        """The object on the first line, or None where there is none: JSON Lines begin with one."""
+        """The JSON object on the first line, as in JSON Lines; None if that line is not an object."""
         if not self.is_json:
             return None
         with self.path.open("rb") as file:
@@ -156,7 +156,7 @@ class SourceFile:
 
     @cached_property
     def document(self) -> Any:
-        """The JSON document that the file is, or None where it is no such or of several lines of JSON.
+        """The value of the file as a JSON document; None if it is not JSON, or is JSON Lines.
 
         Raises
         ------
@@ -177,7 +177,7 @@ class SourceFile:
 
     @cached_property
     def members(self) -> frozenset[str]:
-        """Names in the ZIP archive that the file is; empty where it is none."""
+        """Names of the members of a ZIP archive; empty if the file is not a ZIP archive."""
         if not self.head.startswith(b"PK"):
             return frozenset()
         try:
@@ -191,24 +191,25 @@ class SourceFile:
 class Source:
     """A format of per-example files.
 
-    Its tables have the columns ``id``, ``prediction`` and ``label`` where the format knows such, ``score``
-    where it knows exactly one, and whatever else can be counted under the format's own names.
+    Its tables have the columns ``id``, ``prediction`` and ``label`` if the format has them, ``score`` if it
+    has exactly one score, and all other columns that can be counted under the format's own names.
 
     Attributes
     ----------
     name : str
-        Short and unique, such as ``lm-eval``.
+        Short and unique name, such as ``lm-eval``.
     title : str
-        For people, such as ``lm-evaluation-harness samples``.
+        Name for messages, such as ``lm-evaluation-harness samples``.
     recognises : callable
-        Whether a file is of this format, by its content; cheap, and never raises for another's file.
+        Function that returns whether a file is of this format, judged by its content. It is cheap, and does
+        not raise for files of other formats.
     read : callable
-        Reads a file of this format. Raises :class:`~trackperm.errors.SourceError`.
+        Function that reads a file of this format, or raises :class:`~trackperm.errors.SourceError`.
     part : str, optional
-        What ``FILE::PART`` chooses, such as ``filter``; `read` finds it in :attr:`SourceFile.part`. Where a
-        format says nothing, it is a column, taken from the table afterwards.
+        The kind of part that ``FILE::PART`` names, such as ``filter``; `read` finds the chosen part in
+        :attr:`SourceFile.part`. If it is None, a part is a column, which is taken from the table afterwards.
     needs_gold : bool
-        Whether `read` makes no table without reference answers, whose file is :attr:`SourceFile.gold`.
+        Whether `read` needs reference answers, whose file is :attr:`SourceFile.gold`.
     """
 
     name: str
@@ -220,16 +221,16 @@ class Source:
 
 
 def chosen_part(file: SourceFile, there: Sequence[str], what: str) -> str:
-    """Return which of the parts of a file is meant: the one there is, or the one that was chosen.
+    """Return the chosen part of a file, or the only one.
 
     Parameters
     ----------
     file : SourceFile
-        Says what was chosen.
+        The file, with the part that was chosen.
     there : sequence of str
-        Names of the parts.
+        Names of the parts of the file.
     what : str
-        What a part is called, such as ``filter``.
+        Noun for a part, such as ``filter``.
 
     Raises
     ------
@@ -252,7 +253,7 @@ def chosen_part(file: SourceFile, there: Sequence[str], what: str) -> str:
 
 
 def decoded(data: bytes, origin: str) -> str:
-    """Text of `data`, without a byte order mark.
+    """Decode `data` as UTF-8, without a byte order mark.
 
     Raises
     ------

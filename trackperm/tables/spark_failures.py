@@ -1,4 +1,4 @@
-"""Failures of Spark as errors of one line, without the stack traces of its Java process."""
+"""Conversion of failures of Spark to errors of one line, without the stack traces of its Java process."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ _TRACEBACK = "Traceback (most recent call last)"
 
 
 def spark_failure(error: BaseException) -> TrackpermError | None:
-    """Return the error that says what Spark failed of; None for an exception that is not Spark's.
+    """Convert an exception of Spark to an error of one line; return None for any other exception.
 
-    A lost connection counts as Spark's: nothing else that is called beside it connects to anything.
+    A lost connection counts as a failure of Spark, because callers open no other connections.
     """
     module = type(error).__module__.partition(".")[0]
     if module not in ("pyspark", "py4j") and not isinstance(error, ConnectionError):
         return None
     try:
         text = _text(error)
-    except Exception:  # the Java process cannot be asked any more
+    except Exception:  # the Java process does not answer any more
         text = None
-    if text is None or isinstance(error, ConnectionError):
+    if text is None:
         return EngineError(
             "the Java process of Spark has ended",
             hint="it may have been stopped, or have had too little memory: `spark.driver.memory`.",
@@ -48,18 +48,22 @@ def spark_failure(error: BaseException) -> TrackpermError | None:
     return EngineError(f"Spark failed: {line}")
 
 
-def _text(error: BaseException) -> str:
-    """Return what Spark says; of an exception of Java, what the first cause says."""
+def _text(error: BaseException) -> str | None:
+    """Return the message of an exception, of Java its first cause; None if the connection is lost.
+
+    The gateway to Java raises exceptions of its own only where the process on its other side does not answer.
+    """
     cause: Any = getattr(error, "java_exception", None)
     if cause is None:
-        return str(error)
+        is_of_gateway = type(error).__module__.startswith("py4j.") or isinstance(error, ConnectionError)
+        return None if is_of_gateway else str(error)
     while cause.getCause() is not None:
         cause = cause.getCause()
     return str(cause.toString())
 
 
 def _line(text: str) -> str:
-    """Return the first line, or of a traceback of Python the line that names the exception."""
+    """Return the first line of a message, or the line of a Python traceback that names the exception."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if _TRACEBACK in text:
         lines = [line for line in text.partition(_TRACEBACK)[2].splitlines()[1:] if line[:1].strip()]

@@ -1,4 +1,4 @@
-"""The session of Spark: the active one, or one that is started."""
+"""Session of Spark: the active one, or a new one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CHOSEN = (
     "SPARK_REMOTE",
     "MASTER",
 )
-"""Environment variables by which somebody chose where Spark runs; spark-submit sets the first."""
+"""Environment variables by which users choose where Spark runs; spark-submit sets the first."""
 
 _LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -32,7 +32,7 @@ _LOCAL = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-"""Settings of a session in this machine that nobody else asked for: it listens to nobody else either."""
+"""Settings of a local session that only trackperm uses: it accepts no connections from other machines."""
 
 
 def spark_session() -> SparkSession:
@@ -49,19 +49,9 @@ def spark_session() -> SparkSession:
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise MissingDependencyError(f"PySpark cannot be imported: {error}", hint=_INSTALL) from error
-    active = SparkSession.getActiveSession()
-    return _started(SparkSession.builder) if active is None else active
-
-
-def _started(builder: SparkSession.Builder) -> SparkSession:
-    """Start a session: where nobody chose a cluster, in this machine."""
-    if not any(name in os.environ for name in _CHOSEN):
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        builder = builder.master("local[*]")
-        for name, value in _LOCAL.items():
-            builder = builder.config(name, value)
     try:
-        return builder.getOrCreate()
+        active = SparkSession.getActiveSession()
+        return _started(SparkSession.builder) if active is None else active
     except Exception as error:
         if "JAVA_GATEWAY_EXITED" in str(error) or isinstance(error, FileNotFoundError):
             raise MissingDependencyError(
@@ -71,6 +61,16 @@ def _started(builder: SparkSession.Builder) -> SparkSession:
         if failure is None:
             raise
         raise failure from None
+
+
+def _started(builder: SparkSession.Builder) -> SparkSession:
+    """Start a session; on this machine, unless the user chose a cluster."""
+    if not any(name in os.environ for name in _CHOSEN):
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        builder = builder.master("local[*]")
+        for name, value in _LOCAL.items():
+            builder = builder.config(name, value)
+    return builder.getOrCreate()
 
 
 @contextmanager

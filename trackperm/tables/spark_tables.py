@@ -18,7 +18,7 @@ def is_spark_table(locator: str) -> bool:
 
 
 def read_spark_table(locator: str, origin: str) -> ExampleTable:
-    """Find a table of Spark's catalog, whose rows stay where they are.
+    """Look up a table of Spark's catalog; its rows stay in Spark.
 
     Raises
     ------

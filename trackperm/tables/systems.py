@@ -1,4 +1,4 @@
-"""One system of a table that holds several: a column of its own, or a column of objects."""
+"""Selection of one system from a table in which every system has a column."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from trackperm.tables.table import ExampleTable
 
 
 def of_system(table: ExampleTable, system: str) -> ExampleTable:
-    """Take one system out of a table that holds several.
+    """Select one system from a table that holds several.
 
     Parameters
     ----------
     table : ExampleTable
-        One row an example, with a column for every system.
+        A table with one row per example and a column for every system.
     system : str
-        The name of the column. Its values become the columns ``prediction`` and ``score``; of objects every
-        member becomes a column under its own name. A column that was called so before gives way.
+        The name of the column. Its values become the columns ``prediction`` and ``score``; if they are
+        objects, every member becomes a column under its own name. These replace columns of the same names.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def of_system(table: ExampleTable, system: str) -> ExampleTable:
 
 
 def _scanned(table: ExampleTable, scan: Scan, system: str, origin: str) -> ExampleTable:
-    """Take one system out of a file without reading it."""
+    """Select one system from a file without reading it."""
     dtype, column = scan.lazy.collect_schema()[system], pl.col(system)
     members = {"prediction": column, "score": column}
     if isinstance(dtype, pl.Struct):

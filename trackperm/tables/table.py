@@ -1,4 +1,4 @@
-"""Per-example tables, which layers hand to each other."""
+"""Per-example table of a run, which readers return and pairing takes."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ from trackperm.tables.witnesses import has_witnesses, witnesses
 
 @dataclass(frozen=True, eq=False)
 class ExampleTable:
-    """The per-example table of one run, one row an example.
+    """The per-example table of one run, with one row per example.
 
     Attributes
     ----------
     data : narwhals.DataFrame or LazyTable
-        The columns as they were read; or a file (:class:`~trackperm.tables.scan.Scan`) or a query
-        (:class:`~trackperm.tables.query.Query`) of which those are read that are used.
+        The columns in memory; or a file (:class:`~trackperm.tables.scan.Scan`) or a query
+        (:class:`~trackperm.tables.query.Query`), whose columns are read when they are used.
     origin : str
-        What messages call the table: a path, ``mlflow:<run id>`` or ``baseline``.
+        Name of the table in messages: a path, ``mlflow:<run id>`` or ``baseline``.
     untyped : bool or frozenset of str
-        Whether every column is text because the format knows no types (CSV), or the columns of which that is
-        so; see :meth:`is_untyped`.
+        Whether every column is text because the format has no types (CSV), or the set of such columns; see
+        :meth:`is_untyped`.
     unusable : mapping of str to str
-        Columns that were read but have no single type, and why: a use of one is refused with the reason.
+        Columns without a single type, and the reason, which the error gives when such a column is used.
     identity : tuple of str
-        Columns that tell of an example's input, such as its hash: the same in every run on these examples.
+        Columns that identify an example's input, such as its hash: equal in every run on the same examples.
     facts : mapping of str to str
-        What the file says of the run as a whole, such as ``dataset`` or ``filter``: a hint, no proof.
+        Statements of the file about the whole run, such as ``dataset`` or ``filter``. They are not verified.
     notes : tuple of str
-        What a reader of a result should know of how the table was read.
+        Remarks for readers of a result on how the table was read.
     ordered : bool
-        Whether the rows have an order: those of a query (DuckDB, Spark) come in any.
+        Whether the rows have an order; those of a query (DuckDB, Spark) have none.
     metrics : mapping of str to str
-        The log's own metrics: names, and the columns that score every example by them.
+        Metrics that the log itself names, with the columns that hold their scores of every example.
     statistics : tuple of str
-        Built-in statistics that the columns of the format are made for.
+        Built-in statistics that suit the columns of the format.
     """
 
     data: nw.DataFrame[Any] | LazyTable
@@ -61,16 +61,16 @@ class ExampleTable:
 
     @classmethod
     def from_native(cls, frame: Any, origin: str) -> ExampleTable:
-        """Take any data frame that narwhals accepts; the rows of a lazy one stay in its engine.
+        """Build from any data frame that narwhals accepts; the rows of a lazy frame stay in its engine.
 
         Raises
         ------
         InputTypeError
-            If `frame` is no data frame, or a column name is not text.
+            If `frame` is not a data frame, or the name of a column is not text.
         InputError
             If two columns have the same name.
         SourceError
-            If a name is a pattern, as :func:`require_plain_names` says.
+            If the name of a column is a pattern; see :func:`require_plain_names`.
         """
         try:
             table = nw.from_native(frame)
@@ -95,12 +95,12 @@ class ExampleTable:
 
     @classmethod
     def from_scan(cls, scan: Scan, origin: str) -> ExampleTable:
-        """Take a file, of which the columns and the number of rows are read at once.
+        """Build from a file, and read at once the names of its columns and the number of its rows.
 
         Raises
         ------
         SourceError
-            If it is broken.
+            If the file is broken.
         """
         table = cls(scan, origin)
         len(table.columns), len(table)
@@ -108,7 +108,7 @@ class ExampleTable:
 
     @cached_property
     def frame(self) -> nw.DataFrame[Any]:
-        """All columns; see :meth:`only`."""
+        """All columns, in memory; see :meth:`only`."""
         return self.data.read(self.columns) if isinstance(self.data, LazyTable) else self.data
 
     @property
@@ -122,17 +122,17 @@ class ExampleTable:
         return list(self.schema)
 
     def is_untyped(self, name: str) -> bool:
-        """Whether column `name` is text because its format knows no types."""
+        """Whether column `name` is text because its format has no types."""
         return self.untyped if isinstance(self.untyped, bool) else name in self.untyped
 
     def only(self, names: Iterable[str]) -> ExampleTable:
-        """Keep some columns, in memory; of a file or a query no other is read."""
+        """Keep only the columns `names`, in memory; no others of a file or a query are read."""
         names = list(names)
         kept = self.data.read(names) if isinstance(self.data, LazyTable) else self.data.select(names)
         return replace(self, data=kept)
 
     def polars_column(self, name: str) -> pl.Series:
-        """Take column `name` to polars, with the type that it has.
+        """Return column `name` as a polars series, with its own type.
 
         Raises
         ------
@@ -143,16 +143,16 @@ class ExampleTable:
         return to_polars(self.only([name]).frame.get_column(name), f"column `{name}` of `{self.origin}`")
 
     def slices(self, names: Iterable[str], size: int) -> Iterator[pl.DataFrame]:
-        """Read some columns `size` rows at a time, as polars holds them."""
+        """Read the columns `names` as polars data frames, `size` rows at a time."""
         if isinstance(self.data, LazyTable):
             yield from self.data.slices(names, size)
         else:
             yield from self.data.select(list(names)).to_polars().iter_slices(size)
 
     def witnesses(self, names: Iterable[str]) -> pl.DataFrame:
-        """Return few values of columns that tell their types, of those that have such.
+        """Return a few values that determine the types of columns; see :meth:`has_witnesses`.
 
-        See :func:`~trackperm.tables.witnesses.witnesses`.
+        :func:`~trackperm.tables.witnesses.witnesses` describes these values.
         """
         names = list(names)
         untyped = [name for name in names if self.is_untyped(name)]
@@ -161,16 +161,14 @@ class ExampleTable:
         return witnesses(self.data.select(names).to_polars(), untyped)
 
     def has_witnesses(self, names: Iterable[str]) -> bool:
-        """Whether few values of the columns `names` tell their types, and slices can be read of them."""
+        """Whether a few values determine the types of the columns `names`, which can be read in slices."""
         names = list(names)
         if any(name in self.unusable for name in names):
             return False
         if isinstance(self.data, LazyTable):
             return self.data.has_witnesses(names)
-        if not self.data.implementation.is_polars():
-            return False
-        schema = self.data.to_polars().schema
-        return all(has_witnesses(schema[name]) for name in names)
+        schema = self.data.schema
+        return all(map(has_witnesses, nw.Schema({name: schema[name] for name in names}).to_polars().values()))
 
     def repeats(self, names: Sequence[str]) -> bool:
         """Whether two rows have the same values in all of the columns `names`.
@@ -178,7 +176,7 @@ class ExampleTable:
         Raises
         ------
         InputTypeError
-            If the values of one cannot be used.
+            If the values of a column cannot be used.
         """
         for name in names:
             self._require_usable(name)
@@ -189,10 +187,10 @@ class ExampleTable:
         return bool(rows.is_duplicated().any())
 
     def value_counts(self, name: str, most: int) -> pl.DataFrame | None:
-        """Count the values of a column; None where they are nested.
+        """Count how often each value of a column occurs; None if values are nested.
 
-        Of more than `most` values of a file or a query `most` + 1 are returned, as
-        :meth:`~trackperm.tables.lazy_table.LazyTable.value_counts` says.
+        If a file or a query has more than `most` distinct values, `most` + 1 are returned; see
+        :meth:`~trackperm.tables.lazy_table.LazyTable.value_counts`.
 
         Raises
         ------
@@ -216,7 +214,7 @@ class ExampleTable:
             )
 
     def among(self, name: str, values: pl.Series) -> ExampleTable:
-        """Keep the rows whose value in the column `name` is one of `values`, of :meth:`value_counts`."""
+        """Keep the rows whose value in the column `name` is one of `values`, from :meth:`value_counts`."""
         if isinstance(self.data, LazyTable):
             return replace(self, data=self.data.among(name, values))
         kept = self.polars_column(name).is_in(values.implode()).fill_null(False)
@@ -227,7 +225,7 @@ class ExampleTable:
         return replace(self, data=self.data.head(n))
 
     def loaded(self) -> ExampleTable:
-        """Read all columns, for a file that will be gone."""
+        """Read all columns into memory, for a file that is about to be deleted."""
         return replace(self, data=self.frame)
 
     def __len__(self) -> int:
@@ -235,12 +233,12 @@ class ExampleTable:
 
 
 def require_plain_names(table: ExampleTable) -> None:
-    """Refuse names that polars takes for several columns wherever one is named.
+    """Refuse names of columns that polars reads as patterns for several columns.
 
     Raises
     ------
     SourceError
-        If there is one.
+        If a column has such a name.
     """
     for name in table.columns:
         if name == "*" or (name.startswith("^") and name.endswith("$")):
@@ -250,12 +248,12 @@ def require_plain_names(table: ExampleTable) -> None:
 
 
 def id_columns(id_: str, tables: Collection[ExampleTable]) -> tuple[str, ...]:
-    """Columns that `id_` names: one that is called so in all `tables`, or else those between its commas.
+    """Return the columns that `id_` names: a column of all `tables`, or else several separated by commas.
 
     Raises
     ------
     InputError
-        If a name is empty, and no column is called so.
+        If a name in the list is empty.
     """
     if all(id_ in table.columns for table in tables):
         return (id_,)
@@ -269,7 +267,7 @@ def id_columns(id_: str, tables: Collection[ExampleTable]) -> tuple[str, ...]:
 
 
 def to_polars(series: nw.Series[Any], where: str) -> pl.Series:
-    """Return a column as polars holds it; `where` is what messages call it."""
+    """Convert a column to polars; `where` is its name in messages."""
     try:
         return series.to_polars()
     except ImportError as error:

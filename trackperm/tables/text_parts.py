@@ -1,4 +1,4 @@
-"""Large text files, copied part by part to temporary Parquet files that are read column by column."""
+"""Large text files: they are copied in parts to temporary Parquet files, which are read by column."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _PART = (
 
 
 def scan_parts(path: Path, read: Callable[[bytes, bool], pl.DataFrame | None], origin: str) -> Scan | None:
-    """Copy a text file to temporary Parquet files, as large as memory allows at once.
+    """Copy a text file, part by part, to temporary Parquet files.
 
     The files are removed with the last reference to the scan.
 
     Parameters
     ----------
     path : Path
-        A file whose rows end where lines do.
+        A file in which every row ends at the end of a line.
     read : callable
-        Receives the bytes of a part and whether it is the first, and returns its rows, with the same columns
-        for each part; None if it cannot read them.
+        Function that receives the bytes of a part and whether it is the first, and returns its rows, with the
+        same columns for each part; or None if it cannot read them.
     origin : str
-        What messages call the file.
+        Name of the file in messages.
 
     Returns
     -------
@@ -75,7 +75,7 @@ class _Folder:
 
 
 def _parts(path: Path) -> Iterator[bytes]:
-    """Yield parts of a file that end where a line does."""
+    """Yield parts of a file, each of which ends at the end of a line."""
     with path.open("rb") as file:
         while data := file.read(_PART):
             yield data + file.readline()

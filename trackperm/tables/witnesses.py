@@ -1,4 +1,4 @@
-"""Few values of a column that tell its type as well as all of them do."""
+"""Witnesses: a few values of a column, from which the same type follows as from all values."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ _INTEGERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt
 _PLAIN = (*_INTEGERS, pl.Boolean, pl.String)
 _WITNESSED = (*_PLAIN, pl.UInt64, pl.Float32, pl.Float64, pl.Categorical, pl.Enum, pl.Null)
 _DECIMAL_TEXT = r"^-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
-_MOST_DIGITS = 25  # of integers that are told apart by their length; int64 has 19
+_MOST_DIGITS = 25  # digits up to which the length of integers is distinguished; int64 has at most 19
 
 
 def has_witnesses(dtype: pl.DataType) -> bool:
-    """Whether :func:`witnesses` tell all of a column of type `dtype`."""
+    """Whether :func:`witnesses` determine the type of a column of data type `dtype`."""
     if isinstance(dtype, pl.List):
         return dtype.inner in _PLAIN
     return dtype.is_decimal() or dtype in _WITNESSED
 
 
 def witnesses(frame: pl.DataFrame, untyped: Collection[str] = ()) -> pl.DataFrame:
-    """Return a few values of each column that tell its type as well as all of them do.
+    """Return a few values of each column, from which the same type follows as from all values.
 
-    They are the first, the least and the greatest, the first that is not integral, and the first list that
-    holds something; of columns whose type is not known, the least and the greatest text of each length among
-    integers, and one of each other kind. Witnesses of slices, one slice below the other, are witnesses of the
-    whole.
+    They are the first value, the smallest and the largest number or text, the first number that is not
+    integral, and the first list that is not empty. For untyped columns they also include the smallest and the
+    largest text of each kind: integers of each sign and length, decimals, NaN, infinities, and others. The
+    concatenated witnesses of all slices of a frame are witnesses of the frame.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def witnesses(frame: pl.DataFrame, untyped: Collection[str] = ()) -> pl.DataFram
     for values in frame:
         present = (values.fill_nan(None) if values.dtype.is_float() else values).drop_nulls()
         found = [present.head(1)]
-        if values.dtype.is_numeric() and len(present):
+        if len(present) and (values.dtype.is_numeric() or values.dtype in (pl.String, pl.Boolean)):
             found += [pl.Series(values.name, [present.min(), present.max()], values.dtype)]
         if values.dtype.is_float() or values.dtype.is_decimal():
             found.append(present.filter(present != present.round()).head(1))
@@ -54,10 +54,10 @@ def witnesses(frame: pl.DataFrame, untyped: Collection[str] = ()) -> pl.DataFram
 
 
 def _kinds_of_text(texts: pl.Series) -> pl.Series:
-    """Return texts of each kind that numbers are told from: integers by sign and length, and others."""
+    """Return texts of each kind that matters for numbers: integers by sign and length, and others."""
     integers = texts.cast(pl.Int64, strict=False)
     if not integers.has_nulls() and (integers.cast(pl.String) == texts).all():
-        # All are integers of int64 in their one spelling: the least and the greatest tell the type.
+        # All are canonical integers of int64: the smallest and the largest determine the type.
         return pl.Series(texts.name, [integers.min(), integers.max()], pl.Int64).drop_nulls().cast(pl.String)
     text = pl.col("text")
     kinds = (
@@ -82,7 +82,7 @@ def _kinds_of_text(texts: pl.Series) -> pl.Series:
 
 
 def copied(part: pl.DataFrame) -> pl.DataFrame:
-    """Copy a part of a frame, which else keeps all texts of the frame in memory."""
+    """Copy a part of a frame, so that it does not keep all texts of the frame in memory."""
     stream = io.BytesIO()
     part.write_ipc_stream(stream)
     stream.seek(0)

@@ -47,6 +47,10 @@ class RunReference:
             return cls("mlflow", text)
         match = _SCHEME.fullmatch(text)
         if match is None or match[1] == _SPARK:
+            if text == f"{_SPARK}:":
+                raise InputError(
+                    f"`{text}` names no table", hint="write `spark:CATALOG.SCHEMA.TABLE`, for example."
+                )
             if re.fullmatch(r"[a-z][a-z0-9+.-]+:", text):
                 raise InputError(
                     f"`{text}` names a tracker without a run", hint=f"write `{text}<run id>`, for example."

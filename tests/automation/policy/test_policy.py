@@ -106,6 +106,7 @@ DECIDES_NOTHING = {
     "    alpha: 0.05\n": "    alpha: 0.05\n    fail_on: not-shown-non-inferior\n",
     "http://127.0.0.1:5000": "http://localhost:5000",
     "    log_to": "    tag_runs: true\n    log_to",
+    "    margin: 0.01\n": "    margin: 0.01\n    engine: duckdb\n",
 }
 
 

@@ -188,18 +188,18 @@ def test_trainers_of_pytorch_lightning(tiny: Any, hook: Any, runs: HookedStore):
 @pytest.mark.parametrize(
     ("returned", "columns", "message"),
     [
-        (lambda scores, y: None, None, "the step returned no `prediction`, but NoneType"),
-        (lambda scores, y: {"preds": y}, None, "the step returned no `prediction`, but `preds`"),
+        (lambda scores, y: None, None, "the step did not return `prediction`; it returned NoneType"),
+        (lambda scores, y: {"preds": y}, None, "the step did not return `prediction`; it returned `preds`"),
         (
             lambda scores, y: {"prediction": y},
             {"id": "name"},
-            "returned no `name`, but `prediction`",
+            "did not return `name`; it returned `prediction`",
         ),
         (lambda scores, y: {"prediction": scores}, None, r"`prediction` has the shape (8, 2)"),
         (
             lambda scores, y: {"prediction": y, "label": y[:1]},
             None,
-            "differs in length",
+            "differ in length",
         ),
         (lambda scores, y: {"prediction": y[:3]}, None, "expected a part per example"),
         (lambda scores, y: {"prediction": y, "id": y}, None, "share their `id` with another"),

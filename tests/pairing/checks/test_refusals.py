@@ -93,7 +93,7 @@ REFUSED: dict[str, Case] = {
         lines,
         list,
         renamed(lambda i, id_: i),
-        "column `id` is text in `baseline` (first: 'q000') but integer in `candidate`",
+        "column `id` is text in `baseline` (such as 'q000') but integer in `candidate`",
     ),
     "ids in two normal forms": (
         lines,

@@ -126,6 +126,7 @@ def test_processes_of_jobs_have_no_secrets(folder: Path, monkeypatch: pytest.Mon
     assert not any(b"planted-secret" in each for each in shown)
 
 
+@pytest.mark.extended
 def test_a_store_that_does_not_answer_keeps_nobody_waiting() -> None:
     """Regression: jobs stayed as long as MLflow waited, late or cancelled, and so did all after them."""
     app, answers, asked = Flask(__name__), threading.Event(), []

@@ -290,7 +290,7 @@ def test_lists_of_booleans_and_arrays_are_lists_of_integers() -> None:
 
 def test_lists_beside_texts_are_refused() -> None:
     with pytest.raises(
-        InputTypeError, match=r"`x` is list of text in `a` \(first: \['a'\]\) but text in `b`"
+        InputTypeError, match=r"`x` is list of text in `a` \(such as \['a'\]\) but text in `b`"
     ):
         typed([["a"]], ["a"])
 

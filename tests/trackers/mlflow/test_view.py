@@ -151,7 +151,7 @@ def test_a_view_of_nothing_and_one_that_is_too_large_are_refused(store: MlflowSt
     with pytest.raises(InputError, match="no run of the experiment has a verdict"):
         tracker.set_up_view(empty)
     many = [uuid4().hex * 2 for _ in range(1000)]
-    with pytest.raises(InputError, match="MLflow keeps 20,000"):
+    with pytest.raises(InputError, match="MLflow stores at most 20,000"):
         tracker.set_up_view(empty, many)
     assert VIEW_TAG not in tags(store, empty)
 

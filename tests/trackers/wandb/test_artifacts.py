@@ -314,7 +314,7 @@ class TestNoRowIsLostUnnoticed:
             project.read(run)
         lost = ["wandb-client-artifact://x/gone.inc.table.json"]
         project.change_summary(run, increments={**entry, "previous_increments_paths": lost})
-        with pytest.raises(SourceError, match="not all 2 parts"):
+        with pytest.raises(SourceError, match="lacks some of its 2 parts"):
             project.read(run)
 
     def test_files_that_come_short(self, project: Project):

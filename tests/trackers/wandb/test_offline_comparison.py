@@ -25,7 +25,7 @@ pytestmark = pytest.mark.tracker
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(write, "_SETTLING_SECONDS", (0.0, 0.2))
+    monkeypatch.setattr(write, "SETTLING_SECONDS", (0.0, 0.2))
 
 
 class TestOfflineFirst:

@@ -30,8 +30,8 @@ pytestmark = [pytest.mark.tracker, pytest.mark.contract, pytest.mark.extended]
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(write, "_SETTLING_SECONDS", (0.0, 0.2))
-    monkeypatch.setattr(write, "_UPLOAD_SECONDS", 20)
+    monkeypatch.setattr(write, "SETTLING_SECONDS", (0.0, 0.2))
+    monkeypatch.setattr(write, "UPLOAD_SECONDS", 20)
     monkeypatch.setenv("WANDB_HTTP_TIMEOUT", "6")
     monkeypatch.setenv("WANDB_INIT_TIMEOUT", "10")
     monkeypatch.setenv("WANDB_FINISH_TIMEOUT", "10")

@@ -29,7 +29,7 @@ from trackperm.errors import InputError, TrackpermError
 from trackperm.trackers.open_runs import OpenRun, RunsOfBlock, open_run
 
 BUDGET_SECONDS = 20.0
-"""Time in which a usual comparison is done; a script that ends rarely waits longer gladly."""
+"""Time in which a usual comparison is done, and which few users notice at the end of a training."""
 
 _MOST_SECONDS = 86400.0
 _LEAST_SECONDS = 1.0

@@ -1,4 +1,4 @@
-"""Differences that keep two runs from being paired: counted, with the first cases of each kind."""
+"""Differences that prevent a pairing: the number and the first cases of each kind."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from trackperm.pairing.keyed_run import KEY, KeyedRun
 _SHOWN = 5
 _WIDTH = 40
 _COMPARED = 100_000
-_LOOKED_AT = 10_000  # rows among which there are enough examples to show
-_SLICE = 2**18  # rows that are looked at at once
+_LOOKED_AT = 10_000  # rows that are read to find a few different examples to show
+_SLICE = 2**18  # rows that are read at once
 
 
 @dataclass(frozen=True)
 class Cases:
-    """Cases of one kind: how many there are, and the first of them as they are shown."""
+    """Cases of one kind: their number, and the first cases as text."""
 
     n: int = 0
     first: tuple[tuple[str, ...], ...] = ()
@@ -39,26 +39,26 @@ class Cases:
 
 @dataclass(frozen=True)
 class RunDifferences:
-    """What one run has that keeps it from being paired.
+    """Differences of one run that prevent a pairing.
 
     Attributes
     ----------
     origin : str
-        What messages call the run.
+        Name of the run in messages.
     n_rows, n_keyed : int
-        Number of its examples, and of those that have an id; an example without an id is a row.
+        Number of examples, and of examples that have an id; each row without an id counts as an example.
     without_id : Cases
-        Numbers of the rows that have none.
+        Rows without an id, by row number.
     repeated : Cases
-        How many rows share their id with another, and the first such ids.
+        Number of rows that share their id with another row, and the first such ids.
     alone : Cases
         Examples that the other run lacks.
     alone_ids : tuple of str
-        Ids of the first of them, where they are text.
+        Ids of the first examples that the other run lacks, if ids are text.
     lacking : Cases
         Examples without a value that the statistic reads.
     lacking_in : frozenset of str
-        The columns in which they have none.
+        Columns in which these examples have no value.
     """
 
     origin: str
@@ -74,16 +74,16 @@ class RunDifferences:
 
 @dataclass(frozen=True)
 class Differences:
-    """What keeps two runs from being paired.
+    """Differences of two runs that prevent a pairing.
 
     Attributes
     ----------
     runs : (RunDifferences, RunDifferences)
-        Of baseline and candidate.
+        Differences of baseline and candidate.
     n_matched, n_paired : int
-        Number of examples that both runs have, and of those among them that have all values.
+        Number of examples that both runs have, and of these the number that have all values.
     disagreements : mapping of str to Cases
-        Matched rows on which a column differs that should not: the example and both values.
+        For each column that has to agree, the matched rows on which it differs: example and both values.
     """
 
     runs: tuple[RunDifferences, RunDifferences]
@@ -93,7 +93,7 @@ class Differences:
 
 
 def ids_of(engine: Engine, run: KeyedRun, ids: Sequence[str]) -> RunDifferences:
-    """Find rows that have no id, or share it with another."""
+    """Find rows that have no id, or share their id with another row."""
     found = RunDifferences(run.origin, run.n_rows, run.n_keyed, _without_id(run, ids))
     f = engine.functions
     repeated = run.frame.group_by(KEY).agg(f.len().alias("n")).filter(f.col("n") > 1)
@@ -103,7 +103,7 @@ def ids_of(engine: Engine, run: KeyedRun, ids: Sequence[str]) -> RunDifferences:
 
 
 def differences(rows: JoinedRows) -> Differences:
-    """Find what keeps two runs from being paired: one query counts it, others show the first of it."""
+    """Find the differences that prevent a pairing: one query counts them, others read the first cases."""
     columns, f = rows.columns, rows.functions
     needed = columns.needed(rows.missing)
     first = rows.is_first()
@@ -156,7 +156,7 @@ def _run_differences(
 
 
 def _cases(rows: JoinedRows, condition: nw.Expr, n: int, name: str | None = None) -> Cases:
-    """Count the examples on which a condition holds, and show the first of them."""
+    """Count the examples on which a condition holds, and list the first of them."""
     if not n:
         return Cases()
     names = () if name is None else tuple(of(side, name) for side in SIDES)
@@ -187,7 +187,7 @@ def _without_id(run: KeyedRun, ids: Sequence[str]) -> Cases:
 
 
 def disagree(rows: JoinedRows, name: str) -> nw.Expr:
-    """Whether a column differs; of labels that are only checked, a null counts too."""
+    """Whether a column differs; in labels that the statistic does not read, a null differs from a value."""
     columns = rows.columns
     sides = [rows.functions.col(of(side, name)) for side in SIDES]
     both = rows.keyed("baseline") & rows.keyed("candidate")
@@ -198,11 +198,11 @@ def disagree(rows: JoinedRows, name: str) -> nw.Expr:
 
 
 def shown(value: Any) -> str:
-    """Value as Python writes it, cut where it is long."""
+    """Return the `repr` of a value, shortened if it is long."""
     text = repr(value)
     return text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"
 
 
 def few(values: nw.Series[Any] | pl.Series) -> list[str]:
-    """Return the first values as they are shown."""
+    """Return the first values as text."""
     return [shown(value) for value in values.head(_SHOWN).to_list()]

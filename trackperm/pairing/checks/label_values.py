@@ -1,7 +1,7 @@
-"""Refuse labels that a statistic cannot mean, before anything is paired: their values alone tell.
+"""Refuse labels whose values do not suit the statistic, before anything is paired.
 
 A statistic that counts one class against all others, such as F1, has to know which one. A statistic that
-compares predictions with labels for equality tells nothing where both are written in different ways.
+tests whether predictions equal labels is meaningless if both are written in different ways.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from trackperm.tables.query import Query
 from trackperm.tables.table import ExampleTable, id_columns
 
 MOST_CLASSES = 2**16
-"""Different labels above which they are no classes but answers, of which nothing is refused."""
+"""Most distinct labels that count as classes; with more, labels are free answers and are not checked."""
 
-_FIRST = 2**12  # rows among which a label is nearly always predicted, so that no more are read
-_SLICE = 2**20  # rows that are looked at at once
+_FIRST = 2**12  # first rows: nearly always they contain a predicted label, so that no more have to be read
+_SLICE = 2**20  # rows that are read at once
 _SHOWN = 5
 _ALL_CLASSES = ("macro_f1", "balanced_accuracy", "accuracy")
 
@@ -40,29 +40,30 @@ _ALL_CLASSES = ("macro_f1", "balanced_accuracy", "accuracy")
 def require_label_values(
     tables: Sequence[ExampleTable], statistic: Statistic, *, allow_unseen: bool = False
 ) -> Statistic:
-    """Refuse labels of which it is not clear what is counted, and predictions of which none is a label.
+    """Refuse an ambiguous or absent positive class, and predictions that never equal a label.
 
-    Of the tables only labels and predictions are read, and mostly not all of them. What cannot be read, or
-    is of types that do not go together, is left to the pairing, which refuses it in its own words.
+    Only the columns of labels and predictions are read, and usually only a part of their rows. Columns that
+    cannot be read, or whose types are not compatible, are not refused here but by the pairing.
 
     Parameters
     ----------
     tables : sequence of ExampleTable
         The runs.
     statistic : Statistic
-        What will be counted.
+        The statistic that will be computed.
     allow_unseen : bool
-        Whether no label need be predicted, nor be the `positive` that somebody chose.
+        Whether to accept predictions that never equal a label, and a chosen `positive` that is not a label.
 
     Returns
     -------
     Statistic
-        With `positive` as text where labels are text: 1 is ``'1'`` there, and true is ``'True'``.
+        The statistic, with `positive` as it is written in the labels: if these are text, 1 becomes ``'1'``
+        and true becomes ``'True'``.
 
     Raises
     ------
     InputError
-        If the statistic compares labels with a parameter `positive` that no label is, or that nobody chose
+        If the statistic has a parameter `positive` that is not a label, or that the user did not choose
         although there are more than two labels; or if labels repeat and no prediction of a run is one of
         them.
     """
@@ -75,9 +76,9 @@ def require_label_values(
 
 @dataclass(frozen=True)
 class _Values:
-    """The different values of a column, the most frequent first, with how often each occurs.
+    """Distinct values of a column with their counts, the most frequent first.
 
-    Not all of them where there are more than :data:`MOST_CLASSES`.
+    If there are more than :data:`MOST_CLASSES`, some are left out.
     """
 
     counts: Mapping[Any, int]
@@ -86,7 +87,7 @@ class _Values:
 
     @classmethod
     def of(cls, tables: Sequence[ExampleTable], name: str) -> _Values | None:
-        """Count the values in the first table, of the type that they have in all of them; None of lists."""
+        """Count the values in the first table, as the type that all tables share; None for lists."""
         first = tables[0]
         dtype = first.schema[name]
         counts = first.value_counts(name, MOST_CLASSES)
@@ -96,20 +97,20 @@ class _Values:
         for other in tables[1:]:
             is_known = not (first.is_untyped(name) or other.is_untyped(name) or dtype.is_float())
             if (is_known and other.schema[name] == dtype) or type_ is ColumnType.TEXT:
-                continue  # the type is what it is, whatever values the other table has
+                continue  # the values of the other table cannot change the type
             others = other.value_counts(name, MOST_CLASSES)
             if others is not None:
                 typed, type_ = _typed(first, counts, other, others, name)
         return cls(_summed(typed, counts), type_, len(counts) <= MOST_CLASSES)
 
     def shown(self) -> list[str]:
-        """Write the most frequent values with their counts, and how many more there are."""
+        """List the most frequent values with their counts, and the number of others."""
         found = [f"{shown(value)} ({n})" for value, n in list(self.counts.items())[:_SHOWN]]
         more = len(self.counts) - _SHOWN
         return [*found, f"and {more} more" if self.is_all else "and more"] if more > 0 else found
 
     def setting(self, value: Any) -> str:
-        """Write the option that makes one of them the positive class."""
+        """Return the option that makes a value the positive class."""
         text = str(value).lower() if isinstance(value, bool) else str(value)
         if self.type is ColumnType.TEXT:
             is_plain = _read(text) is not None and len(self.read_as(_read(text))) == 1
@@ -121,7 +122,7 @@ class _Values:
         return f"`--set {quoted}`"
 
     def read_as(self, value: Any) -> list[Any]:
-        """Return those that `value` means: it itself, or texts that an option would read as it."""
+        """Return the values that equal `value`, or else the texts that an option would read as `value`."""
         if self.type is not ColumnType.TEXT:
             return [value] if value in self.counts else []
         if value in self.counts:
@@ -133,9 +134,9 @@ class _Values:
 def with_positive(
     tables: Sequence[ExampleTable], statistic: Statistic, *, allow_unseen: bool = False
 ) -> Statistic:
-    """Refuse a class that nobody chose among several, or that there is not; bring it to the labels' type.
+    """Refuse a positive class that is ambiguous or absent, and convert it to the type of the labels.
 
-    The first half of :func:`require_label_values`.
+    This is the first half of :func:`require_label_values`.
     """
     if not statistic.has_positive:
         return statistic
@@ -181,15 +182,15 @@ def with_positive(
 
 
 def _lacks(labels: _Values, positive: Any) -> bool:
-    """Whether it is a mistake that no label is `positive`; a single class may be that of the negatives."""
+    """Whether it is a mistake that no label is `positive`; a single class may be the negative one."""
     n = len(labels.counts)
     return labels.is_all and (n > 1 or (labels.type is ColumnType.TEXT) != isinstance(positive, str))
 
 
 def require_predicted(table: ExampleTable, statistic: Statistic) -> None:
-    """Refuse a run whose labels repeat, and of whose predictions none is one of them.
+    """Refuse a run whose labels repeat but whose predictions never equal a label.
 
-    The second half of :func:`require_label_values`.
+    This is the second half of :func:`require_label_values`.
     """
     if not statistic.tells_classes:
         return
@@ -211,7 +212,7 @@ def require_predicted(table: ExampleTable, statistic: Statistic) -> None:
     alike = nearly_alike(list(predictions.counts), list(labels.counts)) if is_text else ""
     are_scores = ColumnType.DECIMAL is predictions.type is not labels.type
     if len(labels.counts) == 1 and not alike and not are_scores:
-        return  # a run that never says the only class is conceivable
+        return  # it is possible that a run never predicts the only class
     rows = zip_longest(predictions.shown(), labels.shown(), fillvalue="")
     number = f" {sum(predictions.counts.values())}" if predictions.is_all else ""
     message = (
@@ -240,7 +241,7 @@ def _is_predicted(table: ExampleTable, prediction: str, label: str) -> bool:
 
 
 def _unseen(table: ExampleTable, name: str, labels: _Values) -> _Values | None:
-    """Return the predictions of a run; None where one is among the labels, or there are none to compare."""
+    """Return the predictions of a run if none is a label; None if one is, or if they cannot be compared."""
     counts = table.value_counts(name, MOST_CLASSES)
     if counts is None:
         return None
@@ -257,14 +258,14 @@ def _unseen(table: ExampleTable, name: str, labels: _Values) -> _Values | None:
 
 
 def _of_type(values: Iterable[Any], type_: ColumnType) -> list[Any]:
-    """Return those of the values that a column of a type can have."""
+    """Return the values that a column of a type can hold."""
     if type_ is ColumnType.INTEGER:
         return [int(value) for value in values if value == int(value)]
     return list(values)
 
 
 def _repeat(table: ExampleTable, statistic: Statistic, label: str, labels: _Values) -> bool:
-    """Whether several examples have the same label; rows of one id, or of the first of several, are one."""
+    """Whether several examples have the same label; rows with the same first id column are one example."""
     if all(n == 1 for n in labels.counts.values()):
         return False
     try:
@@ -284,7 +285,7 @@ def _repeat(table: ExampleTable, statistic: Statistic, label: str, labels: _Valu
 
 
 def _parts(table: ExampleTable, names: Sequence[str]) -> Iterator[pl.DataFrame]:
-    """Read columns part by part, of a query the first part alone; those in memory are one part."""
+    """Read columns part by part; of a query only the first part, in memory all rows as one part."""
     if isinstance(table.data, LazyTable):
         table = table.head(_SLICE) if isinstance(table.data, Query) else table
         yield from table.slices(names, _SLICE)
@@ -295,7 +296,7 @@ def _parts(table: ExampleTable, names: Sequence[str]) -> Iterator[pl.DataFrame]:
 def _typed(
     table: ExampleTable, values: pl.DataFrame, other: ExampleTable, others: pl.DataFrame, name: str
 ) -> tuple[pl.Series, ColumnType]:
-    """Return values of a table, of the type that they have beside those of another; raises InputTypeError."""
+    """Return values of a table as the type that they share with another's; raises InputTypeError."""
     first, second = (
         replace(side, data=nw.from_native(frame.select(name), eager_only=True))
         for side, frame in ((table, values), (other, others))
@@ -305,7 +306,7 @@ def _typed(
 
 
 def _summed(values: pl.Series, counts: pl.DataFrame) -> dict[Any, int]:
-    """Add up the counts of values that are the same by their type, of which null is none."""
+    """Add up the counts of values that are equal after conversion; nulls are not counted."""
     total: dict[Any, int] = {}
     for value, n in zip(values.to_list(), counts[COUNT].to_list(), strict=True):
         if value is not None:
@@ -318,7 +319,7 @@ def _ordered(counts: Mapping[Any, int]) -> dict[Any, int]:
 
 
 def _read(text: str) -> Any:
-    """Return what an option would read a text as; None where it would read no value."""
+    """Return the value as which an option would read a text; None if it cannot read it."""
     try:
         return scalar(text)
     except SpecError:

@@ -1,4 +1,4 @@
-"""What keeps two runs from being paired, with the first differences side by side."""
+"""Refusals of a pairing, with the first differences side by side."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def require_same_length(baseline: KeyedRun, candidate: KeyedRun) -> None:
 
 
 def require_unique_ids(runs: Sequence[RunDifferences], id_: str) -> None:
-    """Refuse ids that stand in several rows.
+    """Refuse ids that several rows share.
 
     Raises
     ------
@@ -98,18 +98,18 @@ def _with_normal_form(batch: pl.DataFrame) -> pl.DataFrame:
 def refuse_differences(
     found: Differences, columns: PairedColumns, missing: Missing, *, has_wrong: bool
 ) -> None:
-    """Refuse runs that differ in their examples, or in what these are.
+    """Refuse runs with different examples, or whose examples differ in their labels or inputs.
 
     Parameters
     ----------
     has_wrong : bool
-        Whether the statistic says what a missing prediction counts.
+        Whether the statistic defines what a missing prediction counts.
 
     Raises
     ------
     PairingError
-        If they do, as :class:`~trackperm.errors.DisjointError` where no example is left;
-        says all that was found, with what would accept it.
+        If the runs differ; the message lists all differences, and its hint the options that accept them. If
+        no example is left, it is a :class:`~trackperm.errors.DisjointError`.
     """
     messages, hints = [], []
     if missing != "drop" or not found.n_paired:
@@ -147,7 +147,7 @@ def refuse_differences(
 
 
 def without_id(run: RunDifferences, id_: str | None) -> str:
-    """Say which rows have no id."""
+    """List the rows that have no id."""
     rows = ", ".join(row for (row,) in run.without_id.first)
     return (
         f"{run.without_id.n} of {run.n_rows} examples of `{run.origin}` have no `{id_}` (rows counted"
@@ -156,7 +156,7 @@ def without_id(run: RunDifferences, id_: str | None) -> str:
 
 
 def _absences(found: Differences, id_: str | None, needed: Sequence[str]) -> list[str]:
-    """Say which examples have no id, no partner, or no value that the statistic reads."""
+    """List the examples that have no id, no partner, or no value that the statistic reads."""
     messages = [without_id(run, id_) for run in found.runs if run.without_id.n]
     if any(run.n_keyed > found.n_matched for run in found.runs):
         messages.append(_no_partner(found))
@@ -183,7 +183,7 @@ def _no_partner(found: Differences) -> str:
 
 
 def nearly_alike(first: Sequence[str], second: Sequence[str]) -> str:
-    """Say what alone makes texts of two sides differ; nothing if there is no such difference."""
+    """Name a trivial difference, such as case, in which texts of two sides differ; empty if there is none."""
     for difference, plain in _PLAIN.items():
         sides = [{plain(text) for text in side} for side in (first, second)]
         n_alike = len(sides[0] & sides[1])
@@ -205,7 +205,7 @@ _PLAIN: dict[str, Callable[[str], str]] = {
 
 
 def side_by_side(header: Sequence[str], rows: Any) -> str:
-    """Write rows of cells below their header, as a paragraph that follows another."""
+    """Format rows of cells as a table below a header, as a paragraph that follows another."""
     lines = [tuple(header), *rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n\n" + "\n".join(

@@ -1,7 +1,7 @@
-"""What looks wrong in a pairing that nothing disproves: hints for the eye, found by rules of thumb.
+"""Warnings about a pairing that looks wrong but cannot be disproved, found by rules of thumb.
 
 A join that pairs the wrong rows makes two runs look independent of each other, which predictions on the same
-inputs hardly ever are. None of this refuses anything or changes a number.
+inputs hardly ever are. Warnings refuse nothing and change no number.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from trackperm.tables.column_names import names_categories
 from trackperm.tables.column_types import LISTS, ColumnType, typed_columns
 from trackperm.tables.table import ExampleTable, id_columns
 
-ENOUGH = 50  # examples, below which chance explains nearly everything
-CHANCE = 0.1  # agreement up to which rows look unrelated
-POWER = 30.0  # standard errors by which full agreement has to differ from none: a tenth of it is three
+ENOUGH = 50  # fewest examples for a warning: with fewer, chance explains nearly any pattern
+CHANCE = 0.1  # agreement (0 by chance, 1 full) up to which rows look unrelated: predictions hardly agree less
+POWER = 30.0  # standard errors between no and full agreement: then agreement of CHANCE is three of them
 N_SAMPLED = 2**18
-"""Examples that a look at how far columns agree needs at most."""
+"""Most pairs of values by which agreement is estimated: more of them would not change a warning."""
 _HASH = "sample"
 _NUMBERS = (ColumnType.INTEGER, ColumnType.DECIMAL)
 _SHIFTS = (1, -1, 2, -2, 3, -3)
@@ -36,26 +36,26 @@ _SHIFTS = (1, -1, 2, -2, 3, -3)
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What warnings about the pairing of two runs are drawn from.
+    """Evidence for warnings about the pairing of two runs.
 
     Attributes
     ----------
     n : int
         Number of rows in the test.
     n_different : mapping of str to int
-        In how many of them the columns differ that the statistic reads of each run.
+        Number of rows in which the runs differ, by column that the statistic reads from each run.
     perfect : tuple of (str, str)
-        Column, and name of a run that has the label in it on every example.
+        Columns that equal the label on every example of a run, and the name of that run.
     shifts : mapping of str to (float, float)
-        Of columns of decimals, the least and the greatest difference between the runs.
+        Smallest and largest difference between the runs, by column of decimals.
     pairs : mapping of str to DataFrame
-        Of columns that the statistic reads of each run, the pairs of values ``a`` and ``b`` in the two runs
-        without nulls, and the number ``n`` of their rows; of very many numbers, some; of texts in an engine,
-        their words.
+        For each column that the statistic reads from each run, the pairs of its values ``a`` and ``b`` in the
+        two runs, without nulls, and the number ``n`` of their rows. Very many numbers are sampled. Texts that
+        are not in memory are represented by their words.
     in_order : DataFrame
-        The columns of both runs in the order of rows, where these are paired by position.
+        The columns of both runs in the order of rows; empty unless rows are paired by position.
     inputs : tuple of str
-        What inputs give to suspect.
+        Warnings about inputs that several examples share.
     """
 
     n: int
@@ -68,7 +68,7 @@ class Evidence:
 
     @classmethod
     def of(cls, rows: JoinedRows) -> Evidence:
-        """Look at the rows in the test.
+        """Collect evidence from the rows in the test.
 
         Parameters
         ----------
@@ -98,7 +98,7 @@ class Evidence:
         in_order: pl.DataFrame,
         inputs: tuple[str, ...],
     ) -> Evidence:
-        """Take the answers to :func:`questions`, and other evidence."""
+        """Build from the values of the expressions of :func:`questions`, and from other evidence."""
         names = rows.columns.of_runs
         return cls(
             int(answers["n"] or 0),
@@ -120,7 +120,7 @@ class Evidence:
 
 
 def questions(rows: JoinedRows) -> dict[str, nw.Expr]:
-    """Return the expressions over the rows in the test that evidence is drawn from, by what they tell."""
+    """Return the expressions over the rows in the test whose values are evidence, by name."""
     names, f = rows.columns.of_runs, rows.functions
     sides = {name: [f.col(of(side, name)) for side in SIDES] for name in names}
     differs = {f"differs {name}": _ne_missing(*pair) for name, pair in sides.items()} | {
@@ -138,7 +138,7 @@ def questions(rows: JoinedRows) -> dict[str, nw.Expr]:
 
 
 def _like_label(rows: JoinedRows) -> list[tuple[str, int]]:
-    """Return the columns, and the runs, in which the label could have been logged."""
+    """Return the columns, and the number of the run, with the type of the label: they may be copies of it."""
     types, label = rows.types, rows.columns.label
     return [
         (name, i)
@@ -149,14 +149,14 @@ def _like_label(rows: JoinedRows) -> list[tuple[str, int]]:
 
 
 def compared(rows: JoinedRows) -> list[str]:
-    """Return the columns of which is told how far the runs agree in them."""
+    """Return the columns whose agreement between the runs is measured."""
     return [name for name in rows.columns.of_runs if rows.types[name] not in LISTS]
 
 
 def pairs_of_values(rows: JoinedRows, name: str, *by: str) -> pl.DataFrame:
-    """Return the pairs of values that a column has in the two runs, and how often: of very many, some.
+    """Count the pairs of values that a column has in the two runs; very many pairs are sampled.
 
-    They are those of each group of rows with the same values of the columns `by`, which come first.
+    The columns `by`, which come first, divide the rows into groups that are counted separately.
     """
     f, sides = rows.functions, [of(side, name) for side in SIDES]
     pairs = rows.in_test.group_by(*by, *sides).agg(f.col(SIZE).sum().cast(f.Int64).alias("n"))
@@ -164,7 +164,8 @@ def pairs_of_values(rows: JoinedRows, name: str, *by: str) -> pl.DataFrame:
     pairs = pairs.filter(has_values).select(*by, f.col(sides[0]).alias("a"), f.col(sides[1]).alias("b"), "n")
     if not rows.engine.is_local:
         if rows.types[name] is ColumnType.TEXT:
-            # As many texts are not compared, whichever they are; of others it is told which are equal.
+            # More distinct texts than this are not compared at all, so that any part of them will do. Words
+            # are enough to decide which of the others are equal.
             pairs = rows.engine.with_text_words(pairs.head(N_SAMPLED), {"word_a": "a", "word_b": "b"})
             pairs = pairs.select(nw.col("word_a").alias("a"), nw.col("word_b").alias("b"), "n")
         else:
@@ -179,12 +180,12 @@ def pairs_of_values(rows: JoinedRows, name: str, *by: str) -> pl.DataFrame:
 
 
 def _ne_missing(a: nw.Expr, b: nw.Expr) -> nw.Expr:
-    """Whether two values differ, where nulls are the same."""
+    """Whether two values differ; two nulls are equal."""
     return (a != b).fill_null(False) | (a.is_null() != b.is_null())
 
 
 def suspicions(found: Evidence, columns: PairedColumns, types: Mapping[str, ColumnType]) -> list[str]:
-    """Say what in two runs on the same examples people should look at.
+    """Return the warnings about a pairing.
 
     Returns
     -------
@@ -207,7 +208,7 @@ def suspicions(found: Evidence, columns: PairedColumns, types: Mapping[str, Colu
 
 
 def other_ids(baseline: ExampleTable, candidate: ExampleTable, id_: str) -> list[str]:
-    """Say where runs that were paired by position have ids, and others in the same rows."""
+    """Warn if runs that were paired by position have ids that differ in the same rows."""
     ids = id_columns(id_, (baseline, candidate))
     if any(name not in table.columns for table in (baseline, candidate) for name in ids):
         return []
@@ -229,7 +230,7 @@ def other_ids(baseline: ExampleTable, candidate: ExampleTable, id_: str) -> list
 
 
 def shared_inputs(rows: JoinedRows, n: int) -> tuple[str, ...]:
-    """Say which inputs several of the n examples have."""
+    """Warn about inputs that several of the n examples share."""
     return tuple(_inputs(rows, n))
 
 
@@ -252,7 +253,7 @@ def _inputs(rows: JoinedRows, n: int) -> Iterator[str]:
 
 
 def shared_input(n_shared: int, n: int, column: str) -> str:
-    """Say how many of n examples have the input of another, as `column` tells."""
+    """Return the warning that examples share the value of an input column."""
     return f"{n_shared} of {n} examples share their `{column}` with another, and count apart"
 
 
@@ -288,10 +289,10 @@ def _counted_pairs(a: pl.Series, b: pl.Series) -> pl.DataFrame:
 
 
 def _agreement(pairs: pl.DataFrame, type_: ColumnType) -> float | None:
-    """How far two columns agree: 0 as by chance, 1 as far as they can; None where that cannot be told.
+    """Agreement of two columns: 0 as by chance, 1 the largest possible; None if it cannot be estimated.
 
-    For numbers it is the rank correlation, else the share of equal values above that expected by chance, as a
-    part of the largest there could be with these numbers of each value.
+    For numbers it is the rank correlation. For other values it is (e - c) / (m - c), where e is the share of
+    equal values, c the share expected by chance, and m the largest share with these frequencies of values.
 
     Parameters
     ----------
@@ -317,7 +318,7 @@ def _agreement(pairs: pl.DataFrame, type_: ColumnType) -> float | None:
 
 
 def _rank_correlation(pairs: pl.DataFrame, shares: Sequence[pl.DataFrame]) -> float:
-    """Return the correlation of average ranks: of n equal values behind m smaller ones, m + (n + 1) / 2."""
+    """Return the correlation of average ranks; n equal values above m smaller ones have m + (n + 1) / 2."""
     for side, share in zip(("a", "b"), shares, strict=True):
         size = pl.col(f"n_{side}")
         ranks = share.sort("value").select(

@@ -1,4 +1,4 @@
-"""What pairing wants of a data frame engine beside narwhals' expressions."""
+"""Interface of a data frame engine that pairs runs: what pairing needs beyond narwhals' expressions."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ Types = dict[str, ColumnType]
 
 
 class Engine(ABC):
-    """A data frame engine that pairs runs, and a context that frees at its end what the engine holds.
+    """A data frame engine that pairs runs; as a context manager, it frees its tables at the end.
 
     Attributes
     ----------
     name : str
-        As ``--engine`` calls it.
+        Value of the option ``--engine``.
     is_local : bool
-        Whether all rows are in this process's memory, so that any number of them may be looked at.
+        Whether all rows are in the memory of this process, so that any number of them may be collected.
     functions : Functions
-        What expressions over its tables are built with.
+        Functions that build expressions over the engine's tables.
     """
 
     name: str
@@ -39,22 +39,21 @@ class Engine(ABC):
     def typed(
         self, tables: Sequence[ExampleTable], columns: Sequence[str], texts: Sequence[str]
     ) -> tuple[list[Frame], Types]:
-        """Bring columns of two tables to one type each, under their internal names.
+        """Convert each column to one type in both tables, and give it its internal name.
 
-        What types are found, and what is refused, is that of
-        :func:`~trackperm.tables.column_types.typed_columns`.
+        The types, and the errors raised, are those of :func:`~trackperm.tables.column_types.typed_columns`.
         """
 
     @abstractmethod
     def local(self, frame: pl.DataFrame) -> Frame:
-        """Take a small table from memory."""
+        """Hand a small table over to the engine."""
 
     @abstractmethod
     def with_text_words(self, frame: Frame, words: Mapping[str, str]) -> Frame:
-        """Add the words of columns of text: `words` has the column of each, by its name.
+        """Add the words of columns of text; `words` maps the name of each word to its column.
 
-        A word is an int64: of a text that matches :data:`~trackperm.pairing.row_hashes.INTEGER_TEXT` the
-        integer, of another :func:`~trackperm.pairing.row_hashes.text_word`, of a null
+        A word is an int64. A text that matches :data:`~trackperm.pairing.row_hashes.INTEGER_TEXT` has its
+        integer as word, any other text its :func:`~trackperm.pairing.row_hashes.text_word`, and a null
         :data:`~trackperm.pairing.row_hashes.NULL_WORD`.
         """
 
@@ -62,33 +61,33 @@ class Engine(ABC):
     def with_row_hash(self, frame: Frame, words: Sequence[str], name: str, rounds: int = 2) -> Frame:
         """Add the hash of every row's `words` as columns of int64.
 
-        The columns are those of :func:`~trackperm.pairing.row_hashes.hash_names`; `rounds` says how often the
-        combination of the words is raised to its fifth power.
+        The names of these columns are :func:`~trackperm.pairing.row_hashes.hash_names`. `rounds` is the
+        number of times that the combination of the words is raised to its fifth power.
         """
 
     @abstractmethod
     def mapped(self, frame: Frame, function: Callable[[pl.DataFrame], pl.DataFrame]) -> Frame:
-        """Add the columns that `function` makes of batches of rows."""
+        """Apply `function`, which adds columns, to batches of rows."""
 
     @abstractmethod
     def kept(self, frame: Frame) -> Frame:
-        """Compute a table that several queries read."""
+        """Compute a table and store it, because several queries read it."""
 
     @abstractmethod
     def collected(self, frame: Frame) -> pl.DataFrame:
-        """Bring few rows into memory."""
+        """Collect a table of few rows into memory."""
 
     @abstractmethod
     def beyond_ascii(self, frame: Frame, name: str) -> Frame:
-        """Keep the rows whose text in a column has other characters than those of ASCII."""
+        """Keep the rows whose text in a column has characters beyond ASCII."""
 
     @abstractmethod
-    def sample(self, frame: Frame, name: str, n: int) -> pl.Series:
-        """Take about `n` values of a column at random, or all."""
+    def sampled(self, frame: Frame, n: int) -> Frame:
+        """Keep about `n` rows at random, or all if there are fewer."""
 
     @abstractmethod
     def n_distinct(self, frame: Frame, name: str) -> int:
-        """Count the distinct values of a column, to within a fifth or so."""
+        """Count the distinct values of a column; an estimate to within about a fifth is enough."""
 
     def __enter__(self) -> Engine:
         return self

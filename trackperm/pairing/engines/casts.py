@@ -1,4 +1,4 @@
-"""Types of columns that stay in an engine, found by a few values of each, and the casts to them."""
+"""Column types of tables that stay in an engine, found from a few values, and the casts to them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DTYPES: dict[ColumnType, Any] = {
 
 
 def stored(table: ExampleTable, columns: Sequence[str], path: Path) -> ExampleTable:
-    """Write the columns of a query to a file, so that types are found in the rows that are read.
+    """Write the columns of a query to a file, so that types are found from the same rows that are paired.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def types_of(tables: Sequence[ExampleTable], columns: Sequence[str], texts: Sequ
     Raises
     ------
     InputTypeError
-        If a column's values cannot be used, or its types in the two runs do not go together.
+        If a column's values cannot be used, or its types in the two runs are not compatible.
     """
     names = list(dict.fromkeys(columns))
     baseline, candidate = (
@@ -56,7 +56,7 @@ def types_of(tables: Sequence[ExampleTable], columns: Sequence[str], texts: Sequ
 
 
 def cast_frame(frame: Frame, types: Types) -> Frame:
-    """Bring the columns of a table, under their internal names, to types that :func:`types_of` found."""
+    """Cast the columns of a table, which have internal names, to the types that :func:`types_of` found."""
     schema = frame.collect_schema()
     names = {internal(name): type_ for name, type_ in types.items()}
     return frame.select(_cast(name, schema[name], type_) for name, type_ in names.items())

@@ -13,16 +13,16 @@ from trackperm.tables.query import Query
 from trackperm.tables.table import ExampleTable
 
 MANY_ROWS = 500_000
-"""Rows of a run from which on DuckDB pairs them."""
+"""Fewest rows of a run for which "auto" chooses DuckDB, which needs less memory than polars."""
 
 
 def engine_for(
     name: EngineName, tables: tuple[ExampleTable, ExampleTable], columns: Collection[str]
 ) -> Engine:
-    """Return the engine of a name, or for "auto" the one that suits the tables.
+    """Return the named engine, or for "auto" the engine that suits the tables.
 
-    Whatever is named, rows are paired in memory if the types of columns are told by all of their values
-    alone, as those of objects of Python are.
+    With any name, rows are paired in memory if the type of a column can only be found from all of its values,
+    as that of Python objects.
     """
     if name == "auto":
         name = _suiting(tables)

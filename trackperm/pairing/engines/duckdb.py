@@ -1,4 +1,4 @@
-"""Pairing by DuckDB, out of memory: rows lie in a temporary database."""
+"""Pairing by DuckDB, out of memory: rows are stored in a temporary database."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from trackperm.tables.table import ExampleTable
 if TYPE_CHECKING:
     import duckdb
 
-_SLICE = 2**18  # rows that are written, or looked at, at once
-_MEMORY = 2**32  # bytes that DuckDB takes at most, of a machine that has twice as many
+_SLICE = 2**18  # rows that are written or read at once
+_MEMORY = 2**32  # most bytes of memory for DuckDB; a machine with less than twice as much gives half of it
 
 
 class DuckDB(SqlEngine):
-    """DuckDB on a database of its own, which is deleted at the end.
+    """DuckDB engine on a temporary database, which is deleted at the end.
 
     Raises
     ------
@@ -46,7 +46,7 @@ class DuckDB(SqlEngine):
     name = "duckdb"
 
     def __init__(self) -> None:
-        import duckdb  # takes a tenth of a second, which few pairings need
+        import duckdb  # imported late: it takes a tenth of a second, and most pairings do not use it
 
         self._error = duckdb.Error
         try:
@@ -65,7 +65,7 @@ class DuckDB(SqlEngine):
                     "autoload_known_extensions": False,
                 },
             )
-            # DuckDB takes `python -c` for an interactive session, and draws progress bars in its output.
+            # DuckDB mistakes `python -c` for an interactive session, and draws progress bars in its output.
             self._connection.execute("SET enable_progress_bar = false")
         except BaseException:
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -80,8 +80,8 @@ class DuckDB(SqlEngine):
     def typed(
         self, tables: Sequence[ExampleTable], columns: Sequence[str], texts: Sequence[str]
     ) -> tuple[list[Frame], Types]:
-        """Bring `columns` of two tables to one type each."""
-        # A query is not joined where it is: tables that pairing keeps would be in the database of the user.
+        """Convert each of `columns` to one type in both tables."""
+        # Queries are copied: joined in place, tables that pairing keeps would be in the user's database.
         tables = [stored(table, columns, self._new_path()) for table in tables]
         types = types_of(tables, columns, texts)
         return [cast_frame(self._source(table, types), types) for table in tables], types
@@ -100,7 +100,7 @@ class DuckDB(SqlEngine):
         return _renamed(frame.to_native(), list(types), table.schema, types)
 
     def _written(self, parts: Iterator[pl.DataFrame]) -> Frame:
-        """Write a table slice by slice, and read what was written."""
+        """Write a table slice by slice to files, and return the table that reads them."""
         paths = []
         for part in parts:
             paths.append(str(self._new_path()))
@@ -112,27 +112,29 @@ class DuckDB(SqlEngine):
             return nw.from_native(self._connection.read_parquet(paths, hive_partitioning=False))
 
     def local(self, frame: pl.DataFrame) -> Frame:
-        """Take a small table from memory."""
+        """Hand a small table over to DuckDB."""
         return self._written(iter([frame]))
 
-    def with_sql(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
+    def with_sql(self, frame: Frame, *steps: Mapping[str, str]) -> Frame:
         """Add columns of SQL expressions."""
         relation: duckdb.DuckDBPyRelation = frame.to_native()
-        return nw.from_native(
-            relation.project(", ".join(["*", *(f"{sql} AS {name}" for name, sql in columns.items())]))
-        )
+        for columns in steps:
+            relation = relation.project(
+                ", ".join(["*", *(f"{sql} AS {name}" for name, sql in columns.items())])
+            )
+        return nw.from_native(relation)
 
     def is_integer_text(self, name: str) -> str:
-        """Return the condition that a text is written as an integer."""
+        """Return the SQL condition that a text is written as an integer."""
         pattern = INTEGER_TEXT.removeprefix("^").removesuffix("$")
         return f"regexp_full_match({name}, '{pattern}')"
 
     def text_hash(self, name: str) -> str:
-        """Return the expression of a part of MD5 of a text."""
+        """Return the SQL expression of the first bits of MD5 of a text."""
         return f"CAST('0x' || md5({name})[:{TEXT_DIGITS}] AS BIGINT)"
 
     def mapped(self, frame: Frame, function: Callable[[pl.DataFrame], pl.DataFrame]) -> Frame:
-        """Add columns that `function` makes of batches of rows."""
+        """Apply `function`, which adds columns, to batches of rows."""
         relation: duckdb.DuckDBPyRelation = frame.to_native()
         path = str(self._new_path())
         with self._storing():
@@ -143,7 +145,7 @@ class DuckDB(SqlEngine):
         return self._written(function(lazy.slice(start, _SLICE).collect()) for start in starts)
 
     def kept(self, frame: Frame) -> Frame:
-        """Compute a table that several queries read."""
+        """Compute a table and store it in the database."""
         relation: duckdb.DuckDBPyRelation = frame.to_native()
         name = f"kept_{next(self._numbers)}"
         with self._storing():
@@ -151,26 +153,26 @@ class DuckDB(SqlEngine):
             return nw.from_native(self._connection.table(name))
 
     def collected(self, frame: Frame) -> pl.DataFrame:
-        """Bring few rows into memory."""
+        """Collect a table of few rows into memory."""
         relation: duckdb.DuckDBPyRelation = frame.to_native()
         with self._storing():
             found = _frame(relation)
-        return found.with_columns(selectors.decimal().cast(pl.Int64))  # sums are of 128 bits
+        return found.with_columns(selectors.decimal().cast(pl.Int64))  # sums are integers of 128 bits
 
     def beyond_ascii(self, frame: Frame, name: str) -> Frame:
-        """Keep the rows whose text in a column has other characters than those of ASCII."""
+        """Keep the rows whose text in a column has characters beyond ASCII."""
         relation: duckdb.DuckDBPyRelation = frame.to_native()
         return nw.from_native(relation.filter(f"strlen({quoted(name)}) > length({quoted(name)})"))
 
-    def sample(self, frame: Frame, name: str, n: int) -> pl.Series:
-        """Take about `n` values of a column at random."""
-        relation: duckdb.DuckDBPyRelation = frame.select(name).to_native()
+    def sampled(self, frame: Frame, n: int) -> Frame:
+        """Keep about `n` rows at random; each reading draws different rows."""
+        relation: duckdb.DuckDBPyRelation = frame.to_native()
         with self._storing():
             n_rows = int(_frame(relation.aggregate("count(*) AS n"))["n"].item())
-            return _frame(relation.filter(f"random() * {n_rows} < {n}"))[name]
+        return nw.from_native(relation.filter(f"random() * {n_rows} < {n}"))
 
     def n_distinct(self, frame: Frame, name: str) -> int:
-        """Count the distinct values of a column, to within a fifth."""
+        """Estimate the number of distinct values of a column, to within a fifth."""
         relation: duckdb.DuckDBPyRelation = frame.to_native()
         counted = relation.aggregate(f"approx_count_distinct({quoted(name)}) AS n")
         with self._storing():
@@ -189,14 +191,14 @@ class DuckDB(SqlEngine):
 def _renamed(
     relation: duckdb.DuckDBPyRelation, names: Sequence[str], schema: nw.Schema, types: Types
 ) -> Frame:
-    """Select columns under their internal names; floats that are integers or NaN as integers.
+    """Select columns under their internal names; convert floats to integers where the type is integral.
 
-    Other casts fail for a NaN that a dictionary holds, whether a row has it or not.
+    Other casts fail if the dictionary of a column holds NaN, even if no row has it.
 
     Parameters
     ----------
     names : sequence of str
-        The columns of the relation by place: DuckDB calls one of two otherwise that differ in case alone.
+        The columns of the relation in order: of two names that differ only in case, DuckDB renames one.
     """
     integral = (ColumnType.INTEGER, ColumnType.TEXT)
     places = {name: f"#{place}" for place, name in enumerate(names, 1)}
@@ -226,7 +228,7 @@ def _no_room(error: BaseException) -> StorageError:
 
 
 def _memory() -> int:
-    """Return the bytes of memory that DuckDB may take: at most half of what the machine has."""
+    """Return the bytes of memory that DuckDB may use: at most half of the machine's memory."""
     try:
         physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):

@@ -17,11 +17,14 @@ from trackperm.tables.column_types import typed_columns
 from trackperm.tables.table import ExampleTable
 
 _IS_INTEGER = re.compile(INTEGER_TEXT, re.ASCII).fullmatch
-_FIRST = 2**10  # texts which, if they are all different, are taken for ids of which few repeat
+_FIRST = 2**10  # first texts: if they are all distinct, the column is taken for ids, of which few repeat
 
 
 class InMemory(Engine):
-    """polars on columns that fit in memory, once more than they are; frames are its own, without narwhals."""
+    """Engine of polars, in memory; its frames are native lazy frames of polars, without narwhals.
+
+    The columns need about twice their size.
+    """
 
     name = "polars"
     is_local = True
@@ -30,13 +33,13 @@ class InMemory(Engine):
     def typed(
         self, tables: Sequence[ExampleTable], columns: Sequence[str], texts: Sequence[str]
     ) -> tuple[list[Frame], Types]:
-        """Bring `columns` of two tables to one type each."""
+        """Convert each of `columns` to one type in both tables."""
         *typed, types = typed_columns(tables[0], tables[1], columns, text=texts)
         frames = [table.frame.to_polars().rename({name: internal(name) for name in types}) for table in typed]
         return [self.local(frame) for frame in frames], types
 
     def local(self, frame: pl.DataFrame) -> Frame:
-        """Take a table."""
+        """Return the table as a lazy frame."""
         return cast(Frame, frame.lazy())
 
     def with_text_words(self, frame: Frame, words: Mapping[str, str]) -> Frame:
@@ -45,7 +48,7 @@ class InMemory(Engine):
         return self.local(data.hstack([_text_words(data[name]).alias(word) for word, name in words.items()]))
 
     def with_row_hash(self, frame: Frame, words: Sequence[str], name: str, rounds: int = 2) -> Frame:
-        """Add the hashes of rows, by NumPy: expressions take ten times as long on few rows."""
+        """Add the hashes of rows, computed by NumPy: expressions take ten times as long on few rows."""
         data = self.collected(frame)
         found = row_hash([data[word].to_numpy() for word in words], len(data), rounds)
         return self.local(
@@ -53,26 +56,26 @@ class InMemory(Engine):
         )
 
     def mapped(self, frame: Frame, function: Callable[[pl.DataFrame], pl.DataFrame]) -> Frame:
-        """Add columns that `function` makes of all rows."""
+        """Apply `function`, which adds columns, to all rows at once."""
         return self.local(function(self.collected(frame)))
 
     def kept(self, frame: Frame) -> Frame:
-        """Compute a table."""
+        """Compute a table and keep it in memory."""
         return self.local(self.collected(frame))
 
     def collected(self, frame: Frame) -> pl.DataFrame:
-        """Compute a table."""
+        """Collect a table."""
         return cast(pl.LazyFrame, frame).collect()
 
     def beyond_ascii(self, frame: Frame, name: str) -> Frame:
-        """Keep the rows whose text in a column has other characters than those of ASCII."""
+        """Keep the rows whose text in a column has characters beyond ASCII."""
         rows = cast(pl.LazyFrame, frame)
         return cast(Frame, rows.filter(pl.col(name).str.len_bytes() > pl.col(name).str.len_chars()))
 
-    def sample(self, frame: Frame, name: str, n: int) -> pl.Series:
-        """Take `n` values of a column at random, or all."""
-        values = self.collected(frame.select(name))[name]
-        return values.sample(min(n, len(values)), seed=0)
+    def sampled(self, frame: Frame, n: int) -> Frame:
+        """Keep `n` rows at random, or all if there are fewer."""
+        rows = self.collected(frame)
+        return self.local(rows.sample(min(n, len(rows)), seed=0))
 
     def n_distinct(self, frame: Frame, name: str) -> int:
         """Count the distinct values of a column."""
@@ -80,7 +83,7 @@ class InMemory(Engine):
 
 
 def _text_words(texts: pl.Series) -> pl.Series:
-    """Return the words of texts, once of each where they repeat."""
+    """Return the words of texts; the word of a text that repeats is computed only once."""
     if len(texts) <= FEW:
         values = texts.to_list()
         known = {text: NULL_WORD if text is None else _word(text) for text in set(values)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from functools import partial
@@ -39,9 +40,7 @@ _SLICE = 2**18
 """Rows that are handed over at once, in memory; more are in files where executors see them."""
 
 _REFUSAL = "refusal_of_batch"
-
-
-_PATTERN = set("*?[]{}\\")
+_PATTERN = set("*?[]{}\\:")  # characters of paths that Spark takes for patterns and addresses
 
 
 class Spark(SqlEngine):
@@ -155,10 +154,11 @@ class Spark(SqlEngine):
         """Take a small table from memory."""
         return nw.from_native(self._session.createDataFrame(_signed(frame).to_arrow()))
 
-    def with_sql(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
-        """Add columns of SQL expressions."""
+    def with_sql(self, frame: Frame, *steps: Mapping[str, str]) -> Frame:
+        """Add columns of SQL expressions, which Spark lets read those before them."""
         own: DataFrame = frame.to_native()
-        return nw.from_native(own.selectExpr("*", *(f"{sql} AS {name}" for name, sql in columns.items())))
+        columns = (f"{sql} AS {name}" for columns in steps for name, sql in columns.items())
+        return nw.from_native(own.selectExpr("*", *columns))
 
     def is_integer_text(self, name: str) -> str:
         """Return the condition that a text is written as an integer: `$` would allow a line break."""
@@ -180,7 +180,9 @@ class Spark(SqlEngine):
         added = function(rows).drop(rows.columns).with_columns(pl.lit(None, pl.String).alias(_REFUSAL))
         of_added: DataFrame = self.local(added).to_native()
         schema = StructType([*own.schema.fields, *of_added.schema.fields])
-        mapped = own.mapInArrow(partial(_mapped, function=function, added=added), schema)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # of versions of pandas, which has no part in it
+            mapped = own.mapInArrow(partial(_mapped, function=function, added=added), schema)
         kept = self.kept(nw.from_native(mapped))
         refusal = self.collected(kept.select(nw.col(_REFUSAL).min())).item()
         if refusal is not None:
@@ -203,11 +205,10 @@ class Spark(SqlEngine):
         own: DataFrame = frame.to_native()
         return nw.from_native(own.where(f"octet_length({name}) > char_length({name})"))
 
-    def sample(self, frame: Frame, name: str, n: int) -> pl.Series:
-        """Take about `n` values of a column at random, or all."""
-        own: DataFrame = frame.select(name).to_native()
-        share = min(1.0, n / max(1, own.count()))
-        return self.collected(nw.from_native(own.sample(fraction=share, seed=0)))[name]
+    def sampled(self, frame: Frame, n: int) -> Frame:
+        """Take about `n` rows at random, or all."""
+        own: DataFrame = frame.to_native()
+        return nw.from_native(own.sample(fraction=min(1.0, n / max(1, own.count())), seed=0))
 
     def n_distinct(self, frame: Frame, name: str) -> int:
         """Count the distinct values of a column, to within a fifth."""
@@ -259,7 +260,8 @@ def _renamed(frame: DataFrame, columns: Sequence[str], names: Sequence[str]) -> 
 
 
 def _signed(frame: pl.DataFrame) -> pl.DataFrame:
-    """Bring columns to types that Spark has: it has no unsigned integers, and a type for every column."""
+    """Bring columns to types that Spark has, which knows neither unsigned integers nor categories."""
     return frame.with_columns(
-        selectors.unsigned_integer().cast(pl.Int64), selectors.by_dtype(pl.Null).cast(pl.String)
+        selectors.unsigned_integer().cast(pl.Int64),
+        selectors.by_dtype(pl.Categorical, pl.Enum, pl.Null).cast(pl.String),
     )

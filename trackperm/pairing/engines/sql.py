@@ -16,8 +16,8 @@ class SqlEngine(Engine):
     """
 
     @abstractmethod
-    def with_sql(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
-        """Add columns: `columns` has the expression of each, by its name."""
+    def with_sql(self, frame: Frame, *steps: Mapping[str, str]) -> Frame:
+        """Add columns: each step has expressions by their names, and reads the steps before it."""
 
     @abstractmethod
     def is_integer_text(self, name: str) -> str:
@@ -42,6 +42,4 @@ class SqlEngine(Engine):
     def with_row_hash(self, frame: Frame, words: Sequence[str], name: str, rounds: int = 2) -> Frame:
         """Add the hashes of rows."""
         columns = [*frame.collect_schema(), *hash_names(name)]
-        for step in row_hash_sql(words, name, rounds):
-            frame = self.with_sql(frame, step)
-        return frame.select(columns)
+        return self.with_sql(frame, *row_hash_sql(words, name, rounds)).select(columns)

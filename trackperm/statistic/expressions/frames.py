@@ -1,9 +1,9 @@
-"""Counts as data frame expressions that mean the same on polars, pandas, pyarrow, DuckDB and Spark.
+"""Counts as data frame expressions with one meaning on polars, pandas, pyarrow, DuckDB and Spark.
 
 Engines wrap small integers, compare text with numbers, round integers to floats and divide by zero each in
-their own way. Here every column is cast first, arithmetic is 64-bit, and whatever could leave 64 bits or
-divide by zero is guarded: such a count becomes :data:`OUT_OF_RANGE`, which no valid count is, or NaN where
-counts are decimals.
+their own way. Every column is therefore cast first, arithmetic is 64-bit, and operations that could leave 64
+bits or divide by zero are guarded: such a count becomes :data:`OUT_OF_RANGE`, which no valid count is, or NaN
+where counts are decimals.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ from trackperm.statistic.expressions.types import constant_integer, literal_type
 from trackperm.tables.column_types import ColumnType
 
 OUT_OF_RANGE = 2**62
-"""What a count is where its arithmetic leaves 64 bits, divides by zero or meets NaN."""
+"""Value of a count whose arithmetic leaves 64 bits, divides by zero or meets NaN."""
 
-MAX_COST = 20_000
-_LARGEST_COUNT = 2**32  # of a counter: lists and texts are no longer than that
-_FLOAT_EXACT = 2**53
-_LARGEST_DIVISOR = 2**51
+MAX_COST = 20_000  # nodes of a guarded expression, which bounds the time that engines need to compile it
+_LARGEST_COUNT = 2**32  # bound of a counter, as lists and texts are shorter
+_FLOAT_EXACT = 2**53  # up to which every integer is a float
+_LARGEST_DIVISOR = 2**51  # up to which division in float64 can be corrected, as shown below
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 @dataclass(frozen=True)
 class _Part:
-    """A compiled node: int64, float64, boolean or text values, and where they can be trusted."""
+    """A compiled node: values of one type, and the condition under which they are valid."""
 
     values: nw.Expr
     type: ColumnType
     bound: int = 0  # of the absolute value, for integers
-    valid: nw.Expr | None = None  # None where always
+    valid: nw.Expr | None = None  # None if always valid
     cost: int = 1
-    constant: bool = False  # whether no column enters
+    constant: bool = False  # whether it reads no column
 
 
 def count_expression(
@@ -64,26 +64,26 @@ def count_expression(
     Parameters
     ----------
     expression : Expression
-        Has passed :class:`~trackperm.statistic.expressions.types.Checker` with these types.
+        Expression that passed :class:`~trackperm.statistic.expressions.types.Checker` with these types.
     columns : mapping of str to str
-        Actual column of every name.
+        Column of every name.
     types : mapping of str to ColumnType
-        Type of every actual column.
+        Type of every column.
     located : callable
-        Where a column, or that of a counter, is read, given its name.
+        Returns the column from which a column, or that of a counter, is read, given its name.
     functions : Functions
-        What the expression is built with.
+        Functions that build the expression.
 
     Returns
     -------
     narwhals.Expr
-        For rows that have a value in every column. Where counters are called, it reads
-        :func:`counter_column` of the call.
+        Expression for rows with a value in every column. It reads the values of a counter from the column
+        :func:`counter_column` of its call.
 
     Raises
     ------
     SpecError
-        If the expression is too large once everything is guarded.
+        If the expression is too large with all guards.
     """
     compiler = _Compiler(expression, columns, types, located, functions)
     part = compiler.compile(expression.tree)
@@ -96,7 +96,7 @@ def count_expression(
 
 
 def counter_column(call: Call) -> str:
-    """Name the column in which expressions find what a counter gave."""
+    """Return the name of the column from which expressions read the values of a counter."""
     return f"trackperm.{written(call)}"
 
 
@@ -111,7 +111,7 @@ def _both(*conditions: nw.Expr | None) -> nw.Expr | None:
 
 
 def _ordered(parts: list[_Part]) -> list[_Part]:
-    """Trust decimals only where they are numbers: engines order NaN differently."""
+    """Mark decimals as valid only where they are not NaN, which engines order differently."""
     return [
         replace(part, valid=_both(part.valid, ~part.values.is_nan()), cost=2 * part.cost)
         if part.type is ColumnType.DECIMAL
@@ -200,7 +200,7 @@ class _Compiler:
         conjunction = node.operator in ("&", "and")
         values = left.values & right.values if conjunction else left.values | right.values
         valid = right.valid
-        if node.operator in ("and", "or") and valid is not None:  # the right side may go unread
+        if node.operator in ("and", "or") and valid is not None:  # the right side may be skipped
             valid = valid | (~left.values if conjunction else left.values)
         part = _joined(values, ColumnType.BOOLEAN, 1, left, right)
         return replace(part, valid=_both(left.valid, valid), cost=part.cost + left.cost)
@@ -242,8 +242,8 @@ class _Compiler:
         left, right = self.limited(left, OUT_OF_RANGE), self.limited(right, _LARGEST_DIVISOR)
         zero = right.values == self.whole(0)
         divisor = self.functions.when(zero).then(self.whole(1)).otherwise(right.values)
-        # Spark divides in float64. That misses the quotient by so little that what is left over, at most
-        # |divisor| + 2^11, is divided exactly: floor(fl(a / b)) = floor(a / b) for |a|, |b| <= 2^52.
+        # Spark divides in float64, with an error so small that the remainder is at most |divisor| + 2^11 and
+        # is divided exactly: floor(fl(a / b)) = floor(a / b) for |a|, |b| <= 2^52.
         values = self.floored(left.values, divisor)
         cost = 2 * left.cost + 5 * right.cost
         if left.bound > _FLOAT_EXACT // 2:
@@ -277,7 +277,7 @@ class _Compiler:
             yes, no = self.numbers(yes, no)
         values = self.functions.when(condition.values).then(yes.values).otherwise(no.values)
         part = _joined(values, yes.type, max(yes.bound, no.bound), condition, yes, no)
-        # The side that is not chosen need not be valid.
+        # Only the chosen side has to be valid.
         sides = (
             None if yes.valid is None else yes.valid | ~condition.values,
             None if no.valid is None else no.valid | condition.values,

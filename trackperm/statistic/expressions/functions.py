@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Functions(Protocol):
-    """What is used of the module ``narwhals``, or in its place of the module ``polars``."""
+    """The functions of the module ``narwhals``, or of ``polars`` in its place, that are used here."""
 
     Float64: Any
     Int64: Any

@@ -17,7 +17,7 @@ from shutil import copyfile
 from typing import Any
 
 from trackperm.errors import SourceError
-from trackperm.messages import did_you_mean, listed
+from trackperm.messages import did_you_mean, listed, listing
 from trackperm.tables.formats.log_table import columns_and_rows, table_of_rows
 from trackperm.tables.formats.parquet import tables_in_parts
 from trackperm.tables.json_values import parsed
@@ -37,7 +37,6 @@ _NOT_PREDICTIONS = ("code", "job", "model", "run_table", "wandb-events", "wandb-
 
 _FILES = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", TABLE_SUFFIX)
 _MOST_ROWS = 200_000
-_SHOWN = 20
 _AS_FILE = (
     "`trackperm.log_predictions(run, frame)`, or "
     "`artifact = wandb.Artifact('predictions', 'predictions')`, `artifact.add_file('predictions.parquet')`, "
@@ -230,11 +229,9 @@ def choose(
         if len(found) == 1:
             return found[0], None
         if found:
-            lines = [f"    {table.name}{_rows(table.n_rows)}" for table in found[:_SHOWN]]
-            more = [f"    and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
             raise SourceError(
                 f"{called} has {len(found)} tables that could hold its predictions:\n\n"
-                + "\n".join(lines + more),
+                + listing([f"{table.name}{_rows(table.n_rows)}" for table in found]),
                 hint=f"choose one: {choice(found[0].name)}.",
             )
     names = [*(f"{table.name} (of a chart)" for table in tables), *others]

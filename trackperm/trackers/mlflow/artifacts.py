@@ -18,7 +18,7 @@ from mlflow.store.artifact.artifact_repository_registry import get_artifact_repo
 from mlflow.utils.uri import add_databricks_profile_info_to_artifact_uri
 
 from trackperm.errors import InputError, TrackerError
-from trackperm.messages import listed
+from trackperm.messages import listed, listing
 from trackperm.tables import is_readable, tables_in_parts
 from trackperm.trackers.mlflow.evaluations import TRACES, has_assessed_traces
 from trackperm.trackers.mlflow.store import Store
@@ -33,7 +33,6 @@ _PEEK_SIZE = 16 * 2**20  # bytes of such a file; larger ones take long to downlo
 _PEEK = 4096  # bytes of its start, which hold the first key of a table
 _SPLIT_JSON = re.compile(rb'\s*\{\s*"(columns|index|data)"\s*:')
 _ARRAY_OF_OBJECTS = re.compile(rb"(\xef\xbb\xbf)?\s*\[\s*\{")
-_SHOWN = 20
 _ROOT = "."
 """Name that selects the parts of a table which lie outside all folders."""
 
@@ -143,14 +142,10 @@ def find_table(store: Store, run: TrackedRun, *, is_evaluation: bool = False) ->
     if contents.tables:
         raise InputError(
             f"{called} has {len(contents.tables)} artifacts that could hold its predictions:\n\n"
-            + "\n".join(f"    {table.path}{_size(table)}" for table in contents.tables[:_SHOWN]),
+            + listing([f"{table.path}{_size(table)}" for table in contents.tables]),
             hint=f"choose one: `--artifact {contents.tables[0].path}`.",
         )
-    has = (
-        f"only {', '.join(f'`{path}`' for path in contents.others[:_SHOWN])}"
-        if contents.others
-        else "no artifacts at all"
-    )
+    has = f"only {listed(contents.others)}" if contents.others else "no artifacts at all"
     raise InputError(
         f"{called} has no artifact that could hold per-example predictions ({has})",
         hint="log one row per example, with the columns `id`, `prediction` and `label`: "

@@ -16,6 +16,7 @@ from mlflow.entities import Run
 from mlflow.exceptions import MlflowException
 
 from trackperm.errors import InputError, InputTypeError, TrackpermError
+from trackperm.messages import listing
 from trackperm.statistic import Statistic
 from trackperm.tables import read_examples
 from trackperm.tables.table import ExampleTable
@@ -53,9 +54,9 @@ from trackperm.trackers.publication import (
 from trackperm.trackers.references import RunReference, TrackedRun
 
 _RUN_ID = re.compile(r"[a-zA-Z0-9][\w-]{0,255}")
-_PAGE = 1000
+_PAGE = 1000  # names of runs that are searched for one like a wrong name
 _READERS = 8  # threads: a server answers several requests at once, and transfer takes longer than answering
-_SHOWN = 20
+_SHOWN = 20  # references in a hint
 
 
 class MlflowTracker:
@@ -294,8 +295,13 @@ class MlflowTracker:
                 f"experiment `{experiment}` has no run called `{name}`",
                 hint=self._hint_for_run(name, self._run_names(self._store.experiment_id(experiment))),
             )
+        lines = [
+            f"mlflow:{run.info.run_id}  started {moment(run.info.start_time):%Y-%m-%d %H:%M:%S UTC}"
+            f"  {run.info.status}"
+            for run in runs
+        ]
         raise InputError(
-            f"{len(runs)} runs of experiment `{experiment}` are called `{name}`:\n\n{_listing(runs)}",
+            f"{len(runs)} runs of experiment `{experiment}` are called `{name}`:\n\n{listing(lines)}",
             hint="name one by its id.",
         )
 
@@ -323,14 +329,3 @@ class MlflowTracker:
         with self._store.calls("listing runs") as client:
             runs = client.search_runs([experiment_id], max_results=_PAGE)
         return [run.info.run_name for run in runs if not is_comparison(run)]
-
-
-def _listing(runs: Sequence[Run]) -> str:
-    lines = [
-        f"    mlflow:{run.info.run_id}  started {moment(run.info.start_time):%Y-%m-%d %H:%M:%S UTC}"
-        f"  {run.info.status}"
-        for run in runs[:_SHOWN]
-    ]
-    if len(runs) > _SHOWN:
-        lines.append(f"    and {len(runs) - _SHOWN} more")
-    return "\n".join(lines)

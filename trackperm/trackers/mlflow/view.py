@@ -26,7 +26,7 @@ VIEW_KEY = "trackperm"
 VIEW_TAG = f"mlflow.sharedViewState.{VIEW_KEY}"
 
 _DEFLATED = "deflate;"
-_LARGEST_STATE = 2**20
+_LARGEST_STATE = 2**20  # bytes, as a few kilobytes can be inflated without end
 _VERDICT = "sig."
 _BESIDE = (".vs", ".baseline_of")
 """Suffixes of the tags that accompany a verdict."""

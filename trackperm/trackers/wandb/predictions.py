@@ -19,11 +19,9 @@ from trackperm.errors import InputError, InputTypeError, TrackerError
 from trackperm.trackers.predictions import Predictions
 from trackperm.trackers.references import RunReference
 from trackperm.trackers.wandb.content import md5
-from trackperm.trackers.wandb.store import Store
+from trackperm.trackers.wandb.store import SETTLING_SECONDS, UPLOAD_SECONDS, Store
 
 _TYPE = "predictions"
-_UPLOAD_SECONDS = 300
-_SETTLING_SECONDS = (0.0, 0.1, 0.4, 1.5, 3.0, 5.0)
 
 # The log of an offline run is flushed about every 15 seconds, so this process records what it has logged.
 _LOGGED_OFFLINE: WeakKeyDictionary[wandb.Run, dict[str, Path]] = WeakKeyDictionary()
@@ -86,8 +84,8 @@ def _write_online(
             predictions.require_same(logged, reference)
             return reference
         file.write_bytes(predictions.data)
-        run.log_artifact(_new_artifact(name, file)).wait(timeout=_UPLOAD_SECONDS)
-        for seconds in _SETTLING_SECONDS:
+        run.log_artifact(_new_artifact(name, file)).wait(timeout=UPLOAD_SECONDS)
+        for seconds in SETTLING_SECONDS:
             time.sleep(seconds)
             kept = _artifact(store, path, name)
             entries = {} if kept is None else kept.manifest.entries

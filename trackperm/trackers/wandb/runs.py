@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 import wandb
 
 from trackperm.errors import InputError
-from trackperm.messages import did_you_mean
+from trackperm.messages import did_you_mean, listing
 from trackperm.trackers.publication import COMPARISON, GROUP, KINDS
 from trackperm.trackers.references import TrackedRun
 from trackperm.trackers.wandb.store import Store
@@ -20,8 +20,7 @@ _PAGE = re.compile(r"(?:/wandb)?/([^/]+)/([^/]+)/runs/([^/]+)(?:/.*)?")
 UNFINISHED = "unfinished"
 """Tag of a comparison's run while it is being written."""
 
-_SHOWN = 20
-_MAX_NAMES = 1000
+_MAX_NAMES = 1000  # names of runs that are searched for one like a wrong name
 
 
 def find_run(store: Store, locator: str) -> TrackedRun:
@@ -40,10 +39,7 @@ def find_run(store: Store, locator: str) -> TrackedRun:
     InputError
         If `locator` names no run, or several.
     """
-    container, name = from_page(locator) if "://" in locator else _split(store, locator)
-    path = f"{container}/{name}"
-    with store.calls(f"looking up run `wandb:{path}`"):
-        run = store.run_or_none(path) if "/" not in name else None
+    container, name, run = _look_up(store, locator)
     if run is None:
         run = _called(store, container, name, locator)
     if is_comparison(run):
@@ -73,10 +69,8 @@ def find_comparison(store: Store, locator: str) -> Any:
     InputError
         If there is no run with that id, or it is not a comparison.
     """
-    container, run_id = from_page(locator) if "://" in locator else _split(store, locator)
+    container, run_id, run = _look_up(store, locator)
     path = f"{container}/{run_id}"
-    with store.calls(f"looking up comparison `wandb:{path}`"):
-        run = store.run_or_none(path) if "/" not in run_id else None
     if run is None:
         raise InputError(
             f"W&B at `{store.base_url}` has no run with the id `{path}`",
@@ -142,6 +136,14 @@ def from_page(url: str) -> tuple[str, str]:
     return f"{entity}/{project}", run_id
 
 
+def _look_up(store: Store, locator: str) -> tuple[str, str, Any]:
+    """Return container and name in a locator, and the run whose id the name is; None where it is not one."""
+    container, name = from_page(locator) if "://" in locator else _split(store, locator)
+    path = f"{container}/{name}"
+    with store.calls(f"looking up run `wandb:{path}`"):
+        return container, name, store.run_or_none(path) if "/" not in name else None
+
+
 def _split(store: Store, locator: str) -> tuple[str, str]:
     parts = locator.split("/")
     if len(parts) == 2 and all(parts):
@@ -165,8 +167,12 @@ def _called(store: Store, container: str, name: str, locator: str) -> Any:
     if len(runs) == 1:
         return runs[0]
     if runs:
+        lines = [
+            f"wandb:{run.entity}/{run.project}/{run.id}  started {run.created_at}  {run.state}"
+            for run in runs
+        ]
         raise InputError(
-            f"{len(runs)} runs of project `{container}` are called `{name}`:\n\n{_listing(runs)}",
+            f"{len(runs)} runs of project `{container}` are called `{name}`:\n\n{listing(lines)}",
             hint="name one by its id.",
         )
     if not exists:
@@ -188,13 +194,3 @@ def _exists(api: wandb.Api, container: str) -> bool:
         if str(error).startswith("Could not find project"):
             return False
         raise
-
-
-def _listing(runs: Sequence[Any]) -> str:
-    lines = [
-        f"    wandb:{run.entity}/{run.project}/{run.id}  started {run.created_at}  {run.state}"
-        for run in runs[:_SHOWN]
-    ]
-    if len(runs) > _SHOWN:
-        lines.append(f"    and {len(runs) - _SHOWN} more")
-    return "\n".join(lines)

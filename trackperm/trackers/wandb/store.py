@@ -32,6 +32,10 @@ _SILENCE = (requests.ConnectionError, requests.Timeout, TimeoutError, Connection
 _FORBIDDEN = re.compile(r"permission denied|forbidden|\b403\b", re.IGNORECASE)
 _IN_USE = "is in use"
 _NOT_FOUND = ("Could not find run", "Could not find project")
+UPLOAD_SECONDS = 300  # for an artifact, which is small
+SETTLING_SECONDS = (0.0, 0.1, 0.4, 1.5, 3.0, 5.0)
+"""Pauses between attempts to read back what was written, which a server may take a moment to show."""
+
 # Users wait for a server that is down, for a slow start of a run, and for an upload, at most this long.
 _REACH_SECONDS, _START_SECONDS, _FINISH_SECONDS = 15, 60, 300
 

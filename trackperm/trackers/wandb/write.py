@@ -27,11 +27,16 @@ from trackperm.trackers.wandb.charts import presets_in
 from trackperm.trackers.wandb.content import Content, md5
 from trackperm.trackers.wandb.offline import folders_of_comparisons
 from trackperm.trackers.wandb.runs import UNFINISHED
-from trackperm.trackers.wandb.store import Store, ended, environment, start_run
+from trackperm.trackers.wandb.store import (
+    SETTLING_SECONDS,
+    UPLOAD_SECONDS,
+    Store,
+    ended,
+    environment,
+    start_run,
+)
 
 _UNFINISHED_NOTES = "This {} is being written, or its writing broke off: run it again to complete it."
-_SETTLING_SECONDS = (0.0, 0.1, 0.4, 1.5, 3.0, 5.0)  # between attempts to read back; ten in all
-_UPLOAD_SECONDS = 300
 
 
 def write_online(
@@ -78,7 +83,7 @@ def write_online(
                 for name in used:
                     run.use_artifact(name)
                 result = run.log_artifact(content.artifact(_subfolder(folder, "files")))
-                result.wait(timeout=_UPLOAD_SECONDS)
+                result.wait(timeout=UPLOAD_SECONDS)
                 run.log(content.media(_subfolder(folder, "media")))
                 run.summary.update(dict(content.summary))
                 if alert and before is None:
@@ -148,7 +153,7 @@ def write_offline(
         raise TrackerError(
             f"W&B failed while {doing}: {error}", hint="is there space, and is the folder writable?"
         ) from error
-    for seconds in _SETTLING_SECONDS:  # wandb's process may still be writing when the run has ended
+    for seconds in SETTLING_SECONDS:  # wandb's process may still be writing when the run has ended
         time.sleep(seconds)
         differences = _differences_offline(written, content)
         if not differences:
@@ -205,7 +210,7 @@ def _verify(store: Store, path: str, content: Content, *, final: bool) -> Any:
         If the content still differs in the end.
     """
     differences: list[str] = []
-    for seconds in _SETTLING_SECONDS:
+    for seconds in SETTLING_SECONDS:
         time.sleep(seconds)
         run = store.run_or_none(path)
         differences = ["the run itself"] if run is None else _differences(run, content, final=final)
