@@ -91,7 +91,7 @@ def test_a_difference_that_the_test_does_not_look_for(
 ) -> None:
     parameters = {"positive": "yes"} if statistic == "f1" else None
     pilot = trackperm.compare(*runs, statistic, parameters=parameters, alternative=alternative)
-    with pytest.raises(InputError, match=f"which the alternative '{alternative}' does not look for"):
+    with pytest.raises(InputError, match=f"which is not in the alternative '{alternative}'"):
         plan_from_pilot(pilot, difference=difference)
 
 

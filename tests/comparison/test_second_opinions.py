@@ -357,8 +357,8 @@ def test_studentized_needs_slopes(tmp_path: Path):
     found = studentized(trackperm.compare(frame, frame.with_columns(prediction=1), spec))
     assert found.pvalue is None
     assert found.sentence == (
-        "Does not apply: the statistic has `max`, and with it corners where it has no slope, of which a"
-        " standard error is made."
+        "Does not apply: `max` in the statistic is not differentiable everywhere; the studentised test needs"
+        " slopes."
     )
 
 

@@ -60,9 +60,9 @@ def test_integers_whose_sums_exceed_machine_words_are_counted(scores: list[int])
 
 def test_what_does_not_fit_is_refused_by_name() -> None:
     scores = [(-1) ** i * (10**11 + i * 7919**2) for i in range(60)]
-    with pytest.raises(CapacityError, match=r"which frequencies matter takes .* factors"):
+    with pytest.raises(CapacityError, match=r"the search for frequencies needs .* factors"):
         difference_test(scores, [0] * 60, method="lattice")
-    with pytest.raises(CapacityError, match=r"ways to swap; it takes 2\^42"):
+    with pytest.raises(CapacityError, match=r"configurations; the limit is 2\^42"):
         difference_test(scores, [0] * 60, method="enumerate")
 
 

@@ -94,7 +94,7 @@ def attempts_test(
 
     Examples
     --------
-    One example, of which three attempts of five pass and none of three, is Fisher's exact test:
+    One example, where three of five attempts and none of three pass, is Fisher's exact test:
 
     >>> attempts_test([3], [5], [0], [3], alternative="greater").pvalue
     0.17857142857142858
@@ -194,7 +194,7 @@ def _checked(**arrays: npt.ArrayLike) -> IntArray:
         if none.size:
             raise InputError(
                 f"`attempts_{run}` is {attempts[none[0]]} at index {none[0]}; expected at least one attempt",
-                hint="leave out examples that one of the systems never attempted, and say so.",
+                hint="remove examples that one of the systems never attempted, and report it.",
             )
         beyond = np.flatnonzero((passed < 0) | (passed > attempts))
         if beyond.size:
@@ -243,13 +243,13 @@ class _PassRates:
     Attributes
     ----------
     law : HypergeometricSum
-        The law of S: each candidate's passes, less the fewest there can be, times a step.
+        Distribution of S: passes of the candidate above their minimum, times a step.
     origin, unit : Fraction
-        The statistic where S = 0, and what one unit of S adds; positive.
+        Statistic at S = 0, and its change for one unit of S; positive.
     observed : Fraction
-        The statistic as it is.
+        Observed statistic.
     n_examples : int
-        N.
+        Number of examples N.
     """
 
     law: HypergeometricSum
@@ -263,7 +263,7 @@ class _PassRates:
         """Build it from distinct rows (passes and attempts of u, then of v) and their numbers."""
         n_examples = int(counts.sum())
         passes, attempts = rows[:, 0] + rows[:, 2], rows[:, 1] + rows[:, 3]
-        # Examples of which all attempts pass, or none, add nothing however they are permuted.
+        # Examples with no passes, or with passes only, are the same after any permutation.
         moving = (passes > 0) & (passes < attempts)
         passed_u, first, passed_v, second = rows[moving].T
         counts, passes = counts[moving], passes[moving]

@@ -73,7 +73,7 @@ class Differences:
         h : RationalStatistic, RealStatistic or callable
             The statistic; only a RationalStatistic can be recognised as affine.
         observed, swapped : ndarray of int64, shape (K, m)
-            g of pairs as they are, and with their outputs exchanged.
+            g of pairs as observed, and with their outputs exchanged.
         multiplicities : ndarray of int64, shape (K,)
             Number of examples of each row.
         """

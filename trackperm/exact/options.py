@@ -24,7 +24,7 @@ class TestOptions:
     Attributes
     ----------
     alternative : {'two-sided', 'less', 'greater'}, optional
-        Which values are extreme; None for what the statistic declares, which is two-sided by default.
+        Side on which values are extreme; None for the declaration of the statistic, two-sided by default.
     alpha : float
         Significance level of the verdict, between 0 and 1; it does not enter the p-value.
     mid_p : bool
@@ -32,18 +32,18 @@ class TestOptions:
     method : {'auto', 'binomial', 'enumerate', 'dp', 'lattice', 'bracket', 'monte-carlo'}
         Numerical engine.
     n_samples, seed, exceedances : int
-        For Monte Carlo: random swaps, the seed that they come from, and the number of them at least as
-        extreme as the observed one at which drawing stops (Besag and Clifford 1991), if it should.
+        For Monte Carlo: number of random swaps, their seed, and optionally the number of extreme ones at
+        which drawing stops (Besag and Clifford 1991).
     memory_budget : int
         Bytes that the test may allocate.
 
     Raises
     ------
     InputError
-        If an option has no such value, or two contradict each other.
+        If an option is out of range, or two options are contradictory.
     """
 
-    __test__: ClassVar[bool] = False  # pytest takes classes that begin with Test for tests
+    __test__: ClassVar[bool] = False  # pytest collects classes whose names begin with Test
 
     alternative: Alternative | None = None
     alpha: float = 0.05
@@ -66,13 +66,11 @@ class TestOptions:
                 option = name.removeprefix("n_")
                 raise InputError(f"`--{option}` is {value!r}; expected an integer of at least {smallest}")
         if self.mid_p and self.method == "monte-carlo":
-            raise InputError(
-                "the mid-p-value needs an exact method", hint="leave `--mid-p` or `--method` out."
-            )
+            raise InputError("the mid-p-value needs an exact method", hint="omit `--mid-p` or `--method`.")
 
     @property
     def tested(self) -> Alternative:
-        """The alternative, two-sided where none is given."""
+        """Alternative of the test, two-sided by default."""
         return self.alternative or "two-sided"
 
     @property
@@ -81,5 +79,5 @@ class TestOptions:
         return self.tested == "two-sided"
 
     def with_default(self, alternative: Alternative) -> TestOptions:
-        """Return the options with `alternative` where none is given."""
+        """Return the options with a default for `alternative`."""
         return self if self.alternative is not None else replace(self, alternative=alternative)

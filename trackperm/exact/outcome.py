@@ -21,7 +21,7 @@ from trackperm.exact.types import Region
 
 @dataclass(frozen=True)
 class ResultFields:
-    """Fields of a result that no engine computes; `ties` is asked for after the engine has run."""
+    """Fields of a result that no engine computes; `ties` is called after the engine has run."""
 
     observed: float
     ties: Callable[[], Ties]

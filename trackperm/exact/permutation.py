@@ -51,7 +51,7 @@ from trackperm.exact.types import IntArray, Region
 
 MODERATE_TERMS = 1_000
 """Largest number of terms of numerator and denominator for which a rational statistic is multiplied out: with
-more terms, evaluating it as it is written is faster."""
+more terms, evaluation of its written form is faster."""
 
 LISTABLE = 2**17
 """Largest number of configurations that are listed for several counts: half a second, which the lattice
@@ -94,8 +94,8 @@ def difference_test(
     method : {'auto', 'binomial', 'enumerate', 'dp', 'lattice', 'bracket', 'monte-carlo'}
         Numerical engine.
     n_samples, seed, exceedances : int
-        For Monte Carlo: random swaps, the seed that they come from, and the number of them at least as
-        extreme as the observed one at which drawing stops (Besag and Clifford 1991), if it should.
+        For Monte Carlo: number of random swaps, their seed, and optionally the number of extreme ones at
+        which drawing stops (Besag and Clifford 1991).
     memory_budget : int
         Bytes that the test may allocate.
 
@@ -106,7 +106,7 @@ def difference_test(
     InputError
         If shapes differ, there are no examples, or values are NaN, infinite or too large.
     CapacityError
-        If the engine that was asked for cannot take the problem.
+        If the named engine cannot solve the problem.
 
     Examples
     --------
@@ -225,12 +225,13 @@ def structured_test(
     Parameters
     ----------
     observed, swapped : array_like of int, shape (N, m)
-        g(u_n, v_n) and g(v_n, u_n): what example n contributes as it is, and with its outputs exchanged.
+        g(u_n, v_n) and g(v_n, u_n): contributions of example n as observed, and with its outputs exchanged.
     h : RationalStatistic, RealStatistic or callable
-        A RationalStatistic of m variables: ties are decided exactly. A RealStatistic, with roots and
-        logarithms: by 100 digits. Or a NumPy function from float64 arrays of shape (..., m) to arrays of
-        shape (...): values within 2^-40 of the largest value then count as tied with the observed one, and
-        the result says ``ties='approximate'``.
+        Statistic of m variables. Ties of a RationalStatistic are decided exactly; ties of a RealStatistic are
+        decided exactly for sums of square roots and for logarithms, and otherwise by 100 digits. A NumPy
+        function from float64 arrays of shape (..., m) to arrays of shape (...) is accepted, too: values
+        within 2^-40 of the largest value then count as tied with the observed one, and the result has
+        ``ties='approximate'``.
     alternative : {'two-sided', 'less', 'greater'}
         Two-sided is |t| >= |t observed| and needs a statistic that changes sign when the runs are exchanged.
     multiplicities : array_like of int, shape (N,), optional
@@ -252,7 +253,7 @@ def structured_test(
         If shapes differ, there are no examples, values exceed 2^62, the statistic is undefined where it is
         needed, or it is not antisymmetric and the test is two-sided.
     CapacityError
-        If the engine that was asked for cannot take the problem.
+        If the named engine cannot solve the problem.
 
     Examples
     --------
@@ -479,7 +480,7 @@ def _engines(
             seconds=1e-4 + 4e-6 * configurations if configurations <= LISTABLE else math.inf,
             n_bytes=configurations * (BYTES_PER_CONFIGURATION + law.n_coins // 4),
             refusal=None,
-            why=f"{ways} ways to swap, counted in integers",
+            why=f"{ways} configurations, counted in integers",
             run=counted,
         ),
         Engine(

@@ -19,39 +19,40 @@ class PermutationTest:
     Attributes
     ----------
     alternative : {'two-sided', 'less', 'greater'}
-        Which values count as extreme: |t| >= |t observed|, t <= t observed or t >= t observed.
+        Extreme values: |t| >= |t observed|, t <= t observed or t >= t observed.
     observed : float
-        The statistic of the runs as they are.
+        Observed statistic.
     pvalue : float
         Probability, under independent fair swaps, or permutations of attempts, of a value at least as
-        extreme; with ``mid_p`` values equal to the observed one count half. 0.0 only where it is below the
-        range of floats. An upper bound where `method` is ``bracket``; (extreme + 1) / (drawn + 1) where it is
+        extreme; with ``mid_p`` values equal to the observed one count half. It is 0.0 only below the range of
+        floats, an upper bound for the method ``bracket``, and (extreme + 1) / (drawn + 1) for
         ``monte-carlo``.
     log10_pvalue : float
-        Its decimal logarithm, always finite.
+        Decimal logarithm of the p-value, always finite.
     error_bound : float
-        Certified bound on the error of the p-value, relative to it. 1 means that `pvalue` is only known to be
-        an upper bound; infinity, that nothing is certified, as by Monte Carlo, or no lower end, of a bracket.
+        Certified bound on the relative error of the p-value. 1 means that `pvalue` is an upper bound only;
+        infinity means that Monte Carlo certifies nothing, or that a bracket has no lower end.
     interval : tuple of float
-        Ends between which the exact p-value lies: certainly, or with 99 % confidence for Monte Carlo.
+        Interval that contains the exact p-value: certainly, or with 99 % confidence for Monte Carlo.
     method : str
         Engine: ``binomial``, ``enumerate``, ``dp``, ``lattice``, ``bracket`` or ``monte-carlo``; ``attempts``
-        where attempts were permuted within examples, and not outputs swapped (`attempts_test`).
+        for attempts permuted within examples (`attempts_test`).
     why : str
-        Why that engine.
+        Reason for this engine.
     ties : {'exact', '100 digits', 'approximate'}
-        How ties with the observed value were decided: exactly; by 100 digits, for irrational values that no
-        algebra decides and that count as tied if they agree in them; within a rounding band, for callables.
+        Method that decided ties with the observed value: exact; 100 digits, which count as a tie if they
+        agree, for irrational values other than square roots and logarithms; or approximate, within a
+        rounding band, for callables.
     mid_p : bool
         Whether ties count half.
     n_examples, n_discordant : int
-        Examples, and those that a swap changes; of attempts, those that neither all pass nor all fail.
+        Number of examples, and of those that a swap changes; for attempts, of those with passes and failures.
     rank : int
-        Dimension of the lattice that the null distribution lives on.
+        Dimension of the lattice of the null distribution.
     n_better, n_worse : int or None
-        Discordant examples that raise and that lower the statistic, where it is one-dimensional and linear.
+        Numbers of discordant examples that raise and that lower a linear statistic; None for others.
     n_samples : int or None
-        Random swaps drawn, for Monte Carlo.
+        Number of random swaps of Monte Carlo; None for exact engines.
     """
 
     alternative: Alternative

@@ -101,7 +101,7 @@ def _value(f: Callable[[float], float], x: float) -> float:
 
 
 def _interpolated(before: tuple[float, float], at: tuple[float, float], other: tuple[float, float]) -> float:
-    """Return the step from `at` to the root of a curve through the points; infinite where there is none."""
+    """Return the step from `at` to the root of a curve through the points; infinite if it has none."""
     (x_before, f_before), (x, y), (x_other, f_other) = before, at, other
     if x_before == x_other:
         return -y * (x - x_before) / (y - f_before)

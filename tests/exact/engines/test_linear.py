@@ -202,8 +202,8 @@ def test_the_engine_follows_the_problem() -> None:
 @pytest.mark.parametrize(
     ("n", "method", "error", "said"),
     [
-        (1_199, "enumerate", CapacityError, "ways to swap; it takes 2^42"),
-        (60, "binomial", InputError, "here there are `enumerate`, `dp`, `lattice`, `bracket`"),
+        (1_199, "enumerate", CapacityError, "configurations; the limit is 2^42"),
+        (60, "binomial", InputError, "expected `enumerate`, `dp`, `lattice`, `bracket`"),
         (60, "fft", InputError, "`method` is 'fft'"),
     ],
 )
@@ -439,7 +439,7 @@ def test_distinct_differences_beyond_reach_are_bracketed_or_refused() -> None:
     with pytest.raises(CapacityError, match=r"sums of the differences exceed 2\^52"):
         difference_test(np.where(up, steps, -steps), zeros, method="lattice")
     with pytest.raises(
-        CapacityError, match=r"cannot take this problem: which frequencies matter takes .* factors"
+        CapacityError, match=r"cannot solve this problem: the search for frequencies needs .* factors"
     ):
         difference_test(np.where(up, 10**9, -(10**9)) + np.arange(steps.size), zeros, method="lattice")
 

@@ -221,7 +221,7 @@ def test_conditions_that_break_the_symmetry_are_refused() -> None:
     u, v = variables(2)
     broken = u.equals(v).where(1, u.sqrt() - v.sqrt())
     observed, swapped = [[9, 0]] + [[1, 0]] * 9, [[0, 9]] + [[0, 1]] * 9
-    with pytest.raises(InputError, match=r"is 1.0 after some swaps and 1.0 after the opposite ones"):
+    with pytest.raises(InputError, match=r"is 1.0 after some swaps and 1.0 after the opposite swaps"):
         structured_test(observed, swapped, broken, method="lattice")
     fair = u.equals(v).where(0, u.sqrt() - v.sqrt())
     mirrored = structured_test(observed, swapped, fair)

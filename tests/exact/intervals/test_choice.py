@@ -183,7 +183,7 @@ def test_ratios_are_resampled() -> None:
     for statistic in (h, RealStatistic.from_rational(h), lambda x: x[..., 0] - x[..., 2]):
         found = interval_of(table, statistic, n_resamples=500)
         assert (found.method, found.relation) == ("bootstrap BCa", "may disagree")
-    with pytest.raises(InputError, match="no mean of scores"):
+    with pytest.raises(InputError, match="is not a mean of scores"):
         interval_of(table, h, method="shift")
 
 

@@ -134,7 +134,7 @@ def test_refuses_laws_with_too_many_values():
 
 @pytest.mark.parametrize(
     ("values", "message"),
-    [([], "has to be one"), ([0.0, 1.0], "positive"), ([0.1, 0.5], "greatest"), ([math.nan, 1.0], "nan")],
+    [([], "empty"), ([0.0, 1.0], "positive"), ([0.1, 0.5], "greatest"), ([math.nan, 1.0], "nan")],
 )
 def test_refuses_lists_that_are_no_law(values, message):
     with pytest.raises(InputError, match=message):

@@ -152,7 +152,7 @@ def test_pvalues_drawn_at_random_have_no_smallest():
 def test_refusals():
     with pytest.raises(InputError, match=r"below the smallest attainable, 0\.25"):
         tarone_holm([0.1, 0.1], [0.1, 0.25])
-    with pytest.raises(InputError, match="expected one for each"):
+    with pytest.raises(InputError, match="expected one number for each"):
         tarone_holm([0.1, 0.1], [0.1])
     with pytest.raises(InputError, match="index 0 is nan"):
         tarone_holm_log10([-1.0], [math.nan])

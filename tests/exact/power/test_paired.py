@@ -191,9 +191,9 @@ def test_refusals():
         paired_power(0, 0.1, 0.2)
     with pytest.raises(InputError, match=r"`power` is 0\.05; expected a number between alpha"):
         examples_needed(0.1, 0.2, power=0.05)
-    with pytest.raises(InputError, match="does not look for"):
+    with pytest.raises(InputError, match="is not in the alternative"):
         examples_needed(0.1, 0.2, alternative="less")
-    with pytest.raises(InputError, match="does not look for"):
+    with pytest.raises(InputError, match="is not in the alternative"):
         examples_needed(0.0, 0.2)
     with pytest.raises(InputError, match="cannot differ"):
         examples_needed(float("nan"), 0.2)

@@ -152,7 +152,7 @@ def test_it_says_what_it_is():
         ({"n_examples": 0}, "`n_examples` is 0; expected an integer of at least 1"),
         ({"n_resamples": 0}, "`n_resamples` is 0"),
         ({"seed": -1}, "`seed` is -1"),
-        ({"effect": 1.2}, r"`effect` is 1\.2; expected the share"),
+        ({"effect": 1.2}, r"`effect` is 1\.2; expected a share"),
         ({"alpha": 0.0}, r"`alpha` is 0\.0"),
     ],
 )

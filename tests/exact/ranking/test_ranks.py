@@ -72,7 +72,7 @@ def test_a_baseline_alone_leaves_the_others_undecided():
     [
         ([[0, 1], [1, 0]], [1, 1], [0.1, 0.1], "two systems twice"),
         ([[0, 1], [2, 2]], [1, 1], [0.1, 0.1], "with itself"),
-        ([[0, 1], [1, 3]], [1, 1], [0.1, 0.1], "numbers 0 to 2"),
+        ([[0, 1], [1, 3]], [1, 1], [0.1, 0.1], "integers 0 to 2"),
         ([[0, 1], [1, 2]], [1], [0.1, 0.1], "expected two systems"),
         ([[0, 1], [1, 2]], [1, 0], [0.1, 0.01], "systems 1 and 2 differ significantly, by 0"),
         ([[0, 1], [1, 2]], [1, float("nan")], [0.1, 0.01], "by nan"),
@@ -85,7 +85,7 @@ def test_refuses_what_is_no_family(pairs, differences, adjusted, message):
 
 
 def test_refuses_contradictions():
-    with pytest.raises(InputError, match="each is better"):
+    with pytest.raises(InputError, match="each better than the other"):
         rank_ranges([[0, 1], [1, 0]])
     with pytest.raises(InputError, match="shape"):
         rank_ranges([[0, 1]])

@@ -151,17 +151,17 @@ def test_other_functions_take_units_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "place", "message", "hint"),
     [
-        ("0", "3:13", "the resolution is 0; it must be above 0 at `$.resolution`", "such as 0.001"),
-        ("-0.1", "3:13", "the resolution is -0.1; it must be above 0", None),
-        ("fine", "3:13", "the resolution 'fine' is no finite number", "such as 0.001"),
-        (".inf", "3:13", "the resolution '.inf' is no finite number", None),
-        ("1/0", "3:13", "the resolution '1/0' is no finite number", None),
+        ("0", "3:13", "`resolution` is 0; expected a number above 0 at `$.resolution`", "such as 0.001"),
+        ("-0.1", "3:13", "`resolution` is -0.1; expected a number above 0", None),
+        ("fine", "3:13", "`resolution` is 'fine'; expected a finite number", "such as 0.001"),
+        (".inf", "3:13", "`resolution` is '.inf'; expected a finite number", None),
+        ("1/0", "3:13", "`resolution` is '1/0'; expected a finite number", None),
         ("true", "3:13", "expected a number, or one for each count named, found a boolean", None),
         ("[1]", "3:13", "expected a number, or one for each count named, found a list", None),
         ("", "3:12", "expected a number, or one for each count named, found nothing", None),
-        ("{total: 0}", "3:21", "the resolution is 0; it must be above 0 at `$.resolution.total`", None),
+        ("{total: 0}", "3:21", "`resolution` is 0; expected a number above 0 at `$.resolution.total`", None),
         ("{total: [1]}", "3:21", "expected one value, found a list at `$.resolution.total`", None),
-        ("{total: true}", "3:21", "the resolution 'true' is no finite number", None),
+        ("{total: true}", "3:21", "`resolution` is 'true'; expected a finite number", None),
         ("{totl: 0.1}", "3:14", "there is no count `totl` at `$.resolution.totl`", "Did you mean `total`?"),
         ("{score: 0.1}", "3:14", "there is no count `score`", "the counts of this statistic are total, n."),
     ],
@@ -176,9 +176,9 @@ def test_refused_where_loaded() -> None:
     with pytest.raises(InputError, match="the statistic `mean` has no count `totl`") as caught:
         load_statistic("mean", resolution={"totl": 0.1})
     assert caught.value.hint == "the counts of this statistic are total, n. Did you mean `total`?"
-    with pytest.raises(InputError, match="must be above 0"):
+    with pytest.raises(InputError, match="expected a number above 0"):
         load_statistic("mean", resolution=0)
-    with pytest.raises(InputTypeError, match="not `list`"):
+    with pytest.raises(InputTypeError, match="is a `list`"):
         load_statistic("mean", resolution={"total": [1]})
 
 

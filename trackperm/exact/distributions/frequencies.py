@@ -8,8 +8,8 @@ threshold are dropped and the others split, down to single frequencies. Every gr
 some box: secondary peaks are found like the main one.
 
 A few rows bound a box far from any peak, whatever their total number. Over a uniform phase the log modulus
-of a coin under a tilt has the mean log((1 + tanh |a|) / 2), of which a reach of h leaves about
-(1 - 2 h / pi)^4. So wide boxes are bounded by small steps, and narrow ones by steps to which the tilt leaves
+of a coin under a tilt has the mean log((1 + tanh |a|) / 2); a reach of h leaves about (1 - 2 h / pi)^4 of it.
+So wide boxes are bounded by small steps, and narrow ones by steps to which the tilt leaves
 some variance. Rows of about equal merit are taken in random order: steps of nearly the same size, or in
 arithmetic progression, would agree on frequencies that other rows rule out. The bound holds for any choice.
 """
@@ -66,7 +66,7 @@ def surviving_frequencies(
     tilt : ndarray of float, shape (r,)
         lambda.
     periods : sequence of int, length r
-        Grid sizes P_i; frequency l stands for theta_i = 2 pi l_i / P_i.
+        Grid sizes P_i; frequency l is theta_i = 2 pi l_i / P_i.
     log_threshold : float
         Logarithm of the modulus below which frequencies may be left out.
     limit : int
@@ -128,7 +128,7 @@ class FrequencySearch:
     def survivors(self, limit: int) -> IntArray:
         """Return the frequencies, at most `limit`, or raise CapacityError."""
         if self.least_factors > MOST_FACTORS:
-            raise self._refusal(f"which frequencies matter takes {self.least_factors:.0e} factors to find")
+            raise self._refusal(f"the search for frequencies needs {self.least_factors:.0e} factors")
         found, n_found, n_factors, n_boxes = [], 0, 0, math.prod(self._shape)
         for first in range(0, n_boxes, BLOCK):
             widest = np.arange(first, min(first + BLOCK, n_boxes))
@@ -156,7 +156,7 @@ class FrequencySearch:
 
     @cached_property
     def _first(self) -> int:
-        """Index of the widest boxes of which most can be dropped, or of single frequencies."""
+        """Index of the widest boxes that can mostly be dropped, or of single frequencies."""
         return bisect_left(
             range(len(self._sizes) - 1),
             -ENOUGH * self.log_threshold,

@@ -184,11 +184,10 @@ class HypergeometricSum:
         return float(weights @ means), float((weights * steps) @ variances)
 
     def coins(self, tilt: float) -> tuple[SwapDistribution, FloatArray]:
-        """Return coins, with their biases, whose characteristic function is nowhere less in modulus.
+        """Return coins, with their biases, whose characteristic function is nowhere smaller in modulus.
 
-        The squared modulus of a coin with chance q is 1 - 4 q (1 - q) sin^2. Its logarithm is concave in the
-        variance q (1 - q), so that the coins of a row, of which there are as many as it is wide, may be taken
-        to have equal variances.
+        The squared modulus of a coin with probability q is 1 - 4 q (1 - q) sin^2. Its logarithm is concave in
+        the variance q (1 - q), so the coins of a row, as many as its width, may be given equal variances.
         """
         _, variances = self.moments(tilt)
         sech2 = np.clip(4.0 * (1.0 - 1e-6) * variances / self.widths, 1e-300, 1.0)

@@ -164,7 +164,7 @@ def lattice_pmf(law: SwapDistribution, tilt: FloatArray, window: Window, memory_
         raise CapacityError(
             f"the exact test needs a window of {' x '.join(map(str, window.periods))} lattice points, about "
             f"{needed / 2**30:.1f} GiB; the memory budget is {memory_budget / 2**30:.1f} GiB",
-            hint="counts that are fewer, smaller or tied to each other need less; the functions of "
+            hint="counts that are fewer, smaller or dependent on each other need less; the functions of "
             "`trackperm.exact` take a larger `memory_budget`.",
         )
     half_shape = (*window.periods[:-1], window.periods[-1] // 2 + 1)

@@ -1,8 +1,7 @@
 r"""Tails of a weighted sum of hypergeometric counts: attempts permuted within examples.
 
-Where the ways to place the passes are few, they are listed, in integers. Else the sum is tilted so that its
-mean is where the tail begins. Counts with the same step are convolved as they are, all terms positive. One
-step is all there is where each system attempts all examples equally often.
+The sum is tilted so that its mean is where the tail begins. Counts with the same step are convolved directly,
+with positive terms only. There is one step if each system attempts all examples equally often.
 
 Across steps s_g, with masses f_g of the count in units of its step, the characteristic function is
 prod_g hat f_g(s_g theta). In a short window of P integers it is transformed back: hat f_g(s_g .) is one
@@ -10,10 +9,10 @@ transform of f_g with its masses placed at multiples of s_g. In the Euclidean no
 FFT_ROUNDINGS log2(P) u of its result (`distributions.pmf`), no other factor of the product is above 1, and a
 sum over cells with weights of at most 1 errs by the norm of the weights times that (Cauchy and Schwarz). In
 longer windows the few frequencies that matter are found by coins whose characteristic function bounds this
-one, and the tail is summed over them as in `engines.linear.lattice`. Both err by the roundings of the masses,
-by what was left out of them, and by what lies outside the window.
+one, and the tail is summed over them as in `engines.linear.lattice`. Both errors include the roundings of the
+masses, the mass that was left out of them, and the mass outside the window.
 
-Where steps are too large for that they are rounded to multiples of r: s_k = r q_k + e_k. With
+Steps that are too large for both are rounded to multiples of r: s_k = r q_k + e_k. With
 S - E S = r (Q - E Q) + R and R = sum e_k (w_k - E w_k), by Hoeffding's inequality
 
     P(R >= rho) <= exp(-2 rho^2 / sum_k c_k (e_k width_k)^2),
@@ -50,66 +49,64 @@ from trackperm.exact.engines.linear.lattice import BYTES_PER_FREQUENCY, folded_a
 from trackperm.exact.types import IntArray
 
 PERMUTED = "attempts permuted within examples"
-"""Why, in a result's words."""
+"""Reason of the method, as a result states it."""
 
-ROUNDED = "their weights are on no common lattice that fits: rounded, with certified ends"
+ROUNDED = "the lattice of the weights is too fine: rounded, with certified ends"
 
-MEANS = (
-    "swap the means of examples instead, as `difference_test` does; that is right for many examples alone."
-)
-"""What else to do."""
+MEANS = "swap the means of examples instead, as `difference_test` does; that is valid for many examples only."
+"""Hint of every refusal for size."""
 
 MOST_DIRECT = 2**16
-"""Cells of a count up to which it is convolved directly (seconds)."""
+"""Largest number of cells of a directly convolved count: the products take seconds."""
 
 MOST_BITS = 2**32
-"""Bits of all numbers of ways to place passes (seconds)."""
+"""Largest total size of the exact integers of all masses: they take seconds to compute."""
 
 EXACT_IN_FLOATS = 2**52
-"""Greatest value of the sum up to which steps are taken as they are."""
+"""Largest sum whose half is exact in float64."""
 
 SECONDS_PER_CELL = 6e-8
 """Estimated time of one transform for each cell of the window."""
 
 MOST_SECONDS = 15.0
-"""Estimated seconds of transforms beyond which steps are rounded."""
+"""Estimated seconds of transforms beyond which rounded steps are better than waiting."""
 
 QUICK = 0.05
-"""Estimated seconds of transforms up to which no frequencies are searched for."""
+"""Estimated seconds of transforms below which the search for frequencies takes longer itself."""
 
 CHUNK = 2**17
-"""Frequencies, and factors of the characteristic function, that are evaluated at a time."""
+"""Frequencies, or factors of the characteristic function, per step: 2 MiB of complex numbers."""
 
 SINES = 5
-"""Complex products that take the time of a sine and a cosine."""
+"""Measured time of a sine and a cosine, in complex products."""
 
 MOST_FREQUENCIES = 2**20
-"""Frequencies that are summed over."""
+"""Largest number of frequencies of a sum: with `BYTES_PER_FREQUENCY`, 256 MiB."""
 
 LOG2_GREATEST = 20
-"""Binary logarithm of the greatest step, in units in which a window is measured."""
+"""Binary logarithm of the greatest step, in units in which a window is estimated."""
 
 LOG2_CELLS = (36, 28, 20)
-"""Binary logarithms of the cells of the windows that steps are rounded for, the finest that fits."""
+"""Binary logarithms of the windows' cells for which steps are rounded; the first one that fits is used."""
 
 LOG2_SHOWN = 18
-"""Binary logarithm of the cells of a null distribution whose own are too many."""
+"""Binary logarithm of the cells of a null distribution with rounded steps: enough for any chart."""
 
 LOG_FAILURE = -24.0
-"""Logarithm, relative to the tail, of the probability that what was rounded off matters."""
+"""Logarithm, relative to the tail, of the probability that the remainder exceeds rho: 4e-11."""
 
 
 def attempts_tails(
     law: HypergeometricSum, points: Sequence[int], memory_budget: int
 ) -> tuple[list[TailMass], str]:
-    """Return P(S >= point) for each point, and how it was computed.
+    """Return P(S >= point) for each point, and the name of the method.
 
     Parameters
     ----------
     law : HypergeometricSum
-        The law of S.
+        Distribution of S.
     points : sequence of int
-        Close to each other: the first one decides the tilt.
+        Points close to each other: the first one decides the tilt.
     memory_budget : int
         Bytes that may be allocated.
 
@@ -134,12 +131,12 @@ def attempts_tails(
 
 
 def check_attempts(first: IntArray, second: IntArray, passes: IntArray) -> None:
-    """Refuse more attempts of an example than numbers of ways can be written out for.
+    """Refuse examples with too many attempts for exact masses.
 
     Raises
     ------
     CapacityError
-        If there are.
+        If the integers of all masses exceed `MOST_BITS` bits.
     """
     n_attempts = first.astype(np.float64) + second
     widths = np.minimum(first, passes) - np.maximum(0, passes - second) + 1.0
@@ -152,20 +149,20 @@ def check_attempts(first: IntArray, second: IntArray, passes: IntArray) -> None:
 
 @dataclass(frozen=True)
 class TiltedMass:
-    """The law of S under a tilt, as masses of the counts that have the same step.
+    """Distribution of S under a tilt, as masses of the counts with the same step.
 
     Attributes
     ----------
     tilt : float
-        At least 0.
+        The tilt, at least 0.
     groups : dict
-        Step, and the masses of the count in units of it, which add up to 1.
+        Masses of each step's count, in units of the step; they add up to 1.
     scale, exponent, reference : float, int and int
-        scale 2^exponent times the tilted law stands for P(S = y) exp(tilt (y - reference)).
+        scale 2^exponent times a tilted mass is P(S = y) exp(tilt (y - reference)).
     start, period : int
-        Least value and length of a window that holds all but exp(LOG_WINDOW) of the mass.
+        Least value and length of a window that contains all but exp(LOG_WINDOW) of the mass.
     total : int
-        Greatest value.
+        Greatest value of S.
     """
 
     tilt: float
@@ -194,7 +191,7 @@ class TiltedMass:
             share = float(mass.values.sum())
             scale, shift = math.frexp(scale * share)
             exponent += mass.exponent + shift
-            # The share, its product and a quotient.
+            # Roundings of the share, its product and a quotient.
             roundings = mass.roundings + math.log2(mass.values.size) + 24.0
             groups[step] = ScaledMass(mass.start, mass.values / share, 0, roundings, mass.lost)
         return cls(tilt, groups, scale, exponent, reference, start, end - start + 1, law.total)
@@ -210,7 +207,7 @@ class TiltedMass:
         return sum(mass.lost for mass in self.groups.values())
 
     def outside(self, period: int) -> float:
-        """Return a bound on the share of the mass that a window of that length puts elsewhere."""
+        """Return a bound on the share of the mass that wraps around in a window of that length."""
         return 0.0 if self.start == 0 and period > self.total else 2.0 * math.exp(LOG_WINDOW)
 
     def seconds(self, period: int) -> float:
@@ -218,7 +215,7 @@ class TiltedMass:
         return 0.0 if list(self.groups) == [1] else SECONDS_PER_CELL * period * len(self.groups)
 
     def certified(self, point: int, total: float, error: float) -> TailMass:
-        """Return scale 2^exponent total exp(-tilt (point - reference)), where `total` errs by `error`."""
+        """Return scale 2^exponent total exp(-tilt (point - reference)); `error` bounds that of `total`."""
         total, error = self.scale * total, self.scale * error
         if self.tilt == 0.0 and self.exponent > -900:
             return certified(0.0, math.ldexp(total, self.exponent), math.ldexp(error, self.exponent))
@@ -232,7 +229,7 @@ class Cells:
     """Masses of S = start + j under a tilt.
 
     `roundings` bounds their relative errors in units of the last place, `error_norm` the Euclidean norm of
-    their further errors, and `lost` the share of the mass that was left out or put elsewhere.
+    their absolute errors, and `lost` the share of the mass that was left out or wrapped around.
     """
 
     start: int
@@ -257,7 +254,7 @@ class Cells:
         n_bytes, seconds = BYTES_PER_CELL * period, law.seconds(period)
         if n_bytes > memory_budget or seconds > MOST_SECONDS:
             raise CapacityError(
-                f"the weights of examples have a lattice of which {period} points matter, about "
+                f"the lattice of the weights needs a window of {period} points, about "
                 f"{n_bytes / 2**30:.1f} GiB and {seconds:.0f} s",
                 hint="numbers of attempts with a smaller common multiple need less.",
             )
@@ -273,7 +270,7 @@ class Cells:
         transform = FFT_ROUNDINGS * (math.log2(period) + 1.0)
         # A product of complex numbers errs by less than three roundings.
         error_norm = 1.01 * UNIT * (transform * (norms + norm) + 3.0 * n_groups * norm)
-        # One more rounding for masses that share a cell.
+        # Each addition of masses in one cell is one more rounding.
         roundings, lost = law.roundings + n_groups, law.lost + law.outside(period)
         return cls(law.start, np.roll(cells, -law.start % period), roundings, error_norm, lost)
 
@@ -284,14 +281,14 @@ class Cells:
         offsets = np.arange(first - point, first - point + masses.size, dtype=np.float64)
         weights = np.exp(-law.tilt * offsets)
         total = float((masses * weights).sum())
-        # Pairwise summation in blocks, an exponential and a product.
+        # Roundings of pairwise summation in blocks, an exponential and a product.
         error = UNIT * (self.roundings + math.log2(masses.size + 1) + 40.0) * abs(total)
         error += self.error_norm * float(np.linalg.norm(weights)) + 1.01 * self.lost
         return law.certified(point, total, error)
 
 
 def null_cells(law: HypergeometricSum, memory_budget: int) -> tuple[Cells, RoundedSum]:
-    """Return the masses of S in a window, or of Q, with its steps rounded, where its own are too many.
+    """Return the masses of S in a window, or of the rounded sum Q if they are too many.
 
     Raises
     ------
@@ -311,7 +308,7 @@ def null_cells(law: HypergeometricSum, memory_budget: int) -> tuple[Cells, Round
 
 
 def _tails(law: HypergeometricSum, points: Sequence[int], middle: int, memory_budget: int) -> list[TailMass]:
-    """Return P(S >= point) for each point, by the tilt for one in their middle."""
+    """Return P(S >= point) for each point, under the tilt for a point in their middle."""
     inner = [point for point in points if 0 < point <= law.total]
     found = {}
     if inner:
@@ -334,7 +331,7 @@ def _summed(
     """Return P(S >= point) for each point, from the frequencies that matter."""
     period, start = tilted.period, tilted.start
     if period > LARGEST_PERIOD:
-        raise CapacityError(f"a window of {period} points; the limit is {LARGEST_PERIOD}")
+        raise CapacityError(f"the window has {period} points; the limit is {LARGEST_PERIOD}")
     sizes = [mass.values.size for mass in tilted.groups.values()]
     n_factors = sum(size if size <= SHORT else SINES * size for size in sizes)
     limit = min(MOST_FREQUENCIES, MOST_SURVIVING_FACTORS // n_factors, memory_budget // BYTES_PER_FREQUENCY)
@@ -388,7 +385,7 @@ def _characteristic(
 
 
 def _fitting(law: HypergeometricSum, point: int, n_cells: int) -> RoundedSum:
-    """Round steps so that the window of the tilt for a point has about `n_cells` integers at the most."""
+    """Round steps so that the window of the tilt for a point has about `n_cells` integers."""
     greatest = int(law.steps.max())
     rough = RoundedSum.of(law, max(greatest >> LOG2_GREATEST, 1))
     start, end = _window(rough.law, _tilt(rough.law, rough.point(Fraction(point))))
@@ -397,7 +394,7 @@ def _fitting(law: HypergeometricSum, point: int, n_cells: int) -> RoundedSum:
 
 
 def _bracketed(rough: RoundedSum, point: int, memory_budget: int) -> TailMass:
-    """Return an upper end of P(S >= point), whose error reaches down to a certified lower end."""
+    """Return an upper bound of P(S >= point), whose error reaches down to a certified lower bound."""
     middle = rough.point(Fraction(point))
     log_failure = min(rough.law.log_bound(_tilt(rough.law, middle), middle), 0.0) + LOG_FAILURE
     rho = rough.reach(log_failure)
@@ -410,14 +407,14 @@ def _bracketed(rough: RoundedSum, point: int, memory_budget: int) -> TailMass:
         high += math.exp(upper.log - reference) * (1.0 + upper.error)
     if lower.scaled > 0.0:
         low += math.exp(lower.log - reference) * (1.0 - min(lower.error, 1.0))
-    # Two exponentials and a logarithm of this size.
+    # Roundings of two exponentials and a logarithm of this size.
     roundings = 16.0 * UNIT * (4.0 + abs(reference))
     width = high / low * (1.0 + 4.0 * roundings) - 1.0 if low > 0.0 else 1.0
     return TailMass(reference, high * (1.0 + roundings), min(width, 1.0))
 
 
 def _tilt(law: HypergeometricSum, point: int) -> float:
-    """Return the tilt that puts the mean at a point above it, or a quarter inside the very edge; else 0."""
+    """Return the tilt that moves the mean up to a point, at most to 0.25 below the maximum; else 0."""
     _check_total(law)
     target = min(float(point), law.total - 0.25)
     return law.tilt_for(target) if target > law.mean_and_variance(0.0)[0] else 0.0
@@ -429,7 +426,7 @@ def _check_total(law: HypergeometricSum) -> None:
 
 
 def _check_counts(law: HypergeometricSum, tilt: float) -> None:
-    """Refuse counts of more values than are convolved."""
+    """Refuse counts with too many values for direct convolution."""
     _, variances = law.moments(tilt)
     steps, inverse = np.unique(law.steps, return_inverse=True)
     spread, reach = np.zeros(steps.size), np.zeros(steps.size)
@@ -444,7 +441,7 @@ def _check_counts(law: HypergeometricSum, tilt: float) -> None:
 
 
 def _window(law: HypergeometricSum, tilt: float) -> tuple[int, int]:
-    """Return ends between which S lies under a tilt, but for exp(LOG_WINDOW) of its mass."""
+    """Return ends of an interval that contains all but exp(LOG_WINDOW) of the tilted mass."""
     _check_total(law)
     mean, variance = law.mean_and_variance(tilt)
     radius = (1.0 + 1e-6) * _radius(variance, float(law.steps.max()), LOG_WINDOW) + 1.0

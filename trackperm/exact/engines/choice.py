@@ -1,4 +1,4 @@
-"""Engines that say what they would cost, and the choice among them."""
+"""Choice of an engine by estimated time and memory."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from trackperm.exact.distributions.tilt import TailMass
 from trackperm.messages import listed
 
 PATIENCE = 60.0
-"""Estimated seconds beyond which an exact engine is passed over unless it is asked for."""
+"""Estimated seconds beyond which `auto` skips an exact engine: a minute is as long as a user waits."""
 
 
 @dataclass(frozen=True)
 class Engine:
-    """A way to compute tails of one law.
+    """Engine that can compute tails of one distribution, and its estimated costs.
 
     Attributes
     ----------
     name : Method
-        What `method` calls it.
+        Its name as a `method`.
     seconds : float
         Estimated time on one core.
     n_bytes : int
         Estimated memory.
     refusal : str or None
-        Why it cannot take this problem at all.
+        Reason why it cannot solve this problem at all.
     why : str
-        What speaks for it, in a result's words.
+        Reason for choosing it, as a result states it.
     run : callable
-        Computes the tails that were asked for; may still raise CapacityError.
+        Computes the tails; may still raise CapacityError.
     """
 
     name: Method
@@ -42,19 +42,19 @@ class Engine:
     run: Callable[[], list[TailMass]]
 
     def obstacle(self, memory_budget: int) -> str | None:
-        """Say what keeps the engine from running, if anything does."""
+        """Return the reason why the engine cannot run; None if it can."""
         if self.refusal is None and self.n_bytes > memory_budget:
             return f"it needs about {_size(self.n_bytes)}; the memory budget is {_size(memory_budget)}"
         return self.refusal
 
 
 def run_cheapest(engines: Sequence[Engine], memory_budget: int) -> tuple[list[TailMass], Engine]:
-    """Run the cheapest engine that can; the next one where an estimate proves too low.
+    """Run the cheapest engine that can; the next one if it gives up.
 
     Raises
     ------
     CapacityError
-        If none can, with the obstacle of each.
+        If none can; the message lists the obstacle of each.
     """
     obstacles = []
     for engine in sorted(engines, key=lambda engine: engine.seconds):
@@ -76,23 +76,21 @@ def run_named(engines: Sequence[Engine], method: str, memory_budget: int) -> tup
     Raises
     ------
     CapacityError
-        If it cannot take the problem.
+        If it cannot solve the problem.
     InputError
-        If there is no such engine for this kind of problem.
+        If this kind of problem has no such engine.
     """
     for engine in engines:
         if engine.name == method:
             obstacle = engine.obstacle(memory_budget)
             if obstacle is not None:
                 raise CapacityError(
-                    f"`--method {method}` cannot take this problem: {obstacle}",
-                    hint="`--method auto` takes the engine that fits.",
+                    f"`--method {method}` cannot solve this problem: {obstacle}",
+                    hint="use `--method auto`, which chooses an engine that fits.",
                 )
             return engine.run(), engine
     names = listed(engine.name for engine in engines)
-    raise InputError(
-        f"`--method {method}` is not for this statistic", hint=f"here there are {names} and `auto`."
-    )
+    raise InputError(f"`--method {method}` does not apply to this statistic; expected {names} or `auto`")
 
 
 def _size(n_bytes: int) -> str:

@@ -1,26 +1,27 @@
-r"""Monte Carlo p-values, for statistics whose lattice is of too high a rank to sum over.
+r"""Monte Carlo p-values, for statistics whose lattice has too high a rank for exact sums.
 
-What is drawn. X = sum_k Binomial(c_k, 1/2) x_k costs K draws, not one for each example. Up to
-:data:`COINS` pairs of one kind are tossed as coins, eight to a random byte: tables of the 256 sums that eight
-coins can give turn bytes into sums, exactly. More pairs are drawn by NumPy. Axes are packed into integers,
-mixed-radix digits of X - low on the box of its support, as many as 2^62 holds; every partial sum lies in that
+Draws. X = sum_k Binomial(c_k, 1/2) x_k takes K draws, not one for each example. Up to :data:`COINS` pairs of
+one kind are tossed as coins, eight to a random byte: tables of the 256 possible sums of eight coins turn
+bytes into sums, exactly. NumPy draws the numbers of kinds with more pairs. Axes are packed into integers as
+mixed-radix digits of X - low on the box of its support, as many as fit 2^62; every partial sum lies in that
 box, so no digit carries and the int64 sums are exact.
 
-Reproducible. Chunk i of the draws has a generator of its own, the i-th child of the seed, and a size that
-only the rank determines: what is drawn depends neither on the number of threads nor on memory, and a longer
-run begins with the draws of a shorter one.
+Reproducibility. Chunk i of the draws has its own generator, the i-th child of the seed, and a size that only
+the rank determines: the draws depend neither on the number of threads nor on memory, and a longer run begins
+with the draws of a shorter one.
 
-Valid. Under the null hypothesis the observed value and n drawn ones are exchangeable. With g of the drawn as
-extreme as the observed, p = (g + 1)/(n + 1) <= a therefore has probability at most a. Sequentially (Besag and
-Clifford 1991), draw until h are as extreme: p = h/l if that is at draw l <= n, else p = (g + 1)/(n + 1).
-Then p <= h/l means that fewer than h of the first l - 1 drawn are as extreme, so that the observed value is
-among the h most extreme of l, with probability at most h/l; and p <= (g + 1)/(n + 1) < h/l, that at most g
-of n are, whether draws stop or not. A test that stops early is valid too, at every level.
+Validity. Under the null hypothesis the observed value and n drawn ones are exchangeable. If g of the drawn
+are as extreme as the observed, p = (g + 1)/(n + 1) <= a therefore has probability at most a. Sequentially
+(Besag and Clifford 1991), draw until h are as extreme: p = h/l if that happens at draw l <= n, else
+p = (g + 1)/(n + 1). Then p <= h/l means that fewer than h of the first l - 1 drawn are as extreme, so the
+observed value is among the h most extreme of l, which has probability at most h/l; p <= (g + 1)/(n + 1) < h/l
+means that at most g of n are, whether draws stop or not. A test that stops early is therefore valid at every
+level too.
 
-The interval holds the exact p-value q with the stated confidence: it is all q that neither of two one-sided
-tests of level (1 - confidence)/2 rejects (Clopper and Pearson 1934). Outcomes are in the order of their
-p-values, an early stop above a late one and that above all that do not stop. The tails of this order are
-binomial, since at least g < h in n draws is to stop or not to stop with g or more:
+The interval contains the exact p-value q with the stated confidence: it consists of all q that neither of two
+one-sided tests of level (1 - confidence)/2 rejects (Clopper and Pearson 1934). Outcomes are ordered by their
+p-values: an early stop is above a late one, and that above all outcomes that do not stop. The tails of this
+order are binomial, since at least g < h in n draws means to stop or not to stop with g or more:
 
     P(at least g extreme in n, or stopped) = P(Binomial(n, q) >= g),
     P(at most g extreme in n, not stopped) = P(Binomial(n, q) <= g),
@@ -54,25 +55,25 @@ from trackperm.exact.distributions.characteristic import SwapDistribution
 from trackperm.exact.types import INSIDE, UNDEFINED, IntArray, Membership, Region
 
 CONFIDENCE = 0.99
-"""Confidence of intervals for the exact p-value."""
+"""Confidence of intervals for the exact p-value: rarely wrong, and 1.3 times as wide as with 95 %."""
 
 COINS = 256
-"""Multiplicity up to which rows are tossed as coins; a binomial draw takes about as long as so many."""
+"""Largest multiplicity that is tossed as coins: a binomial draw takes about as long as so many."""
 
 LARGEST_COUNT = 2**40
-"""Largest multiplicity drawn: the rejection method of NumPy errs by about c 2^-53 in log probabilities."""
+"""Largest multiplicity c: NumPy's rejection method has errors of about c 2^-53 in log probabilities."""
 
 CHUNK = 4096
-"""Samples drawn at a time, fewer where :data:`CHUNK_CELLS` coordinates are not enough for them."""
+"""Samples per chunk: 32 KiB for each packed word stay in the cache."""
 
 CHUNK_CELLS = 2**20
-"""Coordinates of samples at a time, for high ranks."""
+"""Largest number of coordinates in a chunk, which makes it smaller at high ranks: 8 MiB."""
 
 BLOCK = 1024
-"""Coins whose tables are made at a time."""
+"""Coins whose tables are built together: 256 KiB of tables for each packed word."""
 
 REGION_BYTES = 64
-"""Memory for one coordinate of one sample while a region classifies it: a few copies of points and counts."""
+"""Memory for one coordinate of one sample in a region: a few copies of points and counts."""
 
 SAMPLE_BYTES = 512
 """Memory for one sample beyond its coordinates: random bytes and values of the statistic."""
@@ -80,21 +81,21 @@ SAMPLE_BYTES = 512
 
 @dataclass(frozen=True)
 class MonteCarloTail:
-    """A Monte Carlo p-value, with what is known of the exact one.
+    """Monte Carlo p-value and a confidence interval of the exact one.
 
     Attributes
     ----------
     pvalue : float
-        A valid p-value: ``(n_extreme + 1) / (n_samples + 1)``, or ``n_extreme / n_samples`` where drawing
-        stopped at the wanted number of exceedances.
+        A valid p-value: ``(n_extreme + 1) / (n_samples + 1)``, or ``n_extreme / n_samples`` if drawing
+        stopped at the required number of exceedances.
     n_samples : int
-        Random swaps that were drawn.
+        Number of random swaps.
     n_extreme : int
-        How many of them are at least as extreme as the observed one.
+        Number of these that are at least as extreme as the observed one.
     interval : tuple of float
-        Confidence interval of the exact p-value, at :data:`CONFIDENCE`; it covers the rule of stopping.
+        Confidence interval of the exact p-value, at :data:`CONFIDENCE`, for the stopping rule that was used.
     stopped : bool
-        Whether drawing stopped at the wanted number of exceedances.
+        Whether drawing stopped at the required number of exceedances.
     seed : int
         Seed that gives the same numbers again, on any number of threads.
     """
@@ -123,26 +124,26 @@ def monte_carlo_tail(
     Parameters
     ----------
     law : SwapDistribution
-        The law of X, of rank 1 or more.
+        Distribution of X, of rank 1 or more.
     region : Region
-        R. It is asked from several threads at a time, so a statistic given as a callable must allow that.
+        R. Several threads call it at a time, so a statistic given as a callable must allow that.
     two_sided : bool
-        Whether x is extreme where E - x is in R, too.
+        Whether x with E - x in R is extreme, too.
     n_samples : int
-        Random swaps to draw, at most.
+        Largest number of random swaps.
     seed : int
         Non-negative.
     memory_budget : int
         Bytes that may be allocated; it limits the number of threads.
     exceedances : int, optional
-        Stop at the draw that makes so many extreme.
+        Number of extreme draws after which to stop.
     n_threads : int, optional
-        One for each core by default. It does not change the result.
+        Number of threads, one for each core by default. It does not change the result.
 
     Raises
     ------
     InputError
-        If the statistic is undefined after a swap that is drawn, or an argument is out of range.
+        If the statistic is undefined after a drawn swap, or an argument is out of range.
     CapacityError
         If sums exceed 2^62, a multiplicity 2^40, or one chunk of samples the budget.
 
@@ -193,21 +194,21 @@ def monte_carlo_tail(
 
 
 def tally(chunks: Iterable[Membership], n_samples: int, exceedances: int | None) -> tuple[int, int]:
-    """Count the draws, at most `n_samples`, and the extreme ones, up to the draw where that is enough.
+    """Count draws, at most `n_samples`, and the extreme ones, until these are enough.
 
     Parameters
     ----------
     chunks : iterable of ndarray of int8
         Membership of draws in their order, `n_samples` or more.
     n_samples : int
-        Draws to count.
+        Number of draws to count.
     exceedances : int or None
-        Extreme draws that are enough.
+        Number of extreme draws that are enough.
 
     Returns
     -------
     drawn, extreme : int
-        Draws counted; those inside.
+        Number of draws counted, and number of these inside.
 
     Raises
     ------
@@ -234,7 +235,7 @@ def tally(chunks: Iterable[Membership], n_samples: int, exceedances: int | None)
 
 
 def valid_pvalue(extreme: int, drawn: int, *, stopped: bool) -> float:
-    """Return the p-value of `extreme` among `drawn` swaps; `stopped` where `drawn` was random.
+    """Return the p-value of `extreme` among `drawn` swaps; `stopped` if `drawn` was random.
 
     References
     ----------
@@ -244,12 +245,12 @@ def valid_pvalue(extreme: int, drawn: int, *, stopped: bool) -> float:
 
 
 def exact_interval(extreme: int, drawn: int, *, stopped: bool) -> tuple[float, float]:
-    """Return the two-sided interval of the exact p-value, of confidence :data:`CONFIDENCE` at least.
+    """Return a two-sided interval of the exact p-value with confidence :data:`CONFIDENCE` or more.
 
     Parameters
     ----------
     extreme, drawn : int
-        Extreme draws, and draws in all.
+        Number of extreme draws, and of all draws.
     stopped : bool
         Whether `drawn` was random and `extreme` fixed, rather than the reverse.
 
@@ -258,7 +259,7 @@ def exact_interval(extreme: int, drawn: int, *, stopped: bool) -> tuple[float, f
     Clopper and Pearson (1934); for the negative binomial law, as derived above.
     """
     tail = (1.0 - CONFIDENCE) / 2.0
-    # P(Binomial(n, q) <= g) = 1 - I_q(g + 1, n - g), at g = h - 1 and n = l - 1 where draws stopped.
+    # P(Binomial(n, q) <= g) = 1 - I_q(g + 1, n - g), at g = h - 1 and n = l - 1 if draws stopped.
     successes, failures = (extreme if stopped else extreme + 1), drawn - extreme
     from scipy import special  # importing it takes as long as the rest of NumPy
 
@@ -273,7 +274,7 @@ class SwapSampler:
     Parameters
     ----------
     law : SwapDistribution
-        The law of X, of rank 1 or more.
+        Distribution of X, of rank 1 or more.
 
     Raises
     ------
@@ -284,7 +285,7 @@ class SwapSampler:
     def __init__(self, law: SwapDistribution) -> None:
         if any(max(-low, high) > LARGEST for low, high in law.support):
             raise CapacityError(
-                "sums of the differences exceed 2^62", hint="give a statistic with smaller integers."
+                "sums of the differences exceed 2^62", hint="use a statistic with smaller integers."
             )
         if int(law.multiplicities.max(initial=0)) > LARGEST_COUNT:
             raise CapacityError(
@@ -300,7 +301,7 @@ class SwapSampler:
         self._many = list(zip(law.multiplicities[~tossed].tolist(), keys[~tossed].tolist(), strict=True))
 
     def n_bytes(self, size: int) -> int:
-        """Return about how much memory `size` draws and their classification take."""
+        """Estimate the memory of `size` draws and their classification."""
         tables = (BLOCK + COINS) // 8 * 256 * 8 * len(self._words)
         random_bits = (BLOCK + COINS) // 8 * size
         return size * (REGION_BYTES * len(self._spans) + SAMPLE_BYTES) + tables + random_bits
@@ -378,7 +379,7 @@ def subset_sums(steps: npt.NDArray[np.int64]) -> IntArray:
 
 
 def _packed(spans: list[int]) -> list[list[int]]:
-    """Split axes into runs whose product of spans is at most 2^62; one axis may stand alone beyond."""
+    """Split axes into runs whose product of spans is at most 2^62; a larger axis is a run of its own."""
     words: list[list[int]] = []
     product = LARGEST + 1
     for axis, span in enumerate(spans):
@@ -393,7 +394,7 @@ def _packed(spans: list[int]) -> list[list[int]]:
 def _in_order(
     work: Callable[[int], Membership], n_chunks: int, n_threads: int
 ) -> Generator[Membership, None, None]:
-    """Yield work(0), work(1), ... while threads are at most a few chunks ahead."""
+    """Yield work(0), work(1), ... in order; threads run at most two chunks each ahead."""
     if n_threads == 1:
         yield from map(work, range(n_chunks))
         return

@@ -1,35 +1,35 @@
-r"""The studentised permutation test: every swap's statistic over its own standard error.
+r"""Studentised permutation test: each swap's statistic is divided by its own standard error.
 
-The plain test compares h(S), S the sums of the runs as they are, with h after random swaps. Swaps mix the two
-runs, so to first order they give h the variance
+The plain test compares h(S), with S the observed sums, with h after random swaps. Swaps mix the two runs, so
+to first order they give h the variance
 
     sigma_swap^2 = sum_n (w . (a_n - b_n) / 2)^2,    w the slopes of h half way between the runs,
 
-whereas data from runs of equal scores have, with a_n what example n contributes as it is,
+whereas for runs with equal scores, with a_n the observed contribution of example n, it is
 
     sigma^2 = sum_n (y_n - mean of y)^2,    y_n = v . a_n,    v the slopes of h at S.
 
-If outputs are exchangeable, S is half way and the two agree. Runs of equal scores may differ otherwise, as in
-precision where one run predicts 10 % and the other 50 % of the examples positive: with shares q and r and
+If outputs are exchangeable, S is half way and the two agree. Runs with equal scores may differ otherwise, as
+in precision where one run predicts 10 % and the other 50 % of the examples positive: with shares q and r and
 independent outputs sigma^2 / sigma_swap^2 = (q + r)^2 / 4qr = 1.8, and 5 % become
 2 Phi(-1.96 / sqrt(1.8)) = 14 %.
 
-Here each swap s is judged by T(s) = h(S(s)) / se(s), with se(s) from the slopes at S(s) and the contributions
-under s (delta method). The p-value is the share of swaps with |T(s)| >= |T|, one-sided likewise. It is exact
-if outputs are exchangeable, since T is a function of the outputs as any other. If merely the scores are
-equal, T is asymptotically standard normal by the delta method, and so is T(s) over the swaps given the data:
-there S(s) is near half way, and se(s)^2 near sigma_swap^2 for all but few swaps (Janssen 1997; Chung and
-Romano 2013; for pairs, Konietschke and Pauly 2014). For a sum or a mean se(s)^2 is a constant less
-h(S)^2 / N, so that T grows with h and the test is the plain one.
+This test judges each swap s by T(s) = h(S(s)) / se(s), with se(s) from the slopes at S(s) and the
+contributions under s (delta method). The p-value is the share of swaps with |T(s)| >= |T|, one-sided
+likewise. It is exact if outputs are exchangeable, as for every function of the outputs. If only the scores
+are equal, T is asymptotically standard normal by the delta method, and so is T(s) over the swaps given the
+data: there S(s) is near half way, and se(s)^2 near sigma_swap^2 for all but few swaps (Janssen 1997; Chung
+and Romano 2013; for pairs, Konietschke and Pauly 2014). For a sum or a mean se(s)^2 is a constant less h(S)^2
+/ N, so that T grows with h and the test is the plain one.
 
-How T is computed. se(s) takes S(s) and the sums of products M(s) = sum_n x_n x_n', for sum_n y_n^2 = v' M v.
-Both are sums of coins, so that swaps are drawn or listed as those of the plain test. Where there are fewer
-kinds of discordant examples than such sums, the coins of every kind are counted instead: each that falls on a
-in place of b adds (v . a)^2 - (v . b)^2.
+Computation. se(s) needs S(s) and the sums of products M(s) = sum_n x_n x_n', since sum_n y_n^2 = v' M v. Both
+are sums of coins, so swaps are drawn or listed as in the plain test. If there are fewer kinds of discordant
+examples than such sums, the coins of every kind are counted instead: each that shows a in place of b adds
+(v . a)^2 - (v . b)^2.
 
-T is 0 where h is, however small se: that is the least extreme. Where only se is 0, T is infinite, the most
-extreme; an infinite slope makes T 0. Values of T that agree to 9 digits count as ties, so that rounding never
-makes a p-value too small.
+T is 0 wherever h is 0, however small se: the least extreme value. If only se is 0, T is infinite, the most
+extreme value; an infinite slope makes T 0. Values of T that agree to 9 digits count as ties, so rounding
+never makes a p-value too small.
 
 References
 ----------
@@ -65,22 +65,22 @@ from trackperm.exact.options import MEMORY_BUDGET, N_SAMPLES
 from trackperm.exact.types import INSIDE, OUTSIDE, UNDEFINED, IntArray, Membership
 
 LISTED = 2**14
-"""Configurations up to which swaps are listed; up to so many, that is faster than drawing."""
+"""Largest number of configurations that are listed: up to here that is faster than drawing."""
 
 MOST_CELLS = 2**24
-"""Coordinates of all kinds of examples up to which swaps are drawn: 128 MB, and as much again for copies."""
+"""Largest number of coordinates of all kinds of examples: 128 MB, and as much again for copies."""
 
 MOST_WORK = 2**32
-"""Operations up to which swaps are drawn, some five seconds on two cores."""
+"""Operations spent on drawing swaps: about five seconds on two cores."""
 
 LEAST_SAMPLES = 10_000
-"""Random swaps at the least: the 99 % interval of p = 0.05 is then 0.011 wide."""
+"""Smallest number of random swaps: the 99 % interval of p = 0.05 is then 0.011 wide."""
 
 TIED = 1e-9
-"""Relative distance up to which two values of T are tied; rounding is some 1e-13."""
+"""Largest relative distance of tied values of T; their rounding errors are about 1e-13."""
 
 ZERO = 1e-12
-"""Share of the sizes of its terms up to which a difference, or a sum of squares, counts as 0."""
+"""Largest difference, or sum of squares, that counts as 0, relative to its terms: rounding is 1e-13."""
 
 Smooth = RationalStatistic | RealStatistic
 
@@ -92,13 +92,13 @@ class StudentizedTest:
     Attributes
     ----------
     pvalue : float
-        Share of the swaps that are as extreme as what was observed; estimated where they were drawn.
+        Share of the swaps that are as extreme as the observed one; estimated if swaps were drawn.
     statistic : float
-        The observed difference over its standard error; infinite where that is 0.
+        Observed difference over its standard error; infinite if that is 0.
     standard_error : float
-        Of the observed difference, by the delta method.
+        Standard error of the observed difference, by the delta method.
     n_samples : int or None
-        Random swaps that were drawn; None where all were listed, and the p-value is exact.
+        Number of random swaps; None if all swaps were listed, which makes the p-value exact.
     interval : tuple of float
         99 % confidence interval of the exact p-value.
     """
@@ -112,7 +112,7 @@ class StudentizedTest:
 
 @dataclass(frozen=True)
 class VarianceRatio:
-    """Variance of a statistic of runs with equal scores, over that which swaps give it; to first order.
+    """Variance of a statistic under equal scores over its variance under swaps, to first order.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class VarianceRatio:
     ratio: float
 
     def size(self, alpha: float, alternative: Alternative) -> float:
-        """Return how often the plain test of level `alpha` rejects equal scores, in large samples."""
+        """Return the asymptotic rejection rate of the plain test of level `alpha` under equal scores."""
         from scipy.special import ndtr, ndtri
 
         sides = 2.0 if alternative == "two-sided" else 1.0
@@ -140,27 +140,27 @@ def studentized_test(
     n_samples: int | None = None,
     seed: int = 0,
 ) -> StudentizedTest:
-    """Test that h is 0 for runs of equal scores, by h over its standard error.
+    """Test equal scores by h over its standard error.
 
     Parameters
     ----------
     observed, swapped : ndarray of int64, shape (K, m)
         g(u, v) and g(v, u) of distinct examples, or of distinct clusters, which are then independent units.
     h : RationalStatistic or RealStatistic
-        The statistic of their sums, which has slopes.
+        Differentiable statistic of their sums.
     multiplicities : ndarray of int64, shape (K,)
         Number of examples of each row.
     alternative : {'two-sided', 'less', 'greater'}
-        Which values of T are extreme.
+        Side on which values of T are extreme.
     n_samples : int, optional
-        Random swaps, where there are too many to list; by default 100,000, and fewer where they take long.
+        Number of random swaps if all are too many to list; by default 100,000, or fewer if they take long.
     seed : int
         Seed of the random swaps.
 
     Raises
     ------
     InputError
-        If `h` has no slopes.
+        If `h` is not differentiable.
     UndefinedStatisticError
         If the statistic is undefined after some swaps.
     CapacityError
@@ -177,12 +177,12 @@ def studentized_test(
     if n_configurations(swaps.law.multiplicities) <= LISTED:
         found = Fraction(count_inside(swaps.law, region), 2**swaps.law.n_coins)
         return StudentizedTest(float(found), statistic, error, None, (float(found), float(found)))
-    # A coin takes some three operations, a sum of them its share of totals and squares.
+    # A coin takes about three operations, a sum of coins its share of totals and squares.
     affordable = MOST_WORK // (3 * len(swaps.law.multiplicities) + swaps.law.rank * (observed.shape[1] + 8))
     drawn = monte_carlo_tail(
         swaps.law,
         region,
-        two_sided=False,  # the region has both sides
+        two_sided=False,  # the region covers both sides
         n_samples=n_samples or min(max(affordable, LEAST_SAMPLES), N_SAMPLES),
         seed=seed,
         memory_budget=MEMORY_BUDGET,
@@ -193,7 +193,7 @@ def studentized_test(
 def variance_ratio(
     observed: IntArray, swapped: IntArray, h: Smooth, multiplicities: IntArray
 ) -> VarianceRatio | None:
-    """Return sigma^2 / sigma_swap^2 as derived above; None where one of them is 0 or not finite.
+    """Return sigma^2 / sigma_swap^2 as derived above; None if one of them is 0 or not finite.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def variance_ratio(
     Raises
     ------
     InputError
-        If `h` has no slopes.
+        If `h` is not differentiable.
     """
     _require_slopes(h)
     totals = np.array(exact_column_sums(observed, multiplicities), dtype=np.float64)
@@ -220,8 +220,8 @@ def variance_ratio(
 def _require_slopes(h: Smooth) -> None:
     if found := sorted(corners(h)):
         raise InputError(
-            f"the statistic has `{found[-1]}`, and with it corners where it has no slope, of which a standard"
-            " error is made"
+            f"`{found[-1]}` in the statistic is not differentiable everywhere; "
+            "the studentised test needs slopes"
         )
 
 
@@ -234,21 +234,21 @@ class _Swaps:
     h : RationalStatistic or RealStatistic
         The statistic of m totals.
     law : SwapDistribution
-        The law of X, of rank r.
+        Distribution of X, of rank r.
     observed : ndarray of int64, shape (r,)
-        X of the runs as they are.
+        Observed value of X.
     n_examples : int
         N.
     columns : ndarray of int, shape (m,)
-        Distinct column that each of the m totals is of: the labels of both runs, for one, are the same.
+        Distinct column of each of the m totals: both runs share the column of labels, for example.
     origin : ndarray of float, shape (d,)
-        Totals of the distinct columns where X is 0.
+        Totals of the distinct columns at X = 0.
     steps : ndarray of float, shape (r, d)
-        What each sum of coins adds to them.
+        Change of these totals for each unit of X.
     products : ndarray of float, shape (d, d)
-        Sums of products of the contributions where X is 0.
+        Sums of products of the contributions at X = 0.
     squares : callable
-        Takes slopes, shape (n, d); returns what each sum of coins adds to sum_n y_n^2, shape (n, r).
+        Function of slopes, shape (n, d), that returns the change of sum_n y_n^2 per unit of X, shape (n, r).
     """
 
     h: Smooth
@@ -263,7 +263,7 @@ class _Swaps:
 
     @classmethod
     def of(cls, observed: IntArray, swapped: IntArray, h: Smooth, multiplicities: IntArray) -> _Swaps:
-        """Choose the sums of coins.
+        """Choose the sums of coins with the fewest coordinates.
 
         Raises
         ------
@@ -291,12 +291,12 @@ class _Swaps:
         )
 
     def studentized(self, points: Sequence[IntArray]) -> tuple[FloatArray, FloatArray]:
-        """Return T and the standard error at values of X, given as r arrays; T is NaN where h is."""
+        """Return T and the standard error at values of X, given as r arrays; T is NaN wherever h is."""
         x = np.array(points, dtype=np.float64).T if points else np.zeros((1, 0))
         totals = self.origin + x @ self.steps
         values, slopes = values_and_slopes(self.h, totals[:, self.columns])
         with np.errstate(all="ignore"):
-            # Slopes by equal columns add up.
+            # Slopes of equal columns add up.
             v = slopes @ np.equal.outer(self.columns, np.arange(self.origin.size)).astype(np.float64)
             products, squares = (v @ self.products) * v, x * self.squares(v)
             centre = (v * totals).sum(axis=1) ** 2 / self.n_examples
@@ -312,17 +312,14 @@ class _Swaps:
 def _folded(
     a: IntArray, b: IntArray, multiplicities: IntArray
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Return distinct pairs (a, b), each and its mirror image as one, and how many there are as a and as b.
-
-    The last is how many of each are the way they are given, and not mirrored.
-    """
+    """Return distinct pairs (a, b) up to exchange, their numbers, and the numbers that are not exchanged."""
     d = a.shape[1]
     changes = a - b
     leading = changes[np.arange(len(a)), (changes != 0).argmax(axis=1)]
     mirrored = (leading < 0)[:, None]
     pairs = np.hstack([np.where(mirrored, b, a), np.where(mirrored, a, b)])
     rows, counts = group_rows(pairs, multiplicities)
-    # Each row once more, so that kinds of which all are mirrored are found too.
+    # Each row is added once, so that kinds whose examples are all mirrored appear too.
     kept = ~mirrored[:, 0]
     again = np.concatenate([np.ones(len(rows), dtype=np.int64), multiplicities[kept]])
     _, n_up_plus_one = group_rows(np.vstack([rows, pairs[kept]]), again)
@@ -330,7 +327,7 @@ def _folded(
 
 
 class _Sums(NamedTuple):
-    """Sums of coins: what the coins of each kind add to them, and what they add to totals and squares."""
+    """Sums of coins: steps of each kind in them, and their effects on totals and squares."""
 
     coordinates: IntArray
     steps: FloatArray
@@ -338,7 +335,7 @@ class _Sums(NamedTuple):
 
 
 def _kinds(a: IntArray, b: IntArray) -> _Sums:
-    """Return a sum for the coins of each kind.
+    """Return one sum for the coins of each kind.
 
     Raises
     ------
@@ -349,7 +346,7 @@ def _kinds(a: IntArray, b: IntArray) -> _Sums:
     if n_kinds**2 > MOST_CELLS:
         raise CapacityError(
             f"{n_kinds} kinds of discordant examples, each with {d} counts, are too many",
-            hint="a coarser `resolution`, or fewer counts or classes, would make fewer kinds.",
+            hint="use a coarser `resolution`, or fewer counts or classes, for fewer kinds.",
         )
     left, right = a.astype(np.float64), b.astype(np.float64)
     return _Sums(
@@ -360,9 +357,9 @@ def _kinds(a: IntArray, b: IntArray) -> _Sums:
 
 
 def _products(a: IntArray, b: IntArray, n_examples: int) -> _Sums | None:
-    """Return the sums that swaps change, and those of products.
+    """Return the changing sums and sums of products.
 
-    None where there are fewer kinds of examples than such sums, or a sum of products may exceed 2^62.
+    None if there are fewer kinds of examples than such sums, or a sum of products may exceed 2^62.
     """
     n_kinds, d = a.shape
     largest = max(int(np.abs(side).max(initial=0)) for side in (a, b))
@@ -388,7 +385,7 @@ def _products(a: IntArray, b: IntArray, n_examples: int) -> _Sums | None:
 
 
 class _AsExtreme:
-    """The swaps whose T is as extreme as the observed one."""
+    """Region of swaps whose T is as extreme as the observed one."""
 
     def __init__(self, swaps: _Swaps, alternative: Alternative) -> None:
         self._swaps = swaps

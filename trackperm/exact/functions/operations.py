@@ -1,4 +1,4 @@
-"""What rational and real statistics have in common: trees of operations, written with ``+ - * /``."""
+"""Trees of operations, the common base of rational and real statistics."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ Tree = TypeVar("Tree", bound="OperationTree")
 
 @dataclass(frozen=True)
 class OperationTree:
-    """A function of m integers as an immutable tree of operations.
+    """Function of m integers as an immutable tree of operations.
 
     Attributes
     ----------
     operation : str
-        ``variable``, ``constant``, or what is done to the operands.
+        ``variable``, ``constant``, or the operation on the operands.
     n_variables : int
-        m.
+        Number of variables m.
     operands : tuple of OperationTree
-        What it is done to.
+        Operands of the operation.
     index : int
-        Of a variable.
+        Index of a variable, or exponent of a power.
     value : Fraction
-        Of a constant.
+        Value of a constant.
     undefined : Fraction or None
-        The value of 0/0, of a division.
+        Declared value of 0/0 for a division.
     """
 
     operation: str
@@ -42,22 +42,22 @@ class OperationTree:
     def variable(cls: type[Tree], index: int, n_variables: int) -> Tree:
         """Return the statistic x_index of `n_variables` variables."""
         if not 0 <= index < n_variables:
-            raise InputError(f"variable {index} of a statistic of {n_variables} variables does not exist")
+            raise InputError(f"{index} is not a variable of this statistic; expected 0 to {n_variables - 1}")
         return cls("variable", n_variables, index=index)
 
     @classmethod
     def constant(cls: type[Tree], value: int | Fraction, n_variables: int) -> Tree:
-        """Return the statistic that is `value` everywhere."""
+        """Return the constant statistic `value`."""
         return cls("constant", n_variables, value=Fraction(value))
 
     def _coerce(self: Tree, other: Tree | int | Fraction) -> Tree:
         if not isinstance(other, OperationTree):
             return type(self).constant(other, self.n_variables)
         if type(other) is not type(self):
-            raise InputError(f"a {type(self).__name__} and a {type(other).__name__} do not mix")
+            raise InputError(f"a {type(self).__name__} cannot be combined with a {type(other).__name__}")
         if other.n_variables != self.n_variables:
             raise InputError(
-                f"statistics of {self.n_variables} and of {other.n_variables} variables do not mix"
+                f"statistics of {self.n_variables} and {other.n_variables} variables cannot be combined"
             )
         return other
 

@@ -1,9 +1,9 @@
-"""Rational statistics: polynomials over the integers and exact quotients of them.
+"""Rational statistics: exact quotients of polynomials over the integers.
 
 A statistic h(g_1, ..., g_m) that is built from integers by ``+ - * /`` is a quotient of two integer
 polynomials wherever it is defined. Ties between values of h are then signs of integers: with d > 0,
 ``h(x) >= n/d`` holds exactly when ``d * numerator(x) - n * denominator(x)`` is zero or has the sign of
-``denominator(x)``. Nothing here rounds, except :meth:`RationalStatistic.values`.
+``denominator(x)``. Only :meth:`RationalStatistic.values` rounds.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from trackperm.exact.functions.operations import OperationTree
 Exponents = tuple[int, ...]
 
 MAX_TERMS = 20_000
+"""Largest number of terms of a polynomial: products of longer ones take minutes."""
 
 
 class Polynomial:
-    """A polynomial with integer coefficients, as a mapping from exponents to coefficients.
+    """Polynomial with integer coefficients, as a mapping from exponents to coefficients.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ class Polynomial:
 
     @classmethod
     def constant(cls, value: int, n_variables: int) -> Polynomial:
-        """Return the polynomial that is `value` everywhere."""
+        """Return the constant polynomial `value`."""
         return cls({(0,) * n_variables: value}, n_variables)
 
     @classmethod
@@ -106,7 +107,7 @@ class Polynomial:
         return Polynomial({exponents: factor * c for exponents, c in self.terms.items()}, self.n_variables)
 
     def exact_quotient(self, divisor: int) -> Polynomial:
-        """Return the polynomial with every coefficient divided by `divisor`, which divides them all."""
+        """Return the quotient by a common divisor of all coefficients."""
         return Polynomial({exponents: c // divisor for exponents, c in self.terms.items()}, self.n_variables)
 
     @property
@@ -163,9 +164,10 @@ Operation = Literal["variable", "constant", "+", "*", "/"]
 
 @dataclass(frozen=True)
 class RationalStatistic(OperationTree):
-    r"""An exact rational function h of m integers.
+    r"""Exact rational function h of m integers.
 
-    Built with :meth:`variable`, :meth:`constant` and arithmetic; integers and fractions mix in freely:
+    It is built with :meth:`variable`, :meth:`constant` and arithmetic; operands may be integers and
+    fractions, too:
 
     >>> tp, incorrect = (RationalStatistic.variable(i, 2) for i in range(2))
     >>> f1 = tp.divide(tp + incorrect / 2, undefined=0)
@@ -174,7 +176,7 @@ class RationalStatistic(OperationTree):
 
     Notes
     -----
-    `undefined` is the value of 0/0 of that one division. A non-zero number over zero has no value.
+    `undefined` is the value of 0/0 for that division only. A nonzero number over zero is undefined.
     """
 
     operation: Operation
@@ -215,7 +217,7 @@ class RationalStatistic(OperationTree):
     def values(self, points: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Return the values at `points`, shape (..., m), in floating point.
 
-        NaN where there is none, infinite beyond the range of floats.
+        They are NaN where undefined, and infinite beyond the range of floats.
         """
         if self.operation == "variable":
             return np.asarray(points[..., self.index], dtype=np.float64)
@@ -234,7 +236,7 @@ class RationalStatistic(OperationTree):
 
     @cached_property
     def quotient(self) -> tuple[Polynomial, Polynomial]:
-        """Numerator and denominator polynomials, equal to h wherever no division is by zero.
+        """Numerator and denominator polynomials of h, valid wherever no division is by zero.
 
         Raises
         ------
@@ -263,7 +265,7 @@ class RationalStatistic(OperationTree):
 
     @cached_property
     def affine(self) -> tuple[Fraction, dict[int, Fraction]] | None:
-        """Constant and slopes by variable where h is written as an affine function, else None."""
+        """Constant and slopes by variable if h is written as an affine function, else None."""
         if self.operation == "variable":
             return Fraction(0), {self.index: Fraction(1)}
         if self.operation == "constant":
@@ -285,7 +287,7 @@ class RationalStatistic(OperationTree):
 
     @cached_property
     def divisors(self) -> tuple[Polynomial, ...]:
-        """Polynomials at whose zeros some division of h is by zero; constants left out."""
+        """Polynomials whose zeros make some divisor of h zero; constants are omitted."""
         found: dict[Polynomial, None] = {}
         for division in (part for part in self._parts() if part.operation == "/"):
             numerator, denominator = division.operands[1].quotient
@@ -295,7 +297,7 @@ class RationalStatistic(OperationTree):
         return tuple(found)
 
     def _parts(self) -> list[RationalStatistic]:
-        """Return the trees of all operations, each behind those of its operands."""
+        """Return the trees of all operations, operands first."""
         found, pending = [], [self]
         while pending:
             found.append(part := pending.pop())
@@ -304,14 +306,14 @@ class RationalStatistic(OperationTree):
 
     @property
     def vanishes(self) -> bool:
-        """Whether it is 0 everywhere: also where a division by 0 could give it another value."""
+        """Whether h is 0 everywhere, with no division by zero that could give it another value."""
         return not (self.quotient[0].terms or self.divisors)
 
     def substitute(self, arguments: Sequence[RationalStatistic]) -> RationalStatistic:
-        """Replace every variable by a statistic; all arguments share one number of variables."""
+        """Replace every variable by a statistic; all arguments have the same number of variables."""
         if len(arguments) != self.n_variables:
             raise InputError(
-                f"{self.n_variables} variables cannot be replaced by {len(arguments)} statistics"
+                f"{len(arguments)} statistics cannot replace variables; expected {self.n_variables}"
             )
         if self.operation == "variable":
             return arguments[self.index]
@@ -319,16 +321,16 @@ class RationalStatistic(OperationTree):
         return replace(self, n_variables=arguments[0].n_variables, operands=operands)
 
     def simplified(self) -> RationalStatistic:
-        """Replace every division that has its declared value of 0/0 identically by that value.
+        """Replace every division that is identically its declared value of 0/0 by that value.
 
         Raises
         ------
         InputError
-            If it divides by what is 0 wherever it is defined, but may have another declared value elsewhere.
+            If a divisor is 0 wherever it is defined, but has another declared value elsewhere.
         """
         operands = tuple(map(RationalStatistic.simplified, self.operands))
         if self.operation == "/" and self.undefined is not None and operands[0].vanishes:
-            # 0/x is 0 wherever x is not, and there it has the value that is declared for it
+            # 0/x is 0 wherever x is nonzero, and its declared value elsewhere.
             divisor = operands[1]
             if divisor.vanishes or (self.undefined == 0 and not divisor.divisors):
                 return RationalStatistic.constant(self.undefined, self.n_variables)

@@ -1,4 +1,4 @@
-"""Values and slopes of statistics in floating point, by reverse accumulation over the tree of operations."""
+"""Values and slopes of statistics in floating point, by reverse accumulation over their trees."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from trackperm.exact.functions.operations import OperationTree
 
 FloatArray = npt.NDArray[np.float64]
 Pull = Callable[[FloatArray], None]
-"""Takes the slope of the whole by a part, and adds what follows for the slopes by the variables."""
+"""Function of the slope by a part that adds its contributions to the slopes by the variables."""
 
 SMOOTH = frozenset({"variable", "constant", "+", "*", "/", "**", "sqrt", "log", "exp"})
-"""Operations that have a slope wherever they have a value, but for a root at 0."""
+"""Operations that are differentiable wherever they are defined, except a root at 0."""
 
 
 def corners(h: OperationTree) -> frozenset[str]:
-    """Return the operations of `h` without a slope everywhere, such as ``min`` and ``where``."""
+    """Return the operations of `h` that are not differentiable everywhere, such as ``min``."""
     found = frozenset() if h.operation in SMOOTH else frozenset({h.operation})
     return found.union(*(corners(operand) for operand in h.operands))
 
@@ -27,26 +27,26 @@ def corners(h: OperationTree) -> frozenset[str]:
 def values_and_slopes(h: OperationTree, totals: npt.NDArray[Any]) -> tuple[FloatArray, FloatArray]:
     """Return the values of `h` and its slopes by every variable.
 
-    A division that has its declared value of 0/0 is constant there: its slopes are 0.
+    A division with its declared value of 0/0 counts as constant: its slopes are 0.
 
     Parameters
     ----------
     h : RationalStatistic or RealStatistic
-        A statistic of m integers without :func:`corners`.
+        Statistic of m integers without :func:`corners`.
     totals : ndarray, shape (..., m)
-        Where.
+        Points.
 
     Returns
     -------
     values : ndarray of float, shape (...)
-        NaN where there is none.
+        Values; NaN where undefined.
     slopes : ndarray of float, shape (..., m)
-        Infinite at a root of 0.
+        Slopes; infinite at a root of 0.
 
     Raises
     ------
     ValueError
-        If an operation has no slope everywhere.
+        If an operation is not differentiable everywhere.
 
     References
     ----------
@@ -61,7 +61,7 @@ def values_and_slopes(h: OperationTree, totals: npt.NDArray[Any]) -> tuple[Float
 
 
 def _traced(h: OperationTree, points: FloatArray, slopes: FloatArray) -> tuple[FloatArray, Pull]:
-    """Return the value of a part, and what carries a slope by it down to its variables."""
+    """Return the value of a part, and the function that carries its slope to the variables."""
     if h.operation == "variable":
 
         def add(slope: FloatArray) -> None:
@@ -75,7 +75,7 @@ def _traced(h: OperationTree, points: FloatArray, slopes: FloatArray) -> tuple[F
 
     def pull(slope: FloatArray) -> None:
         for (_, down), factor in zip(parts, factors, strict=True):
-            # What does not depend on a part does not depend on its slope, infinite or not.
+            # A zero slope stays zero, even times an infinite factor.
             down(np.where(slope == 0.0, 0.0, slope * factor))
 
     return value, pull
@@ -107,4 +107,4 @@ def _value_and_factors(h: OperationTree, parts: list[FloatArray]) -> tuple[Float
             return np.where(x > 0.0, np.log(x), np.nan), [1.0 / x]
         case "exp":
             return np.exp(x), [np.exp(x)]
-    raise ValueError(f"`{h.operation}` has no slope everywhere")
+    raise ValueError(f"`{h.operation}` is not differentiable everywhere")

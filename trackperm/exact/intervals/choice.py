@@ -1,4 +1,4 @@
-"""The interval for the difference that goes with a test: the choice among those that there are."""
+"""Choice of the confidence interval for the difference that corresponds to a test."""
 
 from __future__ import annotations
 
@@ -35,31 +35,31 @@ def difference_interval(
     seed: int = 0,
     memory_budget: int = MEMORY_BUDGET,
 ) -> Interval:
-    """Return the interval for the statistic that goes with :func:`~trackperm.exact.structured_test`.
+    """Return the interval for the statistic that corresponds to :func:`~trackperm.exact.structured_test`.
 
-    ``auto`` takes the one that agrees with the exact test where there is one: for 0/1 scores with one example
-    a row, that for paired proportions; for other scores of which the statistic is a mean, all shifts that the
-    test does not reject; rows that stand for several examples (clusters, sentences) are weighted by their
-    size, and shifted as a whole. Ratios such as F1, statistics that do not change sign with the runs, and
-    strata or clusters of different sizes whose scores are 0 or 1, are resampled row by row, strata each by
-    itself: approximate. So is a mean whose shifts do not fit the memory.
+    ``auto`` chooses an interval that agrees with the exact test if there is one: for 0/1 scores with one
+    example a row, the interval for paired proportions; for the mean of other scores, all shifts that the test
+    does not reject. Rows with several examples (clusters, sentences) are weighted by their size and shifted
+    as a whole. All else gets an approximate interval from resampled rows, within strata: ratios such as F1,
+    statistics that are not antisymmetric, 0/1 scores of strata or of clusters of different sizes, and means
+    whose shifts do not fit the memory.
 
     Parameters
     ----------
     observed, swapped : array_like of int, shape (N, m)
         g(u_n, v_n) and g(v_n, u_n), as for the test.
     h : RationalStatistic, RealStatistic or callable
-        The statistic as a function of all totals, those that no swap changes among them.
+        The statistic as a function of all totals, including those that no swap changes.
     multiplicities : array_like of int, shape (N,), optional
         Number of examples, or clusters, of each row.
     alpha : float
-        Level of the test. For equivalence at level a by two one-sided tests, 2 a.
+        Level of the test; 2 a for equivalence at level a by two one-sided tests.
     alternative : {'two-sided', 'less', 'greater'}
-        Of the test; one-sided intervals are bounded on one side.
+        Alternative of the test; one-sided intervals are bounded on one side only.
     method : {'auto', 'paired-proportions', 'shift', 'bootstrap'}
-        Which interval.
+        Kind of interval.
     n_resamples, seed : int
-        For ``bootstrap``.
+        Number of resamples and their seed, for ``bootstrap``.
     memory_budget : int
         Bytes that may be allocated, for ``shift``.
 
@@ -68,7 +68,7 @@ def difference_interval(
     InputTypeError
         If counts are not integers.
     InputError
-        If an option is out of range, shapes differ, or the method that was asked for does not fit the scores.
+        If an option is out of range, shapes differ, or the named method does not apply to the scores.
     UndefinedStatisticError
         If the statistic is undefined for resampled examples.
     CapacityError
@@ -108,8 +108,8 @@ def difference_interval(
         return resampled()
     if scores is None:
         raise InputError(
-            f"the statistic is no mean of scores, for which alone there is an interval by `{method}`",
-            hint="`bootstrap` takes any statistic.",
+            f"the statistic is not a mean of scores, which `{method}` requires",
+            hint="`bootstrap` accepts any statistic.",
         )
     if method == "shift":
         try:
@@ -120,8 +120,8 @@ def difference_interval(
             raise
     if scores.gap is None or not scores.equally_weighted:
         raise InputError(
-            f"an interval by `{method}` needs 0/1 scores and one example a row",
-            hint="`shift` takes other scores and clusters.",
+            f"`{method}` requires 0/1 scores and one example a row",
+            hint="`shift` accepts other scores and clusters.",
         )
     interval = paired_proportions_interval(
         scores.n_up, scores.n_down, scores.n_rows, alpha=alpha, alternative=alternative
@@ -131,7 +131,7 @@ def difference_interval(
 
 
 def suited(scores: AdditiveScores | None) -> Choice:
-    """Return the method that ``auto`` takes for such scores; None are those of no mean."""
+    """Return the method that ``auto`` chooses for scores; None for a statistic that is not a mean."""
     if scores is None or (scores.gap is not None and not scores.equally_weighted):
         return "bootstrap"
     return "paired-proportions" if scores.gap is not None else "shift"

@@ -1,29 +1,29 @@
-r"""When an interval covers about what it says: a rule for those that rest on the outcomes that were seen.
+r"""Rules for intervals from observed outcomes to have nearly their nominal coverage.
 
-Resampling, and shifts of the scores, know nothing of an outcome that no example showed. Where few examples
-tell the runs apart, or few of them weigh most, what they have not shown yet matters, and the interval is too
-short: of 95 % intervals for a difference of F1 from 50 examples with 5 % positives 30 % miss, and one that
-never leaves the observed tie is [0, 0]. An interval is shown, and may decide equivalence, where
+Resampling, and shifts of the scores, ignore outcomes that no example showed. If few examples distinguish the
+runs, or few of them have most of the weight, unseen outcomes matter, and the interval is too short: of 95 %
+intervals for a difference of F1 from 50 examples with 5 % positives 30 % miss, and one that never leaves the
+observed tie is [0, 0]. An interval is shown, and may decide equivalence, if
 
-1. enough examples tell the runs apart. With e_n what swapping example n alone changes,
+1. enough examples distinguish the runs. With e_n the change of the statistic by swapping example n alone,
 
-       n_eff = (sum_n e_n^2)^2 / sum_n e_n^4,
+       n_eff = (sum_n e_n^2)^2 / sum_n e_n^4
 
-   which is the number of examples with e_n != 0 where these are of one size, and less where few of them weigh
-   most. It has to be at least 20 for resampling, and 12 for shifts;
+   is the number of examples with e_n != 0 if these are of one size, and less if few of them have most of the
+   weight. It has to be at least 20 for resampling, and 12 for shifts;
 2. for resampling, n_eff is at least z^4 / 1.6, with z the normal quantile of the level on either side. The
    probability beyond an end is wrong by a factor of about exp(z^4 / (6 n_eff)), found by enumeration of
-   differences of two Poisson counts, and stays below 1.3. Below 0.9 % a side that asks for more than 20;
-3. for shifts, the differences are not skewed: an interval that inverts a sign-flip test errs as that of a t
-   test does, by a share of s (2 z^3 + z) / 6 of the level, where s is their skewness over sqrt(N) (Hall 1992,
-   section 2.6, first term). s is at most 0.1, and beyond 2.5 % a side less, so that this share stays.
+   differences of two Poisson counts, and stays below 1.3. Below 0.9 % a side this requires more than 20;
+3. for shifts, the differences are not skewed: an interval that inverts a sign-flip test has the same error as
+   that of a t test, a share of s (2 z^3 + z) / 6 of the level, where s is the skewness over sqrt(N) (Hall
+   1992, section 2.6, first term). s is at most 0.1, and less below 2.5 % a side, which bounds this share.
 
-These numbers hold the one-sided error of a bound of 5 % at 7 % or less over a grid of laws
+With these numbers the one-sided error of a 5 % bound is at most 7 % over a grid of laws
 (``tests/exact/intervals/test_coverage.py``): 5 to 30 % positives, F1 from .5 to .99, 20 to 1,000 examples, of
-systems that err alike or not; means of skewed, heavy-tailed and rarely different scores. For precision,
-recall, MCC, kappa, Jaccard and balanced accuracy it is 4 to 7 % over laws with at least 20 positives. What
-remains are outcomes that are rare and large and that no example showed, such as a failure that costs all of a
-score: with 15 positives, 11 % for balanced accuracy.
+systems with shared errors or not; means of skewed, heavy-tailed and rarely different scores. For precision,
+recall, MCC, kappa, Jaccard and balanced accuracy it is 4 to 7 % over laws with at least 20 positives. The
+rules do not catch unseen outcomes that are rare and large, such as a failure that costs a whole score: with
+15 positives, 11 % for balanced accuracy.
 
 References
 ----------
@@ -45,19 +45,19 @@ from trackperm.exact.intervals.interval import tail_level
 from trackperm.exact.types import IntArray
 
 FEWEST_RESAMPLED = 20.0
-"""Effective number of examples from which on resampling covers about what it says, at 95 %."""
+"""Smallest effective number of examples for resampling at 95 %, by rule 1 and its simulations."""
 
 FEWEST_SHIFTED = 12.0
-"""The same for shifts, which are exact where scores are symmetric."""
+"""Smallest effective number of examples for shifts, which are exact for symmetric differences."""
 
 TAIL = 1.6
-"""Far out in the tails resampling takes z^4 over this."""
+"""Divisor of z^4 in rule 2: exp(1.6 / 6) = 1.3 is the accepted error of a tail probability."""
 
 MOST_SKEWED = 0.1
-"""Skewness over sqrt(N) up to which shifts cover about what they say, at 95 %."""
+"""Largest skewness over sqrt(N) for shifts at 95 %, by rule 3 and its simulations."""
 
 BLOCK_CELLS = 2**20
-"""Totals that are computed at a time."""
+"""Totals per step: 8 MiB."""
 
 
 def why_not_resampled(
@@ -70,22 +70,22 @@ def why_not_resampled(
     alternative: Alternative = "two-sided",
     unit: str = "example",
 ) -> str | None:
-    """Say why an interval by resampling may cover less than it says; None where it covers about that.
+    """Return the reason against an interval by resampling; None if its coverage is nearly nominal.
 
     Parameters
     ----------
     observed, swapped : ndarray of int, shape (K, m)
-        What rows contribute as they are, and with outputs exchanged.
+        Contributions of rows as observed, and with outputs exchanged.
     h : RationalStatistic, RealStatistic or callable
-        The statistic of their sums.
+        Statistic of their sums.
     multiplicities : ndarray of int64, shape (K,)
         Number of examples of each row.
     alpha : float
-        About the probability of missing.
+        Approximate probability of missing.
     alternative : {'two-sided', 'less', 'greater'}
-        Of the test beside it.
+        Alternative of the corresponding test.
     unit : str
-        What a row is called in words.
+        Noun for a row.
     """
     effects, counts = swap_effects(observed, swapped, h, multiplicities)
     z = _quantile(alpha, alternative)
@@ -100,7 +100,7 @@ def why_not_shifted(
     alternative: Alternative = "two-sided",
     unit: str = "example",
 ) -> str | None:
-    """Say why an interval by shifts may cover less than it says; None where it covers about that.
+    """Return the reason against an interval by shifts; None if its coverage is nearly nominal.
 
     Parameters
     ----------
@@ -126,16 +126,16 @@ def why_not_shifted(
         return None
     return (
         f"the differences of {scores.n_rows} {unit}s are skewed; an interval by shifts covers less than it"
-        f" says (their skewness over root n is {found:.2g}, and at most {most:.2g} would do)"
+        f" says (their skewness over root n is {found:.2g}; the limit is {most:.2g})"
     )
 
 
 def swap_effects(
     observed: IntArray, swapped: IntArray, h: Statistic, multiplicities: IntArray
 ) -> tuple[FloatArray, IntArray]:
-    """Return what swapping one example alone changes, and how many such examples there are.
+    """Return the changes by swapping one example alone, and the number of such examples.
 
-    Rows that a swap does not change are left out. A change that is not defined counts as infinite.
+    Rows that a swap does not change are omitted. An undefined change counts as infinite.
     """
     moved = (observed != swapped).any(axis=1)
     changes = (swapped[moved] - observed[moved]).astype(np.float64)
@@ -149,7 +149,7 @@ def swap_effects(
 
 
 def effective_number(effects: FloatArray, multiplicities: IntArray) -> float:
-    """Return the number of examples of one effect that tell as much: (sum e^2)^2 / sum e^4."""
+    """Return the equivalent number of examples with equal effects, (sum e^2)^2 / sum e^4."""
     largest = float(np.abs(effects).max(initial=0.0))
     if largest == 0.0 or math.isinf(largest):
         return 0.0
@@ -158,7 +158,7 @@ def effective_number(effects: FloatArray, multiplicities: IntArray) -> float:
 
 
 def skewness(scores: AdditiveScores) -> float:
-    """Return the size of the skewness of the differences over sqrt(N), row by row without the mean."""
+    """Return the absolute skewness of the differences from their mean, over sqrt(N)."""
     moves, weights = scores.moves.astype(np.float64), scores.weights.astype(np.float64)
     counts = scores.multiplicities.astype(np.float64)
     rest = moves - float(counts @ moves) / float(counts @ weights) * weights
@@ -167,7 +167,7 @@ def skewness(scores: AdditiveScores) -> float:
 
 
 def _quantile(alpha: float, alternative: Alternative) -> float:
-    """Return the normal quantile of the level on either side; 0 where that is above 1/2."""
+    """Return the normal quantile of the level on either side; 0 if that is above 1/2."""
     return max(float(-ndtri(tail_level(alpha, alternative))), 0.0)
 
 

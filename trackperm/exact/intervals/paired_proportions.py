@@ -1,7 +1,7 @@
-r"""Intervals for the difference of paired proportions: of 0/1 scores, one example a row.
+r"""Intervals for the difference of paired proportions: 0/1 scores with one example a row.
 
-With b examples that only the candidate solves, c that only the baseline does and m = b + c of n, the counts
-are multinomial with pi = P(discordant) and theta = P(better | discordant), and the difference is
+The candidate alone solves b examples, the baseline alone c, and m = b + c of n. The counts are multinomial
+with pi = P(discordant) and theta = P(better | discordant), and the difference is
 
     Delta = pi (2 theta - 1),    m ~ Binomial(n, pi),    b | m ~ Binomial(m, theta).
 
@@ -10,9 +10,9 @@ Each of the two binomials has exact lower and upper confidence distributions (Cl
     theta_L ~ Beta(b, c + 1),        theta_U ~ Beta(b + 1, c),
     pi_L ~ Beta(m, n - m + 1),       pi_U ~ Beta(m + 1, n - m),
 
-where Beta(0, .) stands for 0 and Beta(., 0) for 1. Melding puts independent ones into Delta (Fay, Proschan
+where Beta(0, .) means 0 and Beta(., 0) means 1. Melding inserts independent ones into Delta (Fay, Proschan
 and Brittain 2015): the lower end is the tau-quantile of pi (2 theta_L - 1), with the pi that makes it
-smaller. That is pi_L where the end is positive and pi_U where it is negative, since the distributions of
+smaller. That is pi_L if the end is positive and pi_U if it is negative, since the distributions of
 pi_L and pi_U are ordered. In either case
 
     P(pi (2 theta_L - 1) <= 0) = P(theta_L <= 1/2) = P(Binomial(m, 1/2) >= b),
@@ -20,10 +20,11 @@ pi_L and pi_U are ordered. In either case
 the one-sided p-value of the exact McNemar test. So the lower end is positive exactly when that is below tau,
 and the interval of level alpha = 2 tau excludes 0 exactly when p < alpha. Exchanging b and c turns the lower
 end into minus the upper one. Fay and Lumbard (2021) propose this interval; that each end misses with at most
-tau is their conjecture, borne out by enumeration and not proved.
+tau is their conjecture, supported by enumeration but not proved.
 
 The quantile is a root of the distribution function, an integral over theta. Between quantiles of theta, and
-values of theta at which pi meets its own quantiles, the integrand is smooth: Gauss and Legendre's rule.
+values of theta at which pi meets its own quantiles, the integrand is smooth, and Gauss and Legendre's rule
+integrates it.
 
 References
 ----------
@@ -48,20 +49,23 @@ from trackperm.exact.permutation import structured_test
 from trackperm.exact.root import bracketed_root
 
 RESOLUTION = 1e-18
-"""Absolute precision of an end next to 0; elsewhere ends are as precise as floats are."""
+"""Absolute precision of an end next to 0; elsewhere ends have the precision of floats."""
 
 NEGLIGIBLE = 1e-14
-"""Share of the level that may lie beyond the outermost quantiles."""
+"""Share of the level beyond the outermost quantiles: below the error of the quadrature."""
 
 LEAST = 1e-300
-"""Least probability of a quantile, next to the range of floats."""
+"""Smallest probability of a quantile, near the smallest float."""
 
 LARGEST_SCORE = 40.0
-"""Normal score beyond which probabilities are not told apart."""
+"""Largest absolute normal score: beyond 38, probabilities underflow."""
 
 PANELS_PER_TAIL = 12
 NODES = 16
-"""Pieces of the integral on either side of a median, and nodes of the rule in each."""
+"""Pieces of the integral on either side of a median, and nodes of the rule in each.
+
+Neighbouring quantiles differ by a factor of about 20 in probability, so the integrand is smooth on a piece.
+"""
 
 EXACT_NOTE = (
     "matches the exact test; exact in the binomial laws of discordance and of direction, melded as by Fay and"
@@ -79,18 +83,18 @@ def paired_proportions_interval(
     alpha: float = 0.05,
     alternative: Alternative = "two-sided",
 ) -> Interval:
-    """Return the interval for the difference of two paired proportions that matches the exact McNemar test.
+    """Return the interval for a difference of paired proportions that matches the exact McNemar test.
 
     Parameters
     ----------
     n_better, n_worse : int
-        Examples that only the candidate solves, and that only the baseline does.
+        Numbers of examples that only the candidate solves, and that only the baseline solves.
     n_examples : int
-        All examples, each of which counts once and is independent of the others.
+        Number of all examples, which count once each and are independent.
     alpha : float
-        Level of the test that it matches.
+        Level of the matching test.
     alternative : {'two-sided', 'less', 'greater'}
-        Of that test; one-sided intervals reach to -1 or 1.
+        Alternative of that test; one-sided intervals reach to -1 or 1.
 
     Raises
     ------
@@ -122,7 +126,7 @@ def paired_proportions_interval(
 
 
 def mcnemar_pvalue(n_better: int, n_worse: int, alternative: Alternative = "two-sided") -> float:
-    """Return the exact McNemar p-value, by the paired-permutation test of so many differences of +-1."""
+    """Return the exact McNemar p-value, by the paired-permutation test of differences of +-1."""
     counts = [(1, n_better), (-1, n_worse)]
     moves = np.array([[sign] for sign, count in counts if count], dtype=np.int64).reshape(-1, 1)
     if not moves.size:
@@ -139,11 +143,11 @@ def mcnemar_pvalue(n_better: int, n_worse: int, alternative: Alternative = "two-
 
 def _check(b: int, c: int, n: int) -> None:
     if min(b, c) < 0 or n < 1 or b + c > n:
-        raise InputError(f"{b} better and {c} worse of {n} examples: expected numbers that add up")
+        raise InputError(f"{b} better and {c} worse do not fit {n} examples; expected numbers that add up")
 
 
 def _lower_end(b: int, c: int, n: int, tau: float, *, positive: bool) -> float:
-    """Return the tau-quantile of pi (2 theta_L - 1); `positive` is what the test says of its sign."""
+    """Return the tau-quantile of pi (2 theta_L - 1); `positive` is its sign according to the test."""
     m = b + c
     if b == 0:
         return -1.0 if m == n else -float(betainccinv(m + 1, n - m, tau))
@@ -158,14 +162,14 @@ def _lower_end(b: int, c: int, n: int, tau: float, *, positive: bool) -> float:
     target = float(ndtri(tau))
 
     def excess(size: float) -> float:
-        """Return how far the normal score of P(pi (2 theta_L - 1) <= sign * size) is above that of tau."""
+        """Return the normal score of P(pi (2 theta_L - 1) <= sign * size) minus that of tau."""
         probability = below_half
         if size > 0.0:
             met = _met((b, c + 1), pi, size, sign, edges)
             probability = below_half + met if positive else met
         return min(max(float(ndtri(min(probability, 1.0))), -LARGEST_SCORE), LARGEST_SCORE) - target
 
-    # At 0 the probability is that of the test, below tau exactly where `positive`: rounding aside.
+    # At 0 the probability is that of the test; apart from rounding it is below tau only if `positive`.
     if (below_half - tau) * sign >= 0.0:
         return math.ulp(0.0) if positive else 0.0
     deviation = math.sqrt(m - (b - c) ** 2 / n) / n
@@ -175,7 +179,7 @@ def _lower_end(b: int, c: int, n: int, tau: float, *, positive: bool) -> float:
 
 
 def _root(excess: Callable[[float], float], guess: float, deviation: float, *, rises: bool) -> float:
-    """Return where `excess`, which is nearly linear around the guess, is 0 between 0 and 1."""
+    """Return the root between 0 and 1 of a function that is nearly linear around the guess."""
     ends = [0.0, 1.0]
     step = deviation / 8.0
     at = min(max(guess, step), 1.0 - step)
@@ -195,9 +199,9 @@ def _met(
     sign: int,
     quantiles: tuple[FloatArray, FloatArray],
 ) -> float:
-    """Return P(theta > 1/2, pi (2 theta - 1) <= size), or P(pi (1 - 2 theta) >= size) where `sign` is -1.
+    """Return P(theta > 1/2, pi (2 theta - 1) <= size), or P(pi (1 - 2 theta) >= size) if `sign` is -1.
 
-    theta and pi have beta distributions of these shapes, and these quantiles between which pieces lie.
+    theta and pi have beta distributions of the given shapes; their quantiles separate the pieces.
     """
     a, b = theta_shape
     low, high = (0.5, 1.0) if sign > 0 else (0.0, (1.0 - size) / 2.0)

@@ -1,33 +1,33 @@
-r"""The interval of all shifts that the exact paired-permutation test does not reject.
+r"""Interval of all shifts that the exact paired-permutation test does not reject.
 
-The model: the candidate's scores are shifted by delta, so that without the shift a swap of outputs would
-change nothing: x_n - delta w_n has the law of its negative, row by row. With m_n in place of x_n, in units
-of the scores, and a random set A of rows that are swapped, each with probability 1/2,
+In the model, the candidate's scores are shifted by delta, and outputs are exchangeable without the shift:
+x_n - delta w_n has the same distribution as its negative, row by row. With m_n in place of x_n, in units of
+the scores, and a random set A of swapped rows, each with probability 1/2,
 
     p_greater(delta) = P(sum_n +-(m_n - delta w_n) >= sum_n (m_n - delta w_n))
                      = P(sum_A (m_n - delta w_n) <= 0)
                      = P(A is empty, or mean_A <= delta),    mean_A = sum_A m_n / sum_A w_n.
 
 So p_greater is a step function that rises with delta, at the means of subsets (Hartigan 1969's typical
-values), and what is not rejected at level tau is delta >= the least subset mean v with p_greater(v) >= tau.
-Only the empty set stays as delta falls: where 2^-N >= tau nothing is rejected, and the end is -inf. The
-upper end is that of -m, negated. The two-sided p-value, of \|t\| >= \|t observed\|, is 2 p_greater below the
-estimate, where t > 0, 2 p_less above it, and 1 at it: it rises up to the estimate and falls beyond. What it
-does not reject is therefore an interval, no hull has to be taken, and its ends are those for tau = alpha / 2.
-At delta = 0 this is the test itself.
+values), and the test of level tau does not reject delta >= the least subset mean v with p_greater(v) >= tau.
+Only the empty set remains as delta falls: if 2^-N >= tau nothing is rejected, and the end is -inf. The upper
+end is that of -m, negated. The two-sided p-value, of \|t\| >= \|t observed\|, is 2 p_greater below the
+estimate, where t > 0, 2 p_less above it, and 1 at it: it rises up to the estimate and falls beyond. The
+shifts that it does not reject therefore form an interval, and its ends are those for tau = alpha / 2. At
+delta = 0 this is the test itself.
 
-Where most examples tie, the model is wrong, as a shift would have moved those too; the interval is then close
-to that of a t test, with the same flaw where few examples differ. Where none differs it is infinite: the
-model would say 0 for sure, on the strength of six examples.
+If most examples tie, the model is wrong, as a shift would have moved those too; the interval is then close to
+that of a t test, with the same flaw if few examples differ. If none differs it is infinite: the model would
+claim 0 with certainty from six examples.
 
-How the ends are found. Few configurations are listed and sorted by their means. Otherwise the end is
-bracketed by certified p-values at rational shifts, each the tail of one weighted sum of coins
-(`shifted_tail`). Means of subsets have denominators of at most W = sum_n w_n, so that the end is one of
-finitely many fractions (`search`). Where the certificate does not decide, the shift counts as not rejected,
-which makes the interval longer. Where the last fractions would take long to tell apart, the end is the
-greatest shift that is known to be rejected, a hundred-thousandth of a standard deviation too far out at the
-most. Where differences have to be rounded for p-values in good time, these are a little too large, and the
-end a little farther out. It is never too close.
+The ends are computed as follows. Few configurations are listed and sorted by their means. Otherwise the end
+is bracketed by certified p-values at rational shifts, each the tail of one weighted sum of coins
+(`shifted_tail`). Means of subsets have denominators of at most W = sum_n w_n, so the end is one of finitely
+many fractions (`search`). If the certificate does not decide, the shift counts as not rejected, which
+lengthens the interval. If the last fractions would take long to separate, the end is the greatest shift that
+is known to be rejected, at most a hundred-thousandth of a standard deviation too far out. If differences have
+to be rounded for p-values in good time, these are slightly too large, and the end is slightly farther out. It
+is never too close.
 
 References
 ----------
@@ -57,22 +57,20 @@ from trackperm.exact.options import MEMORY_BUDGET
 from trackperm.exact.permutation import structured_test
 
 LISTABLE = 2**18
-"""Configurations up to which subset means are listed."""
+"""Largest number of configurations whose subset means are listed: up to here that is faster."""
 
 MOST_BITS = 400
-"""Bits of differences that ends are computed from: their squares fit floats."""
+"""Largest number of bits of differences for the search: their squares fit floats."""
 
 LOG2_BASE = 50
-"""Bits of a digit of integers that are too large for one."""
+"""Bits of a digit of large integers: sums of 2^12 digits still fit 62 bits."""
 
-NOTE = (
-    "all shifts of the scores that the exact test does not reject, in a model where a shift is all there is"
-)
+NOTE = "all shifts of the scores that the exact test does not reject, in a model with nothing but a shift"
 CLOSE_NOTE = f"{NOTE}; its ends are at most a hundred-thousandth of a standard deviation too far out"
 ROUNDED_NOTE = f"{NOTE}; differences were rounded, and the ends moved outwards to make up for it"
 INFINITE_NOTE = f"{NOTE}; too few examples to reject any shift at this level"
 IDENTICAL_NOTE = "no example differs, which says nothing of how much one would"
-TIED_NOTE = "most examples tie, which a shift would not leave as they are: it may be too short"
+TIED_NOTE = "most examples tie, which a shift would have moved: it may be too short"
 """Notes of intervals."""
 
 
@@ -88,11 +86,11 @@ def shift_interval(
     Parameters
     ----------
     scores : AdditiveScores
-        The differences of the scores, not those of 0/1 scores, which a shift does not leave 0/1.
+        Differences of scores, other than 0/1 scores, which would not be 0/1 after a shift.
     alpha : float
         Level of the test.
     alternative : {'two-sided', 'less', 'greater'}
-        Of the test; one-sided intervals reach to infinity on the other side.
+        Alternative of the test; one-sided intervals are unbounded on the other side.
     memory_budget : int
         Bytes that may be allocated.
 
@@ -101,7 +99,7 @@ def shift_interval(
     InputError
         If the scores are 0/1, or `alpha` is not between 0 and 1.
     CapacityError
-        If it does not fit `memory_budget` however differences are rounded.
+        If it does not fit `memory_budget` with any rounding of differences.
 
     References
     ----------
@@ -110,7 +108,7 @@ def shift_interval(
     tau = tail_level(alpha, alternative)
     if scores.gap is not None:
         raise InputError(
-            "the scores are 0 or 1, and shifted ones would not be: the shift model does not fit them",
+            "the scores are 0 or 1, which the shift model does not allow",
             hint="the interval for paired proportions matches the exact test of 0/1 scores.",
         )
     kept = scores.weights > 0
@@ -131,7 +129,7 @@ def shift_interval(
         high = 0.0 - upper
         notes.add(note)
     if rejects_zero(scores, alpha, alternative):
-        # The nearest subset mean to 0 that is not 0; rounded ends may lie beyond it.
+        # The end is no closer to 0 than the nearest subset mean, but a rounded end may be.
         total = int(rows.weights.astype(object) @ rows.multiplicities.astype(object))
         nearest = float(scores.unit / total)
         low, high = (max(low, nearest), high) if _upwards(scores, alternative) else (low, min(high, -nearest))
@@ -148,7 +146,7 @@ def shift_interval(
 def rejects_zero(scores: AdditiveScores, alpha: float, alternative: Alternative) -> bool:
     """Whether the exact test has p < alpha, with the whole of its certified interval."""
     moves = [int(m) for m in scores.moves]
-    # Integers beyond 64 bits are given by their digits, m = sum_i BASE^i m_i with m_i of the sign of m.
+    # Integers beyond 64 bits are split into digits, m = sum_i BASE^i m_i with m_i of the sign of m.
     n_digits = max(-(-max(map(abs, moves)).bit_length() // LOG2_BASE), 1)
     digits = np.array(
         [
@@ -169,7 +167,7 @@ def _upwards(scores: AdditiveScores, alternative: Alternative) -> bool:
 
 
 def _lower_end(rows: AdditiveScores, tau: float, memory_budget: int) -> tuple[float, str]:
-    """Return the least shift v with p_greater(v) >= tau, or one below it, and the note that says so."""
+    """Return the least shift v with p_greater(v) >= tau, or one below it, and its note."""
     if Fraction(1, 2**rows.n_rows) >= tau:
         return -math.inf, NOTE
     excess = max(int(m).bit_length() for m in rows.moves) - MOST_BITS
@@ -184,7 +182,7 @@ def _lower_end(rows: AdditiveScores, tau: float, memory_budget: int) -> tuple[fl
     value = float(end.shift * rows.unit)
     if end.is_exact:
         return value, NOTE
-    # The nearest float may be the end itself, or beyond it.
+    # The nearest float may be at or beyond the end.
     return math.nextafter(value, -math.inf), ROUNDED_NOTE if end.is_rounded else CLOSE_NOTE
 
 

@@ -1,12 +1,11 @@
-"""Many looks at one test set, of which nobody knows how many there will be: alpha is spent on them in order.
+"""Alpha spending: correction for an open-ended sequence of looks at one test set.
 
-Look i is tested at alpha w_i with weights that add up to at most 1 over all i, so that by the union bound the
-probability of any false rejection is at most alpha: under any dependence, whenever one stops (Foster and
-Stine 2008; Tian and Ramdas 2021). Here w_i = 6 / (pi^2 i^2), whose sum over all i is 1.
+Look i is tested at alpha w_i with weights that add up to at most 1 over all i. By the union bound the
+probability of any false rejection is then at most alpha, under any dependence and whenever the sequence stops
+(Foster and Stine 2008; Tian and Ramdas 2021). The weights are w_i = 6 / (pi^2 i^2), with sum 1 over all i.
 
-Hypotheses, and their place in the order, have to be fixed without the test set. A candidate that was built or
-chosen because of earlier looks makes a hypothesis of its own data, and no weight mends that; nor does it know
-of looks that were not counted.
+Hypotheses and their order have to be fixed without the test set. No weight corrects for a candidate that was
+built or chosen because of earlier looks, or for looks that were not counted.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from trackperm.choices import require_level
 from trackperm.errors import InputError
 from trackperm.exact.distributions.characteristic import FloatArray
 from trackperm.exact.multiplicity.family import (
     LOG10,
     Correction,
-    checked_level,
     checked_log10_pvalues,
 )
 
@@ -32,18 +31,18 @@ ALPHA_SPENDING = Correction(
     "any dependence, of hypotheses that are fixed beforehand; any number of looks",
     "Foster and Stine (2008); Tian and Ramdas (2021)",
 )
-"""What the result is called and controls."""
+"""Name of the correction, and the error rate that it controls."""
 
 
 def spending_levels(n_looks: int, alpha: float = 0.05) -> FloatArray:
-    """Return the level of each look, the first first; shape (n_looks,).
+    """Return the level of each look in order; shape (n_looks,).
 
     Parameters
     ----------
     n_looks : int
-        Looks so far; later ones change no earlier level.
+        Number of looks so far; later ones do not change earlier levels.
     alpha : float
-        What all looks, also those to come, spend together.
+        Level that all looks, including future ones, share.
 
     Raises
     ------
@@ -57,19 +56,20 @@ def spending_levels(n_looks: int, alpha: float = 0.05) -> FloatArray:
     """
     if n_looks < 0:
         raise InputError(f"`n_looks` is {n_looks}; expected 0 or more")
-    return checked_level(alpha) / _factors(n_looks)
+    require_level(alpha)
+    return alpha / _factors(n_looks)
 
 
 def adjust_spending_log10(log10_pvalues: npt.ArrayLike) -> FloatArray:
     """Return decimal logarithms of adjusted p-values, p_i / w_i, in the order of the looks; shape (m,).
 
-    An adjusted p-value is below alpha exactly when its p-value is below the level of its look. Later looks
-    change none.
+    An adjusted p-value is below alpha exactly when its p-value is below the level of its look. Later looks do
+    not change it.
 
     Parameters
     ----------
     log10_pvalues : array_like of float, shape (m,)
-        Decimal logarithms of the p-values, in the order of the looks, none left out.
+        Decimal logarithms of the p-values of all looks, in their order.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What corrections for many tests share: how they are described, and the p-values of a family, checked."""
+"""Descriptions of corrections for many tests, and validation of a family's p-values."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from trackperm.errors import InputError, InputTypeError
 from trackperm.exact.distributions.characteristic import FloatArray
 
 ErrorRate = Literal["FWER", "FDR"]
-"""Family-wise error rate, the probability of any false rejection; false discovery rate, the expected share
+"""Family-wise error rate, the probability of any false rejection; or false discovery rate, the expected share
 of false ones among the rejections."""
 
 
 @dataclass(frozen=True)
 class Correction:
-    """What a reader has to know of a correction for many tests.
+    """Description of a correction for many tests.
 
     Attributes
     ----------
     name : str
-        Its key in the registry it stands in.
+        Key of the correction.
     title : str
-        As written in tables and texts.
+        Name in tables and texts.
     controls : {'FWER', 'FDR'}
-        The error rate that is at most alpha when adjusted p-values below alpha are rejected.
+        Error rate that is at most alpha when adjusted p-values below alpha are rejected.
     valid_under : str
-        The dependence among p-values under which that is proven.
+        Dependence among p-values for which that is proven.
     source : str
-        Where it is proven.
+        Reference of the proof.
     """
 
     name: str
@@ -44,21 +44,21 @@ class Correction:
 
 @dataclass(frozen=True)
 class Scale:
-    """What p-values are written in: themselves, or their decimal logarithms.
+    """Scale of p-values: linear, or by decimal logarithms.
 
     Attributes
     ----------
     times : callable
-        Multiplies p-values on this scale by positive factors.
+        Function that multiplies p-values on this scale by positive factors.
     one : float
-        The p-value 1 on this scale.
+        P-value 1 on this scale.
     """
 
     times: Callable[[FloatArray, npt.ArrayLike], FloatArray]
     one: float
 
     def capped(self, values: FloatArray) -> FloatArray:
-        """Return `values`, or 1 where they are greater."""
+        """Return `values`, limited to 1."""
         return np.minimum(values, self.one)
 
 
@@ -86,7 +86,7 @@ def checked_pvalues(pvalues: npt.ArrayLike) -> FloatArray:
     if refused.size:
         raise InputError(
             f"the p-value at index {refused[0]} is {values[refused[0]]}; expected a number from 0 to 1",
-            hint="a family has no gaps: mend the test that failed, or declare the family without it.",
+            hint="a family has no gaps: repair the test that failed, or declare the family without it.",
         )
     return values
 
@@ -109,19 +109,6 @@ def checked_log10_pvalues(log10_pvalues: npt.ArrayLike) -> FloatArray:
             "expected a finite number up to 0"
         )
     return values
-
-
-def checked_level(alpha: float) -> float:
-    """Return `alpha`.
-
-    Raises
-    ------
-    InputError
-        If it is not between 0 and 1.
-    """
-    if not 0.0 < alpha < 1.0:
-        raise InputError(f"`alpha` is {alpha}; expected a number between 0 and 1")
-    return float(alpha)
 
 
 def _vector(values: npt.ArrayLike, name: str) -> FloatArray:

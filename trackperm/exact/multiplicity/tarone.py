@@ -1,7 +1,7 @@
-"""Holm's procedure for discrete tests: hypotheses that cannot be rejected any more cost nothing.
+"""Holm's procedure for discrete tests, in which tests that cannot be significant cost nothing.
 
-Tarone (1990) leaves out of Bonferroni's factor those tests whose smallest attainable p-value is above the
-level. His test of an intersection I of hypotheses, in the form that is monotone in the level (Hommel and
+Tarone (1990) omits from Bonferroni's factor the tests whose smallest attainable p-value is above the level.
+His test of an intersection I of hypotheses, in the form that is monotone in the level (Hommel and
 Krummenauer 1998), has the p-value
 
     P_I = min_{i in I} p_i #{j in I: a_j <= p_i},    a_j the smallest attainable p-value of test j,
@@ -14,8 +14,8 @@ attained at the least p-value of I, and the closed test of all intersections has
 The bound needs no independence, but the a_j have to be constants: all p-values have to be conditional on
 the same information. Several statistics of one pair of systems are, on the unordered pairs of outputs. The
 pairs of a leaderboard are not: each conditions on its own pair of outputs, and the a_j of one are random
-given those of another. There it is not proven, and Holm's or Benjamini and Yekutieli's procedure has to be
-used.
+given those of another. For them it is not proven, and Holm's or Benjamini and Yekutieli's procedure has to
+be used.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ from trackperm.exact.multiplicity.family import (
 from trackperm.exact.result import PermutationTest
 
 LISTABLE = 45
-"""Discordant examples up to which the null distribution may hold every outcome: beyond, 2^-n is below its
-rounding errors."""
+"""Largest number of discordant examples whose null distribution may show every outcome: beyond, 2^-n is below
+its rounding errors."""
 
 
 def tarone_holm(pvalues: npt.ArrayLike, smallest: npt.ArrayLike) -> FloatArray:
     """Return adjusted p-values of several discrete tests of one pair of systems; shape (m,).
 
-    Never greater than Holm's, and equal to them where every test could have given any p-value.
+    They are never greater than Holm's, and equal if every test could have given any p-value.
 
     Parameters
     ----------
     pvalues : array_like of float, shape (m,)
-        The p-values of all hypotheses of the family.
+        P-values of all hypotheses of the family.
     smallest : array_like of float, shape (m,)
-        The smallest attainable p-value of each test, or a lower bound on it; 0 where it is not known.
+        Smallest attainable p-value of each test, or a lower bound on it; 0 if unknown.
 
     Raises
     ------
@@ -79,20 +79,20 @@ def tarone_holm(pvalues: npt.ArrayLike, smallest: npt.ArrayLike) -> FloatArray:
 
 
 def tarone_holm_log10(log10_pvalues: npt.ArrayLike, log10_smallest: npt.ArrayLike) -> FloatArray:
-    """Return decimal logarithms of what :func:`tarone_holm` adjusts p-values to; shape (m,).
+    """Return decimal logarithms of the adjusted p-values of :func:`tarone_holm`; shape (m,).
 
     Parameters
     ----------
     log10_pvalues : array_like of float, shape (m,)
         Decimal logarithms of the p-values of all hypotheses of the family.
     log10_smallest : array_like of float, shape (m,)
-        Those of the smallest attainable p-values, or lower bounds; -inf where they are not known.
+        Decimal logarithms of the smallest attainable p-values, or lower bounds on them; -inf if unknown.
 
     Raises
     ------
     InputError
-        If a logarithm is NaN or above 0, that of a p-value infinite, a p-value smaller than the smallest
-        attainable one, or the shapes differ.
+        If a logarithm is NaN or above 0, the logarithm of a p-value is infinite, a p-value is smaller than
+        the smallest attainable one, or the shapes differ.
     InputTypeError
         If they are not numbers.
     """
@@ -104,10 +104,10 @@ def tarone_holm_log10(log10_pvalues: npt.ArrayLike, log10_smallest: npt.ArrayLik
 
 
 def log10_smallest_pvalue(test: PermutationTest) -> float:
-    """Return the decimal logarithm of the smallest p-value that `test` could have given, or a lower bound.
+    """Return the decimal logarithm of a test's smallest attainable p-value, or a lower bound.
 
-    It is the attained minimum for linear statistics, and for others of at most 45 discordant examples whose
-    null distribution fits the memory budget. For p-values that were drawn at random it is -inf.
+    It is exact for linear statistics, and for others with at most 45 discordant examples if their null
+    distribution fits the memory budget. It is -inf for p-values that were drawn at random.
 
     Raises
     ------
@@ -128,14 +128,13 @@ def log10_smallest_pvalue(test: PermutationTest) -> float:
 def _check_attainable(values: FloatArray, smallest: FloatArray, ends: FloatArray) -> None:
     if smallest.shape != values.shape:
         raise InputError(
-            f"{values.size} p-values and smallest attainable ones of shape {smallest.shape}; "
-            "expected one for each"
+            f"`smallest` has shape {smallest.shape}; expected one number for each of {values.size} p-values"
         )
     below = np.flatnonzero(values < ends)
     if below.size:
         raise InputError(
             f"at index {below[0]}, {values[below[0]]} is below the smallest attainable, {smallest[below[0]]}",
-            hint="the smallest attainable p-values have to be those of the same tests.",
+            hint="give the smallest attainable p-values of the same tests.",
         )
 
 
@@ -143,7 +142,7 @@ def _step_down(values: FloatArray, smallest: FloatArray, scale: Scale) -> FloatA
     """Return max_{j <= i} p_(j) #{l >= j: a_(l) <= p_(j)}."""
     order = np.argsort(values, kind="stable")
     ascending, least = values[order], smallest[order]
-    # a_(l) <= p_(l), so that test l counts from the first j with p_(j) >= a_(l) on, and up to j = l.
+    # As a_(l) <= p_(l), test l counts from the first j with p_(j) >= a_(l) up to j = l.
     entered = np.bincount(np.searchsorted(ascending, least, side="left"), minlength=values.size)
     counting = np.cumsum(entered) - np.arange(values.size)
     adjusted = np.empty_like(values)
@@ -159,4 +158,4 @@ TARONE_HOLM = Correction(
     "systems; not proven for several pairs",
     "Tarone (1990); Hommel and Krummenauer (1998)",
 )
-"""What the result is called and controls."""
+"""Name of the correction, and the error rate that it controls."""

@@ -1,16 +1,16 @@
-r"""How many examples it takes: the first number with the wanted power, and that from which on it stays.
+r"""Sample size: the first number of examples with the required power, and that from which on it stays.
 
-The chance R(m) to reject, given m discordant examples, is saw-toothed in m, and so is the power in n. (Where
-only a part of the examples is discordant, M varies over many teeth, and the power can rise throughout.) Let
-U(m) be the greatest R up to m, and L(m) the least from m on. Both rise with m, and M is stochastically
-increasing in n, so that the bounds
+The probability R(m) to reject, given m discordant examples, is saw-toothed in m, and so is the power in n.
+(If only some of the examples are discordant, M varies over many teeth, and the power can rise throughout.)
+Let U(m) be the greatest R up to m, and L(m) the least from m on. Both rise with m, and M is stochastically
+increasing in n, so the bounds
 
     E L(M) <= power(n) = E R(M) <= E U(M)
 
-both rise with n. Hence no n below the first with E U(M) >= wanted reaches the wanted power, and every one
-from the first with E L(M) >= wanted on does; what lies between them is computed one by one. Where R is too
-long to be listed, U and L take its bounds on stretches instead, and Hoeffding's inequality beyond: they then
-leave more to be computed, not something else.
+both rise with n. Hence no n below the first with E U(M) >= required reaches the required power, and every one
+from the first with E L(M) >= required on does; the power in between is computed for every n. If R is too long
+for a list, U and L use its bounds on stretches instead, and Hoeffding's inequality beyond: they then leave
+more powers to compute, with the same result.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ from trackperm.exact.power.paired_sign import SignTest
 from trackperm.exact.types import IntArray
 
 LISTED = 4096
-"""Discordant examples up to which R is listed from 0 on."""
+"""Largest number of discordant examples for which R is listed from 0 on: it takes a millisecond."""
 
 STRETCH = 0.25
-"""Length of a stretch in roots of m at most; shorter the nearer it is to the centre of what is listed."""
+"""Longest stretch in roots of m: k(m) varies by an eighth of that; stretches near the list are shorter."""
 
 
 @dataclass(frozen=True)
 class ExamplesNeeded:
-    """How many examples it takes to see a difference.
+    """Number of examples needed to detect a difference.
 
     Attributes
     ----------
     first : int
-        The least number of examples at which the wanted power is reached.
+        Smallest number of examples with the required power.
     stays : int
-        The number from which on it is always reached: never below `first`.
+        Number from which on the power is always reached: never below `first`.
     power_at_first, power_at_stays : float
-        The exact power there.
+        Exact power at these numbers.
     difference, discordance, power, alpha : float
-        As asked for.
+        Arguments of :func:`examples_needed`.
     alternative : {'two-sided', 'less', 'greater'}
-        Of the test.
+        Alternative of the test.
     """
 
     first: int
@@ -73,26 +73,26 @@ def examples_needed(
     alpha: float = 0.05,
     alternative: Alternative = "two-sided",
 ) -> ExamplesNeeded:
-    """Return how many examples it takes to see a difference of 0/1 scores with the wanted power.
+    """Return the number of examples needed to detect a difference of 0/1 scores.
 
     Parameters
     ----------
     difference : float
         Expected score of the candidate minus that of the baseline, not 0.
     discordance : float
-        Chance that exactly one of the two runs is right on an example; at least the difference.
+        Probability that exactly one of the two runs is right on an example; at least the difference.
     power, alpha : float
-        Wanted chance that p < alpha, and alpha.
+        Required probability of p < alpha, and alpha.
     alternative : {'two-sided', 'less', 'greater'}
-        Of the test.
+        Alternative of the test.
 
     Raises
     ------
     InputError
-        If an argument is out of range, the difference is larger than the discordance, or a one-sided test
-        looks to the other side.
+        If an argument is out of range, the difference is larger than the discordance, or a one-sided test is
+        on the other side.
     CapacityError
-        If it takes more than 10^7 examples; the message says about how many.
+        If more than 10^7 examples are needed; the message gives an estimate.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def examples_needed(
     )
     if about > MOST_EXAMPLES:
         raise CapacityError(
-            f"it takes about {about} examples by the normal approximation;"
+            f"the difference needs about {about} examples by the normal approximation;"
             f" the exact power is computed up to {MOST_EXAMPLES}"
         )
     reach = math.ceil(4.0 * math.sqrt(about / discordance)) + 50
@@ -143,7 +143,7 @@ def examples_needed(
 
 @dataclass(frozen=True)
 class _Envelope:
-    """R on a range of m, with the least it is from there on and the greatest it is up to there."""
+    """R on a range of m, its least values from there on and its greatest values up to there."""
 
     discordance: float
     low: int
@@ -160,7 +160,7 @@ class _Envelope:
         examples: tuple[int, int],
         enough: float,
     ) -> _Envelope:
-        """Compute it on the windows of M for these numbers of examples; L is cut off at `enough`."""
+        """Compute R, L and U on the windows of M for these numbers of examples; L is limited to `enough`."""
         high = binomial_window(examples[1], discordance)[1]
         low = binomial_window(examples[0], discordance)[0] if high > LISTED else 0
         m = np.arange(low, high + 1)
@@ -200,12 +200,12 @@ class _Envelope:
 
 
 def _stretches(start: int, end: int, centre: float) -> tuple[IntArray, IntArray]:
-    """Cut the integers from `start`, on one side of `centre`, away from it to `end` into stretches.
+    """Split the integers from `start` to `end`, away from `centre`, into stretches.
 
     Returns
     -------
     near, far : ndarray of int64, shape (J,)
-        Their ends, nearer to the centre and farther from it.
+        Ends of the stretches, nearer to the centre and farther from it.
     """
     step = 1 if end >= start else -1
     near, far, m = [], [], start
@@ -219,7 +219,7 @@ def _stretches(start: int, end: int, centre: float) -> tuple[IntArray, IntArray]
 
 
 def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
-    """Return the first integer in low..high at which a condition holds that then stays, and holds at high."""
+    """Return the first integer in low..high from which on a condition holds; it holds at high."""
     while low < high:
         middle = (low + high) // 2
         if holds(middle):
@@ -230,7 +230,7 @@ def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
 
 
 def require_sought(difference: float, alternative: Alternative) -> None:
-    """Refuse a difference that a test with this alternative does not look for.
+    """Refuse a difference outside the alternative of a test.
 
     Raises
     ------
@@ -239,6 +239,6 @@ def require_sought(difference: float, alternative: Alternative) -> None:
     """
     if difference == 0.0 or (alternative != "two-sided" and (difference > 0.0) != (alternative == "greater")):
         raise InputError(
-            f"`difference` is {difference}, which the alternative {alternative!r} does not look for",
-            hint="the test would call it different with a probability of at most alpha.",
+            f"`difference` is {difference}, which is not in the alternative {alternative!r}",
+            hint="the test rejects with a probability of at most alpha there.",
         )

@@ -1,13 +1,13 @@
-r"""Normal approximations: where to begin an exact search, and what is said where none is affordable.
+r"""Normal approximations, for the start of an exact search, and for statistics without an exact power.
 
 Let s^2 be n times the variance of the statistic's null distribution on n examples; for paired proportions
 that is the discordance, for a mean of differences d the mean of d^2. If the candidate truly differs by t, the
 null distribution stays the same and the statistic has mean t and variance (s^2 - t^2)/n. With z the standard
-normal quantiles of 1 - level and of the wanted power, the test reaches it where
+normal quantiles of 1 - level and of the required power, the test reaches that power if
 
     t sqrt(n) = z_level s + z_power sqrt(s^2 - t^2)
 
-(Connor 1987, for paired proportions). Solved for n, or for t.
+(Connor 1987, for paired proportions), which is solved for n, or for t.
 
 References
 ----------
@@ -30,11 +30,11 @@ from trackperm.exact.power.detectable import MinimumDetectableEffect
 from trackperm.exact.power.paired_sign import SignTest
 
 STEP = 1e-3
-"""Half the distance over which slopes are taken, in standard deviations of a count's sum."""
+"""Half the distance of a difference quotient, in standard deviations of a total: errors are about 1e-6."""
 
 
 def require_power(power: float, alpha: float) -> None:
-    """Refuse a power that is no probability, or that the test has where there is nothing to see.
+    """Refuse a power that is not a probability, or that a test has without any difference.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def require_power(power: float, alpha: float) -> None:
         raise InputError(f"`power` is {power}; expected a number between alpha, {alpha}, and 1, such as 0.8")
 
 
-_LARGEST_ROOT = 1e9  # of a number of examples
+_LARGEST_ROOT = 1e9  # largest root of a number of examples: beyond, squares exceed 2^63
 
 
 def approximate_examples_needed(
@@ -57,26 +57,26 @@ def approximate_examples_needed(
     alpha: float = 0.05,
     alternative: Alternative = "two-sided",
 ) -> int:
-    """Return about how many examples it takes to see a difference, by the normal approximation.
+    """Estimate the number of examples needed to detect a difference, by the normal approximation.
 
     Parameters
     ----------
     difference : float
-        t, not 0, in units of the statistic; its sign does not matter.
+        Difference t, not 0, in units of the statistic; its sign does not matter.
     null_sd : float
         Standard deviation of the null distribution on the examples of a pilot comparison, as from
         :func:`null_standard_deviation`.
     n_pilot : int
         Number of these examples.
     power, alpha : float
-        Wanted chance that p < alpha, and alpha.
+        Required probability of p < alpha, and alpha.
     alternative : {'two-sided', 'less', 'greater'}
-        Of the test; a one-sided one is taken to look to the side of the difference.
+        Alternative of the test; a one-sided test is taken to be on the side of the difference.
 
     Raises
     ------
     InputError
-        If an argument is out of range, or the difference beyond what these examples could show.
+        If an argument is out of range, or no outcome of these examples has such a difference.
     """
     z_level, z_power = _quantiles(power, SignTest(alpha, alternative))
     _require_pilot(null_sd, n_pilot)
@@ -104,12 +104,12 @@ def approximate_minimum_detectable_effect(
     alpha: float = 0.05,
     alternative: Alternative = "two-sided",
 ) -> MinimumDetectableEffect:
-    """Return about the smallest difference that `n_examples` examples show, by the normal approximation.
+    """Estimate the smallest difference that `n_examples` examples detect, by the normal approximation.
 
     Parameters
     ----------
     n_examples : int
-        n.
+        Number of examples n.
     null_sd, n_pilot, power, alpha, alternative
         As in :func:`approximate_examples_needed`.
 
@@ -122,7 +122,7 @@ def approximate_minimum_detectable_effect(
     _require_pilot(null_sd, n_pilot)
     if n_examples < 1:
         raise InputError(f"`n_examples` is {n_examples}; expected at least 1")
-    # x sqrt(n) - z_level = z_power sqrt(1 - x^2) with x = t/s, squared; of its roots the one with that sign.
+    # Squaring x sqrt(n) - z_level = z_power sqrt(1 - x^2), with x = t/s, adds a root of the other sign.
     squares = n_examples + z_power * z_power
     under_root = squares - z_level * z_level
     effect = None
@@ -138,7 +138,7 @@ def null_standard_deviation(
     r"""Return the standard deviation of h(S) under fair swaps, to first order about the mean of S.
 
     A swap of row k moves S by :math:`a_k - b_k`, so with the slopes v of h at the mean of S the variance is
-    :math:`\sum_k c_k (v \cdot (a_k - b_k) / 2)^2`: exact where h is affine.
+    :math:`\sum_k c_k (v \cdot (a_k - b_k) / 2)^2`, which is exact if h is affine.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def null_standard_deviation(
     Raises
     ------
     InputTypeError, InputError
-        As by that function; also if the statistic has no slopes there.
+        As by that function; also if the statistic is undefined near that mean.
     """
     histogram = DifferenceHistogram.from_pairs(observed, swapped, multiplicities)
     moves = histogram.differences.astype(np.float64)
@@ -165,8 +165,7 @@ def null_standard_deviation(
     slopes = (values_at(h, mean + steps) - values_at(h, mean - steps)) / (2.0 * STEP * sds[moved])
     if not np.isfinite(slopes).all():
         raise UndefinedStatisticError(
-            "the statistic is undefined at the mean of its null distribution, so that its standard deviation"
-            " cannot be approximated"
+            "the statistic, and so its standard deviation, is undefined at the mean of its null distribution"
         )
     return float(np.sqrt(counts @ (moves[:, moved] @ slopes) ** 2) / 2.0)
 
@@ -183,5 +182,5 @@ def _require_pilot(null_sd: float, n_pilot: int) -> None:
     if not 0.0 < null_sd < math.inf or n_pilot < 1:
         raise InputError(
             f"`null_sd` is {null_sd} and `n_pilot` {n_pilot}; expected a positive number and at least 1",
-            hint="a pilot without discordant examples says nothing of how many it takes.",
+            hint="use a pilot with discordant examples.",
         )

@@ -6,8 +6,8 @@ q = (1 + difference / delta) / 2. The number M of discordant examples is Binomia
     power(n) = E R(M) = sum_m P(M = m) R(m),
 
 with R(m) of :mod:`~trackperm.exact.power.paired_sign`. Both factors are positive and the sum runs over a
-window that M leaves with a probability of 1e-16, so the power is right to about 1e-10, which is what the
-incomplete beta function holds.
+window outside which M has a probability of 1e-16, so the power is accurate to about 1e-10, the accuracy of
+the incomplete beta function.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from trackperm.exact.power.paired_sign import SignTest
 from trackperm.exact.root import bracketed_root
 
 MOST_EXAMPLES = 10**7
-"""Examples up to which the exact power is computed."""
+"""Largest number of examples for an exact power: a window then has 10^5 values, which take some seconds."""
 
 
 def paired_power(
@@ -34,20 +34,20 @@ def paired_power(
     alpha: float = 0.05,
     alternative: Alternative = "two-sided",
 ) -> float:
-    """Return the chance that p < alpha, for 0/1 scores of two runs on `n_examples` examples.
+    """Return the probability of p < alpha for 0/1 scores of two runs on `n_examples` examples.
 
     Parameters
     ----------
     n_examples : int
-        n, at most 10^7.
+        Number of examples n, at most 10^7.
     difference : float
         Expected score of the candidate minus that of the baseline.
     discordance : float
-        Chance that exactly one of the two runs is right on an example.
+        Probability that exactly one of the two runs is right on an example.
     alpha : float
         Level of the test.
     alternative : {'two-sided', 'less', 'greater'}
-        Of the test. The two-sided power counts p < alpha whichever run looks better.
+        Alternative of the test. The two-sided power counts p < alpha on both sides.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def minimum_detectable_effect(
     alpha: float = 0.05,
     alternative: Alternative = "two-sided",
 ) -> MinimumDetectableEffect:
-    """Return the smallest difference of 0/1 scores that `n_examples` examples show with the wanted power.
+    """Return the smallest difference of 0/1 scores that `n_examples` examples detect.
 
     At a given discordance the power rises with the difference, because R(m) rises as q leaves 1/2. The
     difference is rounded up by at most 1e-9 of the discordance.
@@ -81,13 +81,13 @@ def minimum_detectable_effect(
     Parameters
     ----------
     n_examples : int
-        n, at most 10^7.
+        Number of examples n, at most 10^7.
     discordance : float
-        Chance that exactly one of the two runs is right on an example.
+        Probability that exactly one of the two runs is right on an example.
     power, alpha : float
-        Wanted chance that p < alpha, and alpha.
+        Required probability of p < alpha, and alpha.
     alternative : {'two-sided', 'less', 'greater'}
-        Of the test; a one-sided one looks to the side of the difference.
+        Alternative of the test; a one-sided test is on the side of the difference.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def minimum_detectable_effect(
 
 
 def share_better_of(difference: float, discordance: float) -> float:
-    """Return q, the chance that a discordant example is better."""
+    """Return q, the probability that a discordant example is better."""
     if not 0.0 < discordance <= 1.0:
         raise InputError(
             f"`discordance` is {discordance}; expected the share of examples, above 0 and at most 1,"
@@ -133,6 +133,6 @@ def _require_examples(n_examples: int) -> None:
         raise InputError(f"`n_examples` is {n_examples}; expected at least 1")
     if n_examples > MOST_EXAMPLES:
         raise CapacityError(
-            f"{n_examples} examples; the exact power is computed up to {MOST_EXAMPLES}",
-            hint=f"`--examples {MOST_EXAMPLES}` is the most.",
+            f"`n_examples` is {n_examples}; the exact power is computed up to {MOST_EXAMPLES}",
+            hint=f"use `--examples {MOST_EXAMPLES}` or less.",
         )

@@ -14,12 +14,12 @@ from trackperm.exact.power.paired_sign import SignTest
 from trackperm.exact.result import PermutationTest
 
 N_RESAMPLES = 1000
-"""Resampled comparisons by default: the share that is rejected is then known to 0.04 or better."""
+"""Default number of resampled comparisons: the 99 % interval of the power is then +-0.04 or narrower."""
 
 
 @dataclass(frozen=True)
 class SimulatedPower:
-    """An estimate of the power, by Monte Carlo.
+    """Monte Carlo estimate of the power.
 
     Attributes
     ----------
@@ -27,15 +27,15 @@ class SimulatedPower:
         Share of resampled comparisons with p < alpha.
     interval : tuple of float
         Confidence interval of the power if the pilot's counts were the population, at 99 % (Clopper and
-        Pearson 1934). How far the pilot is from the population is not part of it.
+        Pearson 1934). It does not include the distance of the pilot from the population.
     n_rejected, n_resamples : int
-        Resampled comparisons with p < alpha, and all.
+        Number of resampled comparisons with p < alpha, and of all.
     n_undefined : int
-        Those that the test refuses, as the statistic is undefined for them; they count as not rejected.
+        Number of comparisons with an undefined statistic; they count as not rejected.
     n_examples : int
-        Number of examples, or clusters, of each.
+        Number of examples, or clusters, of each comparison.
     effect : float
-        Share of the pilot's difference that was taken for true.
+        Share of the pilot's difference that is assumed to be true.
     alpha : float
         Level of the test.
     seed : int
@@ -71,33 +71,33 @@ def simulated_power(
     n_resamples: int = N_RESAMPLES,
     seed: int = 0,
 ) -> SimulatedPower:
-    """Estimate the chance that p < alpha on `n_examples` examples like those of a pilot comparison.
+    """Estimate the probability of p < alpha on `n_examples` examples like those of a pilot comparison.
 
-    Examples are drawn with replacement from the pilot's: the multiplicities of its distinct counts are
-    multinomial. An example's outputs are then exchanged with probability (1 - effect)/2, which leaves a mean
-    difference, and about any other statistic, that share of its size; with 0 the null hypothesis holds.
-    A difference seen in a pilot tends to exceed the true one where it was the reason to go on, so power at
-    ``effect=1`` promises too much there.
+    Examples are drawn with replacement from the pilot: the multiplicities of its distinct counts are
+    multinomial. The outputs of an example are then exchanged with probability (1 - effect)/2, which scales a
+    mean difference, and approximately any other statistic, by that share; with 0 the null hypothesis holds.
+    A pilot's difference tends to exceed the true one if it was the reason to continue, so the power at
+    ``effect=1`` is then too optimistic.
 
     Parameters
     ----------
     pilot : CountTable
-        Counts of both runs; of clusters where these are exchanged as a whole.
+        Counts of both runs; of clusters if these are exchanged as a whole.
     test : callable
-        The test of a CountTable with these counts. A p-value counts as below alpha if its whole interval is.
+        Test of a CountTable with these counts. A p-value counts as below alpha if its whole interval is.
     n_examples : int
-        Examples, or clusters, to draw.
+        Number of examples, or clusters, to draw.
     effect : float
-        Share of the pilot's difference to take for true, from 0 to 1.
+        Share of the pilot's difference that is assumed to be true, from 0 to 1.
     alpha : float
         Level of the test.
     n_resamples, seed : int
-        Comparisons to draw, and the seed that they come from.
+        Number of comparisons to draw, and their seed.
 
     Raises
     ------
     InputError
-        If an argument is out of range; or as by the test, if it refuses the pilot itself.
+        If an argument is out of range, or the test refuses the pilot itself.
 
     References
     ----------
@@ -109,7 +109,7 @@ def simulated_power(
         if value < smallest:
             raise InputError(f"`{name}` is {value}; expected an integer of at least {smallest}")
     if not 0.0 <= effect <= 1.0:
-        raise InputError(f"`effect` is {effect}; expected the share of the pilot's difference, from 0 to 1")
+        raise InputError(f"`effect` is {effect}; expected a share of the pilot's difference, from 0 to 1")
     test(pilot)
     generator = np.random.default_rng(seed)
     shares = pilot.multiplicities / pilot.n_examples

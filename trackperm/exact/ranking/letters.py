@@ -1,9 +1,9 @@
-"""Compact letter displays: systems that share a letter are not distinguished.
+"""Compact letter displays, in which systems that share a letter are not distinguished.
 
 Letters are cliques of the graph whose edges join systems that are not distinguished, and they have to cover
 its edges. Piepho's insert-and-absorb (2004) lists all maximal cliques that insertion meets, 2^k of them for k
-disjoint distinguished pairs. A cover needs far fewer, of the order of log k there. Finding the least one is
-NP-hard (Gramm, Guo, Hueffner, Niedermeier, Piepho and Schmid 2007); here cliques are grown greedily.
+disjoint distinguished pairs. A cover needs far fewer, of the order of log k. Finding the least one is NP-hard
+(Gramm, Guo, Hueffner, Niedermeier, Piepho and Schmid 2007); here cliques are grown greedily.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from trackperm.exact.types import IntArray
 BoolArray = npt.NDArray[np.bool_]
 
 MOST_LETTERS = 26 + 26**2
-"""Letters beyond which none are shown: a to z, then aa to zz."""
+"""Largest number of letters: a to z, then aa to zz."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,10 @@ class LetterDisplay:
         Systems that share a letter, the best first; groups in the order of their letters. Two systems are in
         a common group exactly when they are not distinguished.
     letters : tuple of str
-        The letters of each system: ``abc``, or ``a b aa`` where there are more than 26. All empty where there
-        would be more than MOST_LETTERS.
+        Letters of each system: ``abc``, or ``a b aa`` if there are more than 26. All are empty if there would
+        be more than MOST_LETTERS.
     note : str or None
-        What a reader of the letters has to be told: that they go on after z, or why there are none.
+        Explanation of letters after z, or of missing letters.
     """
 
     groups: tuple[tuple[int, ...], ...]
@@ -46,23 +46,23 @@ class LetterDisplay:
 
 
 def letter_display(distinguished: npt.ArrayLike, scores: npt.ArrayLike) -> LetterDisplay:
-    """Return the letters of systems, from which of them are distinguished from which.
+    """Return the letters of systems from the pairs that are distinguished.
 
     Parameters
     ----------
     distinguished : array_like of bool, shape (k, k)
         Whether the two systems differ significantly; symmetric, False on the diagonal.
     scores : array_like of float, shape (k,)
-        Systems are ordered by decreasing score, those of equal score as given. The best have an ``a``.
+        Scores: systems are ordered by decreasing score, and equal ones as given. The best have an ``a``.
 
     Raises
     ------
     InputError
-        If the matrix is none of that kind, or a score is NaN.
+        If the matrix does not fit or is not symmetric, or a score is NaN.
 
     Examples
     --------
-    The first is better than the last; the one between is distinguished from neither:
+    The first is better than the last; the middle one is distinguished from neither:
 
     >>> letter_display([[0, 0, 1], [0, 0, 0], [1, 0, 0]], [0.9, 0.8, 0.7]).letters
     ('a', 'ab', 'b')
@@ -78,7 +78,7 @@ def letter_display(distinguished: npt.ArrayLike, scores: npt.ArrayLike) -> Lette
     )
     n_groups = len(groups)
     if n_groups > MOST_LETTERS:
-        none = f"{n_groups} groups would be needed, more than there are letters; the pairs tell what differs"
+        none = f"{n_groups} groups would be needed, more than there are letters; see the pairs"
         return LetterDisplay(groups, ("",) * values.size, none)
     own: list[list[str]] = [[] for _ in range(values.size)]
     for number, group in enumerate(groups):
@@ -93,10 +93,10 @@ def letter_display(distinguished: npt.ArrayLike, scores: npt.ArrayLike) -> Lette
 def clique_cover(adjacent: BoolArray) -> list[tuple[int, ...]]:
     """Return cliques of a graph that cover its edges and vertices, each in ascending order, sorted.
 
-    A clique starts at the first vertex with an edge that is not covered, and takes neighbours of all its
-    members until there are none: each time the one with the most edges to members that are not covered, of
-    equals the one with the most to remaining candidates, then the first. So each is a maximal set of systems
-    that are not distinguished. Cliques all of whose edges are covered by others are dropped at the end.
+    A clique starts at the first vertex with an uncovered edge, and grows by common neighbours of its members
+    until none is left: each time by the one with the most uncovered edges to members, then the most to
+    remaining candidates, then the first. So each clique is a maximal set of systems that are not
+    distinguished. Cliques whose edges are all covered by others are removed at the end.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def _grown(first: int, adjacent: BoolArray, left: BoolArray) -> list[int]:
         clique.append(best)
         remaining = candidates & adjacent[best]
         remaining[best] = False
-        # Each candidate is taken off the sums once, so that a clique costs k^2 however many it has.
+        # Each candidate is subtracted from the sums once, so a clique of any size costs k^2.
         ahead -= left[:, candidates & ~remaining].sum(axis=1)
         candidates = remaining
         gains += left[best]
@@ -132,7 +132,7 @@ def _grown(first: int, adjacent: BoolArray, left: BoolArray) -> list[int]:
 
 
 def _without_redundant(cliques: list[tuple[int, ...]], n_vertices: int) -> list[tuple[int, ...]]:
-    """Drop cliques whose edges and vertices are covered by others, the smallest first."""
+    """Remove cliques whose edges and vertices are covered by others, the smallest first."""
     times = np.zeros((n_vertices, n_vertices), dtype=np.int64)
     for clique in cliques:
         times[np.ix_(clique, clique)] += 1
@@ -156,12 +156,12 @@ def _checked(distinguished: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[BoolA
     values = np.asarray(scores, dtype=np.float64)
     apart = np.asarray(distinguished).astype(np.bool_)
     if values.ndim != 1 or np.isnan(values).any():
-        raise InputError("`scores` has to have one number for each system, and none that is NaN")
+        raise InputError("`scores` is not a list of numbers; expected one for each system, without NaN")
     if apart.shape != (values.size, values.size):
         raise InputError(
             f"`distinguished` has shape {apart.shape}; expected {(values.size, values.size)}, "
             "a row and a column for each score"
         )
     if not np.array_equal(apart, apart.T) or apart.diagonal().any():
-        raise InputError("`distinguished` has to be symmetric, and no system distinguished from itself")
+        raise InputError("`distinguished` is not symmetric, or its diagonal is not False")
     return apart, values

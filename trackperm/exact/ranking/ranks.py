@@ -1,4 +1,4 @@
-"""What the verdicts on pairs of systems say of each system: its possible ranks, and its copies."""
+"""Rank ranges of systems from verdicts on their pairs, and groups of identical systems."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from trackperm.choices import require_level
 from trackperm.errors import InputError, InputTypeError
-from trackperm.exact.multiplicity.family import checked_level, checked_pvalues
+from trackperm.exact.multiplicity.family import checked_pvalues
 from trackperm.exact.types import IntArray
 
 BoolArray = npt.NDArray[np.bool_]
@@ -22,23 +23,23 @@ def significantly_better(
     adjusted: npt.ArrayLike,
     alpha: float = 0.05,
 ) -> BoolArray:
-    """Return which systems are significantly better than which; shape (k, k).
+    """Return the relation "significantly better" among systems; shape (k, k).
 
-    Entry (i, j) says that i is better than j: their adjusted p-value is below `alpha`, and the difference is
-    in favour of i. :func:`~trackperm.exact.ranking.letters.letter_display` takes ``better | better.T``.
+    Entry (i, j) is True if the adjusted p-value of i and j is below `alpha`, and the difference is in favour
+    of i. :func:`~trackperm.exact.ranking.letters.letter_display` expects ``better | better.T``.
 
     Parameters
     ----------
     n_systems : int
-        k.
+        Number of systems k.
     pairs : array_like of int, shape (m, 2)
-        The two systems of each comparison, numbered from 0; no pair twice, in either order.
+        Two systems of each comparison, numbered from 0; each pair once, in either order.
     differences : array_like of float, shape (m,)
-        The score of the first less that of the second, or anything of that sign.
+        Score of the first minus that of the second, or another number of that sign.
     adjusted : array_like of float, shape (m,)
         Two-sided p-values, adjusted for all m comparisons.
     alpha : float
-        The level.
+        Level of the verdicts.
 
     Raises
     ------
@@ -46,17 +47,18 @@ def significantly_better(
         If shapes or numbers do not fit, or a pair without a difference is significant.
     """
     ends, signs = np.asarray(pairs), np.sign(np.asarray(differences, dtype=np.float64))
-    significant = checked_pvalues(adjusted) < checked_level(alpha)
+    require_level(alpha)
+    significant = checked_pvalues(adjusted) < alpha
     if ends.shape != (significant.size, 2) or signs.shape != significant.shape:
         raise InputError(
             f"{significant.size} p-values, `pairs` of shape {ends.shape} and `differences` of shape "
-            f"{signs.shape}; expected two systems and a difference for each"
+            f"{signs.shape}; expected two systems and a difference for each p-value"
         )
     better = np.zeros((n_systems, n_systems), dtype=np.bool_)
     if not significant.size:
         return better
     if ends.dtype.kind not in "iu" or ends.min() < 0 or ends.max() >= n_systems:
-        raise InputError(f"`pairs` has to name systems by the numbers 0 to {n_systems - 1}")
+        raise InputError(f"`pairs` has other values than systems; expected integers 0 to {n_systems - 1}")
     first, second = ends.T.astype(np.int64)
     if (first == second).any() or np.unique(np.sort(ends, axis=1), axis=0).shape != ends.shape:
         raise InputError("`pairs` compares a system with itself, or two systems twice")
@@ -76,17 +78,17 @@ def significantly_better(
 def rank_ranges(better: npt.ArrayLike) -> IntArray:
     """Return the best and the worst rank of each system that the verdicts allow; shape (k, 2).
 
-    From 1 + the number of systems significantly better than it, to k - the number of those that it is
+    They are 1 + the number of systems significantly better than it, and k - the number of systems that it is
     significantly better than. If the probability of any false verdict is at most alpha, wrong directions
     included, all ranges hold at once with probability 1 - alpha, since a false range needs a false verdict
-    (Al Mohamad, Goeman and van Zwet 2022). For Bonferroni wrong directions are included where the
+    (Al Mohamad, Goeman and van Zwet 2022). For Bonferroni wrong directions are included if the
     one-sided tests are valid; for Holm that is proven under independence, not for every dependence (Shaffer
     1980).
 
     Parameters
     ----------
     better : array_like of bool, shape (k, k)
-        As of :func:`significantly_better`, for all pairs. Pairs that were not compared count as undecided.
+        Result of :func:`significantly_better` for all pairs. Missing pairs count as undecided.
 
     Raises
     ------
@@ -102,17 +104,19 @@ def rank_ranges(better: npt.ArrayLike) -> IntArray:
     if wins.ndim != 2 or wins.shape[0] != wins.shape[1]:
         raise InputError(f"`better` has shape {wins.shape}; expected a row and a column for each system")
     if (wins & wins.T).any():
-        raise InputError("`better` has two systems of which each is better than the other, or than itself")
+        raise InputError(
+            "`better` is contradictory: two systems are each better than the other, or one than itself"
+        )
     return np.stack([1 + wins.sum(axis=0), len(wins) - wins.sum(axis=1)], axis=1).astype(np.int64)
 
 
 def clones(counts: Sequence[npt.ArrayLike]) -> tuple[tuple[int, ...], ...]:
-    """Return groups of systems with the same counts on every example: no statistic of them tells them apart.
+    """Return groups of systems with the same counts on every example, equal by every statistic.
 
     Parameters
     ----------
     counts : sequence of array_like, length k, each of shape (N, ...)
-        What each system has on each example, in the same order of examples: integers, or scores.
+        Counts or scores of each system on each example, in the same order of examples.
 
     Returns
     -------
@@ -143,8 +147,8 @@ def clones(counts: Sequence[npt.ArrayLike]) -> tuple[tuple[int, ...], ...]:
                 "expected the same examples"
             )
         if kinds.kind == "f" and np.isnan(system).any():
-            raise InputError(f"system {index} has a NaN")
-        # Adding 0 makes 0.0 of -0.0, so that equal arrays have equal bytes.
+            raise InputError(f"system {index} has a NaN; expected numbers on every example")
+        # Adding 0 turns -0.0 into 0.0, so equal arrays have equal bytes.
         same_hash = groups.setdefault(hash((system.astype(kinds) + 0).tobytes()), [])
         for group in same_hash:
             if np.array_equal(arrays[group[0]], system):

@@ -1,4 +1,4 @@
-"""Units of scores as people write them: ``0.001``, ``1/3`` or ``2**-52``."""
+"""Units of scores as text: ``0.001``, ``1/3`` or ``2**-52``."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ _LARGEST_DENOMINATOR = 2**13  # a larger power of two is written as such
 
 
 def read_resolution(resolution: Resolution) -> Fraction:
-    """Return a resolution as an exact number: a float is what it prints as, and 0.001 a thousandth.
+    """Return a resolution as an exact number; a float has its printed value, so 0.001 is a thousandth.
 
     Raises
     ------
     InputError
         If it is not a positive and finite number.
     InputTypeError
-        If it is neither number nor text.
+        If it is neither a number nor text.
     """
     if isinstance(resolution, bool) or not isinstance(resolution, str | numbers.Real | Decimal):
-        raise InputTypeError(f"a resolution must be a number or text, not `{type(resolution).__name__}`")
+        raise InputTypeError(f"`resolution` is a `{type(resolution).__name__}`; expected a number or text")
     if isinstance(resolution, numbers.Rational) and resolution > 0:
         return Fraction(resolution)
     hint = "such as 0.001, 1e-3, 1/3 or 2**-20."
     text = str(resolution).strip()
     match = _FORM.fullmatch(text.removeprefix("-"))
     if match is None:
-        raise InputError(f"the resolution {text!r} is no finite number", hint=hint)
+        raise InputError(f"`resolution` is {text!r}; expected a finite number", hint=hint)
     value = Fraction(2) ** int(match["power"]) if match["power"] else Fraction(match["number"])
     if text.startswith("-") or not value:
-        raise InputError(f"the resolution is {text}; it must be above 0", hint=hint)
+        raise InputError(f"`resolution` is {text}; expected a number above 0", hint=hint)
     return value
 
 
 def format_unit(unit: Fraction) -> str:
-    """Write a unit so that :func:`read_resolution` reads it back."""
+    """Return the text of a unit that :func:`read_resolution` reads back."""
     p, q = unit.numerator, unit.denominator
     if p == 1 and q > _LARGEST_DENOMINATOR and q & (q - 1) == 0:
         return f"2**-{q.bit_length() - 1}"

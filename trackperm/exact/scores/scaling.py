@@ -1,4 +1,4 @@
-"""Real scores as integer multiples of one unit: from whatever people hold scores in."""
+"""Conversion of scores of any numeric type to integer multiples of one unit."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from trackperm.exact.scores.floats import (
 from trackperm.exact.scores.resolution import Resolution, format_unit, read_resolution
 
 Number = Fraction | float
-_MISSING = "leave the example out of both runs, or give it the score that no answer deserves."
+_MISSING = "remove the example from both runs, or score it as an absent answer."
 
 
 def scale_scores(
@@ -40,26 +40,27 @@ def scale_scores(
     *,
     wide: bool = True,
 ) -> ScaledScores:
-    """Bring the scores of two runs to integers over one unit.
+    """Convert the scores of two runs to integers over one unit.
 
     Parameters
     ----------
     candidate, baseline : array_like, shape (N,)
-        Booleans, integers, floats, or Python numbers, of which Fraction and Decimal are exact.
+        Booleans, integers, floats, or Python numbers; Fraction and Decimal are exact.
     resolution : str, float, Fraction or Decimal, optional
-        Round to multiples of this, read as it is written: 0.001 is a thousandth. By default scores are read
-        as integers, decimals, fractions or binary numbers, as :mod:`trackperm.exact.scores.floats` says.
+        Unit to round to, with its printed value: 0.001 is a thousandth. By default scores are read as
+        integers, decimals, fractions or binary numbers, as described in
+        :mod:`trackperm.exact.scores.floats`.
     wide : bool
-        Whether fractions whose common denominator does not fit 62 bits may become Python integers, which
-        takes at most 100,000 examples; they are taken as binary numbers otherwise.
+        Whether fractions whose common denominator does not fit 62 bits may become Python integers, for at
+        most 100,000 examples; otherwise they are read as binary numbers.
 
     Raises
     ------
     InputTypeError
-        If scores are not numbers; names the first that is none.
+        If scores are not numbers; the message names the first such score.
     InputError
         If shapes are wrong, there are no examples, a score is missing or not finite, or `resolution` is not
-        positive, too fine for 62 bits, or so coarse that no difference is left.
+        positive, too fine for 62 bits, or so coarse that it removes every difference.
 
     Examples
     --------
@@ -71,10 +72,10 @@ def scale_scores(
     arrays = _array(candidate, "candidate"), _array(baseline, "baseline")
     if arrays[0].shape != arrays[1].shape or arrays[0].ndim != 1:
         raise InputError(
-            f"`candidate` has shape {arrays[0].shape} and `baseline` {arrays[1].shape}; expected (N,) twice"
+            f"`candidate` has shape {arrays[0].shape}, `baseline` {arrays[1].shape}; expected (N,) for both"
         )
     if not arrays[0].size:
-        raise InputError("`candidate` and `baseline` are empty; a test needs at least one example")
+        raise InputError("`candidate` and `baseline` are empty; expected at least one example")
     if unit is None and all(array.dtype.kind in "bui" for array in arrays):
         return ScaledScores(arrays[0], arrays[1], Fraction(1), "integers")
     if not all(map(_exact_in_floats, arrays)):
@@ -105,8 +106,7 @@ def _array(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
     if array.dtype.kind not in "buifO" or (array.dtype.kind == "f" and array.dtype.itemsize > 8):
         found = f" (index 0: {array.flat[0]})" if array.size else ""
         raise InputTypeError(
-            f"`{name}` is of type {array.dtype}{found}; scores are booleans, integers or floats of at most 64"
-            " bits"
+            f"`{name}` has type {array.dtype}{found}; expected booleans, integers or floats up to 64 bits"
         )
     return array
 
@@ -128,11 +128,11 @@ def _run(array: npt.NDArray[Any], name: str) -> Run:
 
 
 def _bad_score(name: str, index: int, value: object) -> InputError:
-    return InputError(f"`{name}` holds {value} at index {index}; scores are finite numbers", hint=_MISSING)
+    return InputError(f"`{name}` is {value} at index {index}; expected a finite number", hint=_MISSING)
 
 
 def _numbers(array: npt.NDArray[Any], name: str) -> list[Number]:
-    """Return floats as they are, all else as fractions."""
+    """Return floats unchanged, and all else as fractions."""
     result: list[Number] = []
     for index, value in enumerate(array.tolist()):
         value = value.item() if isinstance(value, np.generic) else value
@@ -142,7 +142,7 @@ def _numbers(array: npt.NDArray[Any], name: str) -> list[Number]:
             raise _bad_score(name, index, value)
         if not isinstance(value, Rational | float):
             raise InputTypeError(
-                f"`{name}` holds {value!r} at index {index}, which is no number but `{type(value).__name__}`",
+                f"`{name}` is {value!r} at index {index}, a `{type(value).__name__}`; expected a number",
                 hint=_MISSING if value is None else None,
             )
         result.append(value if isinstance(value, float) else Fraction(value))
@@ -150,7 +150,7 @@ def _numbers(array: npt.NDArray[Any], name: str) -> list[Number]:
 
 
 def _scaled_numbers(candidate: list[Number], baseline: list[Number], *, wide: bool) -> ScaledScores:
-    """Scale fractions exactly; floats among them are read as an array of floats is."""
+    """Scale fractions exactly; floats among them are read like an array of floats."""
     floats = [np.array([x for x in run if isinstance(x, float)]) for run in (candidate, baseline)]
     read = read_floats((Run.of(floats[0]), Run.of(floats[1])), wide=wide)
     u, v = _merged(candidate, read.candidate, read.unit), _merged(baseline, read.baseline, read.unit)
@@ -175,7 +175,7 @@ def _scaled_numbers(candidate: list[Number], baseline: list[Number], *, wide: bo
 
 
 def _merged(run: list[Number], floats: npt.NDArray[Any], unit: Fraction) -> list[Fraction]:
-    """Put fractions in the places of floats, which are integers over `unit` and stand in the same order."""
+    """Replace the floats of a run by fractions, given in order as integers over `unit`."""
     read = (int(integer) * unit for integer in floats)
     return [next(read) if isinstance(x, float) else x for x in run]
 
@@ -201,16 +201,16 @@ def _require_room(largest: Number, unit: Fraction) -> None:
     if Fraction(largest) / unit >= LARGEST:
         raise InputError(
             f"the resolution {format_unit(unit)} is too fine: a score of {float(largest):.3g} is 2^62 times"
-            " that or more",
-            hint="give a coarser one.",
+            " that, or more",
+            hint="use a coarser one.",
         )
 
 
 def _require_difference(scaled: ScaledScores, widest: float, largest: float) -> None:
-    """Refuse a resolution that hides every difference, unless they are rounding errors of floats."""
+    """Refuse a resolution that removes every difference, unless all are rounding errors of floats."""
     if widest > 2.0 * ULPS * DOUBLE * largest and np.array_equal(scaled.candidate, scaled.baseline):
         raise InputError(
-            f"the resolution {format_unit(scaled.unit)} makes both runs equal on every example, though their"
-            f" scores differ by up to {widest:.3g}",
-            hint="give a finer one.",
+            f"the resolution {format_unit(scaled.unit)} makes both runs equal on every example, although "
+            f"scores differ by up to {widest:.3g}",
+            hint="use a finer one.",
         )

@@ -1,8 +1,9 @@
-r"""Probabilities of any region of a lattice, cell by cell on grids.
+r"""Probability of any region of a lattice, cell by cell on a grid.
 
-The region is decided once, in a window that holds all but a negligible part of the tail. Its mass is summed
-under several tilts (`tilted`): each cell goes to the tilt with the least Chernoff bound there. The first tilt
-has its mean at the dominating point, each further one at the likeliest cell that the others serve badly.
+The region is decided once, in a window that contains all but a negligible part of the tail. Its mass is
+summed under several tilts (`tilted`): each cell is assigned to the tilt with the least Chernoff bound there.
+The first tilt has its mean at the dominating point, each further one at the likeliest cell whose bound under
+the others is still large.
 
 The certificate of the sum adds up, for each tilt:
 
@@ -10,8 +11,8 @@ The certificate of the sum adds up, for each tilt:
 2. wrapped mass: its bound times the greatest weight;
 3. roundings of the weights, of the sum and of the scale factor's exponent;
 
-and once: the bound of cells left out, whose mass is negligible or which lie in no tilt's window, and the null
-mass outside the window.
+and once: the bound of omitted cells, which have negligible mass or lie outside the windows of all tilts, and
+the null mass outside the window.
 """
 
 from __future__ import annotations
@@ -41,22 +42,25 @@ from trackperm.exact.engines.lattice.tilted import Tilted, common_scale, least_p
 from trackperm.exact.types import INSIDE, OUTSIDE, UNDEFINED, IntArray, Membership, Region
 
 LOG_IGNORED = -34.0
-"""Logarithm, relative to the expected tail, of all mass that may be left out."""
+"""Logarithm, relative to the expected tail, of all omitted mass: 2e-15, a few roundings."""
 
 LOG_EXCESS = 8.0
-"""Logarithm of the Chernoff bound of a cell, relative to the tail, from which another tilt is worth it."""
+"""Logarithm of a Chernoff bound, relative to the tail, beyond which a cell gets another tilt.
+
+The relative error is then at most about exp(8) = 3,000 roundings: 3e-13.
+"""
 
 MOST_TILTS = 12
-"""Tilts at the most."""
+"""Largest number of tilts; each costs a transform."""
 
 LARGEST_WEIGHT = 300.0
-"""Logarithm of the largest weight, relative to the tail, that a tilt gives."""
+"""Logarithm of the largest weight of a cell, relative to the tail: its square is still a float."""
 
 BLOCK = 2**18
-"""Cells worked on at a time."""
+"""Cells per step: 2 MiB for each array."""
 
 MOST_CELLS = 2**27
-"""Cells that are decided one by one at the most (some ten seconds)."""
+"""Largest number of cells that are decided one by one: about ten seconds."""
 
 
 def grid_tail(
@@ -72,15 +76,15 @@ def grid_tail(
     Parameters
     ----------
     law : SwapDistribution
-        The law of X, of any rank.
+        Distribution of X, of any rank.
     first_tilt : ndarray of float, shape (r,)
         Zero if the region contains the mean of X, else a tilt with its mean near the dominating point.
     log_tail : float
-        The expected logarithm of the probability.
+        Expected logarithm of the probability.
     region : callable
-        Gives the region, made for questions near a lattice point.
+        Function of a lattice point that returns the region, prepared for points near it.
     reach : Reach
-        Says which points swaps may lead to.
+        Points that swaps may lead to.
     memory_budget : int
         Bytes that may be allocated.
 
@@ -98,11 +102,11 @@ def grid_tail(
         shapes = [" x ".join(map(str, w.periods)) for w in (window, first.window)]
         needed = window.size + BYTES_PER_CELL * first.window.size
         raise CapacityError(
-            f"the exact test needs to decide {shapes[0]} lattice points (the limit is {MOST_CELLS}) and to "
+            f"the exact test would decide {shapes[0]} lattice points (the limit is {MOST_CELLS}) and "
             f"transform {shapes[1]}, about {needed / 2**30:.1f} GiB; the memory budget is "
             f"{memory_budget / 2**30:.1f} GiB",
-            hint="counts that are fewer, smaller or tied to each other need less; the functions of "
-            "`trackperm.exact` take a larger `memory_budget`.",
+            hint="counts that are fewer, smaller or dependent on each other need less; the functions of "
+            "`trackperm.exact` accept a larger `memory_budget`.",
         )
     cells = _Cells.of(window, region(first.reference), reach)
     sums = _Sums(law, first, cells, log_tail)
@@ -114,7 +118,7 @@ def grid_tail(
 
 @dataclass(frozen=True)
 class _Cells:
-    """A window with the membership of its cells, and the first where the statistic is undefined."""
+    """Membership of a window's cells, and the first cell with an undefined statistic."""
 
     window: Window
     membership: Membership
@@ -135,7 +139,7 @@ class _Cells:
         return cls(window, membership, first)
 
     def kind(self, wanted: int, part: Window) -> Iterator[list[IntArray]]:
-        """Yield the cells of one kind in a part of the window, in blocks of coordinate arrays."""
+        """Yield the cells with one membership in a part of the window, as coordinate arrays."""
         for block in _blocks(part):
             found = self.membership[_slices(self.window, block)] == wanted
             if found.any():
@@ -143,7 +147,7 @@ class _Cells:
 
 
 class _Sums:
-    """Sums of the mass of cells of one kind."""
+    """Sums of the mass of cells with one membership."""
 
     def __init__(self, law: SwapDistribution, first: Tilted, cells: _Cells, log_tail: float) -> None:
         self._law, self._first, self._cells, self._log_tail = law, first, cells, log_tail
@@ -151,7 +155,7 @@ class _Sums:
         self._ignored = log_tail + LOG_IGNORED - math.log(cells.window.size)
 
     def tail(self, wanted: int, log_beyond: float, memory_budget: int) -> TailMass:
-        """Return the mass of all cells of one kind; `log_beyond` bounds the mass outside the window."""
+        """Return the mass of cells with one membership; `log_beyond` bounds that outside the window."""
         tilts = [self._first]
         while True:
             log_left_out, worst = self._judged(wanted, tilts)
@@ -171,20 +175,20 @@ class _Sums:
     def _chosen(
         self, tilts: Sequence[Tilted], points: Sequence[IntArray]
     ) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Return the tilt of each cell, -1 for none, and logs of its Chernoff bound and of a mass bound."""
+        """Return the tilt of each cell (or -1), and the logs of its Chernoff bound and mass bound."""
         chosen = np.full(points[0].shape, -1, dtype=np.int64)
         best, bound = np.full(points[0].shape, np.inf), np.full(points[0].shape, np.inf)
         for index, tilt in enumerate(tilts):
             chernoff = tilt.chernoff(points)
             bound = np.minimum(bound, chernoff - tilt.falling_off(points, self._precision))
-            usable = _held(tilt.window, points) & (chernoff < best)
+            usable = _in_window(tilt.window, points) & (chernoff < best)
             usable &= chernoff < self._log_tail + LARGEST_WEIGHT
             best[usable], chosen[usable] = chernoff[usable], index
         chosen[bound <= self._ignored] = -1
         return chosen, best, bound
 
     def _judged(self, wanted: int, tilts: Sequence[Tilted]) -> tuple[float, tuple[int, ...] | None]:
-        """Return a log bound of what the tilts leave out, and the likeliest cell that they serve badly."""
+        """Return a log bound of omitted mass, and the likeliest cell that needs another tilt."""
         left_out, worst, height = -math.inf, None, -math.inf
         for points in self._cells.kind(wanted, self._cells.window):
             chosen, best, bound = self._chosen(tilts, points)
@@ -235,8 +239,8 @@ class _Sums:
         return total, error
 
 
-def _held(window: Window, points: Sequence[IntArray]) -> Flags:
-    """Say which points are in a window."""
+def _in_window(window: Window, points: Sequence[IntArray]) -> Flags:
+    """Return flags of the points in a window."""
     held = np.ones(points[0].shape, dtype=np.bool_)
     for axis, start, period in zip(points, window.start, window.periods, strict=True):
         held &= (axis >= start) & (axis < start + period)

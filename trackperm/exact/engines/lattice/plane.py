@@ -52,7 +52,7 @@ LOG_IGNORED = -31.0
 LOG_EXCESS = 8.0
 """Logarithm of a Chernoff bound, relative to the tail, beyond which a row gets another tilt.
 
-The relative error is then some exp(8) = 3,000 roundings at the most: 3e-13.
+The relative error is then at most about exp(8) = 3,000 roundings: 3e-13.
 """
 
 LOG_WINDOW = -42.0

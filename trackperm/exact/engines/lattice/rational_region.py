@@ -1,7 +1,7 @@
 """Regions of a rational statistic, decided exactly.
 
-With the threshold n/d, the sign of d * numerator - n * denominator is taken in floating point where the value
-is beyond its rounding bound, and in Python integers elsewhere. Points where a division is by zero are
+For the threshold n/d, the sign of d * numerator - n * denominator is computed in floating point where the
+value exceeds its rounding bound, and in Python integers elsewhere. Points with a division by zero are
 evaluated one by one in fractions.
 """
 
@@ -24,7 +24,7 @@ Signs = npt.NDArray[np.int8]
 
 
 class RationalRegion:
-    """The points where a rational function is at least, or at most, a threshold; decided exactly."""
+    """Points where a rational function is at least, or at most, a threshold; decided exactly."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class RationalRegion:
         return inside
 
     def quadratics(self, x: IntArray) -> RowQuadratics | None:
-        """Return the comparison along rows of a plane lattice; None where its degree in a row is above 2.
+        """Return the comparison along rows of a plane lattice; None if its degree in a row is above 2.
 
         Parameters
         ----------
@@ -104,7 +104,7 @@ class RationalRegion:
 
     @property
     def strict(self) -> bool:
-        """Whether ties with the threshold are outside."""
+        """Whether ties with the threshold are excluded."""
         return self._strict
 
     def _decide(self, point: tuple[int, ...]) -> int:
@@ -120,7 +120,7 @@ class RationalRegion:
             if mirrored != str(-value):
                 raise InputError(
                     f"the declared value of 0/0 makes the statistic {value} after some swaps and {mirrored} "
-                    "after the opposite ones; the two-sided test needs opposite numbers",
+                    "after the opposite swaps; the two-sided test needs opposite numbers",
                     hint="declare a value of 0/0 that keeps the symmetry, or use `greater` or `less`.",
                 )
         beyond = value - self._threshold if self._upper else self._threshold - value
@@ -134,15 +134,15 @@ class RowQuadratics:
     Attributes
     ----------
     polynomial : Polynomial
-        The polynomial itself, in offsets from `centre`.
+        The polynomial in offsets from `centre`.
     centre : tuple of int, length 2
-        Where v is 0.
+        Origin of the offsets.
     x : ndarray of int64, shape (n,)
         First coordinates of the rows.
     coefficients : ndarray of float64, shape (3, n)
         c, b and a of each row, rounded and divided by `scale`.
     sizes : ndarray of float64, shape (3, n)
-        Sums of the absolute terms that each coefficient is made of.
+        Sums of the absolute terms of each coefficient.
     scale : int
         A power of two.
     """
@@ -166,7 +166,7 @@ class RowQuadratics:
         sizes = (a * distances + b) * distances + c
         if self.scale == 1 and sizes.max(initial=0.0) < 2**52:
             return signs
-        # Roundings: one for each sum, a few for the factors of each term, four for Horner's rule.
+        # Roundings are one for each sum, a few for the factors of each term, and four for Horner's rule.
         roundings = len(self.polynomial.terms) + self.polynomial.degree + 12
         near = np.abs(values) <= 2.0 * roundings * UNIT * sizes
         if near.any():
@@ -178,7 +178,7 @@ class RowQuadratics:
 
     @property
     def roots(self) -> tuple[FloatArray, FloatArray]:
-        """Both real roots in y by the form that does not cancel; NaN for none."""
+        """Both real roots in y, by the form without cancellation; NaN if there is none."""
         c, b, a = self.coefficients
         with np.errstate(all="ignore"):
             root = np.sqrt(np.maximum(b * b - 4.0 * a * c, 0.0))
@@ -188,14 +188,14 @@ class RowQuadratics:
 
     @property
     def vertices(self) -> tuple[FloatArray, FloatArray]:
-        """Where each quadratic turns, in y, and bounds of the rounding errors of that."""
+        """Vertices of the quadratics in y, and bounds of their rounding errors."""
         _, b, a = self.coefficients
         _, b_error, a_error = 16.0 * UNIT * self.sizes
         with np.errstate(all="ignore"):
             vertex = -b / (2.0 * a)
             error = (b_error + 2.0 * np.abs(vertex) * a_error) / (2.0 * np.abs(a) - 2.0 * a_error)
         error = np.where(2.0 * a_error < np.abs(a), error, np.inf)
-        # Without a quadratic term there is no vertex and at most one change, which unequal ends show.
+        # A linear row has at most one change of sign, which unequal signs at its ends reveal.
         return vertex + self.centre[1], np.where(self.sizes[2] == 0.0, 0.0, error)
 
 
@@ -217,7 +217,7 @@ def _signs(polynomial: Polynomial, offsets: Sequence[IntArray]) -> Signs:
     signs = np.sign(values).astype(np.int8)
     if size < 2**53:
         return signs
-    # Each term has at most degree + 1 roundings, the sum one for each term.
+    # Each term has at most degree + 1 roundings, and the sum one for each term.
     roundings = polynomial.degree + 2 + len(polynomial.terms)
     near = np.abs(values) <= 2.0 * roundings * UNIT * (size / scale)
     if near.any():

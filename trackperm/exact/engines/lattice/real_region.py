@@ -1,10 +1,10 @@
-"""Regions of statistics that are no rational functions: of those known as an expression, and of callables.
+"""Regions of statistics that are not rational: expressions, and callables.
 
-An expression is evaluated in floating point with a bound on its error. Where that does not settle on which
-side of the threshold a value lies, as at every tie, the two numbers are compared exactly, point by point.
+An expression is evaluated in floating point with a bound on its error. If that does not decide on which side
+of the threshold a value lies, as at every tie, the two numbers are compared exactly, point by point.
 
-A NumPy callable has no algebra to decide ties by: values within a stated band of the threshold count as tied,
-which is conservative, and results say so.
+A NumPy callable has no algebra that could decide ties: values within a stated band of the threshold count as
+tied, which is conservative, and results say so.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ TIE_BAND = 2.0**-40
 """Half-width of the band in which values of a callable count as tied, relative to the callable's scale."""
 
 REMEMBERED = 2**14
-"""Values that are kept for the next question, of about a kilobyte each."""
+"""Largest number of cached values, of about a kilobyte each: 16 MiB."""
 
 CHUNK = 2**15
-"""Points evaluated at a time, so that the arrays of an expression stay small."""
+"""Points per step, which keeps each array of an expression at 256 KiB, within the cache."""
 
 
 class ExactValues:
-    """Values of a statistic at single points, remembered and compared exactly.
+    """Cached values of a statistic at single points, compared exactly.
 
     Attributes
     ----------
     by_digits : bool
-        Whether a comparison so far has ended in a tie, or gone a way, for want of digits only.
+        Whether any comparison so far was decided as a tie only because 100 digits agree.
     """
 
     def __init__(self, h: RealStatistic) -> None:
@@ -46,7 +46,7 @@ class ExactValues:
         self.by_digits = False
 
     def __getitem__(self, totals: tuple[int, ...]) -> RealNumber | None:
-        """Return the value where the variables that occur in h are `totals`; None where there is none."""
+        """Return the value for given values of the variables that occur in h; None if it is undefined."""
         if totals in self._known:
             return self._known[totals]
         point = [0] * self._h.n_variables
@@ -64,7 +64,7 @@ class ExactValues:
         Raises
         ------
         UndefinedError
-            If there is none.
+            If the statistic is undefined there.
         """
         number = self._h.number(point)
         self._remember(tuple(int(point[index]) for index in self._h.variables), number)
@@ -76,29 +76,29 @@ class ExactValues:
         return number
 
     def order(self, value: RealNumber, other: RealNumber | Fraction | int) -> int:
-        """Return the sign of the difference of two numbers, 0 where 100 digits do not tell them apart."""
+        """Return the sign of the difference of two numbers, 0 if 100 digits agree."""
         sign, by_digits = value.compare(other)
         self.by_digits |= by_digits
         return sign
 
 
 class RealRegion:
-    """The points where a real statistic is at least, or at most, a threshold; ties decided exactly.
+    """Points where a real statistic is at least, or at most, a threshold; ties are decided exactly.
 
     Parameters
     ----------
     h : RealStatistic
         The statistic of m integers.
     totals : callable
-        Gives these integers at lattice points.
+        Function of lattice points that returns these integers.
     values : ExactValues
-        Of h.
+        Values of h.
     threshold : RealNumber or Fraction
-        What values are compared with.
+        Boundary of the region.
     upper, strict : bool
-        Whether the region is above the threshold; whether ties are outside.
+        Whether the region is above the threshold; whether ties are excluded.
     mirror : sequence of int, length r, or None
-        E, where each point is to be checked for t(E - x) = -t(x).
+        E, if t(E - x) = -t(x) must hold at each point.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class RealRegion:
         return INSIDE if (beyond > 0 if self._strict else beyond >= 0) else OUTSIDE
 
     def _check_mirrored(self, totals: list[IntArray], there: Enclosure, mirrored: list[IntArray]) -> None:
-        """Refuse where t(E - x) = -t(x) fails by more than rounding, or where one of the two is undefined."""
+        """Refuse points where t(E - x) = -t(x) fails by more than rounding, or one of them is undefined."""
         back = self._h.enclosed(mirrored)
         with np.errstate(invalid="ignore"):
             opposite = np.abs(there.value + back.value) <= (there.error + back.error) * SLACK
@@ -177,25 +177,25 @@ class RealRegion:
                     for number in (value, opposite_value)
                 ]
                 raise InputError(
-                    f"the statistic is {found[0]} after some swaps and {found[1]} after the opposite ones; "
+                    f"the statistic is {found[0]} after some swaps and {found[1]} after the opposite swaps; "
                     "the two-sided test needs opposite numbers",
                     hint="let conditions and values of 0/0 keep the symmetry, or use `greater` or `less`.",
                 )
 
 
 class CallableRegion:
-    """The points where a callable is at least, or at most, a threshold, ties within a band included.
+    """Points where a callable is at least, or at most, a threshold, with ties within a band.
 
     Parameters
     ----------
     values : callable
         The statistic at lattice points.
     threshold : float
-        What values are compared with.
+        Boundary of the region.
     scale : float
-        Half of the width of the band, divided by `TIE_BAND`.
+        Half-width of the band, divided by `TIE_BAND`.
     upper, strict : bool
-        Whether the region is above the threshold; whether ties are outside.
+        Whether the region is above the threshold; whether ties are excluded.
     """
 
     def __init__(

@@ -1,16 +1,16 @@
 r"""Regions of a plane lattice as intervals in its rows.
 
-Points that swaps cannot lead to are left out (`reach`). On the others each divisor that is affine in the
-coordinates has a known range: a row is split where a divisor may change its sign, and points where one is 0
-are decided one by one. On each piece of a row, the region of a rational statistic of degree at most 2 in the
-second coordinate is where a quadratic q(y) has one sign: an interval, the complement of one, all or nothing.
-Its ends are found in floating point from the roots and then proved on integers:
+Points that swaps cannot lead to are omitted (`reach`). On the others each affine divisor has a known range: a
+row is split where a divisor may change its sign, and points where one is 0 are decided one by one. On each
+piece of a row, the region of a rational statistic of degree at most 2 in the second coordinate is the set
+where a quadratic q(y) has one sign: an interval, the complement of one, all or nothing. Its ends are computed
+in floating point from the roots and then proved on integers:
 
 - each end lies between two neighbouring points of different membership;
-- membership at both ends of the piece agrees with that at the ends found;
-- membership along a piece changes at most twice, so one change between unequal ends, or two between equal
-  ones, is all there is;
-- with none found between equal ends, the points next to the vertex have the same membership as the ends,
+- membership at both ends of the piece agrees with that at the computed ends;
+- membership along a piece changes at most twice, so there are no changes beyond one between unequal ends, or
+  two between equal ones;
+- if none was found between equal ends, the points next to the vertex have the same membership as the ends,
   and no other point is closer to a change.
 
 A piece that fails a proof, and any other region, is decided point by point.
@@ -32,16 +32,16 @@ from trackperm.exact.engines.lattice.reach import Flags, Reach, Strip
 from trackperm.exact.types import INSIDE, UNDEFINED, IntArray, Membership, Region
 
 AROUND = 8
-"""Points on either side of a vertex that are looked at where both changes are close to it."""
+"""Points on either side of a vertex that are decided one by one if both changes may be close to it."""
 
 BLOCK = 2**18
-"""Points decided at a time."""
+"""Points per step: 2 MiB for each array."""
 
 MOST_CELLS = 2**27
-"""Points that are decided one by one at the most (some ten seconds)."""
+"""Largest number of points that are decided one by one: about ten seconds."""
 
 BYTES_PER_INTERVAL = 256
-"""Memory for an interval and for judging it."""
+"""Memory for an interval and its proof."""
 
 
 @dataclass(frozen=True)
@@ -61,22 +61,22 @@ class RowIntervals:
     last: IntArray
 
     def chosen(self, which: npt.NDArray[np.bool_] | IntArray | slice) -> RowIntervals:
-        """Return some of the intervals."""
+        """Return selected intervals."""
         return RowIntervals(self.x[which], self.first[which], self.last[which])
 
     def cut(self, strip: Strip) -> RowIntervals:
-        """Return the parts in a strip."""
+        """Return the parts of the intervals in a strip."""
         first, last = strip.cut(self.x, self.first, self.last)
         return RowIntervals(self.x, first, last).chosen(first <= last)
 
     @property
     def sizes(self) -> IntArray:
-        """Points in each interval."""
+        """Number of points in each interval."""
         return self.last - self.first + 1
 
 
 def joined(parts: list[RowIntervals]) -> RowIntervals:
-    """Return all intervals of a list."""
+    """Return the concatenation of lists of intervals."""
     nothing = np.zeros(0, dtype=np.int64)
     parts = [RowIntervals(nothing, nothing, nothing), *parts]
     return RowIntervals(
@@ -88,7 +88,7 @@ def joined(parts: list[RowIntervals]) -> RowIntervals:
 
 @dataclass(frozen=True)
 class PlaneRegion:
-    """A region inside a window: intervals of points in it, and of points where the statistic is undefined."""
+    """Intervals of the points in a region, and of points with an undefined statistic, within a window."""
 
     inside: RowIntervals
     undefined: RowIntervals
@@ -102,16 +102,16 @@ def plane_region(region: Region, window: Window, reach: Reach, memory_budget: in
     region : Region
         The region.
     window : Window
-        A box of rank 2; points outside are left out.
+        Box of rank 2; points outside are omitted.
     reach : Reach
-        Says which points swaps may lead to; others are left out.
+        Points that swaps may lead to; others are omitted.
     memory_budget : int
-        Bytes that the intervals may take.
+        Largest size of the intervals in bytes.
 
     Raises
     ------
     CapacityError
-        If too many points are to be decided one by one, or there are too many intervals.
+        If too many points must be decided one by one, or there are too many intervals.
     """
     (x0, y0), (n_rows, n_columns) = window.start, window.periods
     x = np.arange(x0, x0 + n_rows, dtype=np.int64)
@@ -129,7 +129,7 @@ def plane_region(region: Region, window: Window, reach: Reach, memory_budget: in
 
 
 def _split(rows: RowIntervals, divisors: list[Strip]) -> tuple[RowIntervals, RowIntervals]:
-    """Return the pieces of rows where no divisor vanishes or changes its sign, and the rest."""
+    """Return the pieces of rows without zeros or sign changes of divisors, and the rest."""
     special = []
     for divisor in divisors:
         if divisor.least <= 0 <= divisor.greatest:
@@ -142,7 +142,7 @@ def _split(rows: RowIntervals, divisors: list[Strip]) -> tuple[RowIntervals, Row
 
 
 def _quadratic_intervals(region: RationalRegion, pieces: RowIntervals) -> RowIntervals | None:
-    """Return the region in pieces of rows without poles; None where its degree in a row is above 2."""
+    """Return the region in pieces of rows without poles; None if its degree in a row is above 2."""
     x, low, high = pieces.x, pieces.first, pieces.last
     quadratics = region.quadratics(x)
     if quadratics is None:
@@ -181,7 +181,7 @@ def _quadratic_intervals(region: RationalRegion, pieces: RowIntervals) -> RowInt
         RowIntervals(x, first_cut, second_cut - 1).chosen(two & ~at_low),
     ]
     if not proved.all():
-        # Both changes close to the vertex (a region one point wide, say), or a row that floats cannot settle.
+        # Both changes are close to the vertex (in a region one point wide, say), or floats cannot decide.
         near = ~proved & sharp & (at_low == at_high) & (at_left == at_low) & (at_right == at_low)
         rest = near & at_low
         found.append(RowIntervals(x, low, left - 1).chosen(rest & (low < left)))
@@ -193,15 +193,15 @@ def _quadratic_intervals(region: RationalRegion, pieces: RowIntervals) -> RowInt
 
 
 def _cut(at: FloatArray, low: IntArray, high: IntArray) -> IntArray:
-    """Return the first integers at or above `at`, kept inside the pieces; their low ends for NaN."""
+    """Return the first integers at or above `at`, clipped to the pieces; their low ends for NaN."""
     bounded = np.minimum(np.maximum(np.where(np.isnan(at), low, np.ceil(at)), low), high)
     return np.asarray(bounded, dtype=np.int64)
 
 
 def _adjusted(cut: IntArray, low: IntArray, high: IntArray, around: Flags) -> tuple[IntArray, Flags]:
-    """Move each cut by at most one point to where membership changes; say where it does.
+    """Move each cut by at most one point to a change of membership, and flag those with a change.
 
-    `around` is membership at cut - 2, ..., cut + 1, as far as these are inside the pieces.
+    `around` is the membership at cut - 2, ..., cut + 1, clipped to the pieces.
     """
     found = np.zeros(cut.size, dtype=np.bool_)
     best = cut.copy()
@@ -214,12 +214,12 @@ def _adjusted(cut: IntArray, low: IntArray, high: IntArray, around: Flags) -> tu
 
 
 def _scanned(region: Region, rows: RowIntervals, memory_budget: int | None) -> PlaneRegion:
-    """Decide rows point by point."""
+    """Decide all points of rows one by one."""
     n_cells = int(rows.sizes.sum())
     if n_cells > MOST_CELLS:
         raise CapacityError(
-            f"{n_cells} lattice points are to be decided one by one; the limit is {MOST_CELLS}",
-            hint="counts that are fewer, smaller or tied to each other need less.",
+            f"{n_cells} lattice points must be decided one by one; the limit is {MOST_CELLS}",
+            hint="counts that are fewer, smaller or dependent on each other need less.",
         )
     inside, undefined, n_found = [], [], 0
     for x, first, n_each in _blocks(rows):
@@ -250,7 +250,7 @@ def _blocks(rows: RowIntervals) -> Iterator[tuple[IntArray, IntArray, IntArray]]
 
 
 def _runs(x: IntArray, y: IntArray, starts: IntArray, membership: Membership, wanted: int) -> RowIntervals:
-    """Return the runs of one kind of points among rows that begin at `starts`."""
+    """Return the runs of points with one membership, in rows that begin at `starts`."""
     kind = membership == wanted
     begins = np.zeros(kind.size + 1, dtype=np.bool_)
     begins[starts] = True

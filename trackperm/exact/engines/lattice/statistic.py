@@ -1,4 +1,4 @@
-"""The statistic as a function of lattice coordinates, and the regions that its values cut out."""
+"""Statistic as a function of lattice coordinates, and regions of its values."""
 
 from __future__ import annotations
 
@@ -30,18 +30,19 @@ Statistic = RationalStatistic | RealStatistic | Callable[[npt.NDArray[Any]], npt
 Ties = Literal["exact", "100 digits", "approximate"]
 
 SAMPLES = 64
-"""Random swaps at which antisymmetry that cannot be read off is checked, and a callable's scale is seen."""
+"""Random swaps that check antisymmetry, and measure the scale, of a callable: few, as a failure is
+generic."""
 
 SAMPLED_COINS = 2**17
-"""Random numbers drawn for them at most, the order of rows apart."""
+"""Largest number of random numbers for these samples: some milliseconds."""
 
 
 def not_antisymmetric() -> InputError:
-    """Return the refusal of a two-sided test of a statistic whose sign does not tell the runs apart."""
+    """Return the error of a two-sided test of a statistic that is not antisymmetric."""
     return InputError(
         "the two-sided test needs a statistic that changes sign when the two runs are exchanged, "
         "and this one does not",
-        hint="test a difference of scores or the log of their ratio, or use `greater` or `less`.",
+        hint="use a difference of scores or the log of their ratio, or test `greater` or `less`.",
     )
 
 
@@ -68,16 +69,16 @@ def values_at(h: Statistic, totals: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class LatticeStatistic:
-    """h as a function of the lattice coordinates: t(x) = h(origin + basis @ x).
+    """Statistic as a function of lattice coordinates: t(x) = h(origin + basis @ x).
 
     Attributes
     ----------
     h : RationalStatistic, RealStatistic or callable
         The statistic of m integers.
     histogram : DifferenceHistogram
-        Gives the origin and the observed point.
+        Source of the origin and the observed point.
     lattice : Lattice
-        Gives the basis.
+        Source of the basis.
     """
 
     h: Statistic
@@ -86,10 +87,10 @@ class LatticeStatistic:
 
     @property
     def ties(self) -> Ties:
-        """How ties with the observed value have been decided so far.
+        """Method that has decided ties with the observed value so far; read it after all regions.
 
-        Those of a RealStatistic are exact too, unless a value of no closed form was tied by its digits: ask
-        when all regions have been asked.
+        Ties of a RealStatistic are exact, too, unless some values were neither rational nor made of square
+        roots or one logarithm, and 100 of their digits agreed.
         """
         if isinstance(self.observed_exact, RealNumber):
             by_digits = self._exact_values.by_digits or self.observed_exact.compare(0)[1]
@@ -99,12 +100,12 @@ class LatticeStatistic:
     @cached_property
     def _exact_values(self) -> ExactValues:
         if not isinstance(self.h, RealStatistic):
-            raise TypeError("only a RealStatistic has them")
+            raise TypeError("only a RealStatistic has exact values")
         return ExactValues(self.h)
 
     @cached_property
     def local(self) -> RationalStatistic | None:
-        """The rational function t of the r lattice coordinates; None for a statistic that is not rational."""
+        """Rational function t of the r lattice coordinates; None if h is not rational."""
         if not isinstance(self.h, RationalStatistic):
             return None
         rank = max(self.lattice.rank, 1)
@@ -126,7 +127,7 @@ class LatticeStatistic:
 
     @cached_property
     def observed_exact(self) -> Fraction | RealNumber | None:
-        """The observed value of h as a number that compares exactly; None for a callable."""
+        """Observed value of h as a number that compares exactly; None for a callable."""
         try:
             if isinstance(self.h, RationalStatistic):
                 return self.h(self.histogram.observed)
@@ -135,13 +136,13 @@ class LatticeStatistic:
         except (ZeroDivisionError, UndefinedError) as error:
             raise InputError(
                 f"the observed value of the statistic is undefined: {error}",
-                hint="declare the value of 0/0 with `undefined`, or choose another value by `where`.",
+                hint="declare the value of 0/0 with `undefined`, or another value with `where`.",
             ) from error
         return None
 
     @cached_property
     def observed(self) -> float:
-        """The observed value of h.
+        """Observed value of h.
 
         Raises
         ------
@@ -158,7 +159,7 @@ class LatticeStatistic:
             if math.isinf(value):
                 raise InputError(
                     "the observed value of the statistic is beyond the range of floats",
-                    hint="let `exp` and powers take smaller numbers, or test the log ratio of the scores.",
+                    hint="use smaller arguments of `exp` and powers, or test the log ratio of the scores.",
                 )
         if not math.isfinite(value):
             raise InputError(f"the observed value of the statistic is {value}; expected a finite number")
@@ -190,7 +191,7 @@ class LatticeStatistic:
         return found
 
     def sample(self, rng: np.random.Generator) -> IntArray:
-        """Return lattice points that swaps can reach, shape (n, r): ends, the observed and random ones."""
+        """Return some lattice points that swaps reach, shape (n, r): both ends, the observed, random ones."""
         coordinates, counts = self.lattice.coordinates, self.histogram.multiplicities
         rows = rng.permutation(counts.size)[: SAMPLED_COINS // SAMPLES]
         half = counts // 2
@@ -200,12 +201,12 @@ class LatticeStatistic:
 
     @cached_property
     def _scale(self) -> float:
-        """The greatest finite absolute value of a callable on a fixed sample of points."""
+        """Greatest finite absolute value of a callable on a fixed sample of points."""
         values = np.abs(self.values(list(self.sample(np.random.default_rng(0)).T)))
         return float(values[np.isfinite(values)].max(initial=abs(self.observed)))
 
     def affine(self) -> tuple[Fraction, tuple[Fraction, ...]] | None:
-        """Return constant and coefficients of t where t is affine on the lattice, else None."""
+        """Return constant and coefficients of t if t is affine on the lattice, else None."""
         local = self.local
         if local is None:
             return None
@@ -221,13 +222,13 @@ class LatticeStatistic:
     def check_antisymmetric(self, total: Sequence[int], rng: np.random.Generator) -> None:
         """Check that exchanging all pairs negates the statistic: t(E - x) = -t(x).
 
-        As it is written for a difference of one score of both runs, by algebra for another rational h; on
-        random points otherwise.
+        A difference of the same score of both runs is recognised by its form, and another rational h is
+        checked by algebra; any other h is checked at random points.
 
         Raises
         ------
         InputError
-            If it does not.
+            If it does not negate the statistic.
         """
         written = RealStatistic.from_rational(self.h) if isinstance(self.h, RationalStatistic) else self.h
         if isinstance(written, RealStatistic) and self._is_difference_of_runs(written, total):
@@ -250,7 +251,7 @@ class LatticeStatistic:
             raise not_antisymmetric()
 
     def _is_difference_of_runs(self, h: RealStatistic, total: Sequence[int]) -> bool:
-        """Whether h is written f(S) - f(S'), where S' are the sums S after exchanging all pairs."""
+        """Whether h has the form f(S) - f(S'), with S' the sums S after exchanging all pairs."""
         match h:
             case RealStatistic("+", _, (score, RealStatistic("*", _, (other, RealStatistic() as factor)))):
                 if factor.operation != "constant" or factor.value != -1:
@@ -261,7 +262,7 @@ class LatticeStatistic:
         there = [
             (start + sum(map(operator.mul, row, total)), tuple(-step for step in row)) for start, row in here
         ]
-        # Variables with the same values on the whole lattice are one.
+        # Variables with equal values on the whole lattice are identified.
         first = [here.index(line) for line in here]
         if any(there[i] not in here for i in score.variables):
             return False
@@ -282,15 +283,15 @@ class LatticeStatistic:
         Parameters
         ----------
         threshold : Fraction, RealNumber or float
-            A float for a callable only.
+            Boundary of the region; a float for a callable only.
         centre : sequence of int, length r
-            A lattice point near which most questions will be asked; it only affects speed.
+            Lattice point near most of the points to classify; it only affects speed.
         upper : bool
-            Which side.
+            Whether the region is above the threshold.
         strict : bool
-            Whether ties with the threshold are outside.
+            Whether ties with the threshold are excluded.
         mirror : sequence of int, length r, optional
-            E, where t(E - x) = -t(x) is relied upon: declared values of 0/0 are then checked for it.
+            E, if the test relies on t(E - x) = -t(x): declared values of 0/0 are then checked for it.
         """
         if self.local is not None and not isinstance(threshold, RealNumber):
             return RationalRegion(self.local, Fraction(threshold), tuple(centre), upper, strict, mirror)

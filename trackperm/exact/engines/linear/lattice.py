@@ -131,7 +131,7 @@ def tail_sums(
     Parameters
     ----------
     spectrum : iterable of tuples
-        Frequencies, shape (n,), of which conjugates are omitted; the conjugates of the characteristic
+        Frequencies, shape (n,), without their conjugates; the conjugates of the characteristic
         function of X - points[0] there, which is at most exp(LOG_PRUNED) elsewhere; and bounds of their
         errors.
     rate : float

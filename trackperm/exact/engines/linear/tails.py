@@ -1,11 +1,10 @@
-"""Linear statistics: one weighted sum of fair coins, its tail, and the choice among the engines for it.
+"""Linear statistics: tail of one weighted sum of fair coins, and the choice of its engine.
 
-Whatever h(g_1..g_m) is affine in the g_i is observed + unit * (X - X observed) with X = sum_k B_k d_k:
-accuracy, means, macro-averages. Swaps that move the sum beyond reach are taken out first: in P(X <= x),
-every coin with a step beyond x must show 0, so only those with smaller steps are left to chance.
+Every h(g_1..g_m) that is affine in the g_i equals observed + unit * (X - X observed) with X = sum_k B_k d_k:
+accuracy, means, macro-averages. Coins with large steps are removed first: in P(X <= x), every coin with a
+step beyond x must show 0, so only those with smaller steps remain random.
 
-Each engine says beforehand what it would cost. The cheapest exact one runs; where none is within reach, the
-sum is bracketed.
+Each engine estimates its costs beforehand. The cheapest exact one runs; if none fits, the sum is bracketed.
 """
 
 from __future__ import annotations
@@ -40,42 +39,42 @@ EXACT_IN_FLOATS = 2**52
 """Largest integer whose half is exact in float64."""
 
 LOG2_LISTED = 21
-"""Binary logarithm of the ways to swap one half of the examples that are listed at the most."""
+"""Binary logarithm of the largest number of configurations of one half: 2^21 take under a second."""
 
 QUICK = 1.0
-"""Seconds that one tail of a bracket may take."""
+"""Estimated seconds that one tail of a bracket may take: a bracket needs several."""
 
 MOST_BITS = 50
-"""Bits of a number of cells beyond which it is not even estimated what they would take."""
+"""Largest number of bits of a number of cells whose time is estimated: more never fit in memory."""
 
 BRACKET_WIDTH = 2e-3
-"""Relative width of a bracket that is aimed at."""
+"""Intended relative width of a bracket, which changes the third digit of a p-value at most."""
 
 MOST_GUESSES = 40
-"""Rough brackets at the most; each may come closer to the size of the tail by exp(LOG_FAILURE)."""
+"""Largest number of rough brackets; each may come closer to the size of the tail by exp(LOG_FAILURE)."""
 
 LOG2_ROOT = 20
-"""Binary logarithm of twice the standard deviation in units that are fine enough to guess a tail."""
+"""Binary logarithm of twice the standard deviation, in units fine enough to guess a tail."""
 
 
 LATTICE_SECONDS = 4e-4
-"""Estimated seconds that the lattice engine takes at the least."""
+"""Estimated seconds of the lattice engine for the smallest problem."""
 
 
 @dataclass(frozen=True)
 class LinearStatistic:
-    """observed + unit * (X - X observed), with X = sum_k d_k Binomial(c_k, 1/2).
+    """Statistic observed + unit * (X - X observed), with X = sum_k d_k Binomial(c_k, 1/2).
 
     Attributes
     ----------
     law : LineLaw
-        The law of X under fair swaps.
+        Distribution of X under fair swaps.
     n_up : ndarray of int64, shape (K,)
-        How many coins of each kind show 1 in the runs as they are.
+        Observed number of coins of each kind that show 1.
     unit : Fraction
-        What one unit of X adds to the statistic; positive.
+        Change of the statistic for one unit of X; positive.
     observed : Fraction
-        The statistic of the runs as they are.
+        Observed statistic.
     """
 
     law: LineLaw
@@ -87,14 +86,14 @@ class LinearStatistic:
     def from_differences(
         cls, differences: npt.NDArray[Any], counts: IntArray, unit: Fraction, observed: Fraction
     ) -> LinearStatistic:
-        """Fold signed differences d_n, each of which a swap takes away: X has steps |d_n|.
+        """Fold signed differences d_n, which a swap removes: X has steps |d_n|.
 
         Parameters
         ----------
         differences : ndarray of int64 or of Python integers, shape (J,)
-            Distinct or not.
+            Differences, distinct or not.
         counts : ndarray of int64, shape (J,)
-            How many examples have each.
+            Number of examples with each.
         unit, observed : Fraction
             As in the class.
         """
@@ -108,7 +107,7 @@ class LinearStatistic:
 
     @cached_property
     def observed_point(self) -> int:
-        """X of the runs as they are."""
+        """Observed value of X."""
         if self.law.total <= LARGEST:
             return int(self.law.steps.astype(np.int64) @ self.n_up)
         return sum(d * n for d, n in zip(self.law.steps.tolist(), self.n_up.tolist(), strict=True))
@@ -119,7 +118,7 @@ class LinearStatistic:
         return 2 * self.observed == self.unit * (2 * self.observed_point - self.law.total)
 
     def value(self, point: int) -> Fraction:
-        """Return the statistic where X = `point`."""
+        """Return the statistic at X = `point`."""
         return self.observed + self.unit * (point - self.observed_point)
 
     def values(self, points: IntArray) -> npt.NDArray[np.float64]:
@@ -129,7 +128,7 @@ class LinearStatistic:
 
 @dataclass(frozen=True)
 class UpperRay:
-    """The integers from `least` up, as a region."""
+    """Region of the integers from `least` up."""
 
     least: int
 
@@ -141,14 +140,14 @@ class UpperRay:
 def linear_tails(
     law: LineLaw, limits: Sequence[int], method: Method, memory_budget: int
 ) -> tuple[list[TailMass], Method, str]:
-    """Return P(X <= limit) for each limit, with the engine that computed them and why.
+    """Return P(X <= limit) for each limit, the engine used, and the reason for it.
 
     Parameters
     ----------
     law : LineLaw
-        The law of X.
+        Distribution of X.
     limits : sequence of int
-        At least 0, the greatest first, close to each other.
+        Ends of the tails, at least 0, the greatest first, close to each other.
     method : str
         ``auto`` or the name of an engine.
     memory_budget : int
@@ -157,16 +156,17 @@ def linear_tails(
     Raises
     ------
     CapacityError
-        If the engine that was asked for cannot run.
+        If the named engine cannot run.
     InputError
-        If the engine that was asked for is not for linear statistics.
+        If the named engine is not for linear statistics.
     """
     if limits[-1] >= law.total:
         return [CERTAIN for _ in limits], "enumerate", "every swap is as extreme"
     reduced = _Reduced.of(law, limits)
     rest, limits = reduced.law, reduced.limits
     if limits[-1] >= rest.total:
-        return reduced.tails([CERTAIN for _ in limits]), "enumerate", "what is as extreme follows at once"
+        why = "every swap that keeps the large differences is as extreme"
+        return reduced.tails([CERTAIN for _ in limits]), "enumerate", why
     if method == "auto":
         try:
             engines = [_binomial(rest, limits)] if _is_binomial(rest) else _exact_engines(rest, limits)
@@ -186,7 +186,7 @@ def exact_tails(law: LineLaw, limits: Sequence[int], memory_budget: int) -> list
     Raises
     ------
     CapacityError
-        If none is within reach.
+        If none fits.
     """
     if limits[-1] >= law.total:
         return [CERTAIN for _ in limits]
@@ -198,7 +198,7 @@ def exact_tails(law: LineLaw, limits: Sequence[int], memory_budget: int) -> list
 
 
 def exact_seconds(law: LineLaw, greatest: int, memory_budget: int, spacing: int = 1) -> float:
-    """Estimate the time of P(X <= greatest), steps rounded to multiples of `spacing`; inf if out of reach."""
+    """Estimate the time of P(X <= greatest), rounded to multiples of `spacing`; inf if no engine fits."""
     rough, limit = law, greatest
     if spacing > 1:
         rough, _ = rounded(law, spacing)
@@ -214,9 +214,9 @@ def exact_seconds(law: LineLaw, greatest: int, memory_budget: int, spacing: int 
 
 @dataclass(frozen=True)
 class _Reduced:
-    """What is left of a law below a limit: coins with greater steps show 0, and common divisors go.
+    """Distribution below a limit, without forced coins and common divisors.
 
-    P(X <= x) = 2^-n_forced P(X / divisor <= x // divisor) over the coins that are left.
+    P(X <= x) = 2^-n_forced P(X / divisor <= x // divisor) over the remaining coins; the others must show 0.
     """
 
     law: LineLaw
@@ -229,7 +229,7 @@ class _Reduced:
         return cls(rest, [limit // divisor for limit in limits], law.n_coins - rest.n_coins)
 
     def tails(self, tails: Sequence[TailMass]) -> list[TailMass]:
-        """Turn tails of what is left into those of the law."""
+        """Convert tails of the reduced distribution into those of the original."""
         return [_scaled(tail, self.n_forced) for tail in tails]
 
 
@@ -239,7 +239,7 @@ def _scaled(tail: TailMass, n_coins: int) -> TailMass:
         return tail
     log_scale = tail.log_scale - n_coins * math.log(2.0)
     if tail.error >= 1.0:
-        # An upper bound stays one; a lower end, if there is one, moves up by no more than it.
+        # An upper bound stays valid; a lower bound, if there is one, moves up by no more than it.
         roundings = 4.0 * UNIT * (n_coins + abs(log_scale))
         return TailMass(log_scale, tail.scaled * (1.0 + roundings), tail.error * (1.0 + 4.0 * roundings))
     if tail.log_scale == 0.0 and tail.log + log_scale > -690.0:
@@ -251,7 +251,7 @@ def _exact_engines(law: LineLaw, limits: Sequence[int]) -> list[Engine]:
     engines = [_enumerate(law, limits), _dp(law, limits)]
     if _is_binomial(law):
         engines.append(_binomial(law, limits))
-    # Its plan alone takes longer than what is quicker than any lattice.
+    # Planning alone takes longer than an engine with a time below the lattice engine's least.
     is_late = any(engine.refusal is None and engine.seconds <= LATTICE_SECONDS for engine in engines)
     return [*engines, _lattice(law, limits, planned=not is_late)]
 
@@ -276,7 +276,7 @@ def _enumerate(law: LineLaw, limits: Sequence[int]) -> Engine:
     n_bits = law.n_coins + law.total.bit_length()
     log_configurations = float(np.log2(law.multiplicities + 1.0).sum())
     if log_configurations > 2 * LOG2_LISTED:
-        refusal = f"there are 2^{log_configurations:.0f} ways to swap; it takes 2^{2 * LOG2_LISTED}"
+        refusal = f"there are 2^{log_configurations:.0f} configurations; the limit is 2^{2 * LOG2_LISTED}"
     else:
         n_listed = sum(math.prod(int(law.multiplicities[row]) + 1 for row in side) for side in halves(law))
     return Engine(
@@ -284,7 +284,7 @@ def _enumerate(law: LineLaw, limits: Sequence[int]) -> Engine:
         seconds=4e-5 + 8e-6 * law.steps.size + n_listed * (3e-7 if small else 3e-6 + 1e-9 * n_bits),
         n_bytes=n_listed * (80 if small else 512 + n_bits // 2),
         refusal=refusal,
-        why=f"{law.n_coins} examples whose swaps are listed in two halves",
+        why=f"{law.n_coins} differing examples: swaps listed in two halves",
         run=lambda: [share_of_swaps(count, law.n_coins) for count in counts_up_to(law, limits)],
     )
 
@@ -303,26 +303,26 @@ def _dp(law: LineLaw, limits: Sequence[int]) -> Engine:
 
 
 def _lattice(law: LineLaw, limits: Sequence[int], *, planned: bool) -> Engine:
-    """Return the lattice engine; where it is not `planned`, with the least that it can cost."""
+    """Return the lattice engine, with its least cost unless `planned`."""
     refusal, seconds, frequencies = None, 0.0, 0.0
     if law.total > EXACT_IN_FLOATS:
         refusal = "sums of the differences exceed 2^52, beyond which floats are not exact"
     elif law.width > LARGEST_PERIOD:
         n_bits, most = law.width.bit_length(), LARGEST_PERIOD.bit_length() - 1
-        refusal = f"about 2^{n_bits} points matter; it takes 2^{most}"
+        refusal = f"its window has about 2^{n_bits} points; the limit is 2^{most}"
     elif planned:
         lattice = law.lattice()
         tilt = upper_tilt(lattice, law.total - limits[0])
         _, period, _ = line_window(lattice, tilt)
         search = FrequencySearch(lattice, tilt, (period,), LOG_PRUNED)
-        # The main peak is that of a normal law; any others are as likely as at a random frequency.
+        # The main peak is a normal law's; others are as likely as at a random frequency.
         deviation = math.sqrt(float(lattice.covariance(tilt)[0, 0]))
         peak = period * math.sqrt(-2.0 * LOG_PRUNED) / (2.0 * math.pi * max(deviation, 1e-300))
         frequencies = min(peak + period / 2 * search.share_of_survivors, period / 2 + 1)
         seconds = 3e-8 * (frequencies + 2.0) * law.steps.size + 4e-9 * search.least_factors
         if search.least_factors > MOST_FACTORS:
-            needed = f"{search.least_factors:.0e} factors to find"
-            refusal = f"which frequencies matter takes {needed}; at most {MOST_FACTORS:.0e} are evaluated"
+            needed = f"{search.least_factors:.0e} factors"
+            refusal = f"the search for frequencies needs {needed}; the limit is {MOST_FACTORS:.0e}"
     return Engine(
         "lattice",
         seconds=LATTICE_SECONDS + seconds,
@@ -342,13 +342,13 @@ def _bracket(law: LineLaw, limits: Sequence[int], memory_budget: int) -> Engine:
         seconds=math.inf,
         n_bytes=0,
         refusal=None,
-        why=f"{law.n_coins} differing examples on no common lattice that fits: rounded, with certified ends",
+        why=f"{law.n_coins} differing examples, a lattice too fine: rounded, with certified ends",
         run=run,
     )
 
 
 def _bracketed(law: LineLaw, greatest: int, memory_budget: int) -> TailMass:
-    """Return a bracket at the finest rounding that fits, from the one that is fine enough on."""
+    """Return a bracket with the finest rounding that fits, starting from one that is sufficient."""
 
     def tails(rough: LineLaw, limits: list[int]) -> list[TailMass]:
         return exact_tails(rough, limits, memory_budget)
@@ -356,7 +356,7 @@ def _bracketed(law: LineLaw, greatest: int, memory_budget: int) -> TailMass:
     spacing = sufficient_spacing(law, greatest, BRACKET_WIDTH)
     while spacing <= law.root and exact_seconds(law, greatest, memory_budget, spacing) > QUICK:
         spacing *= 4
-    # Rough brackets tell how likely the tail is, on which the width depends.
+    # Rough brackets estimate the tail, on which the width depends.
     log_guess = _chernoff(law, greatest, 64 * spacing)
     while spacing <= law.root:
         try:
@@ -367,16 +367,16 @@ def _bracketed(law: LineLaw, greatest: int, memory_budget: int) -> TailMass:
             return bracket_tail(law, greatest, spacing, log_guess, tails)
         except CapacityError:
             spacing *= 4
-    raise CapacityError(f"{law.steps.size} distinct differences are too many, however they are rounded")
+    raise CapacityError(f"{law.steps.size} distinct differences are too many for any rounding")
 
 
 def _chernoff(law: LineLaw, greatest: int, spacing: int) -> float:
-    """Return about the logarithm of Chernoff's bound of P(X <= greatest), with steps rounded."""
+    """Estimate the logarithm of Chernoff's bound of P(X <= greatest), with rounded steps."""
     spacing = max(spacing, law.root >> LOG2_ROOT)
     rough, _ = rounded(law, spacing)
     limit = (2 * greatest - law.total + rough.total * spacing) // (2 * spacing)
     if not 0 <= limit < rough.total:
-        # Hoeffding's bound instead.
+        # Rounding has left nothing: Hoeffding's bound instead.
         return -((max(law.total - 2 * greatest, 0) / law.root) ** 2) / 2.0
     lattice, point = rough.lattice(), rough.total - limit
     return scale_factor(lattice, upper_tilt(lattice, point), (point,)).log
