@@ -9,6 +9,8 @@ PROCESSES ?= 3
 # what a module sets up, such as a server or a store, is set up by one process (tests/conftest.py)
 PARALLEL = -n $(PROCESSES) --dist loadgroup --no-loadscope-reorder --max-worker-restart 0 --durations=12
 MINUTES ?= 5
+DRAWS ?= 300
+SEED ?= 0
 VENV := .venv
 OLD_MLFLOW := 3.10
 OLD_VENV := .venv-mlflow-$(OLD_MLFLOW)
@@ -27,7 +29,7 @@ VERSIONS = -m "not slow and not extended and not nightly and not spark and not t
     tests/statistic/test_declarations.py tests/exact/test_reference_pvalues.py tests/exact/intervals
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test style test-slow test-spark test-old-mlflow test-new-mlflow test-old-wandb test-training test-environments test-all test-lowest test-newest test-nightly environments audit bench fuzz format clean
+.PHONY: help demo test style test-slow test-spark test-old-mlflow test-new-mlflow test-old-wandb test-training test-environments test-all test-lowest test-newest test-nightly environments audit bench fuzz mutants format clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{ printf "make %-16s %s\n", $$1, $$2 }'
@@ -128,6 +130,9 @@ fuzz: $(VENV)/.fuzz ## fuzz files and the statistic language, MINUTES for each o
 	    $(VENV)/bin/python tests/fuzz/fuzz_$$target.py -max_total_time=$$((60 * $(MINUTES))) -max_len=4000 || exit 1; \
 	done
 	@! tail -n +1 .fuzz/findings/*.txt 2>/dev/null
+
+mutants: $(VENV)/.test ## mutate load-bearing modules DRAWS times by SEED, and list what no test notices
+	$(VENV)/bin/python tests/mutants/mutants.py --draws $(DRAWS) --seed $(SEED) --processes $(PROCESSES)
 
 format: $(VENV)/.test ## format the code and mend what ruff can mend
 	$(VENV)/bin/ruff format .

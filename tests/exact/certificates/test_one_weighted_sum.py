@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -124,3 +125,13 @@ def test_coins_that_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     (found,) = (tails._scaled(TailMass(-800.0, 1.0, 0.0), n) for n in [1201])
     # The machine's logarithm of 2^-1201, off by a unit.
     check_band([(1201 * math.log(2.0) * COARSE, found.error)], 8)
+
+
+def test_tilts_times_steps_are_exact() -> None:
+    """So that phases and weights have no further roundings, however large one of the steps is."""
+    law = law_of({1: 40, 3: 7, 2**43 + 1: 5})
+    for point in (3 * 2**43, 4 * 2**43 + 30, 5 * 2**43 + 40):
+        (tilt,) = line.upper_tilt(law, point)
+        assert tilt > 0.0
+        for step in law.coordinates[:, 0].tolist():
+            assert Fraction(float(tilt) * step) == Fraction(float(tilt)) * step

@@ -12,6 +12,7 @@ from support.bands import (
     COARSE,
     DELTA,
     CoarseMath,
+    arb,
     check_band,
     law_of,
     numbers_of_swaps,
@@ -46,6 +47,20 @@ def test_sides_and_ties_of_a_result() -> None:
         ]
         check_band(((abs(result.pvalue / end - 1), result.error_bound) for end in ends), 1.01)
         assert result.interval == pytest.approx(ends, rel=1e-12)
+
+
+def test_sides_with_distant_scales() -> None:
+    """The exponent between two scales is rounded, by more the farther they are apart."""
+    fields = ResultFields(0.1, lambda: "exact", 9, 9, 2, None, None, lambda: pytest.fail("not asked for"))
+    pairs = []
+    for i in range(60):
+        log_upper, log_lower = -300.0 - 5 * math.pi * i / 3, -math.sqrt(2.0 + i)
+        upper = TailMass(log_upper, math.exp(-log_upper - 9.0), 0.0)
+        found = TailResult(upper, "lattice", "", lesser=(TailMass(log_lower, 0.1, 0.0), EMPTY))
+        truth = arb(log_upper).exp() * arb(upper.scaled) + arb(log_lower).exp() * arb(0.1)
+        result = computed_result(found, TestOptions(), fields)
+        pairs.append((float(abs(arb(result.pvalue) / truth - 1)), result.error_bound))
+    check_band(pairs, 10)
 
 
 def test_a_side_of_which_an_upper_bound_is_known() -> None:
