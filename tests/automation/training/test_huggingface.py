@@ -181,7 +181,7 @@ def test_the_run_that_wandb_has_open(
 @pytest.mark.parametrize(
     ("dataset", "columns", "message"),
     [
-        ("none", None, "one data set to be predicted is expected, found none"),
+        ("none", None, "expected one data set to predict, found none"),
         ("several", None, "found several, `a`, `b`"),
         ("one", {"id": "questoin"}, "have no column `questoin`; they have `input_ids`, `labels`, `question`"),
     ],

@@ -43,7 +43,7 @@ os.kill(process, 9)
 try:
     paired()
 except Exception as error:
-    print(type(error).__name__, error)
+    print(type(error).__name__, error.message)
 """
 
 
