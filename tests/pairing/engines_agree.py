@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import polars as pl
 import pytest
 
 from trackperm.choices import EngineName
@@ -60,7 +59,7 @@ def require_same(found: PairedRuns | TrackpermError, expected: PairedRuns | Trac
         raise found
     assert_same(found, expected)
     if isinstance(found, Pairing) and isinstance(expected, Pairing):
-        frames = [pl.DataFrame(each.counts.frame.to_native()) for each in (found, expected)]
+        frames = [each.counts.frame for each in (found, expected)]
         assert frames[0].equals(frames[1])
         units = [each.by_unit() for each in (found, expected)]
         for part in ("candidate", "baseline"):
@@ -82,6 +81,6 @@ def assert_same(found: PairedRuns, expected: PairedRuns) -> None:
         first, second = (getattr(table, part) for table in tables)
         assert first.dtype == second.dtype
         assert first.tolist() == second.tolist()
-    frames = [pl.DataFrame(pairing.discordant.to_native()) for pairing in (found, expected)]
+    frames = [pairing.discordant for pairing in (found, expected)]
     assert frames[0].schema == frames[1].schema
     assert frames[0].equals(frames[1])

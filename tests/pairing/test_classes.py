@@ -317,7 +317,7 @@ class TestWhatIsShownAndLogged:
         baseline = pl.DataFrame({**rows, "prediction": ["a", "b", "a", "c"]})
         candidate = pl.DataFrame({**rows, "prediction": ["a", "c", "b", "c"]})
         found = trackperm.compare(baseline, candidate, "macro_f1")
-        assert found.discordant.to_native().select("id", "label", "^.*prediction$", "^.*tp$").rows() == [
+        assert found.discordant.select("id", "label", "^.*prediction$", "^.*tp$").rows() == [
             (1, "a", "b", "c", 0, 0),
             (2, "b", "a", "b", 0, 1),
         ]

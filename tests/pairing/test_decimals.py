@@ -6,7 +6,6 @@ import itertools
 from fractions import Fraction
 from typing import Any
 
-import narwhals as nw
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -35,7 +34,7 @@ class TestDecimals:
     def test_both_runs_have_one_unit(self) -> None:
         found = means([0.5, 0.25, 1.0], [0.1 + 0.2, 0.25, 2.0])
         assert found.counts.frame.rows() == [(0, 30, 1, 50, 1), (1, 25, 1, 25, 1), (2, 200, 1, 100, 1)]
-        assert set(found.counts.frame.schema.values()) == {nw.Int64()}
+        assert set(found.counts.frame.schema.values()) == {pl.Int64()}
         assert found.statistic.resolution == {"total": Fraction(1, 100)}
         assert found.report.notes[-1] == "`total`: 2 decimals, taken exactly"
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-import narwhals as nw
 import polars as pl
 
 from trackperm.errors import TrackpermError
@@ -50,7 +48,7 @@ def _any_equal(table: ExampleTable, prediction: str, label: str) -> bool:
         n += len(both)
         if (both[prediction].cast(pl.String) == both[label].cast(pl.String)).any():
             return True
-        rows = replace(table, data=nw.from_native(both, eager_only=True))
+        rows = table.with_rows(both)
         typed, _, types = typed_columns(rows, rows, [prediction, label])
         first, second = (typed.frame.get_column(name).to_polars() for name in (prediction, label))
         is_text = [types[name] is ColumnType.TEXT for name in (prediction, label)]

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, reduce
 from typing import Any
 
-import narwhals as nw
+import polars as pl
 
 from trackperm.choices import Alternative
 from trackperm.comparison.context import AdjustedPValue, Case, Slice
@@ -58,7 +58,7 @@ class Comparison:
         Distinct counts of both runs with multiplicities, from which the test can be repeated.
     pairing : PairingReport
         Report of the pairing: how examples were matched, and which ones were left out.
-    discordant : narwhals.DataFrame
+    discordant : polars.DataFrame
         The examples whose counts differ, ordered by id.
     options : mapping of str to str
         The options that identify this comparison, as they enter `key`.
@@ -96,7 +96,7 @@ class Comparison:
     alpha: float
     count_table: CountTable = field(repr=False)
     pairing: PairingReport
-    discordant: nw.DataFrame[Any] = field(repr=False)
+    discordant: pl.DataFrame = field(repr=False)
     options: Mapping[str, str]
     cases: tuple[Case, ...] = ()
     outcomes: tuple[Comparison, ...] = field(default=(), repr=False, compare=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-import narwhals as nw
 import polars as pl
 
 from trackperm.choices import EngineName
@@ -109,10 +108,7 @@ def _sides(
     ids = () if by_position else id_columns(statistic.columns["id"], tables)
     require_same_slices(tables, column, ids, by_position=by_position, engine=engine)
     values = _different(tables[0], column), _different(tables[1], column)
-    few = [
-        replace(table, data=nw.from_native(own.to_frame(), eager_only=True))
-        for table, own in zip(tables, values, strict=True)
-    ]
+    few = [table.with_rows(own.to_frame()) for table, own in zip(tables, values, strict=True)]
     texts = [
         typed.frame.get_column(column).to_polars().cast(pl.String)
         for typed in typed_columns(few[0], few[1], [column], text=[column])[:2]

@@ -9,7 +9,6 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 import polars as pl
@@ -141,10 +140,10 @@ class Counted:
         own, other, statistic = self._integers(candidate, baseline)
         if u.pairing.strata is None:
             return CountTable.from_counts(statistic.total_names, own, other), statistic
-        columns: dict[str, Any] = {"id": u.pairing.counts.frame.get_column("id").to_polars()}
+        columns: dict[str, Any] = {"id": u.pairing.counts.frame.get_column("id")}
         for c, name in enumerate(statistic.count_names):
             columns |= {f"candidate.{name}": own[:, c], f"baseline.{name}": other[:, c]}
-        paired = PairedCounts(nw.from_dict(columns, backend="polars"), statistic.count_names)
+        paired = PairedCounts(pl.DataFrame(columns), statistic.count_names)
         return _over_strata(paired, u.pairing.strata, statistic), statistic
 
     def _table_of_classes(self, candidate: int, baseline: int) -> CountTable | None:
@@ -261,10 +260,10 @@ def _totals(entry: Entry) -> tuple[Statistic, tuple[int, ...]]:
     return statistic, exact_column_sums(own, np.ones(len(own), dtype=np.int64))
 
 
-def _over_strata(counts: PairedCounts, strata: nw.Series[Any], statistic: Statistic) -> CountTable:
+def _over_strata(counts: PairedCounts, strata: pl.Series, statistic: Statistic) -> CountTable:
     names = {f"{side}.{name}": count_of(side, name) for side in SIDES for name in statistic.count_names}
-    frame = counts.frame.to_polars().rename(names)
-    frame = frame.with_columns(strata.to_polars().alias(STRATUM), pl.lit(1, pl.Int64).alias(SIZE))
+    frame = counts.frame.rename(names)
+    frame = frame.with_columns(strata.alias(STRATUM), pl.lit(1, pl.Int64).alias(SIZE))
     engine = InMemory()
     return count_table(engine, engine.local(frame), statistic, strata=True, units=True)
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 import polars as pl
@@ -319,11 +318,11 @@ def _extended(
     names = list(dict.fromkeys((*columns.of_examples, *columns.used, *columns.identity)))
     typed, others, _ = typed_columns(table, other, names, text=(*columns.texts, *columns.ids))
     ids = list(columns.ids)
-    absent = others.frame.join(typed.frame, on=ids, how="anti").select(*columns.of_examples)
+    own = typed.frame.to_polars()
+    absent = others.frame.to_polars().join(own, on=ids, how="anti").select(*columns.of_examples)
     if not len(absent):
         return table
-    frame = nw.concat([typed.frame, absent], how="diagonal")
-    return replace(typed, data=frame)
+    return typed.with_rows(pl.concat([own, absent], how="diagonal"))
 
 
 def _require_one_reading(entries: Sequence[Entry]) -> None:
@@ -368,7 +367,7 @@ def _on_common_examples(entries: Sequence[Entry]) -> list[Entry]:
     PairingError
         If no example is common to all.
     """
-    ids = [entry.pairing.counts.frame.get_column("id").to_polars() for entry in entries]
+    ids = [entry.pairing.counts.frame.get_column("id") for entry in entries]
     if all(len(own) == len(ids[0]) and (own == ids[0]).all() for own in ids[1:]):
         return list(entries)
     common = ids[0].unique()
@@ -383,9 +382,8 @@ def _on_common_examples(entries: Sequence[Entry]) -> list[Entry]:
     for entry, own in zip(entries, ids, strict=True):
         rows = own.is_in(common.implode())
         pairing = entry.pairing
-        selected = nw.from_native(rows, series_only=True)
-        counts = replace(pairing.counts, frame=pairing.counts.frame.filter(selected))
-        strata = None if pairing.strata is None else pairing.strata.filter(selected)
+        counts = replace(pairing.counts, frame=pairing.counts.frame.filter(rows))
+        strata = None if pairing.strata is None else pairing.strata.filter(rows)
         kept.append(replace(entry, pairing=replace(pairing, counts=counts, strata=strata)))
     return kept
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from typing import Any
 
-import narwhals as nw
 import polars as pl
 
 from trackperm.comparison import Comparison
@@ -164,19 +162,19 @@ def evidence(comparison: Comparison) -> dict[str, bytes]:
     files = {
         "trackperm/statistic.yaml": comparison.statistic.document().encode(),
         "trackperm/comparison.json": comparison.to_json().encode(),
-        "trackperm/discordant.parquet": parquet(comparison.discordant.to_polars()),
+        "trackperm/discordant.parquet": parquet(comparison.discordant),
     }
     if len(comparison.count_table.multiplicities) <= MAX_COUNT_ROWS:
-        files["trackperm/count_table.parquet"] = parquet(_count_table(comparison).to_polars())
+        files["trackperm/count_table.parquet"] = parquet(_count_table(comparison))
     return files
 
 
-def _count_table(comparison: Comparison) -> nw.DataFrame[Any]:
+def _count_table(comparison: Comparison) -> pl.DataFrame:
     """Return the distinct counts of both runs with multiplicities, as int64, under the names of pairing."""
     table = comparison.count_table
     columns = {f"candidate.{name}": table.candidate[:, i] for i, name in enumerate(table.names)}
     columns |= {f"baseline.{name}": table.baseline[:, i] for i, name in enumerate(table.names)}
-    return nw.from_dict(columns | {"multiplicity": table.multiplicities}, backend="polars")
+    return pl.DataFrame(columns | {"multiplicity": table.multiplicities})
 
 
 def parquet(frame: pl.DataFrame) -> bytes:

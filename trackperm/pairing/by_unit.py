@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from trackperm.errors import InputError
 from trackperm.pairing.grouping import MAX_CELLS, spread
@@ -35,7 +34,7 @@ class CountsByUnit:
     rows: Integers
 
     @classmethod
-    def of(cls, counts: PairedCounts, strata: nw.Series[Any] | None, statistic: Statistic) -> CountsByUnit:
+    def of(cls, counts: PairedCounts, strata: pl.Series | None, statistic: Statistic) -> CountsByUnit:
         """Build from counts without classes, which have a row for every unit and each of its strata.
 
         Raises

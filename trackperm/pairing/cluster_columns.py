@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -110,7 +109,7 @@ class ClusterColumn:
 
 
 def cluster_columns(
-    baseline: ExampleTable, candidate: ExampleTable, statistic: Statistic, ids: nw.Series[Any]
+    baseline: ExampleTable, candidate: ExampleTable, statistic: Statistic, ids: pl.Series
 ) -> list[ClusterColumn]:
     """Return the columns of two runs that may hold clusters, those with the name of a cluster first.
 
@@ -235,9 +234,8 @@ class _Rows:
     of_same: pl.Series | None
 
     @classmethod
-    def of(cls, keys: pl.Series, ids: nw.Series[Any]) -> _Rows:
-        wanted = ids.to_polars()
-        if keys.equals(wanted):
+    def of(cls, keys: pl.Series, ids: pl.Series) -> _Rows:
+        if keys.equals(ids):
             return cls(None, None)
         frame = pl.DataFrame({KEY: keys}).with_row_index("row")
         of_same = None
@@ -245,7 +243,7 @@ class _Rows:
             frame = frame.with_columns(pl.col("row").min().over(KEY))
             of_same = frame["row"]
             frame = frame.unique()
-        first = pl.DataFrame({KEY: wanted}).join(frame, on=KEY, how="left", maintain_order="left")
+        first = pl.DataFrame({KEY: ids}).join(frame, on=KEY, how="left", maintain_order="left")
         return cls(first["row"], of_same)
 
     def values(self, column: pl.Series) -> pl.Series | None:

@@ -214,14 +214,14 @@ class _Counters:
 
     def _of_part(self, part: pl.DataFrame, missing: Outcome | None, keys: pl.Series) -> list[pl.Series]:
         try:
-            counted = self.statistic.with_counters(nw.from_native(part, eager_only=True), missing=missing)
+            counted = self.statistic.with_counters(part, missing=missing)
         except UncountableError as error:
             raise InputError(
                 f"`{self.statistic.name}` cannot be counted on example {shown(keys[error.row])} of"
                 f" `{self.origin}`: {error.problem}",
                 hint=error.hint,
             ) from None
-        return counted.to_polars().select(pl.exclude(part.columns)).get_columns()
+        return counted.select(pl.exclude(part.columns)).get_columns()
 
 
 def _require_known(rows: JoinedRows, frame: Frame, statistic: Statistic, decimals: Iterable[str]) -> None:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
 from operator import or_
-from typing import Any
 
 import narwhals as nw
 import polars as pl
@@ -34,7 +33,7 @@ _MARGIN = 1.5  # factor on the share of keys that is read, because the quantile 
 
 def discordant_rows(
     rows: JoinedRows, frame: Frame, statistic: Statistic, *, has_values: bool
-) -> nw.DataFrame[Any]:
+) -> pl.DataFrame:
     """Select the rows whose counts differ, ordered by id.
 
     Parameters
@@ -63,12 +62,12 @@ def discordant_rows(
     found = rows.engine.collected(
         differing.select(value.alias(name) for name, value in zip(names, selected.values(), strict=True))
     )
-    return nw.from_native(found.rename(names), eager_only=True)
+    return found.rename(names)
 
 
 def few_discordant_rows(
     rows: JoinedRows, statistic: Statistic, types: Types, outcomes: tuple[Outcome, Outcome] | None
-) -> nw.DataFrame[Any]:
+) -> pl.DataFrame:
     """Select rows whose counts differ among the first :data:`MOST`, by id, whose columns differ."""
     columns, in_memory = rows.columns, InMemory()
     f = rows.functions

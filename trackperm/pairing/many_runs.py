@@ -63,14 +63,14 @@ class PairedRun:
         Report on how the examples were paired.
     counts : PairedCounts
         Counts of both runs by example.
-    strata : narwhals.Series or None
+    strata : polars.Series or None
         Always None: :func:`~trackperm.pairing.pair.pair_in_memory` pairs runs with strata.
     """
 
     statistic: Statistic
     report: PairingReport
     counts: PairedCounts
-    strata: nw.Series[Any] | None = None
+    strata: pl.Series | None = None
 
     @cached_property
     def count_table(self) -> CountTable:
@@ -328,4 +328,4 @@ class _Group:
                 known = self._known.setdefault(name, found[count_of(SIDES[0], name)].shrink_dtype().rechunk())
                 values = values.shrink_dtype()
                 columns.append((known if known.equals(values) else values).alias(f"{side}.{name}"))
-        return PairedCounts(nw.from_native(pl.DataFrame(columns), eager_only=True), names)
+        return PairedCounts(pl.DataFrame(columns), names)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, get_args
+from typing import get_args
 
-import narwhals as nw
 import numpy as np
+import polars as pl
 
 from trackperm.choices import EngineName, Missing, require_choice
 from trackperm.errors import InputError, PairingError
@@ -65,7 +65,7 @@ class PairedRuns:
         The counts, grouped: a row is an exchangeable unit, and each stratum or class has its own columns.
     report : PairingReport
         Report on how the examples were paired.
-    discordant : narwhals.DataFrame
+    discordant : polars.DataFrame
         Examples with any count that differs between the runs, ordered by id. The columns are ``id``,
         ``label`` if labels were checked, ``stratum`` if there are strata, then ``baseline.<name>`` and
         ``candidate.<name>`` for every other column that the statistic reads and for every count, in the units
@@ -76,7 +76,7 @@ class PairedRuns:
     statistic: Statistic
     count_table: CountTable
     report: PairingReport
-    discordant: nw.DataFrame[Any]
+    discordant: pl.DataFrame
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,14 +88,14 @@ class Pairing(PairedRuns):
     counts : PairedCounts
         Counts of both runs by example or by cluster; a cluster in several strata has a row for each stratum.
         Counts of several classes are added up.
-    strata : narwhals.Series or None
+    strata : polars.Series or None
         The stratum of every row of `counts`; None if the statistic has no strata.
     by_class : CountsByUnit or None
         The counts of every class; None if the statistic has no classes.
     """
 
     counts: PairedCounts
-    strata: nw.Series[Any] | None
+    strata: pl.Series | None
     by_class: CountsByUnit | None = None
 
     def by_unit(self) -> CountsByUnit:
@@ -260,14 +260,13 @@ def _with_counts(
     public = [f"{side}.{name}" for side in reversed(SIDES) for name in names]
     counted_rows = rows.select("id", *count_columns(names))
     counted_rows.columns = ["id", *public]
-    counts = nw.from_native(counted_rows, eager_only=True)
     return Pairing(
         found.statistic,
         found.count_table,
         found.report,
         found.discordant,
-        counts=PairedCounts(counts, names),
-        strata=nw.from_native(rows[STRATUM], series_only=True) if has_strata else None,
+        counts=PairedCounts(counted_rows, names),
+        strata=rows[STRATUM] if has_strata else None,
         by_class=of_classes,
     )
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-import narwhals as nw
+import polars as pl
 
 
 @dataclass(frozen=True, eq=False)
@@ -14,12 +13,12 @@ class PairedCounts:
 
     Attributes
     ----------
-    frame : narwhals.DataFrame
+    frame : polars.DataFrame
         One row per example: the id column ``id``, then ``candidate.<count>`` and ``baseline.<count>``
         (integers of any width) for every name in `names`, ordered by id.
     names : tuple of str
         Names of the counts.
     """
 
-    frame: nw.DataFrame[Any]
+    frame: pl.DataFrame
     names: tuple[str, ...]

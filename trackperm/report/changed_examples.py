@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import narwhals as nw
 import numpy as np
+import polars as pl
 
 from trackperm.comparison import Comparison
 from trackperm.exact import RationalStatistic
@@ -82,6 +82,6 @@ def _counts(comparison: Comparison, run: str) -> np.ndarray[Any, np.dtype[np.int
     for name in statistic.count_names:
         values = frame.get_column(f"{run}.{name}")
         if isinstance(units, dict) and name in units:
-            values = (values.cast(nw.Float64) / float(units[name])).round()
-        columns.append(values.cast(nw.Int64).to_numpy())
+            values = (values.cast(pl.Float64) / float(units[name])).round()
+        columns.append(values.cast(pl.Int64).to_numpy())
     return np.column_stack(columns)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import narwhals as nw
+import polars as pl
 
 from trackperm.comparison import Comparison
 from trackperm.report.text import shorten
@@ -41,8 +41,7 @@ def constant_columns(comparison: Comparison) -> list[str]:
     found: list[str] = []
     for name in comparison.statistic.count_names:
         columns = [f"{run}.{name}" for run in ("baseline", "candidate")]
-        both = nw.concat([comparison.discordant.select(nw.col(column).alias(name)) for column in columns])
-        if both.get_column(name).n_unique() == 1:
+        if pl.concat([comparison.discordant[column].alias(name) for column in columns]).n_unique() == 1:
             found += columns
     return found
 

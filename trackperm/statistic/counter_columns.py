@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
-import narwhals as nw
 import polars as pl
 
 from trackperm.errors import UncountableError
@@ -15,14 +13,14 @@ from trackperm.statistic.expressions.tree import Call, Expression, Literal, Name
 
 
 def with_counters(
-    frame: nw.DataFrame[Any], expressions: Iterable[Expression], columns: Mapping[str, str]
-) -> nw.DataFrame[Any]:
+    frame: pl.DataFrame, expressions: Iterable[Expression], columns: Mapping[str, str]
+) -> pl.DataFrame:
     """Add the columns of the counters in `expressions`, where :func:`~.frames.count_expression` reads them.
 
     Parameters
     ----------
-    frame : narwhals.DataFrame
-        Data frame of polars with typed columns. Where a column is null, so is the count.
+    frame : polars.DataFrame
+        Data frame with typed columns. Where a column is null, so is the count.
     expressions : iterable of Expression
         Expressions that passed :class:`~trackperm.statistic.expressions.types.Checker`.
     columns : mapping of str to str
@@ -35,9 +33,7 @@ def with_counters(
     """
     found = {counter_column(call): call for expression in expressions for call in _calls(expression)}
     for name, call in found.items():
-        frame = frame.with_columns(
-            nw.from_native(_counted(call, frame, columns).alias(name), series_only=True)
-        )
+        frame = frame.with_columns(_counted(call, frame, columns).alias(name))
     return frame
 
 
@@ -58,10 +54,10 @@ def _calls(expression: Expression) -> Iterator[Call]:
             pending += children(node)
 
 
-def _counted(call: Call, frame: nw.DataFrame[Any], columns: Mapping[str, str]) -> pl.Series:
+def _counted(call: Call, frame: pl.DataFrame, columns: Mapping[str, str]) -> pl.Series:
     counter = COUNTERS[call.function]
     names = [argument.full for argument in call.arguments if isinstance(argument, Name)]
-    given = [frame.get_column(columns[name]).to_polars() for name in names]
+    given = [frame[columns[name]] for name in names]
     choices = [argument.value for argument in call.arguments if isinstance(argument, Literal)]
     if counter.choices and not choices:
         choices = [counter.choices[0]]

@@ -8,9 +8,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal, get_args
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from trackperm.choices import Alternative, RepeatsInSpec
 from trackperm.errors import CapacityError, InputError, SpecError
@@ -23,7 +23,7 @@ from trackperm.statistic.document import Document, dump
 from trackperm.statistic.expressions.arrays import integers
 from trackperm.statistic.expressions.equality import Equality
 from trackperm.statistic.expressions.frames import count_expression
-from trackperm.statistic.expressions.functions import NARWHALS, Functions
+from trackperm.statistic.expressions.functions import NARWHALS, FrameExpression, Functions
 from trackperm.statistic.expressions.parts import in_parts
 from trackperm.statistic.expressions.tree import Expression, Name, Node, transform
 from trackperm.statistic.expressions.types import Checker
@@ -149,7 +149,7 @@ class Statistic:
         types: Mapping[str, ColumnType],
         located: Callable[[str], str] = str,
         functions: Functions = NARWHALS,
-    ) -> dict[str, nw.Expr]:
+    ) -> dict[str, FrameExpression]:
         """Return the data frame expression of every count, of type int64, or float64 for decimals.
 
         The expressions read the columns of :meth:`with_counters`, and :data:`CLASS_COLUMN` where there are
@@ -221,7 +221,7 @@ class Statistic:
         outcome: Outcome = "missing",
         located: Callable[[str], str] = str,
         functions: Functions = NARWHALS,
-    ) -> dict[str, nw.Expr]:
+    ) -> dict[str, FrameExpression]:
         """Return the data frame expression of every count of a missing prediction, of type int64.
 
         Parameters
@@ -297,13 +297,13 @@ class Statistic:
         """Whether counts, or the counts of a missing prediction, call counters."""
         return bool(self.counter_columns)
 
-    def with_counters(self, frame: nw.DataFrame[Any], *, missing: Outcome | None = None) -> nw.DataFrame[Any]:
+    def with_counters(self, frame: pl.DataFrame, *, missing: Outcome | None = None) -> pl.DataFrame:
         """Add the columns of counters, which `counts` or, with `missing`, `missing_counts` read.
 
         Parameters
         ----------
-        frame : narwhals.DataFrame
-            Data frame of polars, whose columns have the types with which the expressions were compiled.
+        frame : polars.DataFrame
+            Data frame whose columns have the types with which the expressions were compiled.
         missing : {'missing', 'worst', 'best'}, optional
             Value that replaces missing predictions, where these are counted.
 

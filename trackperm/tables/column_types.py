@@ -7,7 +7,6 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
-import narwhals as nw
 import polars as pl
 
 from trackperm.errors import InputTypeError
@@ -50,7 +49,7 @@ def unusable(table: ExampleTable, name: str) -> str | None:
     try:
         _require_types(table, [name])
         if isinstance(table.data, LazyTable) and table.has_witnesses([name]):
-            table = replace(table, data=nw.from_native(table.witnesses([name]), eager_only=True))
+            table = table.with_rows(table.witnesses([name]))
         _Column.read(table.only([name]), name)
     except InputTypeError as error:
         return error.message
@@ -103,7 +102,7 @@ def typed_columns(
         for series, column in zip(values, pair, strict=True):
             series.append(column.cast(types[name]).values)
     tables = [
-        replace(table, data=nw.from_native(named_frame(series), eager_only=True))
+        table.with_rows(named_frame(series))
         for table, series in zip((baseline, candidate), values, strict=True)
     ]
     return tables[0], tables[1], types

@@ -318,7 +318,7 @@ class _Rows:
     def sides(self, name: str) -> tuple[pl.Series, pl.Series]:
         """Convert a column of both tables to one type; raises InputTypeError."""
         first, second = (
-            replace(table, data=nw.from_native(frame.select(name), eager_only=True))
+            table.with_rows(frame.select(name))
             for table, frame in ((self.table, self.predictions), (self.answers, self.matched))
         )
         first, second, _ = typed_columns(first, second, [name])

@@ -224,6 +224,10 @@ class ExampleTable:
         """Keep the first `n` rows."""
         return replace(self, data=self.data.head(n))
 
+    def with_rows(self, rows: pl.DataFrame) -> ExampleTable:
+        """Replace all rows and columns by those of a data frame of polars."""
+        return replace(self, data=nw.from_native(rows, eager_only=True))
+
     def loaded(self) -> ExampleTable:
         """Read all columns into memory, for a file that is about to be deleted."""
         return replace(self, data=self.frame)

@@ -18,6 +18,7 @@ from trackperm.pairing.digests import _list_words
 from trackperm.pairing.pair import pair
 from trackperm.statistic import ColumnType, builtin_names, load_statistic
 from trackperm.statistic.counters import COUNTERS
+from trackperm.statistic.expressions.functions import POLARS
 from trackperm.tables.column_types import typed_columns
 from trackperm.tables.table import ExampleTable
 
@@ -201,16 +202,17 @@ def test_which_built_ins_have_counters() -> None:
 def test_where_a_column_is_null_so_is_the_count(name: str, dtype: Any) -> None:
     statistic = load_statistic(name)
     table = run(["e b", None, "e c", "x y"], ["e b", "e b", "e b", None])
-    counts = statistic.counts({"prediction": TEXT, "label": TEXT})
-    found = statistic.with_counters(table.frame).select(counts[statistic.count_names[0]].alias("c"))["c"]
-    assert found.to_polars().dtype == dtype
+    counts = statistic.counts({"prediction": TEXT, "label": TEXT}, functions=POLARS)
+    frame = statistic.with_counters(table.frame.to_polars())
+    found = frame.select(counts[statistic.count_names[0]].alias("c"))["c"]
+    assert found.dtype == dtype
     assert found.to_list() == ([2, None, 1, None] if dtype == pl.Int64 else [1.0, None, 0.5, None])
 
 
 def test_the_row_that_is_refused_is_that_of_the_frame() -> None:
     table = run(["a", None, "a", "a b"], ["a", "b", "c", "d"])
     with pytest.raises(UncountableError, match="has 2 items") as caught:
-        load_statistic("token_accuracy").with_counters(table.frame)
+        load_statistic("token_accuracy").with_counters(table.frame.to_polars())
     assert caught.value.row == 3
 
 

@@ -127,7 +127,7 @@ def rebuilt(data: Mapping[str, Any], statistic: Statistic, table: CountTable) ->
         alpha=float(options["alpha"]),
         count_table=table,
         pairing=PairingReport(**pairing),
-        discordant=ExampleTable.from_native(pl.DataFrame(), "discordant").frame,
+        discordant=pl.DataFrame(),
         options=options,
         cases=tuple(Case(**case) for case in data["cases"]),
         dependence=tuple(Dependence(**each) for each in data.get("dependence") or ()),

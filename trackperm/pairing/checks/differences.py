@@ -203,6 +203,6 @@ def shown(value: Any) -> str:
     return text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"
 
 
-def few(values: nw.Series[Any] | pl.Series) -> list[str]:
+def few(values: pl.Series) -> list[str]:
     """Return the first values as text."""
     return [shown(value) for value in values.head(_SHOWN).to_list()]

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-import narwhals as nw
 import polars as pl
 
 from trackperm.errors import InputError, InputTypeError, SpecError
@@ -297,10 +296,7 @@ def _typed(
     table: ExampleTable, values: pl.DataFrame, other: ExampleTable, others: pl.DataFrame, name: str
 ) -> tuple[pl.Series, ColumnType]:
     """Return values of a table as the type that they share with another's; raises InputTypeError."""
-    first, second = (
-        replace(side, data=nw.from_native(frame.select(name), eager_only=True))
-        for side, frame in ((table, values), (other, others))
-    )
+    first, second = (side.with_rows(frame.select(name)) for side, frame in ((table, values), (other, others)))
     typed, _, types = typed_columns(first, second, [name])
     return typed.frame.get_column(name).to_polars(), types[name]
 

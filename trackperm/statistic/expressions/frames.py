@@ -12,10 +12,8 @@ import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-import narwhals as nw
-
 from trackperm.statistic.counters import COUNTERS
-from trackperm.statistic.expressions.functions import NARWHALS, Functions
+from trackperm.statistic.expressions.functions import NARWHALS, FrameExpression, Functions
 from trackperm.statistic.expressions.tree import (
     COMPARISONS,
     Binary,
@@ -44,10 +42,10 @@ _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 class _Part:
     """A compiled node: values of one type, and the condition under which they are valid."""
 
-    values: nw.Expr
+    values: FrameExpression
     type: ColumnType
     bound: int = 0  # of the absolute value, for integers
-    valid: nw.Expr | None = None  # None if always valid
+    valid: FrameExpression | None = None  # None if always valid
     cost: int = 1
     constant: bool = False  # whether it reads no column
 
@@ -58,7 +56,7 @@ def count_expression(
     types: Mapping[str, ColumnType],
     located: Callable[[str], str] = str,
     functions: Functions = NARWHALS,
-) -> nw.Expr:
+) -> FrameExpression:
     """Compile a checked expression to a data frame expression of int64, or of float64 for decimals.
 
     Parameters
@@ -100,7 +98,7 @@ def counter_column(call: Call) -> str:
     return f"trackperm.{written(call)}"
 
 
-def _both(*conditions: nw.Expr | None) -> nw.Expr | None:
+def _both(*conditions: FrameExpression | None) -> FrameExpression | None:
     found = [condition for condition in conditions if condition is not None]
     if not found:
         return None
@@ -293,10 +291,10 @@ class _Compiler:
             right = self.limited(large, OUT_OF_RANGE // left.bound)
         return _joined(left.values * right.values, left.type, left.bound * right.bound, left, right)
 
-    def whole(self, value: int) -> nw.Expr:
+    def whole(self, value: int) -> FrameExpression:
         return self.functions.lit(value, self.functions.Int64)
 
-    def floored(self, dividend: nw.Expr, divisor: nw.Expr) -> nw.Expr:
+    def floored(self, dividend: FrameExpression, divisor: FrameExpression) -> FrameExpression:
         return (dividend // divisor).cast(self.functions.Int64)
 
     def integer(self, part: _Part) -> _Part:
@@ -326,7 +324,7 @@ class _Compiler:
         return [self.integer(part) for part in parts]
 
 
-def _joined(values: nw.Expr, found: ColumnType, bound: int, *parts: _Part) -> _Part:
+def _joined(values: FrameExpression, found: ColumnType, bound: int, *parts: _Part) -> _Part:
     valid = _both(*(part.valid for part in parts))
     cost = 1 + sum(part.cost for part in parts)
     return _Part(values, found, bound, valid, cost, all(part.constant for part in parts))

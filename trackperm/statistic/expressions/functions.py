@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from narwhals.functions import When
 
 
+FrameExpression = nw.Expr
+"""Expression over the columns of a data frame."""
+
+
 class Functions(Protocol):
     """The functions of the module ``narwhals``, or of ``polars`` in its place, that are used here."""
 
@@ -23,28 +27,28 @@ class Functions(Protocol):
     Int64: Any
     String: Any
 
-    def col(self, *names: str) -> nw.Expr:
+    def col(self, *names: str) -> FrameExpression:
         """Select columns."""
 
-    def lit(self, value: Any, dtype: Any = None) -> nw.Expr:
+    def lit(self, value: Any, dtype: Any = None) -> FrameExpression:
         """Repeat a value."""
 
-    def len(self) -> nw.Expr:
+    def len(self) -> FrameExpression:
         """Count rows."""
 
-    def when(self, *predicates: nw.Expr) -> When:
+    def when(self, *predicates: FrameExpression) -> When:
         """Choose between two values of each row."""
 
-    def coalesce(self, exprs: Any, *more_exprs: Any) -> nw.Expr:
+    def coalesce(self, exprs: Any, *more_exprs: Any) -> FrameExpression:
         """Take the first value that is not null."""
 
-    def concat_str(self, exprs: Any, *, separator: str = "") -> nw.Expr:
+    def concat_str(self, exprs: Any, *, separator: str = "") -> FrameExpression:
         """Join texts."""
 
-    def min_horizontal(self, *exprs: Any) -> nw.Expr:
+    def min_horizontal(self, *exprs: Any) -> FrameExpression:
         """Take the least of several values of a row."""
 
-    def max_horizontal(self, *exprs: Any) -> nw.Expr:
+    def max_horizontal(self, *exprs: Any) -> FrameExpression:
         """Take the greatest of several values of a row."""
 
 
